@@ -1,6 +1,6 @@
-"""Adapters that answer prompts: providers' models, OpenAI-compatible servers, the bundled model, recordings.
+"""Model adapters: providers' models, OpenAI-compatible servers, the bundled model, recordings.
 
-Importing this package imports no model library; each is imported when its adapter is first asked.
+Importing this package imports no model library; each library is imported on an adapter's first request.
 """
 
 from __future__ import annotations

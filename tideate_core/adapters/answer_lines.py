@@ -1,4 +1,4 @@
-"""Lines of a model's text while it is read: code fences, prose and code."""
+"""Incremental classification of a model's lines: code fences, prose and code."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ __all__ = ["AnswerLines", "is_line_of_code"]
 
 _FENCE: Final = re.compile(r"(?P<indent>[ \t]*)(?P<ticks>`{3,}|~{3,})(?P<info>[^`]*)\Z")
 _LONGEST_LINE: Final = 200
-"""Characters of a line that are looked at."""
+"""Characters of a line that are examined."""
 _INDENT: Final = 3
-"""Columns by which a tag that begins a line may be indented, and a fence deeper than the one it closes."""
+"""Columns by which a tag at the start of a line may be indented, or a closing fence may exceed the opening
+one."""
 _LONGEST_PREAMBLE: Final = 120
 _ENDS_OF_SENTENCES: Final = (*".!?\u2026\u3002\uff01\uff1f",)
 _ENDS_OF_WORDS: Final = (*_ENDS_OF_SENTENCES, *":;)]}*\"'`\u300d\u300f\uff09\uff1a\uff1b")
 _COMMENT: Final = re.compile(r"#+(?:\s|\Z)")
-"""A comment of a program, or a headline of prose."""
+"""A program's comment, or a Markdown heading."""
 _CODE: Final = tuple(
     re.compile(pattern)
     for pattern in (
@@ -47,25 +48,25 @@ _CODE: Final = tuple(
 
 
 def is_line_of_code(line: str) -> bool:
-    """Tell whether a line is one of code, data or a diff, not of prose."""
+    """Tell whether a line is code, data or part of a diff, not prose."""
     line = line.rstrip()
     return any(pattern.match(line) for pattern in _CODE)
 
 
 class AnswerLines:
-    """Current line of a text, and the kind of the lines before it."""
+    """State of the current line of a text, and the kind of the lines before it."""
 
     def __init__(self) -> None:
         self.last = ""
-        """Its last character."""
+        """Last character."""
         self._line = ""
         self._backticks = 0
         self._fence: re.Match[str] | None = None
-        """The open one."""
+        """The open fence."""
         self._previous = ""
-        """The last line before it that is not blank and not fenced."""
+        """The last non-blank line outside fences."""
         self._begins_as_code: bool | None = None
-        """Known after the first line that tells it."""
+        """None until a line decides it."""
 
     def take(self, text: str) -> None:
         first, *rest = text.split("\n")
@@ -75,7 +76,7 @@ class AnswerLines:
             self._extend(line)
 
     def begin_text(self) -> None:
-        """Begin a new text after a thought."""
+        """Start a new text after a thought."""
         self._begin_line()
         self._previous, self._begins_as_code = "", None
 
@@ -85,36 +86,36 @@ class AnswerLines:
 
     @property
     def is_code(self) -> bool:
-        """True in a fence, and between backticks."""
+        """True inside a fence or between backticks."""
         return self.is_fenced or (self._backticks % 2 == 1 and not _FENCE.match(self._line))
 
     @property
     def is_blank(self) -> bool:
-        """True if the text has white space only."""
+        """True if the text has only white space so far."""
         return not self._previous and not self._line.strip()
 
     @property
     def is_program(self) -> bool:
-        """True if the first line tells that the text is code, data or a diff."""
+        """True if the first line shows that the text is code, data or a diff."""
         known = self._begins_as_code
         return is_line_of_code(self._line) if known is None else known
 
     @property
     def is_line_of_code(self) -> bool:
-        """True if the line is one of code; a blank line has the kind of the line before it."""
+        """True if the line is code; a blank line has the kind of the previous line."""
         if not self._line.strip():
-            is_context = bool(self._line) and self._previous.startswith(" ")  # of a diff
+            is_context = bool(self._line) and self._previous.startswith(" ")  # a diff's context line
             return is_context or is_line_of_code(self._previous)
         return is_line_of_code(self._line) or _COMMENT.match(self._line) is not None
 
     @property
     def is_preamble(self) -> bool:
-        """True if the last line is one short sentence."""
+        """True if the previous line is one short sentence."""
         return len(self._previous) <= _LONGEST_PREAMBLE and _ends_sentence(self._previous)
 
     @property
     def is_empty(self) -> bool:
-        """True if the line has no character yet."""
+        """True if the line has no characters yet."""
         return not self._line
 
     @property
@@ -124,10 +125,10 @@ class AnswerLines:
 
     @property
     def ends_words(self) -> bool:
-        """True if a tag here follows words without a blank."""
+        """True if a tag here follows words without a space."""
         if self.last in _ENDS_OF_WORDS:
             return True
-        # a word by itself may be the value of a table
+        # a single word may be a value in a table
         several = not self._previous or " " in self._line.strip() or not self._line.isascii()
         return self.last.isalnum() and several
 
@@ -137,7 +138,7 @@ class AnswerLines:
 
     @property
     def closes_fence(self) -> bool:
-        """True if the line closes the fence, as far as it is known."""
+        """True if the line closes the fence, as far as the line is known."""
         fence = _FENCE.match(self._line.rstrip("\r"))
         return (
             self._fence is not None

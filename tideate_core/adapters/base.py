@@ -1,4 +1,4 @@
-"""Interface of adapters: prompts, replies, offered tools."""
+"""Adapter interface: prompts, replies, offered tools."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LONGEST_TOOL_NAME: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One earlier exchange of the same conversation, sent before the prompt (corrections need it)."""
+    """An earlier exchange of the conversation, sent before the prompt (needed for corrections)."""
 
     user: str
     assistant: str
@@ -39,12 +39,12 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The place in a run that asks; a recording tells conversations apart by it, and no model is told."""
+    """The requesting place in a run. Recordings use it to separate conversations; models never see it."""
 
     conversation: str = ""
-    """Step, and loop of it; the same in each run of a workflow."""
+    """Step and its loop; the same in every run of a workflow."""
     run: str = ""
-    """Id of the execution, the outermost of those that run within each other."""
+    """Id of the outermost enclosing execution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,27 +54,27 @@ class Prompt:
     user: str
     system: str = ""
     max_tokens: int | None = None
-    """Longest answer in tokens; None = the adapter's own limit."""
+    """Limit of the answer in tokens; None for the adapter's own limit."""
     history: tuple[Turn, ...] = ()
     origin: Origin = field(default=Origin(), compare=False)
 
 
 class NewPart(str):
-    """First piece of a new part of a stream: of a second answer, or of a call."""
+    """First streamed piece of a new part: of a second answer, or of a tool call."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens and cost of an answer."""
+    """Token counts and cost of an answer."""
 
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float | None = None
-    """US dollars, None where the price is not known."""
+    """US dollars, None if the price is unknown."""
     cached_tokens: int = 0
-    """Of the input, those that the provider had in its cache."""
+    """Input tokens that were in the provider's cache."""
 
     def __add__(self, other: Usage) -> Usage:
         known = [cost for cost in (self.cost, other.cost) if cost is not None]
@@ -88,7 +88,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer: `parsed` is an instance of the schema that was asked for."""
+    """An answer; `parsed` is an instance of the requested schema."""
 
     text: str
     model: str
@@ -97,12 +97,12 @@ class Reply:
     truncated: bool = False
     """The model stopped at its length limit."""
     notice: str = ""
-    """What the person should know of the answer; told once in a run."""
+    """Remark for the user, shown once in a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class OfferedTool:
-    """A tool that a model may call while it answers."""
+    """A tool that a model may call."""
 
     name: str
     """Letters, digits, `_` and `-`."""
@@ -110,18 +110,18 @@ class OfferedTool:
     schema: Mapping[str, Any]
     """JSON Schema of the arguments."""
     call: Callable[[dict[str, Any], str], Awaitable[str]]
-    """Is given arguments, and a key that tells the call from others of its step; returns the result for the
-    model. An exception ends the answer."""
+    """Called with the arguments and a key that identifies the call within its step; returns the result for
+    the model. An exception ends the answer."""
     parallel: bool = False
-    """It only reads: calls of one turn may run side by side."""
+    """Read-only: calls of one turn may run concurrently."""
     is_answer: bool = False
-    """It hands in an answer: its arguments stream as a text does."""
+    """The call is the model's answer: its arguments stream like text."""
     recalled: Callable[[str], None] | None = None
-    """Is given the key of a call that was made before a crash, and is not made again."""
+    """Called with the key of a call that completed before a crash and is not repeated."""
 
 
 def tool_name(wanted: str, taken: Collection[str]) -> str:
-    """Return a name that models take for a tool, and that no other one has."""
+    """Return a valid tool name that is not yet taken."""
     name = first = re.sub(r"[^A-Za-z0-9_-]", "_", wanted)[:LONGEST_TOOL_NAME]
     number = 1
     while name in taken:
@@ -132,18 +132,18 @@ def tool_name(wanted: str, taken: Collection[str]) -> str:
 
 
 class Adapter(Protocol):
-    """The one that answers prompts: a provider's model, the bundled one, a recording."""
+    """A model adapter: answers prompts with a provider's model, the bundled one, or a recording."""
 
     name: str
 
     @property
     def demonstration(self) -> bool:
-        """True: its answers show how things work and are not to be relied on."""
+        """True if the answers only demonstrate the product and are unreliable."""
         ...
 
     @property
     def context_tokens(self) -> int | None:
-        """Tokens that prompt and answer share, None where the model's limit is not known."""
+        """Context window in tokens, shared by prompt and answer; None if unknown."""
         ...
 
     async def ask(
@@ -155,29 +155,30 @@ class Adapter(Protocol):
     ) -> Reply:
         """Answer a prompt; cancelling the task closes the request.
 
-        :param on_token: called with each piece of text as it streams, on the caller's event loop; with a
-            `NewPart`, a blank line first, where it does not continue the one before.
-        :param schema: the answer is validated against it and returned as `Reply.parsed`.
-        :raises AdapterError: one of its subclasses, for every failure of the provider.
+        :param on_token: called on the caller's event loop with each piece of text as it streams; with a
+            `NewPart`, which begins with a blank line, for a piece that does not continue the previous
+            one.
+        :param schema: model that the answer is validated against and returned as, in `Reply.parsed`.
+        :raises AdapterError: a subclass for each kind of provider failure.
         """
         ...
 
     async def check(self) -> str:
-        """Return one line about the model that would answer, for `doctor` and `:checkhealth`.
+        """Return one line about the answering model, for `doctor` and `:checkhealth`.
 
-        :raises AdapterError: nothing would.
+        :raises AdapterError: no model would answer.
         """
         ...
 
     async def check_key(self) -> None:
-        """Check for the key, library or recording that the adapter needs; nothing is sent or started.
+        """Check that the required key, library or recording exists, without a request.
 
-        :raises AdapterError: something is missing; the message names it.
+        :raises AdapterError: a requirement is missing; the message names it.
         """
         ...
 
     async def aclose(self) -> None:
-        """Free connections and child processes; the adapter can be used again afterwards."""
+        """Close connections and child processes; the adapter remains usable."""
         ...
 
 

@@ -1,6 +1,6 @@
-"""Clean a model's answers: separate thoughts, complete characters, unique ids of calls.
+"""Model wrapper that cleans answers: separates thoughts, joins split characters, makes call ids unique.
 
-It imports the model library: import it where a model is opened.
+It imports the model library, so import this module only where a model is opened.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ __all__ = ["CleanModel"]
 
 _OPEN, _CLOSE = "<think>", "</think>"
 _TAGGED: Final = "content"
-"""The id that the library gives thoughts which it cut out of the text."""
+"""The library's id for thoughts that it cut out of the text."""
 _HALF: Final = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
 class CleanModel(WrapperModel):
-    """Another model, with clean answers."""
+    """Wrapper of a model that cleans its answers."""
 
     async def request(
         self,
@@ -78,17 +78,17 @@ class CleanModel(WrapperModel):
 
 @dataclass
 class _CleanStream(StreamedResponse):
-    """The stream of a response, with the pieces of its text sorted anew."""
+    """Response stream with its text split into thoughts and answer."""
 
     inner: StreamedResponse
     ids: frozenset[str]
-    """Of the calls before it."""
+    """Ids of earlier calls."""
     _events: AsyncIterator[ModelResponseStreamEvent] | None = field(default=None, init=False)
     _places: dict[object, int] = field(default_factory=dict, init=False)
-    """The index of each part in this stream."""
+    """Index of each part in this stream."""
     _next_place: int = field(default=0, init=False)
     _tagged: set[int] = field(default_factory=set, init=False)
-    """Indexes of thoughts that the library cut out of the text; it misses tags that are cut in two."""
+    """Indexes of thoughts that the library cut out of the text; it misses split tags."""
     _text: _Text = field(default_factory=lambda: _Text(), init=False)
     _joiners: dict[int, SurrogateJoiner] = field(default_factory=dict, init=False)
 
@@ -110,7 +110,7 @@ class _CleanStream(StreamedResponse):
             return
         match event:
             case PartEndEvent():
-                pass  # a part is told again at its end
+                pass  # a part is repeated at its end
             case PartStartEvent(index=index, part=part):
                 if not isinstance(part, ThinkingPart):
                     yield from self._end_text(before_call=True)
@@ -121,7 +121,7 @@ class _CleanStream(StreamedResponse):
                 yield event
 
     def _text_of(self, event: ModelResponseStreamEvent) -> tuple[str, int] | None:
-        """Return the text of an event, tags included, and the index of its part; None without any."""
+        """Return an event's text, including tags, and the index of its part; None for other events."""
         match event:
             case PartStartEvent(index=index, part=TextPart(content=text)):
                 return text, index
@@ -214,7 +214,7 @@ class _CleanStream(StreamedResponse):
 
 
 class _Text:
-    """The text of a response up to its next call, with the tags that the library cut out of it."""
+    """Text of a response up to its next call, with the tags restored that the library cut out."""
 
     def __init__(self) -> None:
         self._splitter = ThoughtSplitter()
@@ -222,9 +222,9 @@ class _Text:
         self._last: tuple[int, bool] | None = None
 
     def feed(self, text: str, index: int, *, tagged: bool) -> list[tuple[Kind, str]]:
-        """Take a piece of a part.
+        """Process a piece of a part.
 
-        :param tagged: the library cut it out as a thought.
+        :param tagged: the library cut the piece out as a thought.
         """
         if self._last != (index, tagged):
             closed = _CLOSE if self._last is not None and self._last[1] else ""
@@ -237,7 +237,7 @@ class _Text:
 
 
 def _is_tagged(part: ThinkingPart) -> bool:
-    """Tell whether a thought that begins was told apart by a tag in the text."""
+    """Tell whether a new thought was marked by a tag in the text."""
     plain = not part.content and part.signature is None and part.provider_details is None
     return part.id == _TAGGED or (part.id is None and plain)
 
@@ -245,7 +245,7 @@ def _is_tagged(part: ThinkingPart) -> bool:
 def _clean(response: ModelResponse, tagged: Collection[int], ids: frozenset[str]) -> ModelResponse:
     parts: list[ModelResponsePart] = []
     texts: dict[int, TextPart | ThinkingPart] = {}
-    """Of the text that is being read, by index."""
+    """Parts of the current text, by index."""
     taken = set(ids)
     for index, part in enumerate(response.parts):
         match part:
@@ -269,7 +269,7 @@ def _split(
     *,
     before_call: bool = False,
 ) -> Sequence[ModelResponsePart]:
-    """Return the parts of a text, its thoughts first."""
+    """Return the parts of a text, thoughts first."""
     whole = _Text()
     pieces = [
         piece
@@ -279,13 +279,13 @@ def _split(
     thoughts, answer = _sorted(pieces + whole.finish(before_call=before_call))
     written = list(texts.values())
     if not thoughts and answer == "".join(part.content for part in written):
-        return written  # with what a provider wants to have back
+        return written  # keeps the provider's own data
     thought = [ThinkingPart(thoughts, id=_TAGGED, provider_name=provider)] if thoughts.strip() else []
     return [*thought, *([TextPart(answer)] if answer else [])]
 
 
 def _sorted(pieces: Iterable[tuple[Kind, str]]) -> tuple[str, str]:
-    """Return the thoughts and the answer that pieces of a text come to in the end."""
+    """Return the final thoughts and answer of a sequence of pieces."""
     thoughts: list[str] = []
     answer: list[str] = []
     for kind, text in pieces:
@@ -310,7 +310,7 @@ def _ids(messages: Iterable[ModelMessage]) -> frozenset[str]:
 
 
 def _call(part: ToolCallPart, taken: set[str]) -> ToolCallPart:
-    """Return a call with an id that no other one of its conversation has."""
+    """Return a call with a unique id within its conversation."""
     name = wanted = mended(part.tool_call_id).strip() or "call"
     number = 1
     while name in taken:

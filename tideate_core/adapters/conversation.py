@@ -1,4 +1,4 @@
-"""Conversation of the work loop: messages, a model's turns with the tool calls that it asks for."""
+"""Conversations of the work loop: messages, and model turns with requested tool calls."""
 
 from __future__ import annotations
 
@@ -26,53 +26,53 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class RequestedCall:
-    """A tool call that a model asks for."""
+    """A tool call requested by a model."""
 
     id: str
     name: str
     arguments: dict[str, Any] | None
-    """None: what it wrote is no JSON object."""
+    """None if the model's arguments are no JSON object."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelTurn:
-    """One answer of a model: text, or tool calls, or both."""
+    """One answer of a model: text, tool calls or both."""
 
     text: str
     calls: tuple[RequestedCall, ...]
     model: str
     reasoning: str = ""
-    """What the provider tells of its reasoning; never the answer."""
+    """The provider's account of the reasoning; never part of the answer."""
     usage: Usage = field(default_factory=Usage)
     truncated: bool = False
     """The model stopped at its length limit."""
     raw: str = ""
-    """The turn as the model's library writes it: given back as it was to the model that made it, no other."""
+    """The turn in the model library's format, returned only to the model that made it."""
     made_by: str = ""
-    """The provider, model and address that `raw` is for."""
+    """Provider, model and address of `raw`."""
     notice: str = ""
-    """What the person should know of the turn; told once in a run."""
+    """Remark for the user, shown once in a run."""
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "calls": [asdict(call) for call in self.calls]}
 
     @classmethod
     def of_json(cls, shape: Mapping[str, Any]) -> ModelTurn:
-        """Return what `as_json` gave."""
+        """Restore the value that `as_json` returned."""
         calls = tuple(RequestedCall(**call) for call in shape["calls"])
         return cls(**{**shape, "calls": calls, "usage": Usage(**shape["usage"])})
 
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """Words to the model: the task, or what a person says while it works."""
+    """Message to the model: the task, or a user's remark during the work."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The result of one tool call, for the model."""
+    """Result of a tool call, for the model."""
 
     call: RequestedCall
     text: str
@@ -83,7 +83,7 @@ Message: TypeAlias = UserMessage | ModelTurn | ToolResult
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """All that a model is told before its next turn."""
+    """Input of a model's next turn."""
 
     system: str
     messages: Sequence[Message] = ()
@@ -94,19 +94,19 @@ class Conversation:
 
     @classmethod
     def of_json(cls, shape: Mapping[str, Any]) -> Conversation:
-        """Return what `as_json` gave."""
+        """Restore the value that `as_json` returned."""
         return cls(shape["system"], tuple(_message(one) for one in shape["messages"]))
 
     @property
     def turns(self) -> int:
-        """Turns of a model in it."""
+        """Number of model turns."""
         return sum(isinstance(message, ModelTurn) for message in self.messages)
 
     def after(self, turn: int) -> Conversation:
-        """Return it as it was after a turn, before the calls of that turn were made.
+        """Return the conversation after a turn, before that turn's calls.
 
-        :param turn: from 1.
-        :raises InvalidInput: it has no such turn.
+        :param turn: turn number, from 1.
+        :raises InvalidInput: there is no such turn.
         """
         places = [index for index, one in enumerate(self.messages) if isinstance(one, ModelTurn)]
         if not 1 <= turn <= len(places):
@@ -116,7 +116,7 @@ class Conversation:
         return Conversation(self.system, kept).answered()
 
     def answered(self) -> Conversation:
-        """Return it without calls at its end that have no result: providers refuse them."""
+        """Return the conversation without trailing calls that have no result, which providers reject."""
         messages = list(self.messages)
         end = next((i for i in reversed(range(len(messages))) if isinstance(messages[i], ModelTurn)), None)
         if end is None:
@@ -130,7 +130,7 @@ class Conversation:
         return Conversation(self.system, (*messages[:end], *said))
 
     def exchanges(self) -> tuple[Turn, ...]:
-        """Return it for a model that cannot call tools: what was said, without calls and their results."""
+        """Return the texts for a model without tools; calls and their results are dropped."""
         said: list[Turn] = []
         asked: list[str] = []
         for message in self.messages:
@@ -165,10 +165,10 @@ def _message(shape: Mapping[str, Any]) -> Message:
 
 @runtime_checkable
 class TurnAdapter(Protocol):
-    """An adapter whose model takes turns and may ask for tool calls."""
+    """Adapter of a model that takes turns and may request tool calls."""
 
     tools: bool
-    """False: its model cannot call tools."""
+    """False if the model cannot call tools."""
 
     async def take_turn(
         self,
@@ -178,8 +178,8 @@ class TurnAdapter(Protocol):
         on_token: Callable[[str], None] | None = None,
         on_reasoning: Callable[[str], None] | None = None,
     ) -> ModelTurn:
-        """Return the model's next turn; no tool is called here. See `Adapter.ask`.
+        """Return the model's next turn without calling tools; see `Adapter.ask`.
 
-        :param on_reasoning: called with each piece of what the provider tells of its reasoning.
+        :param on_reasoning: called with each piece of the provider's account of the reasoning.
         """
         ...

@@ -1,4 +1,4 @@
-"""Keys of adapters, from the environment or from a command, kept in memory only."""
+"""API keys from the environment or a command, kept only in memory."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tideate_core.errors import AuthenticationFailed
 __all__ = ["KeySource"]
 
 COMMAND_TIMEOUT = 60.0
-"""Seconds for a key command: a password manager may ask the person to unlock it."""
+"""Seconds for a key command: a password manager may ask the user to unlock it."""
 KILL_LIMIT = 2.0
-"""Seconds until a killed command is given up: what it left behind may hold its pipes open."""
+"""Seconds to wait for a killed command, whose children may keep its pipes open."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeySource:
-    """The source of an adapter's key: an environment variable or a command."""
+    """Source of an adapter's key: an environment variable or a command."""
 
     adapter: str
     env: str | None = None
@@ -35,10 +35,10 @@ class KeySource:
         return f"`{shlex.join(self.command)}`" if self.command else ""
 
     async def key(self) -> str | None:
-        """Return the key, None if this adapter needs none.
+        """Return the key, None if the adapter needs none.
 
-        :raises AuthenticationFailed: the variable is empty, the command failed or printed nothing, or what
-            was found cannot be sent.
+        :raises AuthenticationFailed: the variable is empty, the command failed or printed nothing, or the
+            key cannot be sent.
         """
         if self.env:
             return self._from_environment(self.env)
@@ -61,7 +61,7 @@ class KeySource:
         return self._printable(key)
 
     async def _run_command(self) -> tuple[int | None, bytes, bytes]:
-        # in this process's group: whoever ends the host's group ends the command with it
+        # in this process's group, so that a signal to the host's group ends the command, too
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-I", str(Path(__file__).with_name("end_with_parent.py")), str(os.getpid())),
             *self.command,
@@ -82,7 +82,7 @@ class KeySource:
         return process.returncode, output, errors
 
     def _printable(self, key: str) -> str:
-        # the HTTP library refuses any other character in a header, and quotes the key as it does
+        # the HTTP library rejects other characters in a header, and its error quotes the key
         if key.isascii() and key.isprintable():
             return key
         raise self._failed(
@@ -95,9 +95,9 @@ class KeySource:
 
 
 def _kill_tree(pid: int) -> None:
-    """Kill a process with all that it started; without Linux's /proc only the process itself."""
+    """Kill a process with its descendants; without Linux's /proc, only the process."""
     with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGSTOP)  # it starts nothing more while its children are looked up
+        os.kill(pid, signal.SIGSTOP)  # it starts no more children during the search
         with suppress(OSError):
             for children in Path(f"/proc/{pid}/task").glob("*/children"):
                 for child in children.read_text().split():

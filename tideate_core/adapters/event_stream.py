@@ -1,4 +1,4 @@
-"""Read a streamed chat completion: mend its events, take an answer that is no stream."""
+"""Reader of a streamed chat completion: repairs events, accepts an answer that is not a stream."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OK: Final = 200
 _BOM: Final = b"\xef\xbb\xbf"
 _SPACE: Final = b" \t\r\n"
 _WHOLE: Final = b"{[<"
-"""The first sign of an answer that is no stream: JSON, or a page."""
+"""First characters of an answer that is not a stream: JSON or a web page."""
 _LONGEST_WHOLE: Final = 16 << 20
 _LONGEST_WORDS: Final = 2_000
 _LINE_END: Final = re.compile(rb"\r\n|\r(?=[^\n])|\n")
@@ -30,13 +30,13 @@ _DECODER: Final = json.JSONDecoder(strict=False)
 _BETWEEN: Final = re.compile(r"\s*(?:data:\s*)*")
 _ENDED_WITHIN: Final = "the connection ended in the middle of an answer"
 _END_OF_JSON: Final = re.compile(r"[tfn][a-z]{0,4}|-?|[.eE][-+]?|\\?u?[0-9a-fA-F]{0,4}")
-"""The end of a JSON text that is cut within a word, a number or a sign."""
+"""End of a JSON text cut within a word, a number or an escape."""
 _FAILURES: Final = frozenset({"error", "abort", "aborted", "cancelled", "failed", "network_error"})
-"""Reasons of an end that is none: what came before is not the whole answer."""
+"""Finish reasons of an incomplete answer."""
 
 
 async def mend_stream(response: httpx2.Response) -> None:
-    """Have the events of a response mended while it is read; a hook of `httpx2.AsyncClient`."""
+    """Repair a response's events while it is read; a hook of `httpx2.AsyncClient`."""
     request = response.request
     if response.status_code != _OK or not request.url.path.endswith("/chat/completions"):
         return
@@ -57,7 +57,7 @@ class _MendedStream(httpx2.AsyncByteStream):
                 for event in reader.feed(data):
                     yield event
         except httpx2.TimeoutException:
-            if not reader.has_words_only:  # an error that the server did not end the stream after
+            if not reader.has_words_only:  # a server may send an error and leave the stream open
                 raise
         for event in reader.finish():
             yield event
@@ -67,33 +67,33 @@ class _MendedStream(httpx2.AsyncByteStream):
 
 
 class EventReader:
-    """Reads the bytes of a stream; returns events, each with one JSON object."""
+    """Incremental parser of a stream's bytes; returns events with one JSON object each."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
         self._looked = 0
-        """Bytes that have no line end."""
+        """Bytes already searched for a line end."""
         self._begun = False
         self._is_whole = False
         self._name = ""
-        """The type of the event that is being read."""
+        """Type of the current event."""
         self._data: list[str] = []
         self._words: list[str] = []
-        """Text that is no event; it is told if no answer comes."""
+        """Text outside events, reported if no answer arrives."""
         self._calls = _Calls()
         self._broken = ""
-        """The first event that is a part of a JSON object."""
+        """The first event with incomplete JSON."""
         self._reason = ""
-        """Why the answer ended; empty while it goes on."""
+        """Finish reason; empty until the answer ends."""
         self._has_text = self._has_end = self._is_done = self._has_failed = False
 
     @property
     def has_words_only(self) -> bool:
-        """True if text came that is no event, and nothing of an answer."""
+        """True if text outside events arrived, but no answer."""
         return bool(self._words) and not self._has_text
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Take bytes; return the events that are complete."""
+        """Process bytes, and return the completed events."""
         self._bytes += data
         if not self._begun and not self._begin():
             return []
@@ -103,7 +103,7 @@ class EventReader:
                     f"the answer has more than {_LONGEST_WHOLE} bytes and is no stream"
                 )
             return []
-        # a line may come in thousands of pieces: what was looked at is not looked at again
+        # a line may arrive in thousands of pieces, so searched bytes are not searched again
         ends = [found.span() for found in _LINE_END.finditer(self._bytes, self._looked)]
         events: list[bytes] = []
         begin = 0
@@ -111,13 +111,13 @@ class EventReader:
             events += self._take(self._bytes[begin:end].decode("utf-8", "replace"))
             begin = next_begin
         del self._bytes[:begin]
-        self._looked = max(0, len(self._bytes) - 1)  # a CR at the end may have its LF to come
+        self._looked = max(0, len(self._bytes) - 1)  # the LF of a trailing CR may follow
         return events
 
     def finish(self) -> list[bytes]:
         """Return the last events.
 
-        :raises httpx2.RemoteProtocolError: the answer, or an event of it, has an end missing.
+        :raises httpx2.RemoteProtocolError: the answer, or one of its events, is incomplete.
         """
         if self._is_whole:
             return list(self._read_whole())
@@ -129,7 +129,7 @@ class EventReader:
         return events
 
     def _begin(self) -> bool:
-        """Decide between a stream and a whole answer; return False while too few bytes came."""
+        """Distinguish a stream from a whole answer; return False while there are too few bytes."""
         if _BOM.startswith(self._bytes[: len(_BOM)]) and len(self._bytes) < len(_BOM):
             return False
         if self._bytes.startswith(_BOM):
@@ -154,7 +154,7 @@ class EventReader:
         elif field_name in ("", "id", "retry"):
             pass
         elif self._data:
-            self._data.append(line)  # a line end within the JSON
+            self._data.append(line)  # a line break within the JSON
         else:
             self._note(line)
         return ()
@@ -188,7 +188,7 @@ class EventReader:
 
     def _end(self) -> Iterator[bytes]:
         self._require_whole()
-        if self._has_text and not self._has_end:  # the server says so in its own way
+        if self._has_text and not self._has_end:  # the server ends its stream in this way
             yield _event({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
         self._is_done = self._has_text or self._has_end or not self._words
         if self._is_done:
@@ -234,19 +234,19 @@ class EventReader:
 
 @dataclass(slots=True)
 class _Calls:
-    """The calls of an answer: servers give several of them one index, and say a name again and again."""
+    """Tool calls of an answer; some servers reuse an index for several calls, or repeat a name."""
 
     names: dict[int, str] = field(default_factory=dict)
     ids: dict[int, str] = field(default_factory=dict)
     places: dict[int, int] = field(default_factory=dict)
-    """The index of the call that deltas with an index of the server belong to."""
+    """Call index by the server's index."""
     arguments: dict[int, list[str]] = field(default_factory=dict)
     last: int = 0
 
     def number(self, call: dict[str, Any], place: int | None) -> None:
-        """Give a delta the index of its call.
+        """Assign a delta to its call.
 
-        :param place: among the calls of this delta, None if it is the only one.
+        :param place: position among the delta's calls, None for the only one.
         """
         function = call.get("function")
         name = function.get("name") if isinstance(function, dict) else None
@@ -258,7 +258,7 @@ class _Calls:
         at = self.places.get(index)
         begun = self.places.get(self.last)
         if at is None and begun is not None and not (said or own or _is_object(self.arguments[begun])):
-            at = self.places[index] = begun  # the rest of a call whose beginning had another index
+            at = self.places[index] = begun  # continues a call that began under another index
         if at is None or (said and self._is_another(at, own, said, more, told)):
             at = index if index not in self.names else max(self.names) + 1
             self.places[index] = at
@@ -271,7 +271,7 @@ class _Calls:
         call["index"], self.last = at, index
 
     def _is_another(self, at: int, own: str, name: str, more: str, told: object) -> bool:
-        """Tell whether a delta with a name begins another call than the one at its index."""
+        """Tell whether a delta with a name begins another call than the current one at its index."""
         if own and self.ids[at] and own != self.ids[at]:
             return True
         if told is None and not own:
@@ -281,7 +281,7 @@ class _Calls:
 
 def _is_object(pieces: list[str]) -> bool:
     last = next((piece for piece in reversed(pieces) if piece.strip()), "")
-    if not last.rstrip().endswith("}"):  # most pieces, and the whole may be long
+    if not last.rstrip().endswith("}"):  # a cheap test first: the whole may be long
         return False
     try:
         return isinstance(json.loads("".join(pieces), strict=False), dict)
@@ -290,7 +290,7 @@ def _is_object(pieces: list[str]) -> bool:
 
 
 def _is_cut(text: str) -> bool:
-    """Tell whether a text begins as a JSON object and lacks its end."""
+    """Tell whether a text begins as a JSON object and is incomplete."""
     text = text.strip()
     if not text.startswith("{"):
         return False
@@ -306,7 +306,7 @@ def _is_cut(text: str) -> bool:
 
 
 def _values(data: list[str]) -> list[Any]:
-    """Return the values of an event: its lines are one JSON text, or one each; words if they are no JSON."""
+    """Return an event's JSON values, from all lines together or from each line; else the text."""
     for text in ("\n".join(data), "".join(data)):
         if text.strip() == _DONE:
             return [_DONE]
@@ -318,7 +318,7 @@ def _values(data: list[str]) -> list[Any]:
 
 
 def _objects(text: str) -> list[Any]:
-    """Return objects one behind the other, and a cut one behind them as text; none if there is other text."""
+    """Return consecutive JSON objects, and an incomplete last one as text; empty if other text is present."""
     found: list[Any] = []
     at = 0
     while between := _BETWEEN.match(text, at):

@@ -1,7 +1,8 @@
-"""Providers that pydantic-ai knows, with the variables of their keys, read from its source.
+"""Providers that pydantic-ai supports, with their key variables, read from its source.
 
-To import the library takes half a second, and each provider's own library on top may be missing: its source
-is read instead. A test holds what is read here against what the library answers.
+Importing the library takes half a second, and providers' own libraries may be missing, so the source is
+parsed
+instead. A test compares the result with the library.
 """
 
 from __future__ import annotations
@@ -21,39 +22,39 @@ if TYPE_CHECKING:
 __all__ = ["GATEWAY", "KnownProvider", "known_models", "known_providers", "provider_named"]
 
 GATEWAY: Final = "gateway/"
-"""Stands before another provider's name: asked through pydantic-ai's gateway."""
+"""Prefix of a provider that is reached through pydantic-ai's gateway."""
 NOT_FOR_TEXT: Final = frozenset(
     {"elevenlabs", "google-decisions", "openai-decisions", "sentence-transformers", "voyageai"}
 )
-"""Providers of speech, decisions and embeddings, whose models answer no prompt."""
+"""Providers of speech, decisions and embeddings, which answer no prompts."""
 VARIABLE: Final = re.compile(r"os\.(?:getenv\('(\w+)'|environ\['(\w+)'\])|'(\w+)' not in os\.environ")
 KEY: Final = re.compile(r"_(KEY|TOKEN)(_|$)")
 OTHER_SERVICE: Final = re.compile(r"VOICELIVE|REALTIME")
-"""In the names of keys that are no keys for prompts."""
+"""Marks variables that hold keys for other services than prompts."""
 MODEL: Final = re.compile(r"'([\w/-]+):([^'\s]+)'")
 
 
 @dataclass(frozen=True, slots=True)
 class KnownProvider:
-    """A name that may stand before the colon of `PROVIDER:MODEL`."""
+    """Provider name before the colon of `PROVIDER:MODEL`."""
 
     name: str
     module: str
-    """The library's module of it."""
+    """Module of the library."""
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Return the variables that may hold its key, the first wins; none where there are other ways."""
+        """Variables that may hold the key, in order of precedence; empty for other credentials."""
         return _keys_of(self.module)
 
     def key_variable(self) -> str:
-        """Return the variable that holds a key now, empty where none does."""
+        """Return the variable that currently holds a key; empty without one."""
         return next((name for name in self.keys if os.environ.get(name, "").strip()), "")
 
 
 @cache
 def known_providers() -> Mapping[str, KnownProvider]:
-    """Return the providers whose models answer prompts, by name; empty if the library is not there."""
+    """Return the providers that answer prompts, by name; empty without the library."""
     try:
         tree = ast.parse(_source("providers/__init__.py"))
     except (OSError, SyntaxError):
@@ -66,13 +67,13 @@ def provider_named(name: str) -> KnownProvider | None:
     known = known_providers()
     if not name.startswith(GATEWAY):
         return known.get(name)
-    # the gateway has names of its own for kinds of models, which the library checks
+    # the library validates the gateway's own model kinds
     return KnownProvider(name, "gateway")
 
 
 @cache
 def known_models() -> Mapping[str, tuple[str, ...]]:
-    """Return the models that the library names, by provider."""
+    """Return the models named by the library, by provider."""
     models: dict[str, list[str]] = {}
     try:
         text = _source("models/_known_model_names.py")
@@ -91,7 +92,7 @@ def _source(name: str) -> str:
 
 
 def _cases(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Yield each provider's name and its module: the cases in which the library chooses by name."""
+    """Yield name and module of each provider, from the library's `match` on names."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.match_case):
             continue

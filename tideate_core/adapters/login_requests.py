@@ -1,4 +1,4 @@
-"""HTTP to servers that give tokens: answers of bounded size, errors without secrets."""
+"""HTTP requests to token servers: bounded answers, errors without secrets."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 __all__ = ["bound_answer", "plain_errors", "token_client"]
 
 LARGEST: Final = 256 * 1024
-"""Bytes of an answer."""
+"""Bytes of the largest answer."""
 TIMEOUT: Final = 30.0
 TOKEN_PATHS: Final = ("/oauth/", "/login/")
-"""Parts of the paths that give tokens; answers of models have no such limit."""
+"""Path parts of token servers; models' answers are not limited."""
 
 
 async def bound_answer(response: httpx2.Response) -> None:
-    """Break off an answer with tokens that is too large; a hook, as a transport would lose proxies."""
+    """Limit the size of a token server's answer; a hook, because a transport would lose proxies."""
     if any(part in response.request.url.path for part in TOKEN_PATHS):
         response.stream = _bounded(response.stream)
 
@@ -48,7 +48,7 @@ def _bounded(stream: Any) -> Any:
 
 
 def token_client() -> httpx2.AsyncClient:
-    """Return a client for requests of tokens; it follows no redirect."""
+    """Return a client for token requests, which follows no redirect."""
     import httpx2
 
     check_network_settings("the login")
@@ -61,10 +61,10 @@ def token_client() -> httpx2.AsyncClient:
 
 @contextmanager
 def plain_errors(provider: str, secrets: Iterable[str]) -> Iterator[None]:
-    """Raise what the libraries raise as our errors, without secrets.
+    """Translate the libraries' errors, without secrets.
 
     :raises AuthenticationFailed: the provider refused.
-    :raises AdapterUnavailable: it could not be reached.
+    :raises AdapterUnavailable: the provider could not be reached.
     """
     import httpx2
     from pydantic_ai.exceptions import ModelAPIError, UserError

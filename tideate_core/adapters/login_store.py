@@ -1,6 +1,6 @@
-"""Store of logins: credentials and keys of providers, in a file that only the person can read, or a keyring.
+"""Store of providers' credentials and keys, in a file that only the user can read, or a keyring.
 
-The file knows all logins; of one in the keyring it has what is no secret.
+The file lists all logins; for a login in the keyring it holds only the public part.
 """
 
 from __future__ import annotations
@@ -33,29 +33,29 @@ __all__ = ["Login", "LoginStore"]
 
 T = TypeVar("T")
 Login = dict[str, Any]
-"""What is kept of one provider: `kind` is `key` or `oauth`, the rest belongs to the kind."""
+"""A provider's credentials; `kind` is `key` or `oauth`, and the other keys depend on it."""
 
 FILE: Final = "logins.json"
 LARGEST: Final = 1024 * 1024
 OTHERS: Final = 0o077
 LOCK_LIMIT: Final = 60.0
-"""Seconds that a process waits for another one's refresh, which has limits of its own, or its writing."""
+"""Seconds to wait for another process's write or refresh, which has its own limits."""
 LOCK_EVERY: Final = 0.05
 IN_KEYRING: Final = "in_keyring"
-"""The key, in the file, of the name that a login has in the keyring."""
+"""Key, in the file, of a login's name in the keyring."""
 PLAIN: Final = ("kind", "changed_at", "expires_at")
-"""What the file has of a login in the keyring."""
+"""Keys that the file holds of a login in the keyring."""
 
 
 class LoginStore:
-    """The logins of a person; every call reads the file anew, as other processes change it.
+    """The user's logins; every call reads the file again, because other processes change it.
 
-    Methods without `await` block: on an event loop `in_thread` calls them.
+    Synchronous methods block: on an event loop, call them through `in_thread`.
     """
 
     def __init__(self) -> None:
         self._stop = threading.Event()
-        """Set where nobody waits for the lock any more."""
+        """Set to end the wait for the lock."""
 
     @property
     def path(self) -> Path:
@@ -63,58 +63,58 @@ class LoginStore:
 
     @property
     def uses_keyring(self) -> bool:
-        """New logins go to the person's keyring, as `[login] store` of their configuration says.
+        """True if new logins go to the keyring, by `[login] store` of the user's configuration.
 
-        :raises ConfigError: that cannot be read.
+        :raises ConfigError: the configuration cannot be read.
         """
         return load_config(None).config.login.store == "keyring"
 
     @property
     def place(self) -> str:
-        """The place of new logins, for the person.
+        """Location of new logins, for the user.
 
         :raises ConfigError: the configuration cannot be read.
-        :raises StateError: there is no keyring that can be used.
+        :raises StateError: no keyring is usable.
         """
         return login_keyring.name() if self.uses_keyring else f"{self.path}, readable by you only"
 
     def check(self) -> None:
-        """Check that a login can be kept, as far as that can be told without one.
+        """Check that a login can be stored.
 
         :raises ConfigError: the configuration cannot be read.
-        :raises StateError: the file cannot be used, or there is no keyring that can be.
+        :raises StateError: the file or the keyring is not usable.
         """
         self._load()
         if self.uses_keyring:
             login_keyring.name()
 
     async def in_thread(self, call: Callable[..., T], *values: Any) -> T:
-        """Call a method that blocks; where the caller is cancelled, it ends first and holds no lock."""
+        """Call a blocking method in a thread; on cancellation it finishes first and keeps no lock."""
         work = asyncio.ensure_future(asyncio.to_thread(call, *values))
         if await wait_uncancelled(work, self._stop.set):
             raise asyncio.CancelledError from work.exception()
         return work.result()
 
     def get(self, provider: str) -> Login | None:
-        """Return the login of a provider.
+        """Return a provider's login.
 
-        :raises StateError: the file or the keyring cannot be used.
+        :raises StateError: the file or the keyring is not usable.
         """
         login = self._load().get(provider)
         return self._whole(provider, login) if login is not None else None
 
     def all(self) -> dict[str, Login]:
-        """Return the logins by provider; without the secrets that the keyring has.
+        """Return the logins by provider, without secrets that are in the keyring.
 
-        :raises StateError: the file cannot be used.
+        :raises StateError: the file is not usable.
         """
         return self._load()
 
     def put(self, provider: str, login: Login) -> None:
-        """Keep a login, in place of an earlier one, where the configuration says.
+        """Store or replace a login, in the configured store.
 
         :raises ConfigError: the configuration cannot be read.
-        :raises StateError: it cannot be written.
+        :raises StateError: the login cannot be written.
         """
         keyring = self.uses_keyring
         with self._changing() as logins:
@@ -125,10 +125,10 @@ class LoginStore:
             login_keyring.delete(earlier)
 
     def move(self) -> list[str]:
-        """Move all logins to where the configuration says; return the providers of those moved.
+        """Move all logins to the configured store; return the providers moved.
 
         :raises ConfigError: the configuration cannot be read.
-        :raises StateError: the file or the keyring cannot be used; what was not moved is where it was.
+        :raises StateError: the file or the keyring is not usable; the remaining logins are unchanged.
         """
         keyring = self.uses_keyring
         with self._changing() as logins:
@@ -146,9 +146,9 @@ class LoginStore:
         return sorted(elsewhere)
 
     def remove(self, provider: str) -> bool:
-        """Delete a login, wherever it is; tells whether there was one.
+        """Delete a login from either store; return whether it existed.
 
-        :raises StateError: it cannot be written, or not be deleted from the keyring.
+        :raises StateError: the login cannot be deleted.
         """
         if (login := self._load().get(provider)) is None:
             return False
@@ -159,9 +159,9 @@ class LoginStore:
 
     @asynccontextmanager
     async def refreshing(self, provider: str) -> AsyncIterator[None]:
-        """Be the only process that refreshes this login: its token can be used once.
+        """Lock this login for a refresh across processes: a refresh token works once.
 
-        :raises StateError: another process does so for too long.
+        :raises StateError: another process holds the lock for too long.
         """
         name = re.sub(r"[^A-Za-z0-9-]+", "-", provider)
         stop = threading.Event()
@@ -179,10 +179,10 @@ class LoginStore:
             os.close(lock)
 
     def _take_lock(self, name: str, late: str, stop: threading.Event) -> int:
-        """Lock a file; return a descriptor, and closing it releases the lock.
+        """Lock a file; return a descriptor, which releases the lock when closed.
 
-        :param late: what to say where it cannot be taken in time.
-        :param stop: set where it is not wanted any more.
+        :param late: message after the time limit.
+        :param stop: set to end the wait.
         """
         path = make_project_state(None) / name
         try:
@@ -227,14 +227,14 @@ class LoginStore:
         try:
             logins = json.loads(content or b"")["logins"]
         except (ValueError, KeyError, TypeError) as error:
-            # not its words: they quote the file
+            # not the error's words, which quote the file
             raise StateError(f"{path} is not a file of logins; remove it and log in again") from error
         if not isinstance(logins, dict) or not all(isinstance(one, dict) for one in logins.values()):
             raise StateError(f"{path} is not a file of logins; remove it and log in again")
         return logins
 
     def _in_keyring(self, provider: str, login: Login) -> Login:
-        """Write a login to the keyring; return the part of it that is kept in the file."""
+        """Write a login to the keyring; return the part for the file."""
         name = f"{provider} ({self.path})"
         login_keyring.write(name, json.dumps(login, sort_keys=True))
         return {key: login[key] for key in PLAIN if key in login} | {IN_KEYRING: name}
@@ -242,7 +242,7 @@ class LoginStore:
     def _whole(self, provider: str, login: Login) -> Login:
         """Return a login with its secrets.
 
-        :raises StateError: they are in the keyring and cannot be read there.
+        :raises StateError: the secrets cannot be read from the keyring.
         """
         if not (name := login.get(IN_KEYRING)):
             return login
@@ -253,7 +253,7 @@ class LoginStore:
             found = json.loads(kept)
         except ValueError:
             found = None
-        if not isinstance(found, dict):  # not its words: they are secret
+        if not isinstance(found, dict):  # not the error's words, which are secret
             raise StateError(f"what {login_keyring.name()} has for {provider} is no login; {again}") from None
         return found
 

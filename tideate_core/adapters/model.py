@@ -1,4 +1,4 @@
-"""Adapter of any model that pydantic-ai can ask: streaming, typed answers, tools, usage, our errors."""
+"""Adapter of any pydantic-ai model: streaming, typed answers, tools, usage, translated errors."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ _T = TypeVar("_T")
 
 _LONGEST: Final = 4 << 20
 _LONGEST_TYPED: Final = 128 << 10
-"""Characters of an answer, its thoughts and its calls of tools; a model that writes more never ends."""
+"""Most characters of an answer with its thoughts and tool calls; a longer one never ends."""
 _TEXTS: Final = ("content", "content_delta")
 
 
 @dataclass(slots=True)
 class _Stream:
-    """Passes tokens on and counts them; a typed answer is validated only when it is whole."""
+    """Forwards and counts streamed text; a typed answer is validated only when it is complete."""
 
     parts: PartStream
     longest: int = _LONGEST
     characters: int = 0
-    """Of the answer that is streaming."""
+    """Characters of the current answer."""
     shown: bool = False
-    """Something of any answer arrived."""
+    """Some text has been forwarded."""
     attempts: int = 1
-    """Times that a typed answer may be refused and asked for again."""
+    """Most attempts at a typed answer."""
     answers: int = 0
-    """Begun in one conversation: each but the first corrects the one before."""
+    """Answers begun in one conversation; each but the first corrects the previous one."""
 
     async def follow(self, _: object, events: AsyncIterable[AgentStreamEvent]) -> None:
         from pydantic_ai.messages import PartDeltaEvent, PartStartEvent
@@ -67,7 +67,7 @@ class _Stream:
             if read > self.longest:
                 raise InvalidReply(f"the model's answer has more than {self.longest} characters")
             if isinstance(event, PartStartEvent):
-                if event.index == 0:  # the library also streams what it does with an answer
+                if event.index == 0:  # the library also streams its own handling of an answer
                     self._begin()
                 self._pass_on(event.part, event.index)
             elif isinstance(event, PartDeltaEvent):
@@ -79,7 +79,7 @@ class _Stream:
             report_retry(f"answer refused, asking again ({self.answers} of {self.attempts})")
 
     def _pass_on(self, part: object, index: int) -> None:
-        """Pass on answer text, or the arguments that carry a typed answer."""
+        """Forward answer text, or arguments that carry a typed answer."""
         from pydantic_ai.messages import TextPart, TextPartDelta, ToolCallPart, ToolCallPartDelta
 
         match part:
@@ -102,7 +102,7 @@ def _length_of(event: object) -> int:
 
 
 class ModelHandle:
-    """An open model that several requests use at a time: it is not closed under them."""
+    """Open model that is closed only after its last request."""
 
     def __init__(self, opened: OpenModel) -> None:
         self.opened = opened
@@ -122,13 +122,13 @@ class ModelHandle:
                 await self.close()
 
     async def retire(self) -> None:
-        """Close the model once no request uses it."""
+        """Close the model after its last request."""
         self._retired = True
         if not self._users:
             await self.close()
 
     async def close(self) -> None:
-        """Close it now; requests that use it fail."""
+        """Close the model now; its requests fail."""
         if not self._closed:
             self._closed = True
             await self.opened.close()
@@ -137,11 +137,11 @@ class ModelHandle:
 class ModelAdapter:
     """Adapter of one model; its library is loaded with the first prompt.
 
-    :param attempts: how often the model may try to give a typed answer that validates.
-    :param tools: its model can call tools.
-    :param at_once: requests that it answers side by side, the others wait; None: no limit.
-    :param context_tokens: tokens that prompt and answer share; None looks them up by `reference`.
-    :param reference: what lists of windows and prices know the model by; None: no list has it.
+    :param attempts: most attempts at a valid typed answer.
+    :param tools: whether the model can call tools.
+    :param at_once: most concurrent requests, others wait; None for no limit.
+    :param context_tokens: context window; None to look it up by `reference`.
+    :param reference: the model in lists of windows and prices; None if no list has it.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class ModelAdapter:
         stream = _Stream(PartStream(on_token), _LONGEST_TYPED if schema else _LONGEST)
         return await retrying(
             lambda: self._ask_once(prompt, stream, schema),
-            # what could not even be opened (no library, no process) does not come by itself
+            # a model that could not be opened (no library, no process) will not appear by itself
             may_retry=lambda: self._handle is not None and not stream.shown,
             backoff=self._backoff or Backoff(),
         )
@@ -285,9 +285,9 @@ class ModelAdapter:
     async def _with_model(
         self, once: Callable[[OpenModel], Awaitable[_T]], streamed: Callable[[], int]
     ) -> _T:
-        """Do one request with the open model; errors of its library become ours.
+        """Run a request with the open model, and translate the library's errors.
 
-        :param streamed: gives the characters of the answer that had arrived.
+        :param streamed: returns the characters received so far.
         """
         async with self._places:
             return await self._request(await self._open(), once, streamed)
@@ -305,7 +305,7 @@ class ModelAdapter:
                 if translated is None:
                     raise
                 if isinstance(translated, AuthenticationFailed):
-                    await self._retire(handle)  # a key command is asked again: its key may have expired
+                    await self._retire(handle)  # the key may have expired: run the key command again
                 raise translated from error
 
     async def _run_agent(
@@ -320,7 +320,7 @@ class ModelAdapter:
             retries={"output": self._attempts - 1},
             capabilities=[] if schema is None else [_reading(schema)],
         )
-        # cancelled while it closes the stream, the library would leave the connection open
+        # a second cancellation would make the library leave the connection open
         return await run_cancelled_once(
             agent.run(
                 prompt.user,
@@ -333,7 +333,7 @@ class ModelAdapter:
         )
 
     def _priced(self, usage: Usage) -> Usage:
-        """Return it with its cost: a provider may answer with a name that no list has."""
+        """Return the usage with its cost; a provider may report a model name that no list has."""
         if usage.cost is not None or self._reference is None:
             return usage
         cost = self._reference.price_of(usage.input_tokens, usage.output_tokens, usage.cached_tokens)
@@ -354,7 +354,7 @@ def _output_type(schema: type[BaseModel] | None, typed: str) -> OutputSpec[Any]:
 
 
 def _reading(schema: type[BaseModel]) -> AbstractCapability[None]:
-    """Return a hook that finds a typed answer in a text: its last code block, or the text as it is."""
+    """Return a hook that finds a typed answer in text: its last code block, or the whole text."""
     from pydantic import ValidationError
     from pydantic_ai.capabilities import Hooks
 
@@ -376,7 +376,7 @@ def _reading(schema: type[BaseModel]) -> AbstractCapability[None]:
 
 
 def _refuses_schemas(error: Exception) -> bool:
-    """Tell whether a server answered that it does not know typed answers, as older ones do."""
+    """Tell whether a server rejected typed answers, as older ones do."""
     from pydantic_ai.exceptions import ModelRequestRejectedError
 
     said = str(error)

@@ -1,4 +1,4 @@
-"""List of models that can be asked: adapters of the configuration, and models of providers with a key."""
+"""List of available models: configured adapters, and models of providers with a key."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ __all__ = ["ListedModel", "ModelList", "list_models"]
 
 @dataclass(frozen=True, slots=True)
 class ListedModel:
-    """A model, as a person chooses it."""
+    """A model that the user can choose."""
 
     adapter: str
-    """The name to ask it by; empty of a server's model that no adapter of the configuration has."""
+    """Adapter name; empty for a server's model without an adapter in the configuration."""
     model: str
     source: Literal["configuration", "known", "live"]
-    """Where it is from: the configuration, lists that came with the libraries, or what the provider said."""
+    """Origin: the configuration, the libraries' lists, or the provider's answer."""
     context_tokens: int | None = None
     price: ModelPrice | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return what tools get, without what is not known; prices are US dollars for a million tokens."""
+        """Return the JSON form, without unknown values; prices are US dollars per million tokens."""
         shape: dict[str, Any] = {"adapter": self.adapter, "model": self.model, "source": self.source}
         if self.context_tokens is not None:
             shape["context_tokens"] = self.context_tokens
@@ -48,26 +48,26 @@ class ListedModel:
 
 @dataclass(frozen=True, slots=True)
 class ModelList:
-    """Models, and what a person should know about the list."""
+    """Available models, with remarks for the user."""
 
     default: str
-    """The adapter of the configuration."""
+    """The configured default adapter."""
     models: tuple[ListedModel, ...]
     notes: tuple[str, ...] = field(default=())
 
     def as_json(self) -> dict[str, Any]:
-        """Return what tools get."""
         models = [one.as_json() for one in self.models]
         return {"ok": True, "default": self.default, "models": models, "notes": list(self.notes)}
 
 
 async def list_models(config: Config, name: str | None = None) -> ModelList:
-    """Return the models of an adapter or a provider, which is asked for them if it can be.
+    """Return the models of an adapter or a provider, requesting its list if possible.
 
-    Without a name nobody is asked: the list has all adapters, and what is known of providers that have a key.
+    Without a name no request is made: the list has all adapters, and the known models of providers with a
+    key.
 
-    :raises UnknownAdapter: there is no adapter and no provider of this name.
-    :raises AdapterError: it was asked and failed.
+    :raises UnknownAdapter: no adapter or provider has this name.
+    :raises AdapterError: the request failed.
     """
     if name is None:
         models = [*_configured(config), *(one for each in _with_key() for one in _known(each))]
@@ -101,7 +101,7 @@ async def _models_of(
 
 
 async def _live(config: Config, adapter: str) -> list[str] | None:
-    """Return the names that a provider or a server lists, None if it lists none."""
+    """Return the model names that a provider or a server lists, None without a list."""
     await load_libraries()
     source = source_of(config, adapter)
     opened: OpenModel = await source.open()
@@ -127,7 +127,7 @@ def _configured(config: Config) -> Iterator[ListedModel]:
 
 
 def _with_key() -> Iterator[str]:
-    """Yield the providers that have a key, each service once."""
+    """Yield the providers with a key, each service once."""
     seen: set[tuple[str, tuple[str, ...]]] = set()
     logins = LoginStore().all()
     for provider in known_providers().values():

@@ -1,4 +1,4 @@
-"""Options of a model that `[adapters.NAME]` gives, as the model library takes them."""
+"""Request settings of `[adapters.NAME]`, in the model library's form."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ SECRET_VALUE: Final = re.compile(r"[A-Za-z0-9+/=_.~-]{20,}")
 
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
-    """Settings of every request to a model; None leaves one to the provider."""
+    """Settings of every request to a model; None uses the provider's default."""
 
     temperature: float | None = None
     max_tokens: int | None = None
-    """The longest answer where the prompt does not say."""
+    """Longest answer, unless the prompt sets it."""
     thinking: ThinkingLevel | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     cache: bool = True
-    """Have what prompts begin with cached, where the provider wants to be told."""
+    """Cache the beginning of prompts, at providers that need to be told."""
 
     @classmethod
     def of(cls, config: AdapterConfig) -> Self:
-        """Return those of an adapter of the configuration."""
+        """Return the settings of a configured adapter."""
         return cls(
             config.temperature,
             config.max_tokens,
@@ -48,9 +48,9 @@ class ModelOptions:
         """Return the settings of a request.
 
         :param timeout: seconds without a byte from the provider.
-        :param max_tokens: what the prompt asks for.
+        :param max_tokens: the prompt's limit.
         """
-        # retries are ours: the libraries' own would hide a Retry-After from the person
+        # the libraries' own retries would hide a Retry-After from the user
         settings: ModelSettings = {"timeout": timeout, "max_retries": 0, "cache": self.cache}
         if (longest := max_tokens or self.max_tokens) is not None:
             settings["max_tokens"] = longest
@@ -66,7 +66,7 @@ class ModelOptions:
 
 
 def secret_values(headers: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the parts of headers that must not stand in a message: keys, by their name or their look."""
+    """Return the secret parts of headers, detected by name or form, to remove from messages."""
     found: list[str] = []
     for name, value in headers.items():
         words = value.split()

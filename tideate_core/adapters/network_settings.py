@@ -1,4 +1,4 @@
-"""Check the proxies and authorities of the environment before a client uses them."""
+"""Validation of the environment's proxies and certificate authorities before a client uses them."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _PASSWORD: Final = re.compile(r"//[^/]*@")
 
 
 def check_network_settings(who: str, *, proxies: bool = True) -> None:
-    """Refuse settings of the environment that no client can be made with.
+    """Reject environment settings that prevent a client.
 
-    :param who: what needs the client, for the message.
-    :param proxies: the client uses proxies.
-    :raises AdapterUnavailable: with the variable and what to do about it.
+    :param who: user of the client, for the message.
+    :param proxies: whether the client uses proxies.
+    :raises AdapterUnavailable: a setting is invalid; the message names the variable and the remedy.
     """
     for name, wrong in (*_wrong_authorities(), *(_wrong_proxies() if proxies else ())):
         raise AdapterUnavailable(f"{who}: ${name} {wrong}; correct it, or unset it")
 
 
 def _wrong_authorities() -> list[tuple[str, str]]:
-    """Return the variable that names no authorities, and why; empty if all is well."""
+    """Return the invalid certificate variable and the reason; empty if valid."""
     file, directory = os.environ.get(_FILE), os.environ.get(_DIRECTORY)
     if file:
         try:
-            check_regular(Path(file))  # a pipe would be waited for
+            check_regular(Path(file))  # a pipe would block
             ssl.create_default_context(cafile=file)
         except ssl.SSLError:
             return [(_FILE, f"names {file!r}, which holds no certificates in PEM form")]
@@ -48,13 +48,13 @@ def _wrong_authorities() -> list[tuple[str, str]]:
 
 
 def _wrong_proxies() -> list[tuple[str, str]]:
-    # of two spellings the lower one counts, as everywhere
+    # the lower-case spelling wins, as everywhere
     names = [lower if lower in os.environ else lower.upper() for lower in _PROXIES]
     return [(name, reason) for name in names if (reason := _wrong_proxy(os.environ.get(name, "")))]
 
 
 def _wrong_proxy(value: str) -> str:
-    """Return why a proxy cannot be used; empty if it can."""
+    """Return the reason that a proxy is unusable; empty if it is usable."""
     import httpx2
 
     if not value:

@@ -1,4 +1,4 @@
-"""Pool of adapters, made by name and kept until it is closed."""
+"""Pool of adapters, created by name and kept until it is closed."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _REPLAYS = ("replay", "replay-exact")
 
 
 class AdapterPool:
-    """Makes adapters by name and keeps them until it is closed.
+    """Creates adapters by name and keeps them until it is closed.
 
-    Names are `local` (the bundled model), `replay:FILE`, `replay-exact:FILE`, a name of `[adapters]`, and
+    Names are `local` (the bundled model), `replay:FILE`, `replay-exact:FILE`, a key of `[adapters]`, or
     `PROVIDER:MODEL`.
 
-    :param record: a file that every exchange is appended to, for `replay:FILE`; `$TIDEATE_RECORD` if None.
+    :param record: file to record every exchange in, for `replay:FILE`; default: `$TIDEATE_RECORD`.
     """
 
     def __init__(self, config: Config, *, record: Path | None = None) -> None:
@@ -37,27 +37,27 @@ class AdapterPool:
         self._adapters: dict[str, Adapter] = {}
 
     def get(self, name: str) -> Adapter:
-        """Return the adapter of this name; nothing is imported, started or sent until it is asked.
+        """Return the adapter of a name, without importing, starting or sending anything.
 
-        :raises UnknownAdapter: there is none.
+        :raises UnknownAdapter: the name is unknown.
         """
         if name not in self._adapters:
             self._adapters[name] = self._make(name)
         return self._adapters[name]
 
     def destination(self, name: str) -> str:
-        """Return an adapter's name with the server or provider that its prompts go to."""
+        """Return an adapter's name with the server or provider that receives its prompts."""
         configured = self._config.adapters.get(name)
         if configured is None:
             return name
         return f"{name} {configured.base_url or configured.model.partition(':')[0]}"
 
     def is_recorded(self, name: str) -> bool:
-        """Tell whether an adapter replays a recording, or is recorded."""
+        """Tell whether an adapter replays a recording or is being recorded."""
         return self._record is not None or name.partition(":")[0] in _REPLAYS
 
     async def aclose(self) -> None:
-        """Close every adapter; they can be used again afterwards."""
+        """Close every adapter; they remain usable."""
         for adapter in self._adapters.values():
             await adapter.aclose()
 
@@ -119,9 +119,9 @@ class AdapterPool:
 
 
 def source_of(config: Config, name: str) -> ModelSource:
-    """Return the source of an adapter's model: one of the configuration, or `PROVIDER:MODEL`.
+    """Return the model source of a configured adapter or of `PROVIDER:MODEL`.
 
-    :raises UnknownAdapter: there is no such provider.
+    :raises UnknownAdapter: the provider is unknown.
     """
     configured = config.adapters.get(name)
     if configured is not None and configured.base_url is not None:

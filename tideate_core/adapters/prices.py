@@ -1,4 +1,4 @@
-"""Windows and prices of models, as far as genai-prices knows them; nothing is fetched."""
+"""Context windows and prices of models from genai-prices' data, without network access."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["ModelPrice", "ModelReference", "PricedAdapter", "is_loopback", "known_names"]
 
 SAMPLE: Final = 1000
-"""Tokens that the price of a million is worked out from: long prompts are dearer."""
+"""Prompt size for the price per million tokens, because long prompts cost more."""
 MILLION: Final = 1_000_000
 
 
@@ -28,44 +28,44 @@ class ModelPrice:
 
 @runtime_checkable
 class PricedAdapter(Protocol):
-    """An adapter that can tell the price of a request before it is sent."""
+    """Adapter that knows the price of a request before it is sent."""
 
     @property
     def max_tokens(self) -> int | None:
-        """Tokens of the longest answer, None where nobody set a limit."""
+        """Limit of an answer in tokens, None without a limit."""
         ...
 
     def price_of(self, input_tokens: int, output_tokens: int) -> float | None:
-        """Return US dollars for so many tokens, none of them cached; None where the price is not known."""
+        """Return the price in US dollars of uncached tokens; None if unknown."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ModelReference:
-    """A model as price lists name it."""
+    """A model as named by price lists."""
 
     model: str
     provider: str = ""
-    """Of `PROVIDER:MODEL`."""
+    """Provider of `PROVIDER:MODEL`."""
     address: str = ""
-    """Of an OpenAI-compatible server; it may be a provider's."""
+    """Address of an OpenAI-compatible server, which may be a provider's."""
 
     def context_tokens(self) -> int | None:
-        """Return the tokens that prompt and answer share, None where nobody knows."""
+        """Return the context window in tokens, None if unknown."""
         found = _find(self)
         return found[1].context_window if found else None
 
     def price(self) -> ModelPrice | None:
-        """Return the price of a million tokens of a short prompt, None where nobody knows."""
+        """Return the price of a million tokens in a short prompt, None if unknown."""
         read, written = self.price_of(SAMPLE, 0), self.price_of(0, SAMPLE)
         if read is None or written is None:
             return None
         return ModelPrice(round(read * MILLION / SAMPLE, 6), round(written * MILLION / SAMPLE, 6))
 
     def price_of(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float | None:
-        """Return US dollars for so many tokens, None where the price is not known.
+        """Return the price of tokens in US dollars, None if unknown.
 
-        :param cached_tokens: of the input, those that the provider had in its cache.
+        :param cached_tokens: input tokens that were in the provider's cache.
         """
         found = _find(self)
         if found is None:
@@ -79,11 +79,11 @@ class ModelReference:
         try:
             return float(model.calc_price(usage, provider).total_price)
         except ValueError:
-            return None  # a list that does not price tokens
+            return None  # a model that is not priced by tokens
 
 
 def known_names(provider: str) -> tuple[str, ...]:
-    """Return the models of a provider that the price list has and that are not retired."""
+    """Return a provider's models in the price list that are not retired."""
     from genai_prices.data_snapshot import get_snapshot
 
     try:
@@ -96,7 +96,7 @@ def known_names(provider: str) -> tuple[str, ...]:
 @cache
 def _find(reference: ModelReference) -> tuple[Provider, ModelInfo] | None:
     if not reference.provider and (not reference.address or is_loopback(reference.address)):
-        return None  # a server of one's own may call its model what it likes
+        return None  # a private server may use any model name
     from genai_prices.data_snapshot import get_snapshot
 
     try:
@@ -108,7 +108,7 @@ def _find(reference: ModelReference) -> tuple[Provider, ModelInfo] | None:
 
 
 def is_loopback(address: str) -> bool:
-    """Tell whether an address is this machine's own."""
+    """Tell whether an address is on the loopback interface."""
     host = urlsplit(address).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback

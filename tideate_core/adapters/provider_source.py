@@ -1,4 +1,4 @@
-"""Source of models that pydantic-ai asks by name: `PROVIDER:MODEL`, with the provider's own variables."""
+"""Source of pydantic-ai's models by name, `PROVIDER:MODEL`, with the provider's credentials."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 __all__ = ["PROVIDER_TIMEOUT", "ProviderSource"]
 
 PROVIDER_TIMEOUT: Final = 120.0
-"""Seconds, the last without a byte from the provider."""
+"""Seconds without a byte from the provider."""
 EXTRA: Final = re.compile(r"pydantic-ai-slim\[([\w-]+)\]")
 TO_SET: Final = re.compile(r"Set the `([A-Z]\w+)`")
 OWN_WAYS: Final = frozenset({"google-cloud"})
-"""Providers whose library chooses among keys and other credentials itself."""
+"""Providers whose library chooses among several kinds of credentials."""
 
 
 class ProviderSource:
-    """A model of a provider.
+    """Source of a provider's model.
 
-    :param name: of the adapter, for messages.
+    :param name: adapter name, for messages.
     :param model: `PROVIDER:MODEL`.
-    :param config: of an adapter of the configuration; None: the provider's name is all there is.
+    :param config: the adapter's configuration, if any.
     """
 
     needs_key = True
@@ -86,7 +86,7 @@ class ProviderSource:
         model, secrets = await import_aside(infer)
         stack = AsyncExitStack()
         await stack.enter_async_context(model)
-        # the client is ours: the library closes those that it made
+        # the library closes only clients that it made
         stack.push_async_callback(model.provider.client.close)  # type: ignore[union-attr]
         origin = Origin(
             self._name,
@@ -101,7 +101,7 @@ class ProviderSource:
 
     async def models(self, opened: OpenModel) -> list[str] | None:
         provider = opened.model.provider
-        # the clients of OpenAI, Anthropic and others are made by one generator
+        # clients generated like OpenAI's have this interface
         if provider is None or not hasattr(provider.client, "with_options"):
             return None
         if not hasattr(getattr(provider.client, "models", None), "list"):
@@ -109,7 +109,7 @@ class ProviderSource:
         return await listed_models(opened, self._headers)
 
     async def _key(self) -> tuple[str, str]:
-        """Return the key and where it comes from; both empty where the library finds its own way."""
+        """Return the key and its source; both empty if the library finds credentials itself."""
         if self._keys is not None:
             return await self._keys.key() or "", str(self._keys)
         known = provider_named(self._provider)
@@ -137,7 +137,7 @@ class ProviderSource:
         from pydantic_ai.providers.gateway import gateway_provider
 
         def with_key(name: str) -> Provider[Any]:
-            # the key as it was checked: the library would take the variable with a line break at its end
+            # the checked key: the variable may end with a line break
             if name.startswith("gateway/"):
                 return gateway_provider(name.removeprefix("gateway/"), api_key=key)
             make = cast("Callable[..., Provider[Any]]", infer_provider_class(name))
@@ -174,7 +174,7 @@ class ProviderSource:
 
 
 class _Secrets:
-    """Current secrets of a login and of headers."""
+    """Current secrets of a login and of request headers."""
 
     def __init__(self, login: LoginSecrets, headers: tuple[str, ...]) -> None:
         self._login = login

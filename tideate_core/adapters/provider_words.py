@@ -1,4 +1,4 @@
-"""Message of a provider's error, found in bodies of any shape."""
+"""Extraction of a provider's error message from a body of any shape."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KEYS: Final = (
 )
 _DEEPEST: Final = 8
 _MOST: Final = 8
-"""Errors of a list that are told."""
+"""Errors of a list that are reported."""
 _LONGEST: Final = 4_000
 _LONGEST_BODY: Final = 1 << 20
 _PAGE: Final = re.compile(r"\s*<(?:!doctype|html|head|body|\?xml)\b", re.IGNORECASE)
@@ -23,7 +23,7 @@ _UNSEEN: Final = re.compile(r"<(script|style)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>", 
 
 
 def words_of(body: Any, depth: int = 0) -> str:
-    """Return the message of a body; empty without one."""
+    """Return the message in a body; empty without one."""
     if depth > _DEEPEST:
         return ""
     match body:

@@ -1,4 +1,4 @@
-"""Recording of exchanges with a model in a file, whole or only with the model's answers."""
+"""Recording of exchanges with a model to a file, and its reduction to the model's answers."""
 
 from __future__ import annotations
 
@@ -45,38 +45,38 @@ class Exchange(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     key: str
-    """Hash of all that the model was told; empty in a reduced recording."""
+    """Hash of the model's complete input; empty in a reduced recording."""
     said: str = ""
-    """Hash of what the model itself had said before; empty in recordings of earlier versions."""
+    """Hash of the model's own earlier output; empty in old recordings."""
     conversation: str = ""
-    """`Origin.conversation` of what asked."""
+    """`Origin.conversation` of the request."""
     begun: int = 0
-    """Nanoseconds since the epoch when it was asked; the place in a reduced recording."""
+    """Time of the request in nanoseconds since the epoch; position in a reduced recording."""
     system: str = ""
     user: str = ""
-    """Prompt, or last message; both are empty in a reduced recording."""
+    """Prompt or last message; empty, like `system`, in a reduced recording."""
     answer_schema: str | None
     pieces: list[str]
-    """The text as it streamed."""
+    """Streamed pieces of the text."""
     parts: list[int] = []
-    """Those of the pieces that begin a part, by number: see `NewPart`."""
+    """Indexes of pieces that begin a part: see `NewPart`."""
     text: str
     parsed: dict[str, Any] | None = None
     model: str
     demonstration: bool = False
     context_tokens: int | None = None
-    """Both of the adapter that answered: prompts depend on them."""
+    """Properties of the recorded adapter, which prompts depend on."""
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
     cost: float | None = None
     truncated: bool = False
     turn: dict[str, Any] | None = None
-    """A turn of a work loop; None of an answer."""
+    """Turn of a work loop; None for an answer."""
 
 
 class Keys(NamedTuple):
-    """Keys of an exchange in a recording: see `Exchange`."""
+    """Keys of an exchange, see `Exchange`."""
 
     key: str
     said: str
@@ -85,7 +85,7 @@ class Keys(NamedTuple):
 def turn_keys(conversation: Conversation) -> Keys:
     """Return the keys of a turn.
 
-    Ids of calls, and what only the provider reads, differ in each run and do not count.
+    Call ids and provider data differ between runs and are ignored.
     """
     told: list[Any] = [conversation.system]
     said: list[Any] = []
@@ -103,7 +103,7 @@ def turn_keys(conversation: Conversation) -> Keys:
 
 
 def prompt_keys(prompt: Prompt, schema: type[BaseModel] | None) -> Keys:
-    """Return the keys of an answer."""
+    """Return the keys of a prompt."""
     name = schema.__name__ if schema else None
     history = [[turn.user, turn.assistant] for turn in prompt.history]
     said = [turn.assistant for turn in prompt.history]
@@ -119,7 +119,7 @@ def _parts_of(pieces: Sequence[str]) -> list[int]:
 
 
 class RecordingAdapter:
-    """Passes prompts on to another adapter and appends every answered one to a file."""
+    """Adapter that forwards prompts to another one and appends each exchange to a file."""
 
     def __init__(self, inner: Adapter, path: Path) -> None:
         self.name = inner.name
@@ -178,7 +178,7 @@ class RecordingAdapter:
 
     @property
     def tools(self) -> bool:
-        """Its model can call tools."""
+        """True if the model can call tools."""
         return isinstance(self._inner, TurnAdapter) and self._inner.tools
 
     async def take_turn(
@@ -231,34 +231,34 @@ class RecordingAdapter:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """The exchanges of a file, in the order in which they were asked."""
+    """Exchanges of a file, in the order of their requests."""
 
     exchanges: tuple[Exchange, ...] = ()
 
     @property
     def demonstration(self) -> bool:
-        """Some of its answers are a demonstration model's."""
+        """True if some answers are a demonstration model's."""
         return any(exchange.demonstration for exchange in self.exchanges)
 
     @property
     def context_tokens(self) -> int | None:
-        """The smallest limit of the models that answered."""
+        """Smallest context window of the recorded models."""
         limits = (exchange.context_tokens for exchange in self.exchanges)
         return min((limit for limit in limits if limit), default=None)
 
     @property
     def tools(self) -> bool:
-        """Some of its exchanges are turns with tools."""
+        """True if some exchanges are turns with tools."""
         return any(exchange.turn is not None for exchange in self.exchanges)
 
     @classmethod
     def load(cls, path: Path) -> Recording:
         """Read a file; blocking.
 
-        :raises AdapterUnavailable: it cannot be read, or a line of it is no exchange.
+        :raises AdapterUnavailable: the file cannot be read, or a line is invalid.
         """
         try:
-            # not splitlines(): JSON may hold other line separators as they are
+            # not splitlines(): JSON may contain other line separators
             lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
         except OSError as error:
             raise AdapterUnavailable(
@@ -272,17 +272,17 @@ class Recording:
                 exchanges.append(Exchange.model_validate_json(line))
             except ValidationError as error:
                 raise AdapterUnavailable(f"{path}:{number}: not a recorded exchange: {error}") from error
-        # a line is written when its answer has come: side by side, that order is chance
+        # concurrent exchanges are written in the order of their answers
         return cls(tuple(sorted(exchanges, key=lambda exchange: exchange.begun)))
 
 
 def reduce_recording(path: Path, reduced: Path) -> int:
     """Write a recording without prompts, tool results and reasoning; return its number of exchanges.
 
-    What the model itself wrote stays: texts and calls with arguments, code among them.
+    The model's own output remains: texts and calls with arguments, which include code.
 
-    :raises AdapterUnavailable: it cannot be read, or was made by a version that did not keep `said`.
-    :raises OSError: the reduced one cannot be written.
+    :raises AdapterUnavailable: the recording cannot be read, or has no `said`.
+    :raises OSError: the reduced recording cannot be written.
     """
     exchanges = Recording.load(path).exchanges
     lines: list[str] = []
@@ -304,9 +304,9 @@ def reduce_recording(path: Path, reduced: Path) -> int:
 
 
 def _append(path: Path, line: str) -> None:
-    """Append in one write, so that exchanges recorded at the same time do not mix."""
+    """Append in one write, so that concurrent exchanges do not mix."""
     make_private_directory(path.parent)
-    # prompts hold code: only the person may read them
+    # prompts contain code: only the user may read them
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         os.write(descriptor, line.encode())

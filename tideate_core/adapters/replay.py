@@ -1,4 +1,4 @@
-"""Replay of a recording, so that runs are reproducible without a model."""
+"""Replay of a recording, for reproducible runs without a model."""
 
 from __future__ import annotations
 
@@ -31,14 +31,17 @@ REDUCED = "{path} holds no prompts: its answers are found by what the model said
 
 
 class ReplayAdapter:
-    """Answers with a recording, and has the limits of the model that was recorded.
+    """Adapter that answers from a recording, with the recorded model's limits.
 
-    An exchange is found by all that the model is told, as it was recorded; several recorded for one prompt
-    are given in order, then the last one again. Where there is none, the prompts have changed since: then it
-    is found by what the model itself had said before in that conversation, each one given once in a run, and
-    the answer says so. Of several the one is meant whose conversation has the same `Origin`, then the first.
+    An exchange is found by the model's complete input. Several recorded for one prompt are given in
+    order, then the
+    last one again. If none matches, the prompts have changed since the recording: then an exchange is
+    found by the
+    model's own earlier output in the conversation, each given once per run, and the answer has a notice.
+    Among
+    several, one whose conversation has the same `Origin` is preferred, then the first.
 
-    :param exact: the prompts have to be the recorded ones.
+    :param exact: require the recorded prompts.
     """
 
     def __init__(self, name: str, path: Path, *, exact: bool = False) -> None:
@@ -75,7 +78,7 @@ class ReplayAdapter:
 
     @property
     def tools(self) -> bool:
-        """Turns with tools were recorded."""
+        """True if turns with tools were recorded."""
         return self._limits().tools
 
     async def take_turn(
@@ -105,9 +108,9 @@ class ReplayAdapter:
         self._loaded = None
 
     async def _find(self, keys: Keys, origin: Origin, asked: str) -> tuple[Exchange, str]:
-        """Return an exchange, and a notice for the person if its prompt differed.
+        """Return an exchange, and a notice for the user if its prompt differed.
 
-        :raises InvalidReply: there is none.
+        :raises InvalidReply: no exchange matches.
         """
         index = await self._index()
         if (exchange := index.exact(keys.key, origin)) is not None:
@@ -136,11 +139,11 @@ class ReplayAdapter:
     async def _index(self) -> _Index:
         if self._loaded is None:
             recording = await asyncio.to_thread(Recording.load, self._path)
-            self._loaded = self._loaded or _Index(recording)  # another prompt may have been faster
+            self._loaded = self._loaded or _Index(recording)  # a concurrent prompt may have loaded it
         return self._loaded
 
     def _limits(self) -> Recording:
-        """Return the recording, an empty one if it cannot be read: the first prompt says why."""
+        """Return the recording, empty if it cannot be read: the first prompt reports the reason."""
         if self._loaded is None:
             try:
                 self._loaded = _Index(Recording.load(self._path))
@@ -150,7 +153,7 @@ class ReplayAdapter:
 
 
 class _Index:
-    """A recording's exchanges by their keys, and which of them were replayed."""
+    """Exchanges of a recording by key, and the exchanges already replayed."""
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
@@ -162,9 +165,9 @@ class _Index:
             if exchange.said:
                 self._by_said[exchange.said].append(exchange)
         self._given: dict[str, set[int]] = defaultdict(set)
-        """Of each run, by identity."""
+        """Given exchanges of each run, by object id."""
         self._recorded_as: dict[Origin, str] = {}
-        """The recorded conversation that one of a run is taken for."""
+        """Recorded conversation assigned to a conversation of the run."""
 
     @property
     def is_reduced(self) -> bool:
@@ -176,7 +179,7 @@ class _Index:
         return self._give(next(iter(self._left(found, origin)), found[-1]), origin) if found else None
 
     def alike(self, said: str, origin: Origin) -> Exchange | None:
-        """Return an exchange that was not given yet, with the same words of the model before it."""
+        """Return an unused exchange after the same output of the model; None without one."""
         left = self._left(self._by_said.get(said, ()), origin)
         conversation = self._recorded_as.get(origin, origin.conversation)
         same = (exchange for exchange in left if exchange.conversation == conversation)
@@ -198,4 +201,4 @@ async def _stream(exchange: Exchange, on_token: Callable[[str], None] | None) ->
     for at, piece in enumerate(exchange.pieces):
         if on_token:
             on_token(NewPart(piece) if at in begin else piece)
-        await asyncio.sleep(0)  # between tokens a real answer can be cancelled, so this one can
+        await asyncio.sleep(0)  # allows cancellation between tokens, like a real answer

@@ -1,4 +1,4 @@
-"""Retry of requests when a provider asks to wait or is briefly away."""
+"""Retry of requests if a provider asks to wait or is temporarily unavailable."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _report: ContextVar[Callable[[str], None] | None] = ContextVar("report_of_retrie
 
 @contextmanager
 def report_retries(report: Callable[[str], None]) -> Iterator[None]:
-    """Have the requests that are made within told of, in words, when they are about to be made again."""
+    """Report the retries of requests made within this context."""
     token = _report.set(report)
     try:
         yield
@@ -32,39 +32,39 @@ def report_retries(report: Callable[[str], None]) -> Iterator[None]:
 
 
 def report_retry(words: str) -> None:
-    """Tell whoever listens that a request is made again."""
+    """Report a retry to the context's listener."""
     if report := _report.get():
         report(words)
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Number of tries, and the seconds between them."""
+    """Number of attempts, and the delays between them."""
 
     tries: int = 3
     first: float = 0.5
-    """Seconds before the second try; doubled for each later one, plus up to a quarter at random."""
+    """Seconds before the second attempt; doubled for each later one, plus up to 25 % at random."""
     longest: float = 60.0
-    """A provider that asks to wait for more seconds than this is not waited for."""
+    """Longest delay in seconds requested by a provider that is granted."""
 
     def delay(self, failed: int, error: AdapterUnavailable | RateLimited) -> float | None:
-        """Return the seconds to wait after so many failed tries, None to give up."""
+        """Return the delay in seconds after a number of failed attempts, None to give up."""
         if failed >= self.tries:
             return None
         asked = error.retry_after if isinstance(error, RateLimited) else None
         if asked is not None:
             return asked if asked <= self.longest else None
-        # jitter, so that files asked for in parallel do not come back in step
+        # jitter, so that concurrent requests do not retry together
         return self.first * 2.0 ** (failed - 1) * random.uniform(1.0, 1.25)  # noqa: S311
 
 
 async def retrying(
     attempt: Callable[[], Awaitable[T]], *, may_retry: Callable[[], bool], backoff: Backoff
 ) -> T:
-    """Await `attempt` until it succeeds or there is no more use in trying.
+    """Await `attempt` until it succeeds or retrying is useless.
 
-    :param may_retry: False once something was shown to the person, who must not see an answer begin twice.
-    :raises AdapterError: the last attempt's error.
+    :param may_retry: returns False once text was shown, because an answer must not begin twice.
+    :raises AdapterError: the error of the last attempt.
     """
     failed = 0
     while True:

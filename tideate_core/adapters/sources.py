@@ -1,4 +1,4 @@
-"""Sources of pydantic-ai models, and the one that is a server of the configuration."""
+"""Sources of pydantic-ai models: their interface, and OpenAI-compatible servers of the configuration."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ NOT_FOUND = 404
 
 @dataclass(frozen=True, slots=True)
 class OpenModel:
-    """A model that can be asked, until it is closed."""
+    """An open model."""
 
     model: Model
     origin: Origin
     timeout: float
     close: Callable[[], Awaitable[None]]
     typed: Literal["auto", "native", "prompted"] = "auto"
-    """A schema is sent as pydantic-ai knows best, as the server's own JSON schema, or in words only."""
+    """Form of a schema: chosen by pydantic-ai, the server's native JSON schema, or prompt text."""
     alive: Callable[[], bool] = lambda: True
-    """False when what the model runs in has ended and it must be opened again."""
+    """Returns False if the model's process has ended and it must be opened again."""
     in_use: Callable[[], AbstractContextManager[None]] = nullcontext
-    """Entered for as long as a prompt is answered."""
+    """Context entered for each request."""
 
 
 class ModelSource(Protocol):
-    """Makes a model, late: libraries, keys and processes are touched only here."""
+    """Factory of a model; libraries, keys and processes are used only when it opens."""
 
     @property
     def needs_key(self) -> bool:
@@ -57,23 +57,23 @@ class ModelSource(Protocol):
         ...
 
     async def open(self) -> OpenModel:
-        """Return a model that can be asked.
+        """Return an open model.
 
         :raises AdapterError: a key, a library or a process is missing.
         """
         ...
 
     async def check(self, opened: OpenModel) -> str:
-        """Return one line about the model that would answer.
+        """Return one line about the answering model.
 
-        :raises Exception: nothing would; what the model's library raises is the caller's to translate.
+        :raises Exception: no model would answer; the caller translates the library's error.
         """
         ...
 
     async def models(self, opened: OpenModel) -> list[str] | None:
-        """Return the models that can be asked in the same way, None where nobody lists them.
+        """Return the models available from this source, None without a list.
 
-        :raises Exception: what the model's library raises is the caller's to translate.
+        :raises Exception: the caller translates the library's error.
         """
         ...
 
@@ -81,7 +81,7 @@ class ModelSource(Protocol):
 def open_server(
     origin: Origin, *, base_url: str, model: str, key: str | None, timeout: float, profile: ModelProfile
 ) -> OpenModel:
-    """Make a model of an OpenAI-compatible server; nothing is sent yet."""
+    """Return an open model of an OpenAI-compatible server, without a request."""
     import httpx2
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
@@ -94,7 +94,7 @@ def open_server(
         check_network_settings(f"adapter {origin.name!r}", proxies=not local)
     client = httpx2.AsyncClient(
         timeout=httpx2.Timeout(timeout, connect=CONNECT_TIMEOUT),
-        trust_env=not local,  # a proxy cannot reach this machine's own ports
+        trust_env=not local,  # a proxy cannot reach this machine's ports
         verify=_trusting_nobody() if plain else httpx2.create_ssl_context(),
         event_hooks={"response": [mend_stream]},
     )
@@ -106,16 +106,16 @@ def open_server(
 
 
 def _trusting_nobody() -> ssl.SSLContext:
-    """Return a context without authorities for a server that is not asked over TLS.
+    """Return a context without authorities, for a server that does not use TLS.
 
-    To read all of them takes longer than to ask it. Were it to send us elsewhere, to an address with TLS,
-    that would be refused.
+    Loading the authorities takes longer than a request. A redirect to an address with TLS would be
+    refused.
     """
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 class ServerSource:
-    """`[adapters.NAME]` of the configuration that has an address."""
+    """Source of a model configured by address in `[adapters.NAME]`."""
 
     needs_key = True
 
@@ -154,21 +154,21 @@ class ServerSource:
         return await listed_models(opened, self._config.headers)
 
     def _profile(self) -> ModelProfile:
-        # such servers differ in what they support: the schema is sent as one and said in words
+        # servers differ in support: the schema is sent natively and in words
         profile: ModelProfile = {
             "supports_json_schema_output": True,
             "native_output_requires_schema_in_instructions": True,
             "openai_chat_streaming_requires_finish_reason": True,  # type: ignore[typeddict-unknown-key]
         }
         if self._config.thinking is not None:
-            profile["supports_thinking"] = True  # the person says so
+            profile["supports_thinking"] = True  # the configuration says so
         return profile
 
 
 async def listed_models(opened: OpenModel, headers: Mapping[str, str]) -> list[str] | None:
-    """Return the models that a client of OpenAI's kind is told of, None if there is no such list.
+    """Return the models listed by an OpenAI client, None without a list.
 
-    :raises Exception: what the model's library raises is the caller's to translate.
+    :raises Exception: the caller translates the library's error.
     """
     provider = cast("Provider[AsyncOpenAI]", opened.model.provider)
     client = provider.client.with_options(max_retries=0, timeout=CHECK_TIMEOUT)

@@ -1,4 +1,4 @@
-"""Providers that are asked with a stored login: its token is refreshed in time, by one process at once."""
+"""Providers with a stored login; a lock lets one process at a time refresh its token."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ __all__ = ["COPILOT", "SUBSCRIPTIONS", "LoginSecrets", "copilot_login", "login_p
 
 COPILOT: Final = "github-copilot"
 SUBSCRIPTIONS: Final = (COPILOT, "openai-chatgpt", "openai-codex")
-"""Providers that are logged in to with an account; all others have keys."""
+"""Providers with account logins; all others have keys."""
 EARLY: Final = 300.0
-"""Seconds before its end that a token of GitHub is refreshed."""
+"""Seconds before expiry at which GitHub's token is refreshed."""
 GITHUB_TOKENS: Final = "https://github.com/login/oauth/access_token"
 SECRET_FIELDS: Final = ("access_token", "refresh_token", "id_token", "key")
 INFERENCE_TIMEOUT: Final = 600.0
 
 
 class LoginSecrets:
-    """The secrets of a login as it is now, for what cuts them out of messages; those before stay known."""
+    """Current and earlier secrets of a login, to remove from messages."""
 
     def __init__(self, login: Login) -> None:
         self._known: dict[str, None] = {}
@@ -44,7 +44,7 @@ class LoginSecrets:
 
 
 def stored_key(provider: str) -> str:
-    """Return the key that was given to `tideate login`, empty without one.
+    """Return the key given to `tideate login`; empty without one.
 
     :raises StateError: the file of logins cannot be used.
     """
@@ -53,9 +53,9 @@ def stored_key(provider: str) -> str:
 
 
 def login_provider(provider: str, login: Login) -> tuple[Provider[Any], LoginSecrets]:
-    """Return the library's provider for a stored login, and the secrets to cut out of its words.
+    """Return the library's provider for a stored login, and the secrets to remove from its messages.
 
-    :raises AuthenticationFailed: what is stored is incomplete.
+    :raises AuthenticationFailed: the stored login is incomplete.
     """
     secrets = LoginSecrets(login)
     try:
@@ -79,7 +79,7 @@ def _openai(provider: str, login: Login, secrets: LoginSecrets) -> Provider[Any]
 
     class Refreshing(kind):  # type: ignore[misc]
         async def _refresh_grant(self, credentials: Any, http_client: httpx2.AsyncClient) -> Any:
-            """Refresh while no other process does; a token that another one has got is taken over."""
+            """Refresh under a lock; another process's newer token is used instead."""
             store = LoginStore()
             async with store.refreshing(provider):
                 newer = await source.load()
@@ -95,7 +95,7 @@ def _openai(provider: str, login: Login, secrets: LoginSecrets) -> Provider[Any]
 
 
 class _CredentialSource:
-    """The stored login as the library wants it."""
+    """Stored login in the library's interface."""
 
     def __init__(self, provider: str, shape: Any, secrets: LoginSecrets) -> None:
         self._provider = provider
@@ -103,9 +103,9 @@ class _CredentialSource:
         self._secrets = secrets
 
     def read(self, login: Login) -> Any:
-        """Return the library's credentials of a login.
+        """Return a login as the library's credentials.
 
-        :raises TypeError: it is incomplete.
+        :raises TypeError: the login is incomplete.
         """
         self._secrets.add(login)
         names = self._shape.__dataclass_fields__
@@ -121,7 +121,7 @@ class _CredentialSource:
         return self.read(login)
 
     async def save(self, credentials: Any) -> None:
-        """Nothing: `keep` has, while no other process could."""
+        """Nothing: `keep` stores them, under the lock."""
 
     async def keep(self, credentials: Any) -> None:
         login = {"kind": "oauth", **asdict(credentials)}
@@ -138,7 +138,7 @@ def _copilot(login: Login, secrets: LoginSecrets) -> Provider[Any]:
     host = "api.githubcopilot.com"
 
     class StoredToken(httpx2.Auth):
-        """Sends the token to its host only, refreshed before its end and once after a 401."""
+        """Sends the token to its host only, refreshed before expiry and once after a 401."""
 
         async def async_auth_flow(
             self, request: httpx2.Request
@@ -164,9 +164,9 @@ def _copilot(login: Login, secrets: LoginSecrets) -> Provider[Any]:
 
 
 async def _fresh_copilot(secrets: LoginSecrets, refused: str = "") -> Login:
-    """Return GitHub's login, refreshed where it has to be and can be.
+    """Return GitHub's login, refreshed if necessary and possible.
 
-    :param refused: a token that the provider refused.
+    :param refused: token refused by the provider.
     """
     store = LoginStore()
     if not _is_stale(login := await _copilot_login(store), refused):
@@ -174,7 +174,7 @@ async def _fresh_copilot(secrets: LoginSecrets, refused: str = "") -> Login:
         return login
     async with store.refreshing(COPILOT):
         login = await _copilot_login(store)
-        if _is_stale(login, refused):  # no other process has refreshed it meanwhile
+        if _is_stale(login, refused):  # no other process refreshed it meanwhile
             with _final_refusal(COPILOT, secrets):
                 login = await _refresh_copilot(login)
             await store.in_thread(store.put, COPILOT, login)
@@ -216,7 +216,7 @@ async def _refresh_copilot(login: Login) -> Login:
 
 
 def copilot_login(credentials: Any, client_id: str) -> Login:
-    """Return what is stored of GitHub's credentials."""
+    """Return the stored form of GitHub's credentials."""
     ends = {"expires_at": time.time() + credentials.expires_in} if credentials.expires_in else {}
     return {
         "kind": "oauth",
@@ -237,7 +237,7 @@ def _client() -> httpx2.AsyncClient:
 
 @contextmanager
 def _final_refusal(provider: str, secrets: LoginSecrets) -> Iterator[None]:
-    """Raise a refusal as an error that OpenAI's client lets through: others it tries again."""
+    """Raise a refusal as an error that OpenAI's client does not retry."""
     try:
         with plain_errors(provider, secrets):
             yield
@@ -249,6 +249,6 @@ def _openai_error(words: str) -> Exception:
     from openai import OpenAIError
 
     class LoginRefused(AuthenticationFailed, OpenAIError):
-        """The stored login cannot be used any more."""
+        """The stored login is not usable."""
 
     return LoginRefused(words)

@@ -1,4 +1,4 @@
-"""Split a model's text into thoughts and the answer, however the text is cut into deltas."""
+"""Incremental separation of a model's thoughts from its answer."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ __all__ = ["Kind", "ThoughtSplitter"]
 
 
 class Kind(StrEnum):
-    """The kind of a piece of text."""
+    """Kind of a piece of text."""
 
     ANSWER = "answer"
     THOUGHT = "thought"
     RETRACTION = "retraction"
-    """The answer since the last thought was a thought, too; the piece has its text again."""
+    """The answer since the last thought was a thought, too; the piece repeats its text."""
     RESTORATION = "restoration"
-    """The text of the last retraction is the answer, since no other follows; the piece repeats it."""
+    """The last retracted text is the answer after all, because no other follows; the piece repeats it."""
 
 
 class _Mode(StrEnum):
     TEXT = "text"
     THOUGHT = "thought"
     PERHAPS = "perhaps"
-    """After an opening tag in the middle of a line: a thought if it ends on a later line, else words."""
+    """After an opening tag within a line: a thought if it ends on a later line, else text."""
     HEADER = "header"
     """Between `<|start|>` or `<|channel|>` and `<|message|>`."""
     BARE = "bare"
-    """After `analysis` at the beginning: channels whose marks a server left out."""
+    """After a leading `analysis`: channels without their marks, which a server omitted."""
 
 
 _TAG: Final = re.compile(
@@ -49,13 +49,13 @@ _TAG: Final = re.compile(
     re.IGNORECASE,
 )
 _TAG_START: Final = re.compile(r"[<\[◁]")
-"""First characters of tags: to search for these first is thirty times as fast."""
+"""First characters of tags; searching for these first is 30 times as fast."""
 _BEGUN: Final = re.compile(
     r"(?:<[\w|/:.\-\uff5c\u2581]{0,40}|\[/?[a-z]{0,5}|◁/?[a-z]{0,5}"
     r"|</?[a-z][\w.:-]{1,35}[ \t][^<>\n]{0,300})\Z",
     re.IGNORECASE,
 )
-"""The end of a text that the next delta may complete to a tag."""
+"""End of a text that the next delta may complete to a tag."""
 _LONGEST_TAG: Final = 350
 _SPACES: Final = re.compile(r"[ \t]{0,40}")
 _CHANNEL: Final = re.compile(r"<\|channel\|>\s*(\w+)")
@@ -64,74 +64,75 @@ _THOUGHT_CHANNELS: Final = frozenset({"analysis", "commentary"})
 _LONGEST_WORD: Final = 16
 _LONGEST_HEADER: Final = 200
 _MOST_READINGS: Final = 8
-"""Times that the rest of an answer is read again because a thought before it has no clear end."""
+"""Times the rest of an answer is read again after a thought without a clear end."""
 _QUOTES: Final = "'\"\u201c\u2018([{"
 _UNQUOTES: Final = "'\"\u201d\u2019)]}"
 _GO_ON: Final = "'\"\\)]|,;"
-"""Characters behind a tag in code that make it a part of the line, as of a pattern."""
+"""Characters after a tag in code that make it part of the line, for example of a pattern."""
 _ANALYSIS: Final = "analysis"
 _FINAL: Final = "assistantfinal"
 
 
 class ThoughtSplitter:
-    """Splits the text of one answer, delta by delta; how it is cut makes no difference in the end.
+    """Splits the text of one answer, delta by delta; the result does not depend on the cuts.
 
-    A thought stands at the beginning or after prose. In code, data and diffs each tag is the answer's own,
-    with a fence or without; so are tags between backticks and in quotation marks. A closing tag alone ends a
-    thought if it begins a line or follows words without a blank. A thought that nothing ends reaches to the
-    end.
+    A thought is at the beginning or after prose. In code, data and diffs, with or without a fence, tags
+    belong to
+    the answer; so do tags between backticks or quotation marks. A closing tag alone ends a thought if it
+    begins a
+    line or follows words without a space. An unclosed thought extends to the end.
     """
 
     def __init__(self) -> None:
         self._mode = _Mode.TEXT
         self._buffer = ""
-        """Text that is not taken yet: the next delta may complete a tag."""
+        """Unprocessed text, which the next delta may complete to a tag."""
         self._fresh = True
         self._lines = AnswerLines()
-        """Of the answer."""
+        """Lines of the answer."""
         self._inner = AnswerLines()
-        """Of the thought."""
+        """Lines of the thought."""
         self._ended_by = ""
-        """The tag that ends the thought: a group of `_TAG`, or a name of a leading tag."""
+        """Tag that ends the thought: a group of `_TAG`, or a leading tag's name."""
         self._held: list[str] = []
-        """Text of which it is not known yet what it is."""
+        """Text of undecided kind."""
         self._end: tuple[int, int] | None = None
-        """The tag within what is held that ends the thought if no clearer one comes."""
+        """Position in `_held` of a tag that ends the thought unless a clearer one follows."""
         self._is_own_line = False
-        """That tag has a line of its own."""
+        """That tag is alone on its line."""
         self._later_line = False
         self._may_begin_within_line = True
         self._readings = 0
         self._retracted = ""
-        """Text that the last closing tag made a thought; empty once another thought begins."""
+        """Text that the last closing tag turned into a thought; empty after another thought begins."""
         self._answer: list[str] = []
         self._since_thought = 0
-        """Pieces of the answer before the last thought."""
+        """Number of answer pieces before the last thought."""
         self._had_tag = False
-        """A tag began a thought."""
+        """A tag has begun a thought."""
         self._own_tags = 0
-        """Opening tags of the answer, on lines of their own, that have no closing one yet."""
+        """Unclosed opening tags of the answer on lines of their own."""
         self._blank: str | None = None
-        """White space after a thought, which is left out; None after the first word."""
+        """White space after a thought, which is dropped; None after the first word."""
         self._stops = ""
-        """End tokens, which are left out if nothing but white space follows."""
+        """End tokens, which are dropped if only white space follows."""
         self._pieces: list[tuple[Kind, str]] = []
 
     @property
     def answer(self) -> str:
-        """The answer, as far as it is known."""
+        """The answer so far."""
         return "".join(self._answer)
 
     def feed(self, text: str) -> list[tuple[Kind, str]]:
-        """Take a delta; return the pieces that are known now."""
+        """Process a delta, and return the decided pieces."""
         self._buffer += text
         self._read(final=False)
         return self._taken()
 
     def finish(self, *, before_call: bool = False) -> list[tuple[Kind, str]]:
-        """Return the last pieces: no delta follows.
+        """Return the last pieces after the last delta.
 
-        :param before_call: a tool call follows, so there may be no answer. Otherwise the text before a
+        :param before_call: a tool call follows, so there may be no answer. Otherwise text before a
             closing tag at the very end is the answer.
         """
         self._read(final=True)
@@ -143,7 +144,7 @@ class ThoughtSplitter:
             self._pieces.append((Kind.RESTORATION, self._retracted))
         if self._mode in (_Mode.THOUGHT, _Mode.HEADER):
             self._say_thought("".join(self._held))
-        if "</s>" in self._stops and "<s>" in self.answer:  # a word that is struck through
+        if "</s>" in self._stops and "<s>" in self.answer:  # struck-through text
             self._answer.append(self._stops)
             self._pieces.append((Kind.ANSWER, self._stops))
         return self._taken()
@@ -177,7 +178,7 @@ class ThoughtSplitter:
         self._read_bare(self._buffer[at:], final=final)
 
     def _begin(self, *, final: bool) -> bool:
-        """Look at the first letters; return False as long as they are not known."""
+        """Examine the first letters; return False while there are too few."""
         if not final and len(self._buffer) <= len(_ANALYSIS) and _ANALYSIS.startswith(self._buffer):
             return False
         self._fresh = False
@@ -190,7 +191,7 @@ class ThoughtSplitter:
         before = self._held.pop() if self._held else ""
         found = (before + text).find(_FINAL)
         if found < 0:
-            # the last letters stay one piece: they may begin the word
+            # the last letters remain one piece, because they may begin the word
             whole = before + text
             cut = max(0, len(whole) - len(_FINAL))
             self._held += [whole[:cut], whole[cut:]] if cut else [whole]
@@ -204,7 +205,7 @@ class ThoughtSplitter:
         self._read(final=final)
 
     def _rest_to_read_again(self) -> str | None:
-        """Return the held text if the tag it waited for did not come, None without any."""
+        """Return the undecided text if its expected tag did not come, None without any."""
         held = "".join(self._held)
         match self._mode:
             case _Mode.BARE:
@@ -246,12 +247,12 @@ class ThoughtSplitter:
                 raise AssertionError("bare channels are read by themselves")
 
     def _release(self) -> None:
-        """Add the held text to the answer."""
+        """Add the undecided text to the answer."""
         held, self._held, self._mode = "".join(self._held), [], _Mode.TEXT
         self._take(held)
 
     def _write(self, text: str) -> None:
-        """Add to the answer."""
+        """Add text to the answer."""
         if self._stops:
             self._stops += text
             if not text.strip():
@@ -262,7 +263,7 @@ class ThoughtSplitter:
             words = self._blank.lstrip()
             if not words:
                 return
-            # the indentation of its first line is the answer's
+            # the first line's indentation belongs to the answer
             _, newline, indent = self._blank[: -len(words)].rpartition("\n")
             text = (indent if newline else "") + words
             if self._answer and not self._answer[-1].endswith("\n"):
@@ -272,7 +273,7 @@ class ThoughtSplitter:
         self._pieces.append((Kind.ANSWER, text))
 
     def _think(self, text: str) -> None:
-        """Add to the thought, or to the text held behind a tag that may end it."""
+        """Add text to the thought, or to the undecided text after a possible end."""
         if self._end is None:
             self._say_thought(text)
         else:
@@ -312,7 +313,7 @@ class ThoughtSplitter:
     def _take_tag_in_text(self, tag: re.Match[str], after: str, *, ends_line: bool) -> None:
         lines = self._lines
         if tag["stop"]:
-            if not lines.closes_fence:  # behind a closing fence it would keep the fence open
+            if not lines.closes_fence:  # after a closing fence it would keep the fence open
                 lines.take(tag[0])
                 self._stops += tag[0]
         elif _is_own(lines, after):
@@ -322,7 +323,7 @@ class ThoughtSplitter:
             self._take(tag[0])
 
     def _take_special(self, tag: re.Match[str], *, ends_line: bool) -> bool:
-        """Take a tag in prose; return False if it is a word of the answer."""
+        """Process a tag in prose; return False if it is part of the answer."""
         lines = self._lines
         channel = self._first_word() if tag["message"] else ""
         if tag["header"] and (self._stops or lines.begins or not lines.is_line_of_code):
@@ -343,7 +344,7 @@ class ThoughtSplitter:
         return True
 
     def _take_opening(self, ended_by: str, tag: str) -> bool:
-        """Begin a thought at a place that may have one."""
+        """Begin a thought if the place allows one; return False otherwise."""
         lines = self._lines
         if lines.begins and not lines.is_line_of_code:
             self._begin_thought(ended_by)
@@ -351,13 +352,13 @@ class ThoughtSplitter:
         after_words = lines.last.isspace() or lines.ends_words
         if self._may_begin_within_line and after_words and not lines.is_line_of_code:
             self._begin_perhaps(ended_by, tag)
-            # words that name a tag have a blank before it
+            # a mention of a tag follows a space
             self._later_line = lines.ends_sentence and not lines.last.isspace()
             return True
         return False
 
     def _take_leading(self, name: str, tag: str, *, ends_line: bool) -> bool:
-        """Begin a thought at an ordinary word as a tag, which counts only before the answer."""
+        """Begin a thought at a tag with an ordinary name, which counts only before the answer."""
         lines = self._lines
         if lines.is_blank and not any(map(str.strip, self._answer)):
             self._begin_thought(name)
@@ -368,7 +369,7 @@ class ThoughtSplitter:
         return False
 
     def _take_closing(self, *, ends_line: bool) -> bool:
-        """End a thought that has no opening tag; return False if the tag is the answer's own."""
+        """End a thought without an opening tag; return False if the tag belongs to the answer."""
         lines = self._lines
         if self._own_tags:
             self._own_tags -= 1
@@ -386,7 +387,7 @@ class ThoughtSplitter:
         return ends
 
     def _first_word(self) -> str:
-        """Return the answer if it is a word so far."""
+        """Return the answer if it is a single word so far."""
         text = ""
         for piece in self._answer:
             text += piece
@@ -416,7 +417,7 @@ class ThoughtSplitter:
                 return bool(tag["leading"] and tag["leading_ends"] and tag["name"].lower() == name)
 
     def _take_end(self, tag: re.Match[str], after: str, *, ends_line: bool) -> None:
-        """Take a tag that may end the thought: for sure outside of code, else if no other one comes."""
+        """Process a possible end tag: certain outside code, otherwise provisional."""
         if self._ended_by in ("channel", "finish") or not _is_own(self._inner, after):
             self._say_thought("".join(self._held))
             self._end_thought()
@@ -454,7 +455,7 @@ class ThoughtSplitter:
             self._end_thought()
 
     def _retract(self) -> None:
-        """Make a thought of the answer since the last thought: it ends here, and its begin was left out."""
+        """Turn the answer since the last thought into a thought: its opening tag was omitted."""
         text = "".join(self._answer[self._since_thought :])
         del self._answer[self._since_thought :]
         self._stops = ""
@@ -464,12 +465,12 @@ class ThoughtSplitter:
 
 
 def _is_component(tag: re.Match[str]) -> bool:
-    """Tell whether an opening tag is an element of a user interface, not of a thought."""
+    """Tell whether an opening tag is a user-interface element, not a thought."""
     return bool((tag["attributes"] or "").strip()) and not tag["word"].islower()
 
 
 def _is_own(lines: AnswerLines, after: str) -> bool:
-    """Tell whether a tag is the text's own: in code, or quoted."""
+    """Tell whether a tag belongs to the text: in code, or quoted."""
     quoted = bool(lines.last) and lines.last in _QUOTES and bool(after) and after in _UNQUOTES
     return lines.is_code or quoted
 

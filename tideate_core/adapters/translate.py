@@ -1,4 +1,4 @@
-"""Translate providers' errors to ours, with the providers' words kept."""
+"""Translation of providers' errors to tideate's, with the providers' words kept."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ VERSION = re.compile(r"/v\d", re.IGNORECASE)
 
 LIBRARIES = ("pydantic_ai", "openai", "anthropic", "google", "httpx", "httpx2")
 LONGEST_WORDS = 500
-"""Characters of a provider's message that are kept: some send a whole page."""
+"""Characters kept of a provider's message; some send a whole page."""
 
 _UNREACHABLE = (AdapterUnavailable, "cannot be reached")
 _SILENT = (AdapterUnavailable, "did not answer in time")
@@ -94,43 +94,43 @@ TABLE: dict[str, tuple[type[AdapterError], str]] = {
     "HTTPError": _UNREACHABLE,
     "TimeoutException": _SILENT,
 }
-"""Our error for each exception class of the model libraries, by its name: looked up along a class's bases."""
+"""tideate's error by the name of a library's exception class, looked up along the class's bases."""
 
 CONTEXT_CODES = ("exceed_context_size", "context_length_exceeded")
-"""Codes of servers for a prompt that is too long when they answer it with a plain 400 (llama.cpp does)."""
+"""Codes of a too long prompt in a plain 400 (llama.cpp)."""
 
 
 NOISE = re.compile(r"\[type=[^\n]*\]|For further information visit \S+")
-"""Parts of a validation error that pydantic adds for developers."""
+"""Parts of a pydantic validation error meant for developers."""
 
 VALIDATION = re.compile(r"^\d+ validation errors? for [^\n]*\n", re.MULTILINE)
-"""The head of a validation error; below it come places, and what is wrong at each."""
+"""Heading of a validation error; locations and mistakes follow."""
 
 _SIGNS = re.compile(r"\\+|\s+|.", re.DOTALL)
 _BACKSLASHES = r"(?i:\\|%5c|&#92;|&#x5c;)++"
 _BLANKS = r"(?i:\s|\\++[nrtfv]|%20|%0[9a-d]|\+|&#(?:9|1[0-3]|32|x[9a-d]|x20);)*+"
 
 PLAIN_WORDS = {"Please return text.": "the answer was empty"}
-"""The library's words to the model, in words for a person."""
+"""Messages of the library to the model, in words for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The origin of an error, as its message names it."""
+    """Source of an error, as named in its message."""
 
     name: str
-    """The adapter's name."""
+    """Adapter name."""
     address: str = ""
-    """The server or provider."""
+    """Server or provider."""
     key_source: str = ""
-    """The source of the key; never the key."""
+    """Source of the key, never the key."""
     secret: str = ""
-    """The key, which is cut out of the provider's words."""
+    """The key, removed from the provider's words."""
     more_secrets: Iterable[str] = ()
-    """What else is cut out of them: values of headers, tokens of a login."""
+    """Further secrets to remove: header values, tokens of a login."""
 
     def cut(self, said: str) -> str:
-        """Return words without the keys, as they are or as libraries and addresses write them."""
+        """Remove the secrets from text, in plain or encoded form."""
         for key in filter(str.strip, (self.secret, *self.more_secrets)):
             said = _forms(key).sub("[key]", said)
         return said
@@ -138,13 +138,13 @@ class Origin:
 
 @lru_cache(maxsize=64)
 def _forms(key: str) -> re.Pattern[str]:
-    """Return a pattern for a key in any form: escaped, coded for an address or a page, broken up."""
-    # possessive: a text is read once, whatever the server made it of
+    """Return a pattern for a key in any form: escaped, URL- or HTML-encoded, or broken up."""
+    # possessive, so that a hostile text cannot cause backtracking
     return re.compile(r"\s*+".join(map(_forms_of, _SIGNS.findall(key))))
 
 
 def _forms_of(sign: str) -> str:
-    """Return a pattern for a sign; each layer of quoting adds backslashes."""
+    """Return a pattern for one character; each layer of quoting adds backslashes."""
     if sign.isspace():
         return _BLANKS
     if sign.startswith("\\"):
@@ -160,12 +160,12 @@ def _forms_of(sign: str) -> str:
 
 
 def translate(error: Exception, origin: Origin, *, streamed: int = 0) -> AdapterError | None:
-    """Return our error for a model library's, None if it is not one of theirs.
+    """Return tideate's error for a model library's, None for other errors.
 
-    :param streamed: characters of the answer that had arrived.
+    :param streamed: characters of the answer received so far.
     """
     if isinstance(error, AuthenticationFailed):
-        return AuthenticationFailed(str(error))  # of a stored login, which came through their client
+        return AuthenticationFailed(str(error))  # raised by a stored login, through the library's client
     entry = _redirection(error, origin) or _entry(error)
     if entry is None:
         return None
@@ -193,14 +193,14 @@ def translate(error: Exception, origin: Origin, *, streamed: int = 0) -> Adapter
 
 
 def missing_version(address: str) -> str:
-    """Return a hint at `/v1` if an address has no version; empty if it has one, and without an address."""
+    """Return a hint at `/v1` for an address without a version; empty otherwise."""
     if not address or VERSION.search(address):
         return ""
     return f"; most servers answer below /v1: try {address.rstrip('/')}/v1"
 
 
 def _hint(words: str, status: object, origin: Origin) -> str:
-    """Return advice for the person; empty without any."""
+    """Return advice for the user; empty without any."""
     if status == NOT_FOUND and "model" not in words.lower():
         return missing_version(origin.address)
     if "CERTIFICATE_VERIFY_FAILED" in words:
@@ -209,7 +209,7 @@ def _hint(words: str, status: object, origin: Origin) -> str:
 
 
 def _redirection(error: Exception, origin: Origin) -> tuple[type[AdapterError], str] | None:
-    """Return the entry of a server that redirects, None if it does not."""
+    """Return the table entry of a redirect, None without one."""
     for link in _chain(error):
         response: Any = getattr(link, "response", None)
         if (status := getattr(response, "status_code", None)) and status // 100 == REDIRECTION:
@@ -237,18 +237,18 @@ def _rate_limited(error: Exception, message: str) -> RateLimited:
 
 
 def _words(error: Exception, origin: Origin) -> str:
-    """Return what the provider said, or the innermost reason of a failed connection."""
+    """Return the provider's message, or the innermost reason of a failed connection."""
     said = words_of(getattr(error, "body", None))
     if not said:
         said = next((str(link) for link in reversed(_chain(error)) if str(link)), type(error).__name__)
-    # before anything is cut off or joined
+    # before truncating or joining
     said = origin.cut(said)
     said = " ".join(_plain_mistakes(NOISE.sub("", PLAIN_WORDS.get(said, said))).split())
     return said if len(said) <= LONGEST_WORDS else said[:LONGEST_WORDS] + "…"
 
 
 def _plain_mistakes(said: str) -> str:
-    """Return the library's account of what is wrong with an answer in one line, without its head."""
+    """Return a validation error in one line, without its heading."""
     head = VALIDATION.search(said)
     if head is None:
         return said
@@ -263,7 +263,7 @@ def _plain_mistakes(said: str) -> str:
 
 
 def _chain(error: Exception) -> list[Exception]:
-    """Return an error and what caused it, the innermost last; a cancelled wait is no cause."""
+    """Return an error with its causes, innermost last; a cancelled wait is no cause."""
     chain = [error]
     while isinstance(inner := chain[-1].__cause__ or chain[-1].__context__, Exception) and inner not in chain:
         chain.append(inner)

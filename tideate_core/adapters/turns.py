@@ -1,4 +1,4 @@
-"""Turns of the work loop in the model library's messages: there, streamed, and back."""
+"""Conversion of work-loop turns to and from the model library's messages, and their streaming."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ if TYPE_CHECKING:
 __all__ = ["PartStream", "TurnStream", "arguments_of", "request_turn"]
 
 LONGEST: Final = 4 << 20
-"""Characters of a turn with its calls; a model that writes more never ends."""
+"""Most characters of a turn with its calls; a longer one never ends."""
 
 
 class PartStream:
-    """Passes texts on, and tells where one does not continue the one before."""
+    """Forwards text, and marks pieces that begin a new part."""
 
     def __init__(self, on_token: Callable[[str], None] | None) -> None:
         self._on_token = on_token
         self._last: object = None
 
     def say(self, text: str, part: object) -> None:
-        """Pass on a text of a part; parts are told apart by equality."""
+        """Forward a part's text; parts are compared by equality."""
         if self._on_token:
             self._on_token(text if self._last in (None, part) else NewPart(f"\n\n{text}"))
         self._last = part
 
 
 def arguments_of(part: object) -> str:
-    """Return what a part of a stream brings of a call's arguments: some providers give an object, no text."""
+    """Return a stream part's piece of call arguments as text; some providers send an object."""
     arguments = getattr(part, "args", None) or getattr(part, "args_delta", None) or ""
     return arguments if isinstance(arguments, str) else json.dumps(arguments)
 
 
 class TurnStream:
-    """Passes on what streams of a turn, and counts it.
+    """Forwards and counts the streamed text of a turn.
 
-    :param tools: of those that hand in an answer the arguments stream, too.
+    :param tools: offered tools; the arguments of answer tools stream, too.
     """
 
     def __init__(
@@ -64,12 +64,12 @@ class TurnStream:
         self.characters = 0
         self._answers = {tool.name for tool in tools if tool.is_answer}
         self._streams_arguments: dict[int, bool] = {}
-        """Of each call, by its place in the turn."""
+        """Whether a call's arguments stream, by its index in the turn."""
         self._parts = PartStream(on_token)
         self._on_reasoning = on_reasoning
 
     def take(self, event: object) -> None:
-        """Take one event of the library's stream.
+        """Process one event of the library's stream.
 
         :raises InvalidReply: the turn is too long.
         """
@@ -78,7 +78,7 @@ class TurnStream:
         part = getattr(event, "part", None) or getattr(event, "delta", None)
         text = getattr(part, "content", None) or getattr(part, "content_delta", None) or ""
         arguments = arguments_of(part)
-        # a part is told again at its end
+        # a part is repeated at its end
         if type(event).__name__ == "PartEndEvent":
             return
         self.characters += len(text) + len(arguments)
@@ -110,9 +110,9 @@ async def request_turn(
     stream: TurnStream,
     origin: Origin,
 ) -> ModelTurn:
-    """Ask for the next turn and return it, whole.
+    """Request the next turn and return it complete.
 
-    :raises InvalidReply: it has neither text nor calls nor thoughts.
+    :raises InvalidReply: the turn has no text, calls or thoughts.
     """
     from pydantic_ai.direct import model_request_stream
 
@@ -128,7 +128,7 @@ async def request_turn(
                 stream.take(event)
             return response.get()
 
-    # cancelled while it closes the stream, the library would leave the connection open
+    # a second cancellation would make the library leave the connection open
     return replace(_turn(await run_cancelled_once(ask()), origin), made_by=made_by)
 
 
@@ -174,7 +174,7 @@ def _messages(conversation: Conversation, made_by: str) -> list[ModelMessage]:
 
 
 def _response(turn: ModelTurn, made_by: str) -> ModelMessage:
-    """Return a turn as the library has it: as its own model wrote it, of another one its texts and calls."""
+    """Return a turn in the library's form: unchanged for its own model, otherwise text and calls."""
     from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPart, ToolCallPart
 
     if turn.raw and turn.made_by == made_by:
@@ -209,7 +209,7 @@ def _turn(response: ModelResponse, origin: Origin) -> ModelTurn:
 
 
 def _arguments(args: str | dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return a call's arguments, None where they are no JSON object."""
+    """Return a call's arguments, None if they are no JSON object."""
     if args is None or args == "":
         return {}
     if isinstance(args, dict):
@@ -226,5 +226,5 @@ def _usage(response: ModelResponse) -> Usage:
     try:
         cost = float(response.cost().total_price)
     except (AssertionError, LookupError, ValueError):
-        cost = None  # a model whose price nobody knows
+        cost = None  # the model's price is unknown
     return Usage(used.input_tokens, used.output_tokens, cost, used.cache_read_tokens)

@@ -1,4 +1,4 @@
-"""Built-in workflows: ask, summarize, refactor, generate, multi_file, the gated task and the handoff."""
+"""Built-in workflows: ask, summarize, refactor, generate, multi_file, review_changes, task and handoff."""
 
 from __future__ import annotations
 

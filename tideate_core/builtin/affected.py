@@ -1,4 +1,4 @@
-"""Files that must change with a refactoring: named by the model, and proposed as a run of `multi_file`."""
+"""Files affected by a refactoring: reported by the model, proposed as a run of `multi_file`."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ __all__ = ["affected_files", "listed", "propose", "reporting", "settle_proposal"
 
 WORKFLOW: Final = "multi_file"
 NAMED: Final = 4
-"""Files that the message names."""
+"""Files named in the message."""
 SHORT_WHY: Final = 40
-"""Characters of a reason in it; the list has all of it."""
+"""Characters of a reason in the message; the list shows the full reason."""
 LONGEST_DIFF: Final = 20_000
-"""Characters of a diff that the next run's model is shown; the rest it reads itself."""
+"""Characters of the diff that the next run's model is shown."""
 
 
 def reporting(step: StepContext, subject: Subject) -> list[Any]:
-    """Return the tool by which the model names affected files, where it can call tools."""
+    """Return the tool for reporting affected files; none if the model cannot call tools."""
     if way_to_report(step) != "tool":
         return []
 
@@ -40,7 +40,7 @@ def reporting(step: StepContext, subject: Subject) -> list[Any]:
 
 
 async def propose(step: StepContext, subject: Subject, files: Sequence[FileToChange]) -> None:
-    """Propose to change these files next; none withdraws what was proposed."""
+    """Propose a follow-up run on these files; an empty sequence withdraws the proposal."""
     if not files:
         if step.proposed is not None:
             await step.propose(None)
@@ -51,12 +51,12 @@ async def propose(step: StepContext, subject: Subject, files: Sequence[FileToCha
 
 
 def affected_files(step: StepContext) -> Sequence[FileToChange]:
-    """Return the files that are proposed to be changed next."""
+    """Return the files of the proposed follow-up run."""
     return step.proposed.files if step.proposed else ()
 
 
 async def settle_proposal(step: StepContext, written: Sequence[FileChange]) -> None:
-    """Add to the proposal what was written; where that is nothing, nothing else has to change."""
+    """Add the written diff to the proposal; withdraw the proposal if nothing was written."""
     if (proposed := step.proposed) is None:
         return
     if not written:
@@ -69,7 +69,7 @@ async def settle_proposal(step: StepContext, written: Sequence[FileChange]) -> N
 
 
 def listed(files: Sequence[FileToChange]) -> str:
-    """Return files as a list in Markdown."""
+    """Return the files as a Markdown list."""
     return "\n".join(f"- {label(one.path)}{f': {one.why}' if one.why else ''}" for one in files)
 
 

@@ -1,4 +1,4 @@
-"""Steps of `ask`, `summarize`, `refactor` and `generate`: one text in, an answer or reviewed lines out."""
+"""Step handlers of `ask`, `summarize`, `refactor` and `generate`, which work on one buffer."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 __all__ = ["analyze", "generate", "query", "refactor", "summarize"]
 ORIENTATION = 15
-"""Lines before and after the place that a model is shown."""
+"""Lines of context before and after the edited place."""
 
 
 async def query(step: StepContext) -> str:
-    """Answer a question, about the selection where there is one, else about the text around the cursor."""
+    """Answer a question about the selection, or about the text around the cursor."""
     subject = Subject.of(step.context)
     await ask_about_secrets(step, subject)
     earlier = await step.earlier()
@@ -93,9 +93,9 @@ def _text_of(step: StepContext, reply: Reply) -> str:
 
 
 async def analyze(step: StepContext) -> Confirm | str:
-    """Say what the code does and how it will be changed; the person agrees before it is.
+    """Describe the code and the planned change, and ask for confirmation.
 
-    A follow-up goes on without: what there is to say of the code is in the conversation.
+    A follow-up skips the analysis: the conversation already has it.
     """
     if await step.earlier() is not None:
         return ""
@@ -123,14 +123,14 @@ async def analyze(step: StepContext) -> Confirm | str:
 def _lines_of(subject: Subject) -> str:
     first, last = subject.start + 1, subject.end
     if not subject.selected:
-        # without its name, which would wrap the question
+        # the name would wrap the question
         return f"the whole buffer, {last} line{'' if last == 1 else 's'},"
     lines = f"line {last}" if first == last else f"lines {first}-{last}"
     return f"{lines} of {subject.path or 'the buffer'}"
 
 
 async def refactor(step: StepContext) -> dict[str, Any]:
-    """Replace exactly the selected lines by the model's."""
+    """Rewrite the selected lines, and only these."""
     from tideate_core.agents import acceptance, edit_range, refusal_notice
     from tideate_core.builtin.follow_up import write_again
 
@@ -142,7 +142,7 @@ async def refactor(step: StepContext) -> dict[str, Any]:
     variables = {**subject.variables(), **around, "fence": fence_for(subject.text, *around.values())}
     variables |= {"analysis": step.results["analyze"], "affected": way_to_report(step)}
     prompt = step.render("refactor", prompt=step.prompt, **variables)
-    # what the model saw when it analysed the code is still there
+    # the conversation still has the context of the analysis
     earlier = step.conversation("analyze") if may_look(step) else None
     model = model_of(step, "refactor", earlier=earlier, more_tools=reporting(step, subject))
     write = partial(
@@ -165,7 +165,7 @@ async def refactor(step: StepContext) -> dict[str, Any]:
 
 
 async def generate(step: StepContext) -> dict[str, Any]:
-    """Write new lines below the cursor, or into a new buffer where there is none to write to."""
+    """Write new code at the cursor, or in a new buffer if there is no modifiable one."""
     from tideate_core.agents import acceptance, insert_text, refusal_notice
     from tideate_core.builtin.follow_up import write_again
 
@@ -221,15 +221,15 @@ def _subject(step: StepContext) -> Subject:
 
 
 def _selected(run: EarlierRun) -> tuple[int, int]:
-    """Return the lines that an earlier run was about."""
+    """Return the line range that an earlier run rewrote."""
     subject = Subject.of(run.context)
     return (subject.start, subject.end) if subject else (0, 0)
 
 
 def _insertion(context: RunContext, subject: Subject | None) -> tuple[int, int]:
-    """Return the lines, half open, that the new ones replace: none, for they come below the cursor.
+    """Return the half-open line range that new lines replace, usually empty.
 
-    Only one of blanks, as an editor indents it, and the single line of an empty text are replaced.
+    Only an indented blank line at the cursor and the single line of an empty text are replaced.
     """
     if subject is None:
         return 0, 1

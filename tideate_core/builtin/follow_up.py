@@ -1,4 +1,4 @@
-"""Follow-ups of `refactor` and `generate`: the same lines as they are now, written once more."""
+"""Follow-ups of `refactor` and `generate`: rewrite the lines of an earlier run."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ __all__ = ["find_lines", "write_again"]
 async def write_again(
     step: StepContext, earlier: EarlierRun, at: tuple[int, int], *, reports: bool = False
 ) -> dict[str, Any]:
-    """Write the lines of an earlier run once more, as the person's reply wants it, and have them reviewed.
+    """Rewrite the lines of an earlier run according to the user's reply, and review them.
 
-    Where they cannot be found, a model with tools edits the file.
+    If the lines cannot be found, a model with tools edits the file.
 
-    :param at: the lines of the earlier text, 0-based and half open, that its answer replaced.
-    :param reports: the model may name other files that must change.
-    :raises InvalidInput: they cannot be found, and the model cannot call tools.
+    :param at: line range of the earlier text that its answer replaced, 0-based and half open.
+    :param reports: the model may report other affected files.
+    :raises InvalidInput: the lines cannot be found, and the model cannot call tools.
     """
     subject = Subject.of(step.context)
     if subject is None:
@@ -89,10 +89,10 @@ async def write_again(
 def find_lines(
     earlier: EarlierRun, at: tuple[int, int], written: str | None, now: Sequence[str]
 ) -> tuple[int, int] | None:
-    """Return where the lines of an earlier run are in the text as it is now; None where nobody can tell.
+    """Locate the lines of an earlier run in the current text; None if the place is not unique.
 
-    :param at: the lines of the earlier text that its answer replaced, 0-based and half open.
-    :param written: the answer, None where it was not written.
+    :param at: line range of the earlier text that the answer replaced, 0-based and half open.
+    :param written: the answer, None if it was not written to the buffer.
     """
     buffer = earlier.context.buffer
     before = buffer.text.split("\n") if buffer else []
@@ -122,7 +122,7 @@ async def _edit_file(
 
 
 async def _present_again(step: StepContext, earlier: EarlierRun) -> dict[str, Any]:
-    """Write a text that belongs to no file."""
+    """Rewrite a text that belongs to no file."""
     model = model_of(step, step.step, earlier=earlier.conversation)
     prompt = step.render("follow_up", prompt=step.prompt, written=False, **NO_TEXT)
     prompt = await with_material(step, prompt, rules=False)

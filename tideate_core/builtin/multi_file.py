@@ -1,4 +1,4 @@
-"""Steps of `multi_file`: a confirmed plan of files, then one reviewed edit of all of them."""
+"""Step handlers of `multi_file`: a confirmed plan of files, then one reviewed edit of all of them."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ __all__ = ["confirm", "execute", "plan"]
 
 
 Unusable: TypeAlias = UnusableAnswer | ContextTooLong
-"""Errors of one file that say nothing about the others."""
+"""Errors of a single file; the other files can still succeed."""
 MOST_ROUNDS = 3
-"""Times that is asked about files that fail; those that still do are left out then."""
+"""Times the user is asked about failed files; files that fail again are left out."""
 
 
 async def plan(step: StepContext) -> dict[str, Any]:
-    """Ask for the files that have to change. Work that is gone on with has its plan."""
+    """Ask the model for the files to change; a continued run keeps its plan."""
     earlier = await step.earlier()
     if earlier is not None and (files := _agreed_before(step, earlier)):
         return {"files": files}
@@ -90,14 +90,14 @@ async def plan(step: StepContext) -> dict[str, Any]:
 
 
 def _agreed_before(step: StepContext, earlier: EarlierRun) -> list[Any]:
-    """Return the planned files of work that the model can go on with; empty where it is planned anew."""
+    """Return the confirmed files of an earlier run; empty if the plan must be made again."""
     if earlier.workflow != "multi_file" or not may_look(step):
         return []
     return list((earlier.results.get("confirm") or {}).get("files", ()))
 
 
 async def confirm(step: StepContext) -> dict[str, Any]:
-    """Show all planned files; single ones can be taken out, the plan can be edited."""
+    """Show the plan; the user can remove files, edit the plan, or comment on it."""
     earlier = await step.earlier()
     if earlier is not None and (agreed := _agreed_before(step, earlier)):
         return {"files": agreed}
@@ -119,7 +119,7 @@ async def confirm(step: StepContext) -> dict[str, Any]:
             if decision.by not in PERSONS:
                 raise
             problems = [str(error)]
-            # what the person edited is theirs
+            # the user's edits are kept
             shown, proposed = proposed, {"files": _files_of(answer, proposed["files"])}
             rounds.keep(follow_renames(said, shown["files"], proposed["files"]))
             continue
@@ -133,7 +133,7 @@ async def confirm(step: StepContext) -> dict[str, Any]:
             continue
         if not wanted:
             raise Declined("no file is left in the plan")
-        # the model knows its own plan
+        # the model need not be told about its own plan
         anew = revised is not step.results["plan"]
         return {**proposed, "revised": True} if anew and proposed == revised else proposed
 
@@ -145,7 +145,7 @@ def _as_json(files: Sequence[PlannedFile]) -> dict[str, Any]:
 async def _plan_anew(
     step: StepContext, files: Sequence[PlannedFile], comments: Sequence[str]
 ) -> dict[str, Any]:
-    """Have the model that made a plan make it anew, in the same conversation."""
+    """Ask the model for a new plan in the same conversation, according to comments."""
     listed = await list_for_model(step, step.prompt)
     earlier = step.conversation(step.step) or step.conversation("plan")
     model = await planning_model(step, "plan", earlier=earlier)
@@ -164,7 +164,7 @@ async def _plan_anew(
 
 
 def _can_be_shown(answer: Any) -> bool:
-    """Tell an edited plan from what is none."""
+    """Tell whether an edited answer still has the form of a plan."""
     files = answer.get("files") if isinstance(answer, dict) else None
     if not isinstance(files, list):
         return False
@@ -188,11 +188,12 @@ async def _ask_about(
 
 
 async def execute(step: StepContext) -> dict[str, Any]:
-    """Write every file's edit in memory, then review and apply them together.
+    """Write every file's edit in memory, then review and apply the edits together.
 
-    A model without tools is asked for one file after the other, and is shown what those before it became.
+    A model without tools edits one file at a time and is shown the edits before it.
 
-    The person decides about files that fail; without one they are left out, and the run fails when the
+    The user decides about files that fail. Without a user these files are left out, and the run fails
+    after the
     others are written.
     """
     planned = [PlannedFile.model_validate(file) for file in step.results["confirm"]["files"]]
@@ -227,7 +228,7 @@ async def execute(step: StepContext) -> dict[str, Any]:
 
 
 async def _work(step: StepContext, planned: list[PlannedFile]) -> dict[str, Any]:
-    """Have one model carry out the plan with tools: it sees its earlier edits, and what it read to plan."""
+    """Carry out the plan with a model that calls tools; it keeps the context of its planning."""
     staged, names = StagedFiles(), _names(step, planned)
     await staged.load(step, names)
 
@@ -248,7 +249,7 @@ async def _work(step: StepContext, planned: list[PlannedFile]) -> dict[str, Any]
     if earlier is None:
         prompt = await with_memory(step, prompt, paths=names)
     elif (rules := await project_rules(step, names)) != await project_rules(step):
-        # those of the root it has; these are of deeper directories, too
+        # the conversation has the root's rules; deeper directories may add more
         prompt = replace(prompt, user=f"{rules}\n\n---\n\n{prompt.user}")
     bounds = Bounds(within_plan(step, why_not), missing)
     named = [file.path for file in planned]
@@ -256,7 +257,7 @@ async def _work(step: StepContext, planned: list[PlannedFile]) -> dict[str, Any]
 
 
 async def _task(step: StepContext) -> str:
-    """Return all that is asked for: the reply to an earlier run alone does not say it."""
+    """Return the full task: the prompt of the earlier run, its changes, and the reply."""
     earlier = await step.earlier()
     if earlier is None:
         return step.prompt
@@ -267,7 +268,7 @@ async def _task(step: StepContext) -> str:
 
 
 def _names(step: StepContext, planned: list[PlannedFile]) -> list[str]:
-    """Return the files of a plan as the workspace names them."""
+    """Return the plan's files under the workspace's names."""
     paths = [path for file in planned for path in (file.path, file.move_to) if path]
     return [step.workspace.name_of(step.workspace.resolve(path)) for path in paths]
 
@@ -275,9 +276,9 @@ def _names(step: StepContext, planned: list[PlannedFile]) -> list[str]:
 async def _write_and_ask(
     step: StepContext, files: PlannedFiles, planned: list[PlannedFile]
 ) -> tuple[list[FileChange], dict[str, Unusable]]:
-    """Return the changes, and the errors of files that are left out though nobody took them out.
+    """Return the changes, and the errors of files that were left out.
 
-    :raises TideateError: there is no change.
+    :raises TideateError: no file was changed.
     """
     changes: dict[str, FileChange] = {}
     plan, left, asked, rounds = planned, planned, 0, CommentRounds(step, possible=True)
@@ -309,7 +310,7 @@ async def _write_all(
     changes: dict[str, FileChange],
     total: int,
 ) -> dict[str, Unusable]:
-    """Add the changes of these files, and return the errors of those that have none."""
+    """Add the changes of these files, and return the errors of the failed ones."""
     failed: dict[str, Unusable] = {}
     for file in await in_order(step, wanted):
         try:
@@ -330,9 +331,9 @@ async def _ask_about_failed(
     done: int,
     rounds: CommentRounds,
 ) -> list[PlannedFile] | None:
-    """Return the files to try again; those that the person takes out are left out.
+    """Return the files to try again, without the removed ones; None without a decision.
 
-    What the person says of them is kept in the rounds. None: nobody decided.
+    Comments are kept in the rounds.
 
     :param plan: the files that failed.
     """
@@ -357,7 +358,7 @@ async def _ask_about_failed(
             said = rounds.read(decision)
             if not decision.accepted and not said:
                 return []
-            # where it fails again they are not lost
+            # kept for another failure
             rounds.keep(follow_renames(said, shown, planned))
             unchanged = not decision.value or (said and "files" not in decision.value)
             wanted = parse_plan({"files": planned} if unchanged else decision.value, step.workspace)
@@ -370,7 +371,7 @@ async def _ask_about_failed(
 
 
 def _files_of(answer: Any, shown: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the files of an edited plan, be it valid or not; else those that were shown."""
+    """Return the files of an edited plan, valid or not, or the files shown if it has none."""
     return answer["files"] if _can_be_shown(answer) else shown
 
 

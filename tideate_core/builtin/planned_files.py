@@ -1,4 +1,4 @@
-"""Planned files, written one after the other by a model without tools that sees what the others became."""
+"""Planned files, edited one at a time by a model without tools, which sees the earlier edits."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ __all__ = ["PlannedFiles", "ask_about_secrets", "in_order"]
 
 NOT_WRITTEN = "the model writes no text here: remove the comment, and accept or reject the change"
 INDEXES = frozenset({"__init__", "index", "mod"})
-"""Files that are used by the name of their folder."""
+"""Stems of files that are imported under their folder's name."""
 WORD = re.compile(r"[\w-]+")
 MOST_SHOWN = 60_000
-"""Characters of what became of the other files."""
+"""Characters of the other files' patches in a prompt."""
 
 
 class PlannedFiles:
-    """The files of a plan.
+    """Editor of a plan's files; each file is one request.
 
-    :param task: all that is asked for.
+    :param task: the complete request.
     """
 
     def __init__(self, step: StepContext, task: str, planned: list[PlannedFile]) -> None:
@@ -64,8 +64,8 @@ class PlannedFiles:
         """Return the change of a file.
 
         :param done: the changes of other files so far.
-        :raises UnusableAnswer: nothing can be made of what the model answers.
-        :raises ContextTooLong: the file does not fit it.
+        :raises UnusableAnswer: the model's answers hold no usable edit.
+        :raises ContextTooLong: the file does not fit the model.
         """
         if file.action == "create":
             return FileChange(file.path, "create", None, await self._write(file, done, None))
@@ -87,10 +87,10 @@ class PlannedFiles:
         return change(await self._write(file, done, text))
 
     async def revise(self, changes: Sequence[FileChange], feedback: Feedback) -> list[FileChange]:
-        """Return changes with those files written again that something is said of.
+        """Rewrite the changed files that have comments, and return all changes.
 
-        :raises PartlyRevised: some of these could not be; it has what was made of the others.
-        :raises TideateError: none of them could be.
+        :raises PartlyRevised: some files could not be rewritten; the error has the resulting changes.
+        :raises TideateError: no file could be rewritten.
         """
         made: dict[str, FileChange] = {}
         failed: dict[str, str] = {}
@@ -106,7 +106,7 @@ class PlannedFiles:
             except TideateError as error:
                 failed[change.path] = str(error)
                 if not isinstance(error, UnusableAnswer | ContextTooLong):
-                    stopped = error  # the next file would fail of it, too
+                    stopped = error  # every other file would fail, too
         unheard = bool(failed)
         failed |= self._not_written(changes, feedback)
         if not made:
@@ -117,7 +117,7 @@ class PlannedFiles:
         return now
 
     def _not_written(self, changes: Sequence[FileChange], feedback: Feedback) -> dict[str, str]:
-        """Return why nobody can be asked, by path, of files without a text of the model's."""
+        """Return the commented files without a text from the model, with the reason."""
         said = {comment.path for comment in feedback.comments if comment.text}
         paths = [change.path for change in changes if change.path not in self._written]
         return {path: NOT_WRITTEN for path in paths if path in said}
@@ -162,9 +162,9 @@ class PlannedFiles:
         return "\n".join(lines)
 
     def _shown(self, done: Sequence[FileChange], beside: int) -> str:
-        """Return as a patch what became of files, the last ones where not all fit.
+        """Return the latest edits of other files as a patch, as many as fit.
 
-        :param beside: characters of the file that the prompt is about.
+        :param beside: characters of the file to edit.
         """
         budget = text_budget(self._step)
         left = MOST_SHOWN if budget is None else min(MOST_SHOWN, (budget - beside) // 2)
@@ -179,7 +179,7 @@ class PlannedFiles:
 
 
 async def is_no_text(step: StepContext, path: str) -> bool:
-    """Tell whether a file is there that can only be moved or deleted, as it is."""
+    """Tell whether a path is a regular file that cannot be read as text."""
     try:
         await step.workspace.read(path)
     except WorkspaceError:
@@ -188,9 +188,9 @@ async def is_no_text(step: StepContext, path: str) -> bool:
 
 
 async def ask_about_secrets(step: StepContext, planned: list[PlannedFile]) -> None:
-    """Ask whether the model may see what it wants to modify, where that seems to be a secret.
+    """Ask whether the model may see planned files that may hold secrets.
 
-    :raises Declined: it may not.
+    :raises Declined: the model may not see a file.
     """
     for file in planned:
         if file.action != "modify":
@@ -203,9 +203,9 @@ async def ask_about_secrets(step: StepContext, planned: list[PlannedFile]) -> No
 
 
 async def in_order(step: StepContext, files: list[PlannedFile]) -> list[PlannedFile]:
-    """Return files so that each comes behind those that it names, tests last, else as the plan has them.
+    """Order files after the files they mention, tests last, otherwise as planned.
 
-    After a crash they are in the order that they had: what a model was shown of the others depends on it.
+    After a crash the recorded order is used, because prompts depend on it.
     """
     by_path = {file.path: file for file in files}
 
@@ -229,13 +229,13 @@ async def _in_order(step: StepContext, files: list[PlannedFile]) -> list[Planned
     ordered: list[PlannedFile] = []
     for tests in (False, True):
         left = [file for file in files if is_test(file.path) is tests]
-        while left:  # in a circle the first is taken
+        while left:  # of a cycle the first file is taken
             ordered.append(next((file for file in left if not uses_another(file, left)), left[0]))
             left.remove(ordered[-1])
     return ordered
 
 
 def _module(file: PlannedFile) -> str:
-    """Return the name that other files use a file by: of `a/b.py` it is `b`, of `a/__init__.py` `a`."""
+    """Return the name under which other files import a file: `b` for `a/b.py`, `a` for `a/__init__.py`."""
     path = PurePosixPath(file.move_to or file.path)
     return path.parent.name if path.stem in INDEXES else path.stem

@@ -73,11 +73,11 @@ _CHAINS: Final = (
         "review.steps",
     ),
 )
-"""Each with the module whose functions are its steps' handlers, by their names."""
+"""Definitions, each with the module that holds its step handlers under their ids."""
 
 
 def _lazy_handler(module: str, name: str) -> StepHandler:
-    """Return a handler whose module is loaded when it is called: what it needs is slow to load."""
+    """Return a handler that imports its module, slow to load, on the first call."""
 
     async def handler(step: StepContext) -> Any:
         return await getattr(import_module(f"tideate_core.builtin.{module}"), name)(step)
@@ -96,12 +96,12 @@ CONTINUES: Final[Mapping[str, tuple[str, ...]]] = {
     "generate": ("generate",),
     "multi_file": ("ask", "refactor", "generate", "multi_file"),
 }
-"""The workflows whose runs each of them can go on with."""
+"""Workflows that each workflow can continue, by name."""
 
 COMPARABLE: Final = frozenset({"ask", "generate", "multi_file", "refactor", "summarize"})
-"""The workflows that ask models, and write nothing before one review."""
+"""Workflows that ask models and write nothing before a single review."""
 REVIEWED: Final = frozenset({"generate", "multi_file", "refactor", REVIEW})
-"""The workflows of which nothing comes where nobody answers their review."""
+"""Workflows that produce nothing if their review is not answered."""
 
 register_driver_hooks(TASK, "machine", TaskHooks())
 register_driver_hooks(HANDOFF, "graph", HandoffHooks())

@@ -1,4 +1,4 @@
-"""Revisions of a model's edit: asked for in the conversation that made it, as the person's comments say."""
+"""Revisions of a model's edit, requested in the same conversation with the user's comments."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ __all__ = ["Rewriting", "present_text", "write_lines"]
 
 
 class Rewriting:
-    """Lines that a model wrote, and writes again as it is told.
+    """Lines written by a model, which it can rewrite on feedback.
 
-    :param write: asks for them.
+    :param write: requests the lines.
     """
 
     def __init__(self, step: StepContext, write: Write, prompt: Prompt, written: Written) -> None:
@@ -37,11 +37,11 @@ class Rewriting:
 
     @property
     def at(self) -> int:
-        """The line, 0-based, before which the lines belong that were written last."""
+        """Line, 0-based, before which the latest lines belong."""
         return self._written.at
 
     async def again(self, feedback: Feedback) -> list[str]:
-        """Return the lines as they are wanted now."""
+        """Return the lines, rewritten according to the feedback."""
         answer = self._written.replies[-1].text.strip()
         before = Turn(self._prompt.user, answer or "(no answer)")
         words = revision_prompt(self._step, feedback).user
@@ -52,17 +52,17 @@ class Rewriting:
 
 
 async def write_lines(step: StepContext, write: Write, prompt: Prompt) -> tuple[list[str], Rewriting]:
-    """Return the lines that a model writes, with what has it write them again."""
+    """Return the lines that a model writes, and the means to revise them."""
     written = await write(prompt)
     return written.lines, Rewriting(step, write, prompt, written)
 
 
 async def present_text(step: StepContext, lines: list[str], filetype: str, rewriting: Rewriting) -> str:
-    """Have a new text reviewed and opened in a new buffer; return it as it was accepted.
+    """Review a new text, open it in a new buffer, and return the accepted version.
 
-    Outside of an editor it is the run's result, and nobody is asked.
+    Outside an editor the text is the run's result, without a review.
 
-    :raises Declined: it was not accepted.
+    :raises Declined: the text was not accepted.
     """
 
     def change_to(lines: list[str]) -> FileChange:

@@ -1,4 +1,4 @@
-"""Surroundings of the text that a workflow is about: the file as a whole or in outline, its diagnostics."""
+"""Context of the edited text: the whole file or its outline, diagnostics, project memory."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ __all__ = [
 ]
 
 WHOLE: Final = 40_000
-"""Characters up to which a file is shown as a whole."""
+"""Characters up to which a whole file is shown."""
 NEAR: Final = 100
-"""Lines before and after the cursor that a question is about where the file is longer than that."""
+"""Lines shown before and after the cursor of a longer file."""
 TOP: Final = 40
-"""First lines of a file, which hold its imports."""
+"""First lines of a file, which hold the imports."""
 NO_FILE: Final[Mapping[str, Any]] = MappingProxyType({"path": "", "first": None, "top": "", "outline": ""})
-"""The variables of a prompt about a place that is in no file."""
+"""Prompt variables of a place outside any file."""
 
 
 def near(subject: Subject, cursor: Cursor | None) -> Subject:
-    """Return the lines around the cursor: all where the text is short."""
+    """Return the lines around the cursor, or all lines of a short text."""
     total, line = len(subject.lines), cursor.line if cursor else 1
     if total <= 2 * NEAR:
         return replace(subject, start=0, end=total, selected=False)
@@ -53,16 +53,16 @@ def near(subject: Subject, cursor: Cursor | None) -> Subject:
 async def with_memory(
     step: StepContext, prompt: Prompt, *, paths: Sequence[str] | None = None, rules: bool = True
 ) -> Prompt:
-    """Return a prompt with what `with_material` brings, and the project's memory before it.
+    """Return a prompt with its context material and, before it, the project's memory.
 
-    :param rules: False: a conversation that goes on has the rules and the memory already.
+    :param rules: False if the conversation already has the project's rules and memory.
     """
     prompt = await with_material(step, prompt, paths=paths, rules=rules)
     return before(prompt, "\n\n".join(filter(None, await project_memory(step))) if rules else "")
 
 
 async def project_memory(step: StepContext) -> tuple[str, str]:
-    """Return the project's notes and the nearest earlier runs; empty if memory is off or the model small."""
+    """Return the project's notes and related earlier runs; empty if memory is off or the model is small."""
     if is_small(step) or step.memory_of is None:
         return "", ""
     notes = await memory_material(step)
@@ -77,12 +77,12 @@ async def _tell_of_notes(step: StepContext, notes: str) -> bool:
 
 
 async def ask_about_secrets(step: StepContext, subject: Subject | None, *, needed: bool = False) -> None:
-    """Ask whether a model may see a file that usually holds secrets, or those in the selected lines.
+    """Ask whether the model may see a file, or selected lines, that may hold secrets.
 
-    Other secrets of a text are hidden from the model unasked.
+    Other secrets of the text are hidden from the model without a question.
 
-    :param needed: the lines are replaced, so that the model has to see all of them.
-    :raises Declined: it may not see them, and nothing can be done without.
+    :param needed: the model must see all of the lines, because it replaces them.
+    :raises Declined: the model may not see the text, and the step needs it.
     """
     from tideate_core.mentions import secret_in, secret_name
 
@@ -98,14 +98,14 @@ async def ask_about_secrets(step: StepContext, subject: Subject | None, *, neede
 
 
 def diagnostics(context: RunContext, subject: Subject) -> list[DiagnosticContext]:
-    """Return what language servers and linters say of the subject's lines."""
+    """Return the diagnostics within the subject's lines."""
     return [one for one in context.diagnostics or () if subject.start < one.line <= subject.end]
 
 
 async def surroundings(step: StepContext, subject: Subject) -> dict[str, Any]:
-    """Return what a model sees beside the lines that are to be changed; a small one nothing of it.
+    """Return the prompt variables of the context around the lines to change; empty for a small model.
 
-    The whole file where it fits, else what it defines.
+    The whole file if it fits, else its outline.
     """
     nothing: dict[str, Any] = {"whole": "", "outline": "", "diagnostics": []}
     if is_small(step):
@@ -119,9 +119,9 @@ async def surroundings(step: StepContext, subject: Subject) -> dict[str, Any]:
 
 
 async def file_around(step: StepContext, subject: Subject, line: int) -> dict[str, Any]:
-    """Return what a model sees of the file that new lines go into; a small one nothing of it.
+    """Return the prompt variables of the file that receives new lines; empty for a small model.
 
-    :param line: 0-based, before which they go.
+    :param line: insertion line, 0-based.
     """
     if is_small(step):
         return dict(NO_FILE)

@@ -1,4 +1,4 @@
-"""Work of one model with tools: its edits are reviewed and written, and gone on with in a later run."""
+"""Edits by a model with tools: staged, reviewed and written; a later run can continue them."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ async def work_and_review(
     earlier: Conversation | None = None,
     named: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Have a model make edits with tools, have them reviewed, and return the step's result.
+    """Let a model stage edits with tools, review them, and return the step's result.
 
-    :param earlier: the conversation that the work goes on with.
-    :param named: files that were to change; the result says which of them did not.
+    :param earlier: the conversation to continue.
+    :param named: files expected to change; the result lists those that did not.
     """
     done = await _work(step, prompt, staged, bounds, earlier)
     if done.exhausted and not done.changes:
@@ -49,7 +49,7 @@ async def work_and_review(
     async def revise(feedback: Feedback) -> list[FileChange]:
         nonlocal done
         words = revision_prompt(step, feedback, staged=True)
-        # what the plan wants and is not there any more may be what the person rejected
+        # a planned edit may be missing because the user rejected it
         done = await _work(step, words, staged, Bounds(bounds.may_change), step.conversation(step.step))
         return done.changes
 
@@ -80,10 +80,10 @@ async def _work(
 
 
 async def _ask_about_unfinished(step: StepContext, done: WrittenWork) -> None:
-    """Ask whether unfinished work is reviewed as it is; a policy's yes does not make it a finished one.
+    """Ask whether to review unfinished edits; a policy's yes does not count.
 
-    :raises Declined: the person does not want it.
-    :raises StepFailed: no person could be asked.
+    :raises Declined: the user does not want them.
+    :raises StepFailed: no user could be asked.
     """
     question = "Review what is there, unfinished as it is?"
     decision = await step.confirm(
@@ -104,12 +104,12 @@ async def _ask_about_unfinished(step: StepContext, done: WrittenWork) -> None:
 async def work_again(
     step: StepContext, earlier: EarlierRun, names: Sequence[str], written: Sequence[str]
 ) -> dict[str, Any]:
-    """Go on with earlier work as the person's reply wants it, on the files as they are now.
+    """Continue earlier work on the current files, according to the user's reply.
 
-    Edits that were made then and not written are staged again, of files that did not change since.
+    Declined edits are staged again if their files have not changed since.
 
-    :param names: files that may be changed without a question, as the workspace names them.
-    :param written: those of them that were written.
+    :param names: files that may be changed without a question, by workspace name.
+    :param written: the files among `names` that the earlier run wrote.
     """
     staged = StagedFiles()
     await staged.load(step, names)
@@ -127,9 +127,9 @@ async def work_again(
 
 
 async def _stage_again(step: StepContext, staged: StagedFiles, changes: Sequence[FileChange]) -> list[str]:
-    """Stage what was declined; returns the files. One that changed since is left as it is now.
+    """Stage the declined edits of unchanged files, and return the files.
 
-    After a crash it is staged as before it: the model knows of it.
+    After a crash the same edits are staged, because the model was told about them.
     """
 
     async def fitting() -> list[str]:
@@ -147,14 +147,14 @@ async def _stage_again(step: StepContext, staged: StagedFiles, changes: Sequence
 
 
 def _fits(staged: StagedFiles, change: FileChange) -> bool:
-    """Tell whether files are what a change was made for."""
+    """Tell whether the files still match the texts that a change was made for."""
     if not staged.knows(change.path) or staged.text(change.path) != change.before:
         return False
     return not change.move_to or (staged.knows(change.move_to) and staged.text(change.move_to) is None)
 
 
 def summary_of(changes: Sequence[FileChange], unchanged: Sequence[str] = ()) -> str:
-    """Return a line for each file that changed, or was to change."""
+    """Return one line per changed file, and per file that was expected to change."""
     if not changes:
         return "nothing to change"
     lines = [

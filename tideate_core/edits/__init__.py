@@ -1,4 +1,4 @@
-"""Model answers to located edits: formats, matching, and resolving against the files as they are."""
+"""Located edits from a model's answer: parsed, matched and resolved against the current files."""
 
 from __future__ import annotations
 

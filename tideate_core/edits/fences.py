@@ -1,4 +1,4 @@
-"""Fenced code blocks in a model's answer, as CommonMark reads them and as models nest them."""
+"""Fenced code blocks in a model's answer, by CommonMark's rules and by models' habits of nesting."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["Block", "Nesting", "enclosing_block", "fence_for", "fenced_blocks", 
 _FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<ticks>`{3,}|~{3,})(?P<info>[^`]*)")
 _BACKTICKS = re.compile(r"`{3,}")
 _MOST_EXTRA_INDENT = 3
-"""Columns by which a closing fence may stand deeper than its opening one (CommonMark)."""
+"""Columns by which a closing fence may be indented deeper than its opening fence (CommonMark)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The lines between two fences; `closed` is False if the answer ended before the second."""
+    """Lines between two fences; `closed` is False if the answer ended before the closing fence."""
 
     info: str
     lines: tuple[str, ...]
@@ -32,11 +32,11 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Nesting:
-    """The block from the first fence to the last one, if what lies between can be nested blocks."""
+    """The block from the first fence to the last one, if the text between can hold nested blocks."""
 
     block: Block
     certain: bool
-    """False where the same answer can also be read as several blocks, one after another."""
+    """False if the answer can also be read as several consecutive blocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +60,17 @@ def is_fence(line: str) -> bool:
 
 
 def fence_for(*texts: str) -> str:
-    """Return the backticks to quote texts between: more than any of them has in a row, three at least."""
+    """Return a fence of backticks longer than any run of backticks in the texts."""
     longest = max((len(run) for text in texts for run in _BACKTICKS.findall(text)), default=0)
     return "`" * max(3, longest + 1)
 
 
 def split_at_fences(lines: Sequence[str]) -> list[tuple[list[str], bool]]:
-    """Return the lines outside of fences and those between, in order, each with True if a fence ended them.
+    """Split lines at fences; each part has True if a fence ended it.
 
-    A fence ends only at one that is not indented deeper: deeper ones belong to the text, as in a diff.
-    The last lines count as not ended, be it that no fence was open or that it was not closed.
+    A fence is closed only by a fence that is not indented deeper: deeper ones belong to the text, as in a
+    diff.
+    The last part counts as not ended.
     """
     found: list[tuple[list[str], bool]] = [([], False)]
     opening: _Fence | None = None
@@ -86,7 +87,7 @@ def split_at_fences(lines: Sequence[str]) -> list[tuple[list[str], bool]]:
 
 
 def fenced_blocks(lines: Sequence[str]) -> list[Block]:
-    """Return the blocks one after another, as CommonMark reads them. A last empty one is left out."""
+    """Return consecutive blocks as CommonMark reads them, without a trailing empty one."""
     found: list[Block] = []
     opening: _Fence | None = None
     for fence in _fences(lines):
@@ -103,10 +104,10 @@ def fenced_blocks(lines: Sequence[str]) -> list[Block]:
 
 
 def enclosing_block(lines: Sequence[str]) -> Nesting | None:
-    """Return the block from the first fence to the last one that can close it.
+    """Return the block from the first to the last fence; None if the fences between are unbalanced.
 
-    Models wrap a text that holds fences in a fence of the same length; CommonMark then ends the block
-    too early. None: what lies between is not balanced, so that it is not one block.
+    Models wrap a text that has fences in a fence of the same length; CommonMark ends that block too
+    early.
     """
     fences = list(_fences(lines))
     if len(fences) < 2 or not fences[-1].closes(fences[0]):

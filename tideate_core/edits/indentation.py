@@ -1,4 +1,4 @@
-"""Indentation: measure it, move lines uniformly, derive the rule between an answer's lines and the file's."""
+"""Indentation: measurement, uniform shifts, and the rule between an answer's indentation and the file's."""
 
 from __future__ import annotations
 
@@ -28,41 +28,41 @@ __all__ = [
 
 _USUAL_UNIT = 4
 _MOST_BLANKS = 8
-"""Spaces that stand for a tab at most."""
+"""Most spaces that equal a tab."""
 _MOSTLY = 0.9
-"""Share of the indented lines that makes a file one of tabs."""
+"""Share of tab-indented lines that makes a file tab-indented."""
 _LEAST_SPACES = 2
-"""One space before a ``*`` is how block comments go on, tabs or not."""
+"""Fewest spaces that count as space indentation: block comments continue with one space before a ``*``."""
 
 
 def indent_of(line: str) -> str:
-    """Return a line's leading blanks."""
+    """Return a line's leading whitespace."""
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 def width_of(line: str) -> int:
-    """Return by how many columns a line is indented, with a tab at every fourth."""
+    """Return the indentation of a line in columns, with tab stops every four."""
     return len(indent_of(line).expandtabs(_USUAL_UNIT))
 
 
 def first_indent(lines: Iterable[str]) -> str:
-    """Return the indentation of the first line that is not blank."""
+    """Return the indentation of the first non-blank line."""
     return next((indent_of(line) for line in lines if line.strip()), "")
 
 
 def strip_edges(lines: Sequence[str]) -> tuple[int, int]:
-    """Return start and end (half open) of the lines without the blank ones at both edges."""
+    """Return the half-open range of the lines without blank lines at the edges."""
     filled = [number for number, line in enumerate(lines) if line.strip()]
     return (filled[0], filled[-1] + 1) if filled else (0, 0)
 
 
 def filled_texts(lines: Iterable[str]) -> list[str]:
-    """Return the lines that are not blank, without blanks at their edges."""
+    """Return the non-blank lines, stripped."""
     return [line.strip() for line in lines if line.strip()]
 
 
 def unit_of(lines: Iterable[str]) -> int:
-    """Return by how many spaces the lines are indented a level."""
+    """Return the number of spaces per indentation level."""
     steps = _distances({len(indent) for indent in _indents(lines) if "\t" not in indent})
     # a single odd continuation line must not turn the unit into 1
     unit = reduce(gcd, steps, 0)
@@ -75,9 +75,9 @@ def _distances(widths: set[int]) -> list[int]:
 
 
 def shift(lines: Sequence[str], old: str, new: str) -> list[str]:
-    """Move lines uniformly, so that the indentation `old` becomes `new`; blank lines stay as they are.
+    """Replace the indentation `old` by `new` on all lines; blank lines are unchanged.
 
-    :raises UnusableAnswer: a line is indented too little to be moved that far.
+    :raises UnusableAnswer: a line is indented too little.
     """
     return [line if not line.strip() else _shift_line(line, old, new) for line in lines]
 
@@ -87,7 +87,7 @@ def _shift_line(line: str, old: str, new: str) -> str:
     if indent.startswith(old):
         return new + line[len(old) :]
     missing = len(old) - len(indent)
-    # mixed blanks do not tell which ones such a line is to have
+    # with mixed whitespace the line's own indentation is ambiguous
     if not 0 < missing <= len(new) or not old.startswith(indent) or len(set(new)) > 1:
         raise UnusableAnswer(
             f"the line {line.strip()!r} does not fit in: it is indented less than the first line of your "
@@ -97,7 +97,7 @@ def _shift_line(line: str, old: str, new: str) -> str:
 
 
 def in_style_of(lines: Sequence[str], model: Sequence[str]) -> list[str]:
-    """Indent with tabs or with spaces, whichever the lines of `model` use; unchanged if they tell nothing."""
+    """Indent with tabs or spaces as `model` does; unchanged if `model` has no indentation."""
     wanted, given = _indents(model), _indents(lines)
     if not wanted or not given:
         return list(lines)
@@ -124,7 +124,7 @@ def _with_tabs(line: str, unit: int) -> str:
 
 
 def _indents(lines: Iterable[str]) -> list[str]:
-    # of every line of a file: most begin with their text, or end after their blanks
+    # fast for whole files: most lines begin with text, or end after their blanks
     return [
         line[: len(line) - len(text)]
         for line in lines
@@ -134,7 +134,7 @@ def _indents(lines: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Shift:
-    """`old` at the beginning of each line becomes `new`."""
+    """Replaces the leading `old` of each line by `new`."""
 
     old: str
     new: str
@@ -145,7 +145,7 @@ class _Shift:
 
 @dataclass(frozen=True, slots=True)
 class _Convert:
-    """Spaces become tabs or tabs spaces; `offset` columns are removed or, below 0, added."""
+    """Converts between spaces and tabs; `offset` columns are removed or, if negative, added."""
 
     unit: int
     offset: int
@@ -172,7 +172,7 @@ class _Convert:
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """Spaces become tabs of `unit` columns, the rest stays spaces: the file mixes both in this way."""
+    """Replaces spaces by tabs of `unit` columns, and keeps the remaining spaces."""
 
     unit: int
 
@@ -183,10 +183,10 @@ class _Columns:
 def indentation_between(
     search: Sequence[str], there: Sequence[str], replace: Sequence[str]
 ) -> Callable[[Sequence[str]], list[str]] | None:
-    """Return the rule that turns the indentation of `search` into that of `there`; None: there is none.
+    """Return the rule that maps the indentation of `search` to that of `there`; None without one.
 
-    The rule is uniform: the same blanks are added to or taken from all lines, or each tab is the same
-    number of spaces; the lines that are both searched and found have to tell this number.
+    The rule is uniform: it adds or removes the same whitespace on all lines, or converts tabs to a fixed
+    number of spaces, which the matched lines must determine.
     """
     pairs = [
         (indent_of(given), indent_of(own)) for given, own in zip(search, there, strict=True) if given.strip()
@@ -233,7 +233,7 @@ def _conversion_of(pairs: list[tuple[str, str]]) -> _Convert | None:
 
 
 def _spaces_per_tab(columns: set[tuple[int, int]]) -> int | None:
-    """Return the width of a tab by (spaces, tabs) of the same lines; None if they do not tell."""
+    """Return the width of a tab from (spaces, tabs) of the same lines; None if they are ambiguous."""
     (width, tabs), (most_width, most_tabs) = min(columns), max(columns)
     if most_tabs > tabs:
         unit, rest = divmod(most_width - width, most_tabs - tabs)
@@ -245,9 +245,9 @@ def _spaces_per_tab(columns: set[tuple[int, int]]) -> int | None:
 
 
 def refuse_other_blanks(lines: Sequence[str], search: Sequence[str], new: Sequence[str]) -> None:
-    """Refuse new lines with spaces in a file of tabs, or the other way round, where no rule is known.
+    """Reject new lines with spaces in a tab-indented file, or tabs in a space-indented one.
 
-    :raises UnusableAnswer: the lines to search have no indentation to go by, or have the file's.
+    :raises UnusableAnswer: the searched lines give no rule for a conversion.
     """
     if not any("\t" in indent for indent in _indents(new)) and "\t" not in "".join(lines):
         return

@@ -1,4 +1,4 @@
-"""Placeholders in a model's code for lines that it left out: ``# ... rest of the code ...``."""
+"""Placeholders in a model's code for omitted lines: ``# ... rest of the code ...``."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ _WHOLE = re.compile(
     r"|(?:(?:add|put|insert|write|place) )?your (?:\w+ )?(?:code|logic|implementation) (?:goes )?here"
     r"|(?:add|put|insert|write|place) (?:the )?(?:code|logic|implementation) here"
 )
-"""Words of a whole comment that stands for left out lines."""
+"""Complete comments that stand for omitted lines."""
 
 _WITH_DOTS = re.compile(
     rf"{_WHOLE.pattern}|{_LEAD}(?:rest|remainder|remaining)(?:{_OF}\w+)?{_TAIL}*|{_QUALIFIED}{_TAIL}*"
     rf"|etc|and so on|more (?:\w+ ){{0,2}}?{_NOUN}|snip(?:ped)?|(?:code )?continue[sd]?"
 )
-"""Such words beside an ellipsis."""
+"""Complete comments that stand for omitted lines beside an ellipsis."""
 
 _OPENERS = r"#+|//+|/\*+|\*+|--+(?:\[\[)?|;+|%+|<!--|\{/\*|\(\*|\{-|\{#|<%--|REM\b|::|dnl\b|!"
 _COMMENT = re.compile(
@@ -68,7 +68,7 @@ _BARE = re.compile(rf"^[\[({{<]?\s*{_DOTS}\s*[\])}}>]?$")
 _DOCTEST = (">>>", "... ", "Traceback ")
 _MOST_WORDS = 12
 _LONGEST = 300
-"""Characters of a line that can be a placeholder; a search in a longer one could take long."""
+"""Characters of the longest possible placeholder; longer lines would be slow to search."""
 
 _DEFINITION = re.compile(r"^\s*(?:async\s+)?(?P<kind>def|class)\s+(?P<name>\w+)")
 _MEANS_STUB = re.compile(r"\b(?:overload|abstractmethod|abstractproperty)\b")
@@ -84,13 +84,13 @@ def find_placeholder(
     quoted: Sequence[str] = (),
     all_replaced: bool = False,
 ) -> int | None:
-    """Return the number (0-based) of the first line that stands for lines left out.
+    """Return the 0-based number of the first line that stands for omitted lines.
 
-    A line that the original has as well is none, whatever it says.
+    A line that is also in the original is no placeholder.
 
-    :param known: the lines that the code replaces; empty for new code.
-    :param quoted: others that it may repeat.
-    :param all_replaced: the code stands for all of `known`, so that a function may have another name.
+    :param known: the replaced lines; empty for new code.
+    :param quoted: other lines that the code may repeat.
+    :param all_replaced: the code replaces all of `known`, so a function may be renamed.
     """
     seen = {line.strip() for line in (*known, *quoted)}
     fenced = False
@@ -100,7 +100,7 @@ def find_placeholder(
         if not text or text in seen:
             continue
         if HIDDEN in text or HIDDEN_LINE in text:
-            return number  # it would take the place of what a model was not shown
+            return number  # it would replace text that was hidden from the model
         text = " ".join(text.split())
         if len(text) > _LONGEST:
             continue
@@ -124,10 +124,10 @@ def refuse_placeholder(
     quoted: Sequence[str] = (),
     all_replaced: bool = False,
 ) -> None:
-    """Refuse code with a line that stands for lines left out; see `find_placeholder`.
+    """Reject code with a placeholder for omitted lines; see `find_placeholder`.
 
     :param named: words before the line in the message.
-    :raises UnusableAnswer: there is such a line.
+    :raises UnusableAnswer: the code has a placeholder.
     """
     left_out = find_placeholder(code, known, language, quoted=quoted, all_replaced=all_replaced)
     if left_out is not None:
@@ -167,13 +167,13 @@ def _has_inline_placeholder(text: str) -> bool:
     if match is None:
         return False
     comment = match["text"] or match["block"] or ""
-    # on a line with code of its own, `# unchanged` tells about that code
+    # after code, `# unchanged` is a remark about that code
     telling = _DOES_NOTHING.search(text[: match.start()]) or re.match(_DOTS, comment)
     return telling is not None and _stands_for_code(comment)
 
 
 def _stands_for_code(comment: str) -> bool:
-    """Tell a comment that says that something was left out from one about the code."""
+    """Tell whether a comment says that code was omitted."""
     words = _words(comment)
     if not words or len(words.split()) > _MOST_WORDS:
         return False
@@ -187,7 +187,7 @@ def _stands_for_code(comment: str) -> bool:
 
 
 def _words(text: str) -> str:
-    """Return the bare words in lower case: ``[... rest of the code ...]`` → ``rest of the code``."""
+    """Return the bare words of a comment: ``[... rest of the code ...]`` → ``rest of the code``."""
     plain = text.lower().replace("…", "...").strip(" \t.[](){}<>-*:!,;#/")
     return re.sub(r"\s*[,():;]\s*|\s+", " ", plain).strip()
 
@@ -201,7 +201,7 @@ def _has_bare_ellipsis(text: str, language: str) -> bool:
 
 
 def _is_of_the_language(code: Sequence[str], number: int, language: str) -> bool:
-    """Tell whether an ellipsis is the language's: variadic arguments, YAML's end."""
+    """Tell whether an ellipsis is syntax: variadic arguments, a doctest, the end of YAML."""
     text = code[number].strip()
     before = next((line.strip() for line in reversed(code[:number]) if line.strip()), "")
     after = next((line.strip() for line in code[number + 1 :] if line.strip()), "")
@@ -215,10 +215,10 @@ def _is_of_the_language(code: Sequence[str], number: int, language: str) -> bool
 
 
 def _is_python_body(code: Sequence[str], number: int, known: Sequence[str], *, all_replaced: bool) -> bool:
-    """Tell whether the ``...`` on a line is the whole body of a block whose body the original did not have.
+    """Tell whether a ``...`` is a legitimate block body.
 
-    New functions, overloads, abstract methods and protocols may have it; a function that the original
-    defines with a body may not become one by being left out, be it under another name.
+    New functions, overloads, abstract methods and protocols may have one. A function with a body in the
+    original may not, even under another name.
     """
     header = number if _ONE_LINER.search(code[number].rstrip()) else _header_of(code, number)
     if header is None:
@@ -236,7 +236,7 @@ def _is_python_body(code: Sequence[str], number: int, known: Sequence[str], *, a
 
 
 def _lacks(code: Sequence[str], known: Sequence[str]) -> bool:
-    """Tell whether the code does not define a function that the original defines with a body."""
+    """Tell whether the code omits a function that has a body in the original."""
     names = {match["name"] for line in code if (match := _DEFINITION.match(line))}
     return any(
         match["kind"] == "def" and match["name"] not in names and _body_at(known, number)
@@ -246,7 +246,7 @@ def _lacks(code: Sequence[str], known: Sequence[str]) -> bool:
 
 
 def _enclosing(code: Sequence[str], number: int) -> Iterator[str]:
-    """Yield the lines that a line stands in by its indentation, the inner one first."""
+    """Yield the lines that enclose a line by indentation, innermost first."""
     width = width_of(code[number])
     for line in reversed(code[:number]):
         if line.strip() and width_of(line) < width and not line.lstrip().startswith(("#", ")")):
@@ -255,14 +255,14 @@ def _enclosing(code: Sequence[str], number: int) -> Iterator[str]:
 
 
 def _scope(code: Sequence[str], number: int) -> list[tuple[str, str]]:
-    """Return kind and name of a definition and of those around it, the inner one first."""
+    """Return kind and name of a definition and of the enclosing ones, innermost first."""
     lines = chain([code[number]], _enclosing(code, number))
     found = [match for line in lines if (match := _DEFINITION.match(line))]
     return [(match["kind"], match["name"]) for match in found]
 
 
 def _header_of(code: Sequence[str], number: int) -> int | None:
-    """Return the line that opens the block whose only content is the ellipsis."""
+    """Return the first line of a block that contains only this line's ellipsis; None without one."""
     width = width_of(code[number])
     after = next((line for line in code[number + 1 :] if line.strip()), None)
     if after is not None and width_of(after) >= width:
@@ -278,7 +278,7 @@ def _header_of(code: Sequence[str], number: int) -> int | None:
 
 
 def _start_of_header(code: Sequence[str], end: int) -> int:
-    """Return the first line of a signature that goes over several."""
+    """Return the first line of a signature that spans several lines."""
     width = width_of(code[end])
     if not code[end].strip().startswith(")"):
         return end
@@ -305,9 +305,9 @@ def _is_stub(code: Sequence[str], header: int) -> bool:
 
 
 def _has_body(known: Sequence[str], scope: list[tuple[str, str]]) -> bool:
-    """Tell whether the original defines this with more than an ellipsis as its body.
+    """Tell whether the original defines this name with more than an ellipsis.
 
-    Code without its class may be of any.
+    Code without its class matches a method of any class.
     """
     for number, line in enumerate(known):
         match = _DEFINITION.match(line)
@@ -315,7 +315,7 @@ def _has_body(known: Sequence[str], scope: list[tuple[str, str]]) -> bool:
             continue
         there = [*_scope(known, number), ("module", "")]
         if len(there) == 2 and width_of(line):
-            there.pop()  # its class is not among the lines
+            there.pop()  # the class is outside the known lines
         least = min(len(there), len(scope))
         if there[:least] == scope[:least]:
             return True
@@ -333,5 +333,5 @@ def _body_at(known: Sequence[str], number: int) -> bool:
         if inner.strip() and width_of(inner) <= width and not inner.strip().startswith(")"):
             break
         body.append(inner.strip())
-    # in a stub with a signature of several lines the ellipsis stands behind the last one
+    # a stub with a signature of several lines has the ellipsis after the last one
     return not any(text == "..." or (text.startswith(")") and _ONE_LINER.search(text)) for text in body)

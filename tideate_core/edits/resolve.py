@@ -1,4 +1,4 @@
-"""Resolve a model's answer into changes of files, in memory; the `Workspace` writes them."""
+"""Resolution of a model's answer to file changes in memory; the `Workspace` writes them."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 __all__ = ["NO_CHANGE", "Resolution", "resolve_files", "resolve_part", "resolve_text", "says_no_change"]
 
 NO_CHANGE = "NO CHANGE"
-"""The answer to a prompt that allows it, where a file is right as it is."""
+"""Answer that leaves a file unchanged, if the prompt allows it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The changes of an answer, and the place of each of its parts."""
+    """Changes of an answer, with the location of each part."""
 
     changes: list[FileChange]
     places: list[Location]
 
 
 def says_no_change(answer: str) -> bool:
-    """Tell whether an answer says in the agreed words that nothing is to be changed."""
+    """Tell whether an answer is the agreed "no change"."""
     return answer.strip(" \t\r\n`*.").upper() == NO_CHANGE
 
 
@@ -48,12 +48,12 @@ def resolve_text(
     language: str = "",
     form: Literal["any", "whole", "blocks"] = "any",
 ) -> Replacement:
-    """Return one file's new lines by an answer in any form: parts to replace, or the whole text.
+    """Return one file's new lines from an answer with partial edits or the whole text.
 
-    :param before: the text as it is, None for a new file.
+    :param before: the current text, None for a new file.
     :param path: the file, for answers that name one.
-    :param form: the form that was asked for; another one is understood too, but words are no text then.
-    :raises UnusableAnswer: no edit can be made of it, or it is one of another file.
+    :param form: the requested form; other forms are accepted too, but not unfenced prose as text.
+    :raises UnusableAnswer: the answer has no usable edit, or edits another file.
     """
     edits = read_edits(answer, known=before or "", language=language)
     if not edits:
@@ -80,9 +80,9 @@ def _resolve_whole(answer: str, before: str | None, language: str, *, fenced: bo
 def resolve_part(
     answer: str, lines: Sequence[str], *, whole: str, path: str = "", language: str = ""
 ) -> Replacement | None:
-    """Return the new lines by an answer that edits only these; None if it is the new text itself.
+    """Return the new text of these lines from an answer with partial edits; None if there are none.
 
-    :param whole: the text that they stand in, for marks of forms that it has itself.
+    :param whole: the surrounding text; format marks that it contains are ignored.
     """
     edits = read_edits(answer, known=whole, language=language)
     for edit in edits:
@@ -92,10 +92,10 @@ def resolve_part(
 
 
 def resolve_files(answer: str, read: Callable[[str], str | None]) -> Resolution:
-    """Return the changes of all files that an answer names, in any form, or none of them.
+    """Return the changes of all files that an answer edits, or fail as a whole.
 
-    :param read: gives a file's text, None where there is no such file.
-    :raises UnusableAnswer: one of them cannot be made; nothing is changed.
+    :param read: returns a file's text, None for a missing file.
+    :raises UnusableAnswer: a change cannot be made.
     """
     edits = read_edits(answer) or read_files(answer)
     changes: list[FileChange] = []
@@ -112,7 +112,7 @@ def resolve_files(answer: str, read: Callable[[str], str | None]) -> Resolution:
 
 
 def _without_name(answer: str, path: str) -> str:
-    """Leave out a line that names the file above its fence: a text of prose would begin with it."""
+    """Remove a line above the fence that names the file: it would become part of a prose text."""
     first, _, rest = answer.lstrip().partition("\n")
     named = path_in(first)
     if not named or not is_fence(rest.lstrip("\n").partition("\n")[0]):
@@ -131,7 +131,7 @@ def _refuse_other(edit: FileEdit, path: str, *, exists: bool) -> None:
 
 
 def _new_text(edits: Sequence[FileEdit], language: str) -> list[str]:
-    """Return a new file's lines from a patch that adds it, or from blocks that search nothing."""
+    """Return a new file's lines from a patch that adds it, or from blocks with an empty search."""
     text: list[str] = []
     for edit in edits:
         text += edit.text or apply_parts([""], edit.parts, language=language).lines
@@ -140,7 +140,7 @@ def _new_text(edits: Sequence[FileEdit], language: str) -> list[str]:
 
 
 def _join_by_file(edits: Sequence[FileEdit]) -> list[FileEdit]:
-    """Join the edits that go to the same file; refuse those that cannot go together."""
+    """Join the edits of each file, and reject incompatible ones."""
     found: dict[str, FileEdit] = {}
     parts: dict[str, list[Part]] = {}
     for given in edits:
@@ -185,7 +185,7 @@ def _refuse_wrong_name(new: str) -> None:
 
 
 def _only_adds(part: Part) -> bool:
-    """Tell whether a part searches nothing, as a block does that makes a new file."""
+    """Tell whether a part searches for nothing, as in a block that creates a file."""
     return all(not any(line.strip() for line in old) for old, _ in part.readings)
 
 

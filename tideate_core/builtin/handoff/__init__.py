@@ -1,4 +1,4 @@
-"""The handoff between agents: files under `.tideate/` that one writes and the next reads."""
+"""Workflow `handoff`: agents exchange plans, edits and test results as files under `.tideate/`."""
 
 from typing import Final
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["HANDLED_STEPS", "HandoffHooks", "handoff_workflow"]
 
 HANDLED_STEPS: Final = ("plan", "edit", "manifest", "report")
-"""The steps that are no tool calls."""
+"""Steps with a handler; the others are tool calls."""
 _ORDER: Final = ("plan", "status", "edit", "commit", "manifest", "tests", "report")
 _TOOLS: Final[Mapping[str, dict[str, Any]]] = {
     "status": {"server": "git", "name": "git_status"},
@@ -42,7 +42,7 @@ _TOOLS: Final[Mapping[str, dict[str, Any]]] = {
 
 
 def handoff_workflow() -> WorkflowDefinition:
-    """Return the chain from a plan in a file to a commit and the results of its tests."""
+    """Return the workflow: from a plan file to a commit and its test results."""
     steps = [
         {"id": name, "dependencies": _ORDER[at - 1 : at] if at else (), "tool": _TOOLS.get(name)}
         for at, name in enumerate(_ORDER)
@@ -58,7 +58,7 @@ def handoff_workflow() -> WorkflowDefinition:
 
 
 class HandoffHooks(DriverHooks):
-    """Hooks of the workflow `handoff`: the last state that a run leaves."""
+    """Driver hooks of `handoff`; `conclude` writes the final state file."""
 
     name = HANDOFF
     takes_prompt = False
@@ -75,7 +75,7 @@ class HandoffHooks(DriverHooks):
         documents: Documents,
         checkpoints: Sequence[str],
     ) -> PlanCounts | None:
-        # here, because few runs are handoffs
+        # late, because few runs are handoffs
         from tideate_core.builtin.handoff.files import FILES, LARGEST, write_json
         from tideate_core.builtin.handoff.progress import last_state
 

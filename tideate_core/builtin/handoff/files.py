@@ -1,4 +1,4 @@
-"""Files of the handoff: their places, their reading with all mistakes reported, their writing."""
+"""Handoff files: paths and schemas, reading with every error located, atomic writing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["FILES", "LARGEST", "HandoffFile", "read", "text_of", "write_file", "write_json"]
 
 LARGEST: Final = 1024 * 1024
-"""Bytes of a file that is read."""
+"""Bytes of the largest file that is read."""
 MOST_LISTED: Final = 20
 
 _Shape = TypeVar("_Shape", bound=BaseModel)
@@ -28,16 +28,16 @@ _MODELS: Final = "tideate_core.builtin.handoff.models"
 
 @dataclass(frozen=True, slots=True)
 class HandoffFile:
-    """One file of the handoff."""
+    """A file of the handoff format."""
 
     path: str
-    """Below `.tideate/`."""
+    """Relative to `.tideate/`."""
     model: str
-    """`module:Class`; imported when it is asked for."""
+    """`module:Class`, imported on demand."""
     about: str
 
     def shape(self) -> type[BaseModel]:
-        """Return the model of what it holds."""
+        """Return the file's pydantic model."""
         from importlib import import_module
 
         module, name = self.model.split(":")
@@ -45,7 +45,7 @@ class HandoffFile:
         return found
 
     def schema(self) -> dict[str, Any]:
-        """Return its JSON Schema, of draft 2020-12."""
+        """Return the file's JSON Schema (draft 2020-12)."""
         shape = self.shape().model_json_schema(by_alias=True, mode="validation")
         return {"$schema": "https://json-schema.org/draft/2020-12/schema", **shape}
 
@@ -70,14 +70,14 @@ FILES: Final = {
         "workflow/reports/run-summary.json", "tideate_core.engine:WorkflowSummaryDTO", "summary of the run"
     ),
 }
-"""By the name that `tideate schema` takes. Patch sets are beside them, in `coder/build/`."""
+"""By the name in `tideate schema`. Patch sets are in `coder/build/`."""
 
 
 def read(path: Path, content: bytes, shape: type[_Shape]) -> _Shape:
-    """Read a file of the handoff.
+    """Parse and validate a handoff file.
 
-    :param path: as messages name it.
-    :raises InvalidInput: it does not hold that; all mistakes are told, a line each, with `file:line:column`.
+    :param path: path shown in messages.
+    :raises InvalidInput: the content is invalid; lists every error as `file:line:column`.
     """
     text = _text(path, content)
     root, problems = read_json(text)
@@ -110,7 +110,7 @@ def _validation_errors(error: ValidationError) -> list[Any]:
 
 
 class _Locations:
-    """Finds where in the text a mistake is."""
+    """Locations of validation errors in the text."""
 
     def __init__(self, root: Located) -> None:
         self._root = root
@@ -128,24 +128,24 @@ class _Locations:
 
 
 def text_of(value: BaseModel) -> str:
-    """Return it as JSON in camelCase; in ASCII, for a name of a file may have what UTF-8 cannot say."""
+    """Return a model as JSON with camelCase keys, in ASCII: a file name may not be valid UTF-8."""
     import json
 
     return json.dumps(value.model_dump(mode="json", by_alias=True), indent=2, allow_nan=False) + "\n"
 
 
 def write_json(documents: Documents, name: str, value: BaseModel) -> None:
-    """Write a file of the handoff so that others see it whole or not at all; blocking.
+    """Write a model to a handoff file atomically; blocking.
 
-    :raises StoreError: it cannot be written.
+    :raises StoreError: the file cannot be written.
     """
     write_file(documents, name, text_of(value).encode())
 
 
 def write_file(documents: Documents, name: str, content: bytes) -> None:
-    """Write a file of the handoff so that others see it whole or not at all; blocking.
+    """Write a handoff file atomically; blocking.
 
-    :raises StoreError: it cannot be written.
+    :raises StoreError: the file cannot be written.
     """
     try:
         documents.write(name, content)

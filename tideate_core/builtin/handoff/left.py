@@ -1,7 +1,8 @@
-"""Files that an external coder or QA left for a plan: patch sets, state, commit and results of tests.
+"""Files left for a plan by an external coder or tester: patch sets, state, commit and test results.
 
-What they say is data: edits are reviewed like a model's, and a verdict or a passed test of theirs counts for
-nothing. A file that is older than the plan belongs to another one and is left alone.
+These files are untrusted data: edits are reviewed like a model's, and a reported verdict or passed test
+does
+not count. A file older than the plan belongs to another plan and is ignored.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ __all__ = ["LeftFiles", "find_left", "stage_patches"]
 
 PATCHES: Final = "coder/build"
 _PATCH: Final = re.compile(r"patchset_(?!(?:[0-9a-f]{8})\.diff$).+\.diff")
-"""A patch set of somebody else: a run's own is called by the first eight digits of its id."""
+"""A patch set of another program; a run's own is named by the first eight digits of the run's id."""
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 OWN_BRANCHES: Final = "tideate/"
 MOST_FAILURES: Final = 20
@@ -42,25 +43,25 @@ MOST_FAILURES: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class LeftFiles:
-    """Patch sets and words that others left for a plan."""
+    """Patch sets and notes left for a plan."""
 
     patches: dict[str, str] = field(default_factory=dict)
     """Digests of patch sets, by file or commit."""
     analyses: dict[str, str] = field(default_factory=dict)
-    """Outputs of completed steps of the type `planning`, by step."""
+    """Outputs of completed `planning` steps, by step id."""
     notes: list[str] = field(default_factory=list)
-    """For the model and the person."""
+    """Notes for the model and the user."""
 
     @classmethod
     def of_json(cls, shape: Mapping[str, Any]) -> LeftFiles:
-        """Return what a step's result kept; empty of one without."""
+        """Return the value that `as_json` stored; empty without one."""
         return cls(**shape)
 
     def as_json(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}
 
     def as_markdown(self) -> str:
-        """Return what a person has to know before the plan is carried out; empty if nothing was left."""
+        """Return a summary to show before the plan runs; empty if nothing was left."""
         lines = [f"- {name} is taken as an edit of this plan" for name in self.patches]
         lines += [f"- the analysis of the step {name!r} is there already" for name in self.analyses]
         lines += [f"- {note.partition(chr(10))[0]}" for note in self.notes]
@@ -68,10 +69,10 @@ class LeftFiles:
 
 
 async def find_left(root: Path, documents: Documents, plan: PlanFile, since: int) -> LeftFiles:
-    """Read what was left for a plan.
+    """Read the files left for a plan.
 
-    :param since: the plan's time of change, in nanoseconds; older files are of another plan.
-    :raises InvalidInput: a file has mistakes, or names a commit that is not there.
+    :param since: modification time of the plan in nanoseconds; older files belong to another plan.
+    :raises InvalidInput: a file is invalid, or names a commit that does not exist.
     """
     left = LeftFiles()
     for name in await asyncio.to_thread(_patch_names, documents, since):
@@ -105,10 +106,10 @@ async def find_left(root: Path, documents: Documents, plan: PlanFile, since: int
 async def stage_patches(
     step: StepContext, root: Path, plan: PlanFile, left: LeftFiles, staged: StagedFiles
 ) -> dict[str, str]:
-    """Stage the edits of patch sets; return where each file's come from.
+    """Stage the edits of patch sets, and return the patch set of each file.
 
-    :raises InvalidInput: one changed since the person agreed, does not apply as a whole, names a file that
-        the plan does not write, or makes one that is no text.
+    :raises InvalidInput: a patch set changed since the confirmation, does not apply as a whole, names a
+        file outside the plan, or creates a file that is not text.
     """
     documents, taken = Documents(root), dict[str, str]()
     named = {name for one in plan.writing for name in one.expected_outputs}

@@ -1,6 +1,6 @@
-"""Models of the handoff's files; keys in camelCase.
+"""Pydantic models of the handoff files, with camelCase keys.
 
-Other programs write and read these files: keys that are not ours are left alone, what is ours has to fit.
+Other programs write and read these files: unknown keys are ignored, known keys are validated.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ __all__ = [
 
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _SEEN: Final = frozenset("\n\t\u200c\u200d")
-"""Of these what a text may have: the last two join letters and emoji."""
+"""Allowed in texts although unseen: line breaks, tabs and the joiners of letters and emoji."""
 StepKind = Literal["planning", "coding", "testing", "review", "documentation"]
 _WRITING: Final = ("coding", "testing", "documentation")
 Status = Literal["pending", "running", "completed", "failed"]
 FileName = Annotated[str, StringConstraints(min_length=1, max_length=4_096, pattern=r"^[^\x00-\x1f\x7f]+$")]
 MOST = 1_000
-"""Most files, and most steps, of a plan."""
+"""Most files and most steps of a plan."""
 MOST_NAMED: Final = 10
-"""Steps of a circle that a message names."""
+"""Steps of a cycle named in a message."""
 
 
 def _of_text(value: str) -> str:
-    """Refuse what a terminal obeys, what reorders a line and what only a model sees."""
+    """Reject control, reordering and invisible characters, which a user would not see."""
     for one in value.replace("\r\n", "\n"):
         if one not in _SEEN and unicodedata.category(one) in _UNSEEN:
             raise PydanticCustomError(
@@ -74,7 +74,7 @@ class _Shape(BaseModel):
 
 
 class PlannedStep(_Shape):
-    """One thing that the planner wants done."""
+    """A step of the planner's plan."""
 
     id: Word
     name: Word
@@ -82,19 +82,19 @@ class PlannedStep(_Shape):
     agent: Word = "coder"
     description: Prose = ""
     dependencies: list[Word] = Field(default_factory=list, max_length=MOST)
-    """Ids of steps that come before."""
+    """Ids of earlier steps."""
     expected_outputs: list[PlannedName] = Field(default_factory=list, max_length=MOST)
-    """Files that it writes, relative to the root."""
+    """Files to write, relative to the root."""
     estimated_duration: int | None = Field(default=None, ge=0)
-    """Milliseconds, as the planner guesses."""
+    """Milliseconds, estimated by the planner."""
 
 
 class PlanFile(_Shape):
-    """`planner/output/plan_v1.json`: what is wanted."""
+    """Content of `planner/output/plan_v1.json`: the plan to carry out."""
 
     plan_id: Word
     objective: Prose = ""
-    """By default the names of the steps."""
+    """Default: the names of the steps."""
     steps: list[PlannedStep] = Field(min_length=1, max_length=MOST)
     rollback_strategy: Prose = ""
 
@@ -135,7 +135,7 @@ class PlanFile(_Shape):
 
     @property
     def title(self) -> str:
-        """The objective in a line."""
+        """The objective in one line."""
         first = next((line.strip() for line in self.objective.splitlines() if line.strip()), "")
         return first or ", ".join(step.name for step in self.writing)
 
@@ -153,56 +153,54 @@ def _refuse_circles(steps: list[PlannedStep]) -> None:
 
 
 class StepProgress(_Shape):
-    """Progress of a step."""
-
     status: Status = "pending"
     started_at: str | None = None
     completed_at: str | None = None
     error: str | None = None
     output: Prose | None = None
-    """An analysis, a verdict, or what was written, in words."""
+    """Analysis, verdict, or a summary of the written files."""
 
 
 class StepState(PlannedStep, StepProgress):
-    """A step and how far it is."""
+    """A step with its progress."""
 
 
 class StateCounts(_Shape):
-    """Progress of the run."""
+    """Step counts and durations of a run."""
 
     total_steps: int = Field(ge=0)
     completed_steps: int = Field(ge=0)
     failed_steps: int = Field(ge=0)
     estimated_duration: int = Field(default=0, ge=0)
-    """Milliseconds, a minute for each step of which the plan says nothing."""
+    """Milliseconds; a step without an estimate counts as one minute."""
     actual_duration: int | None = None
-    """Milliseconds, once the run has ended."""
+    """Milliseconds; None while the run is active."""
 
 
 class ExecutionState(_Shape):
-    """`workflow/state.json`: the plan's steps and how far they are; written anew as the run goes on."""
+    """Content of `workflow/state.json`: the plan's steps and their progress, updated during the run."""
 
     workflow_id: Word
     """The run's id."""
     plan_id: Word
     steps: list[StepState]
     current_step_index: int = Field(ge=0)
-    """0-based; of the first step that has not ended, as many as there are once all have."""
+    """Index of the first step that is not completed; the number of steps if all are."""
     status: Literal["pending", "running", "completed", "failed", "paused"]
     started_at: str
-    """ISO 8601, UTC, as all times here."""
+    """ISO 8601 in UTC, like all times here."""
     completed_at: str | None = None
     artifacts: list[FileName] = Field(default_factory=list)
-    """Files that were changed, relative to the root, and the patch set."""
+    """Changed files, relative to the root, and the patch set."""
     checkpoints: list[Word] = Field(default_factory=list)
-    """Ids of the run's checkpoints, the oldest first; known once it has ended."""
+    """Ids of the run's checkpoints, oldest first; empty until the run ends."""
     metadata: StateCounts
 
 
 class TestManifest(_Shape):
-    """`qa/input/test_manifest.json`: what to test, which files were changed, in which commit."""
+    """Content of `qa/input/test_manifest.json`: tests to run, changed files and their commit."""
 
-    __test__ = False  # no test of pytest's
+    __test__ = False  # not a pytest class
 
     workflow_id: Word
     plan_id: Word
@@ -214,7 +212,7 @@ class TestManifest(_Shape):
     changed_files: list[FileName]
     """Relative to the root."""
     tests: list[FileName]
-    """Files to run; none: all tests of the project."""
+    """Test files to run; empty for all tests of the project."""
     checks: list[Prose] = Field(default_factory=list)
-    """What the plan's steps of the types `testing` and `review` want looked at, in words."""
+    """Descriptions of the plan's `testing` and `review` steps."""
     timestamp: str

@@ -1,4 +1,4 @@
-"""State of a handoff: the plan's steps and how far each is."""
+"""Progress of a handoff's steps, as written to the state file."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ __all__ = ["artifacts_of", "last_state", "now", "progress_in", "state_of"]
 
 
 STEP_GUESS_MS: Final = 60_000
-"""Of a step for which the planner made no guess."""
+"""Default for a step without the planner's estimate."""
 
 
 def now() -> str:
-    """Return the time as the files have it."""
+    """Return the current time in the format of the handoff files."""
     return iso_time(time.time_ns() // 1_000_000)
 
 
@@ -42,10 +42,10 @@ def state_of(
     checkpoints: Sequence[str] = (),
     duration: int | None = None,
 ) -> ExecutionState:
-    """Return the state of a run.
+    """Return the content of the state file.
 
-    :param progress: of the steps that have begun, by id.
-    :param duration: milliseconds that it took, None while it runs.
+    :param progress: progress of started steps, by id.
+    :param duration: milliseconds; None while the run is active.
     """
     blank = StepProgress()
     steps = [
@@ -81,13 +81,13 @@ def _counts(steps: Sequence[StepState], duration: int | None) -> StateCounts:
 
 
 def artifacts_of(results: Mapping[str, Any]) -> list[str]:
-    """Return what the run's steps left so far."""
+    """Return the files produced so far: edits, patch set and analyses."""
     edited = results.get("edit")
     return [*edited["files"], edited["patchset"], *edited.get("analyses", ())] if edited else []
 
 
 def progress_in(results: Mapping[str, Any]) -> dict[str, StepProgress]:
-    """Return the progress of the plan's steps that the run's results tell of."""
+    """Return the steps' progress recorded in the run's results."""
     kept = results["edit"].get("steps", {}) if "edit" in results else {}
     return {identity: StepProgress.model_validate(one) for identity, one in kept.items()}
 
@@ -101,12 +101,11 @@ def last_state(
     checkpoints: Sequence[str] = (),
     duration: int | None = None,
 ) -> ExecutionState | None:
-    """Return the state at the end of a run, None of one that ended before it had read a plan.
+    """Return the final state of a run; None if the run ended before it read a plan.
 
-    :param results: of the workflow's steps.
-    :param error: why it did not complete, empty if it did.
-    :param before: the file as the run wrote it last, from which the steps of one that broke off in its work
-        are taken.
+    :param results: results of the workflow's steps.
+    :param error: reason of the failure, empty after success.
+    :param before: the last state file, used for a run that was interrupted during its edits.
     :param duration: milliseconds.
     """
     planned = results.get("plan")
@@ -142,7 +141,7 @@ def _progress_of(before: bytes, run: str) -> dict[str, StepProgress]:
 
 
 def _completed(progress: Mapping[str, StepProgress]) -> dict[str, StepProgress]:
-    """Complete what still ran: the tests."""
+    """Mark steps that were still running, the tests, as completed."""
     at = now()
     return {
         identity: one.model_copy(update={"status": "completed", "completed_at": at})
@@ -155,7 +154,7 @@ def _completed(progress: Mapping[str, StepProgress]) -> dict[str, StepProgress]:
 def _failed(
     plan: PlanFile, progress: Mapping[str, StepProgress], error: str, *, tested: bool
 ) -> dict[str, StepProgress]:
-    """Fail the steps whose tests failed, else the one that was at work, else the first that had not begun."""
+    """Mark the failed steps: tested ones if their tests failed, else the running or first pending one."""
     running = [identity for identity, one in progress.items() if one.status == "running"]
     waiting = [one.id for one in plan.steps if one.id not in progress]
     failed = running if tested else running[-1:] or waiting[:1]

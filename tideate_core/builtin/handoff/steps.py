@@ -1,4 +1,4 @@
-"""Steps of the handoff workflow: read the plan, carry it out, say what to test, judge the results."""
+"""Step handlers of `handoff`: read the plan, carry it out, write the test manifest, report the results."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ _Shape = TypeVar("_Shape", bound=BaseModel)
 
 
 async def plan(step: StepContext) -> Confirm:
-    """Read the plan, and have it confirmed.
+    """Read the plan and ask for confirmation.
 
-    :raises InvalidInput: there is no plan, or it has mistakes.
+    :raises InvalidInput: the plan is missing or invalid.
     """
     root, documents = _places(step)
     given = str(step.inputs.get("plan") or "")
@@ -74,10 +74,10 @@ async def plan(step: StepContext) -> Confirm:
 
 
 async def edit(step: StepContext) -> dict[str, Any]:
-    """Carry out the plan's steps in order; have the edits reviewed and written, leave them as a patch set.
+    """Carry out the plan's steps in order, review and write the edits, and save them as a patch set.
 
-    :raises InvalidInput: a file of the plan has changes that are not committed or not saved: they would be
-        committed along.
+    :raises InvalidInput: a planned file has uncommitted or unsaved changes, which the commit would
+        include.
     :raises StepFailed: a step failed, or a review rejected the change; nothing was written.
     :raises Declined: nothing was accepted.
     """
@@ -111,10 +111,10 @@ async def edit(step: StepContext) -> dict[str, Any]:
 
 
 async def manifest(step: StepContext) -> dict[str, Any]:
-    """Say what is to be tested, in a file; return what the file says, which is what is tested.
+    """Write the test manifest, and return its content as read back from the file.
 
     :raises StoreError: the manifest cannot be written.
-    :raises InvalidInput: it cannot be read.
+    :raises InvalidInput: the manifest cannot be read.
     """
     root, documents = _places(step)
     wanted, commit, edited = _plan_of(step), step.results["commit"], step.results["edit"]
@@ -139,7 +139,7 @@ async def manifest(step: StepContext) -> dict[str, Any]:
 
 
 async def report(step: StepContext) -> dict[str, Any]:
-    """Judge by what the tests came to.
+    """Report the test results.
 
     :raises StepFailed: a test failed; the commit stays on its branch.
     """
@@ -169,10 +169,10 @@ def _read_plan(root: Path, name: str) -> PlanFile:
 
 
 def _read_file(root: Path, name: str, shape: type[_Shape]) -> _Shape:
-    """Read a file of the handoff.
+    """Read and validate a handoff file.
 
-    :raises FileNotFoundError: it is not there.
-    :raises InvalidInput: it cannot be used.
+    :raises FileNotFoundError: the file does not exist.
+    :raises InvalidInput: the file is unsafe or invalid.
     """
     path = root / name
     try:
@@ -183,9 +183,9 @@ def _read_file(root: Path, name: str, shape: type[_Shape]) -> _Shape:
 
 
 def _refuse_foreign(step: StepContext, wanted: PlanFile) -> None:
-    """Refuse a plan that names files of somebody else.
+    """Reject a plan that names files it may not write.
 
-    :raises InvalidInput: one leads out of the project, is private, or is no name for a new file.
+    :raises InvalidInput: a path leaves the project, is private, or is no valid name for a new file.
     """
     for one in wanted.steps:
         for name in one.expected_outputs:
@@ -217,7 +217,7 @@ def _plan_of(step: StepContext) -> PlanFile:
 
 
 async def _write_state(step: StepContext, wanted: PlanFile, progress: Mapping[str, StepProgress]) -> None:
-    """Write how far it is; the end of the run writes it for the last time."""
+    """Write the current state; the end of the run writes the final one."""
     _, documents = _places(step)
     results = step.results
     started = results["plan"]["started_at"] if "plan" in results else now()
@@ -226,7 +226,7 @@ async def _write_state(step: StepContext, wanted: PlanFile, progress: Mapping[st
 
 
 async def _refuse_dirty(step: StepContext, names: list[str]) -> None:
-    """Refuse to commit what a person has not committed or saved."""
+    """Reject files with uncommitted or unsaved changes."""
     root, _ = _places(step)
     unsaved = {Path(path).relative_to(root).as_posix() for path in await step.workspace.unsaved_files()}
     status = step.results["status"]

@@ -1,4 +1,4 @@
-"""Work of a plan: its steps carried out by their types, in the order of their dependencies, in memory."""
+"""Execution of a handoff plan: steps in dependency order, edits staged in memory."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
 __all__ = ["PlanWork", "in_order", "refuse_unknown_agents"]
 
 Report = Callable[[dict[str, StepProgress]], Awaitable[None]]
-"""Told the progress of the plan's steps, by id, whenever one begins or ends."""
+"""Called with the steps' progress, by id, when a step starts or ends."""
 
 _ROLES = {"planning": "planner", "review": "auditor"}
-"""Agents by the type of a step; all other types are done by the executor."""
+"""Roles by step type; other types use the executor."""
 _ANYBODY = frozenset({"coder", "qa"})
-"""Names of the format for whoever does a step, unless the person or the project has an agent of the name."""
+"""Generic agent names of the format, used unless an agent with that name is defined."""
 _ORDERS = {"coding": "edit", "testing": "test", "documentation": "document"}
-"""The executor's types of steps, by the plan's."""
+"""Step types of the executor, by the plan's types."""
 
 
 def in_order(plan: PlanFile) -> list[PlannedStep]:
-    """Return the plan's steps so that each comes after those it depends on, else as they are listed."""
+    """Return the plan's steps in dependency order, otherwise as listed."""
     listed = {step.id: step for step in plan.steps}
     sorter = TopologicalSorter({step.id: step.dependencies for step in plan.steps})
     sorter.prepare()
@@ -60,10 +60,10 @@ def in_order(plan: PlanFile) -> list[PlannedStep]:
 
 
 def refuse_unknown_agents(roles: Roles, plan: PlanFile) -> None:
-    """Look for the agents of a plan's steps; blocking.
+    """Check that every agent of a plan exists; blocking.
 
-    :raises InvalidInput: there is none of a name.
-    :raises InvalidDefinition: the file of one has mistakes.
+    :raises InvalidInput: an agent is unknown.
+    :raises InvalidDefinition: an agent's file is invalid.
     """
     for one in plan.steps:
         try:
@@ -73,16 +73,16 @@ def refuse_unknown_agents(roles: Roles, plan: PlanFile) -> None:
 
 
 def _role_of(roles: Roles, one: PlannedStep) -> Role:
-    """Return the agent that does a step: the one that it names, or the type's of a name in the format."""
+    """Return the role of a step's agent; a generic name selects the role by step type."""
     if one.agent in _ANYBODY and one.agent not in roles.names():
         return roles.get(_ROLES.get(one.type, "executor"))
     return roles.get(one.agent)
 
 
 class PlanWork:
-    """Carries out a plan's steps; nothing is written before all of them were.
+    """Runs a plan's steps in memory; the edits are written after the last one.
 
-    :param left: what others left for the plan.
+    :param left: files left for the plan by other programs.
     """
 
     def __init__(
@@ -95,31 +95,31 @@ class PlanWork:
         self._staged = StagedFiles()
         self.progress: dict[str, StepProgress] = {}
         self.analyses: dict[str, str] = {}
-        """Texts of analyses that name no file to be kept in, by step."""
+        """Analyses of steps without an output file, by step id."""
         self._left = left or LeftFiles()
         self._taken: dict[str, str] = {}
-        """Patch sets of others that files' edits come from."""
+        """Source patch sets of files that other programs edited."""
         self.notes: list[str] = list(self._left.notes)
 
     @property
     def changes(self) -> list[FileChange]:
-        """The edits of all steps so far."""
+        """The staged edits of all steps."""
         return self._staged.changes()
 
     async def take(self, root: Path) -> None:
-        """Stage the patch sets that others left.
+        """Stage the patch sets left by other programs.
 
-        :raises InvalidInput: one cannot be used; says why.
+        :raises InvalidInput: a patch set cannot be used; the message has the reason.
         """
         self._taken = await stage_patches(self._step, root, self._plan, self._left, self._staged)
 
     async def run(self) -> None:
-        """Carry out every step.
+        """Run every step.
 
-        Tests that another step depends on are run before it, on a scratch copy. A step of the type `testing`
-        that none depends on is still running afterwards: its tests are run when they are committed.
+        Tests that another step depends on run before it, in a scratch copy. Other `testing` steps keep
+        the status "running": their tests run after the commit.
 
-        :raises StepFailed: a step failed, or a review rejected the change; names the step.
+        :raises StepFailed: a step failed, or a review rejected the change; the message names the step.
         """
         before_others = {name for one in self._plan.steps for name in one.dependencies}
         for one in in_order(self._plan):
@@ -138,7 +138,7 @@ class PlanWork:
             await self._report(self.progress)
 
     async def _carry_out(self, one: PlannedStep) -> str:
-        """Carry out a step; return its output in a line or an analysis."""
+        """Run a step, and return its output: one line or an analysis."""
         if one.type == "planning":
             return await self._analyse(one)
         if one.type == "review":
@@ -179,7 +179,7 @@ class PlanWork:
         return verdict.words or "approved"
 
     async def _write(self, one: PlannedStep) -> str:
-        """Have a step's files written; tests that are there already are left as they are."""
+        """Write a step's files; tests that exist are kept."""
         wanted = one.expected_outputs or self._files_of_all()
         if not wanted:
             raise StepFailed("it names no file in `expectedOutputs`, and no other step does")
@@ -192,7 +192,7 @@ class PlanWork:
             if not wanted:
                 return "the tests are there already"
         before = self.changes
-        # one at a time, a document is never left to somebody else
+        # one request per document, so that none is left out
         parts = [[name] for name in wanted] if one.type == "documentation" else [wanted]
         for files in parts:
             await self._execute(one, files)
@@ -203,7 +203,7 @@ class PlanWork:
         return f"changed: {', '.join(touched)}" if touched else "nothing had to be changed"
 
     def _files_of_all(self) -> list[str]:
-        """Return the files that a step may change which names none: those that the plan names."""
+        """Return all files of the plan, for a step that names none."""
         return list(dict.fromkeys(name for one in self._plan.writing for name in one.expected_outputs))
 
     async def _execute(self, one: PlannedStep, files: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Workflow `review_changes`: changes that something else wrote, or a patch, reviewed hunk by hunk."""
+"""Workflow `review_changes`: hunk-by-hunk review of another program's changes, or of a patch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ REVIEW: Final = "review_changes"
 
 
 class ReviewHooks(DriverHooks):
-    """Hooks of the workflow `review_changes`."""
+    """Driver hooks of `review_changes`: no model, no prompt."""
 
     name = REVIEW
     asks_model = False

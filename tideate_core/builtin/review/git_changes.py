@@ -1,8 +1,8 @@
-"""Files that differ from a commit, as a checkout has them.
+"""Differences between the working tree and a commit, by content.
 
-Contents are compared. The repository's index, configuration, refs and exclude file hide nothing, and nothing
-that it configures is run. The project's `.gitignore` and `.gitattributes` and the person's own configuration
-count as they do for git.
+The repository's index, configuration, refs and exclude file hide nothing, and nothing configured there is
+executed. The project's `.gitignore` and `.gitattributes`, and the user's own configuration, apply as in
+git.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ if TYPE_CHECKING:
 __all__ = ["MOST", "git_difference", "image_now", "link_above", "name_problem"]
 
 MOST: Final = 20_000
-"""Files of a review; a person could not look at more."""
+"""Files of one review."""
 LARGEST: Final = 32 << 20
 """Bytes of a file."""
 MOST_BYTES: Final = 512 << 20
-"""Bytes of all files, which are in memory."""
+"""Bytes of all files, which are kept in memory."""
 MOST_HIDDEN: Final = 100
-"""New files of a folder that only the repository's own exclude rules hide; more are named by their folder."""
+"""New files per folder that only the repository's exclude rules hide; beyond this the folder is named."""
 MOST_ALIKE: Final = 10
-"""Files from which on modes that are all the same are taken for the file system's."""
+"""Number of files above which identical modes are attributed to the file system."""
 _OTHERS: Final = ("ls-files", "--others", "--exclude-standard", *EXCLUDE_PRIVATE, "-z")
 _IGNORED: Final = (*_OTHERS, "--ignored", "--directory")
 _RULES: Final = ".gitignore"
@@ -72,20 +72,20 @@ _HIDES_ITSELF: Final = (
 )
 _GITLINK: Final = 0o160000
 _AT_ONCE: Final = 500
-"""Blobs that are read by one call of git."""
+"""Blobs read by one git process."""
 _LFS: Final = re.compile(
     rb"version https://git-lfs\.github\.com/spec/v1\n(?:ext-.*\n)*"
     rb"oid sha256:([0-9a-f]{64})\nsize ([0-9]{1,15})\n"
 )
-"""Text that stands in a commit for a file that git-lfs keeps."""
+"""Pointer text in a commit for a file kept by git-lfs."""
 
 
 async def git_difference(workspace: Workspace, root: Path, commit: str, path: str = "") -> Difference:
-    """Return what differs between a commit and the files as they are saved, new ones included.
+    """Return the difference between a commit and the saved files, including new ones.
 
-    :param commit: the id of a commit or tree.
-    :param path: only of this file or folder, relative to the root.
-    :raises WorkspaceError: there is no git, no repository, or too much differs.
+    :param commit: id of a commit or tree.
+    :param path: limits the comparison to a file or folder, relative to the root.
+    :raises WorkspaceError: git or the repository is missing, or too much differs.
     """
     repository = await asyncio.to_thread(find_repository, real_path(root))
     with objects_only(repository, commit) as objects:
@@ -93,9 +93,9 @@ async def git_difference(workspace: Workspace, root: Path, commit: str, path: st
 
 
 class _Comparison:
-    """A comparison of saved files with a commit.
+    """Comparison of saved files with a commit.
 
-    :param objects: the repository's objects, without its configuration.
+    :param objects: the repository's objects without its configuration.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class _Comparison:
         return self._found
 
     def _below(self, tree: Tree) -> Tree:
-        """Return what of a tree is compared, relative to the root."""
+        """Return the compared part of a tree, relative to the root."""
         start = len(self._prefix)
         names = (name for name in tree if name.startswith(self._prefix))
         return {name[start:]: tree[name] for name in names if self._is_wanted(name[start:])}
@@ -150,7 +150,7 @@ class _Comparison:
         return not self._path or name == self._path or name.startswith(f"{self._path}/")
 
     async def _new_files(self, tree: Tree) -> list[str]:
-        """Return the files that the commit does not have and no `.gitignore` hides."""
+        """Return files that are missing in the commit and not ignored by a `.gitignore`."""
         told = await ask_objects(
             self._objects, *_OTHERS, "--", self._path or ".", cwd=self._root, largest=LARGEST
         )
@@ -163,11 +163,11 @@ class _Comparison:
         return await self._without_folders(new, tree) if len(new) > MOST_HIDDEN else new
 
     async def _ignored(self, tree: Tree) -> bool:
-        """Tell whether anything is ignored.
+        """Tell whether any file is ignored.
 
-        Each new `.gitignore` that is ignored itself is named, unless it is in a cache of a tool.
+        Reports each new `.gitignore` that ignores itself, except in tool caches.
         """
-        # git fails if a folder above all that it is asked for is ignored; so it is asked for one more
+        # git fails if every path of the request is below an ignored folder; `.git` is never ignored
         places = (f"{self._prefix}{self._path}".rstrip("/"), ".git") if self._prefix or self._path else (".",)
         told = await ask_objects(self._objects, *_IGNORED, "--", *places, largest=LARGEST)
         caches = CacheDirectories(self._root)
@@ -182,7 +182,7 @@ class _Comparison:
         return bool(told)
 
     def _name_rules_above(self, whole: Tree, commit: str) -> None:
-        """Name each changed `.gitignore` above what is compared; blocking."""
+        """Report each changed `.gitignore` above the compared path; blocking."""
         top = self._repository.top
         above = (str(one / _RULES) for one in PurePosixPath(self._prefix, self._path).parents)
         names = [name for name in above if os.path.lexists(top / name)]
@@ -191,7 +191,7 @@ class _Comparison:
             self._found.left.setdefault(os.path.relpath(top / name, real_path(self._root)), _HIDES_BELOW)
 
     def _leave_path(self, ignored: bool) -> None:
-        """Name why nothing is found at the path that was asked for, if something is there; blocking."""
+        """Report the reason for an empty comparison of an existing path; blocking."""
         above = [str(one) for one in reversed(PurePosixPath(self._path).parents)][1:]
         for place in (*above, self._path):
             if os.path.lexists(self._root / place / ".git"):
@@ -201,7 +201,7 @@ class _Comparison:
             self._found.left[self._path] = _IS_IGNORED
 
     def _is_same_file(self, name: str, tree: Tree) -> bool:
-        """Tell whether a file system that ignores case calls a file so that the commit has."""
+        """Tell whether a name is a committed name in another case, if case is ignored."""
         known = self._folded(tree).get(_fold(name))
         if known is None or not os.path.lexists(self._root / known):
             return False
@@ -213,7 +213,7 @@ class _Comparison:
         return self._known_by_fold
 
     async def _without_folders(self, new: list[str], tree: Tree) -> list[str]:
-        """Name folders with many files that only the repository hides, and return the other files."""
+        """Report folders with many files hidden only by the repository's rules; return the other files."""
         told, _ = await ask_git(self._root, *_OTHERS, "--", self._path or ".", largest=LARGEST)
         believed = {os.fsdecode(name) for name in told.split(b"\0") if name}
         known = {str(above) for name in (*tree, *believed) for above in PurePosixPath(name).parents}
@@ -234,7 +234,7 @@ class _Comparison:
         return [name for name in new if places.get(name) not in many]
 
     async def _leave_sparse(self, absent: list[str], differing: set[str]) -> None:
-        """Name files that are not there because the index says so."""
+        """Report files that the index marks as absent (sparse checkout)."""
         if not absent:
             return
         told, _ = await ask_git(self._root, "ls-files", "-t", "-z", largest=LARGEST)
@@ -251,7 +251,7 @@ class _Comparison:
             if name_problem(self._workspace, name) or not await asyncio.to_thread(
                 _is_submodule, self._root, name
             ):
-                # one that was not fetched is an empty directory
+                # a submodule that was not fetched is an empty directory
                 if not await asyncio.to_thread(_is_empty, place):
                     self._found.left[name] = _SUBMODULE
                 continue
@@ -313,9 +313,9 @@ def _fold(name: str) -> str:
 
 
 class _Look:
-    """A look at each file that a commit has: its kind, its mode and its content.
+    """Content and mode comparison of the files of a commit.
 
-    :param commit: whose id tells the kind of all ids.
+    :param commit: tells the hash function of all ids.
     """
 
     def __init__(self, root: Path, commit: str) -> None:
@@ -323,11 +323,11 @@ class _Look:
         self._like = commit
         self.absent: list[str] = []
         self.modeless = False
-        """All files are executable, though the commit says otherwise."""
+        """All files are executable, contrary to the commit."""
         self._real: dict[str, bool] = {}
 
     def differing(self, tree: Tree) -> set[str]:
-        """Return the paths at which there is something else now; blocking."""
+        """Return the paths that differ from the commit; blocking."""
         differing: set[str] = set()
         modes: set[str] = set()
         executable = plain = 0
@@ -335,13 +335,13 @@ class _Look:
             if stat.S_IFMT(entry.mode) == _GITLINK:
                 continue
             try:
-                found = os.lstat(f"{self._root}/{name}")  # no Path: there may be many thousands
+                found = os.lstat(f"{self._root}/{name}")  # no Path object: there may be many thousands
                 same = self._is_same(name, entry, found)
             except (FileNotFoundError, NotADirectoryError):
                 self.absent.append(name)
                 same = False
             except (OSError, ValueError):
-                same = False  # whoever reads it says why
+                same = False  # the reader reports the reason
             else:
                 if stat.S_ISREG(found.st_mode):
                     is_executable = bool(found.st_mode & 0o100)
@@ -354,7 +354,7 @@ class _Look:
         return differing if self.modeless else differing | modes
 
     def _is_same(self, name: str, entry: TreeEntry, found: os.stat_result) -> bool:
-        """Tell whether a path has the content that the commit has, behind no link."""
+        """Tell whether a path, not behind a link, has the committed content."""
         if stat.S_IFMT(found.st_mode) != stat.S_IFMT(entry.mode):
             return False
         above = name.rpartition("/")[0]
@@ -378,7 +378,7 @@ def _too_much() -> WorkspaceError:
 
 
 def name_problem(workspace: Workspace, name: str) -> str:
-    """Return why a path cannot be reviewed, empty where it can."""
+    """Return the reason that a path cannot be reviewed; empty if it can."""
     if not name.isprintable() and "\udc80" <= max(name) <= "\udcff":
         return "its name is not UTF-8"
     try:
@@ -389,9 +389,9 @@ def name_problem(workspace: Workspace, name: str) -> str:
 
 
 def image_now(root: Path, name: str, found: Difference) -> FileImage | None:
-    """Return the file or link at a path; None, with the reason noted, if it cannot be reviewed.
+    """Return the current file or link at a path; None, with the reason noted, if it cannot be reviewed.
 
-    A path that is a directory now, or below a link, has neither: its parts have changes of their own.
+    A directory, or a path below a link, counts as absent: its parts have changes of their own.
     """
     path = root / name
     if link_above(root, name):
@@ -411,13 +411,13 @@ def image_now(root: Path, name: str, found: Difference) -> FileImage | None:
 
 
 def link_above(root: Path, name: str) -> str:
-    """Return the outermost link on the way to a path, relative to the root; empty if there is none."""
+    """Return the outermost link among a path's parents, relative to the root; empty if there is none."""
     places = reversed(PurePosixPath(name).parents[:-1])
     return next((str(place) for place in places if (root / place).is_symlink()), "")
 
 
 class _Commit:
-    """The side of the commit."""
+    """The committed side of a comparison."""
 
     def __init__(self, root: Path, prefix: str, repository: Repository, objects: Repository) -> None:
         self._root = root
@@ -428,7 +428,7 @@ class _Commit:
     async def images(
         self, entries: Mapping[str, TreeEntry | None], now: Mapping[str, FileImage], left: dict[str, str]
     ) -> dict[str, FileImage]:
-        """Return images as a checkout has them; paths of which there is none get a reason."""
+        """Return files as a checkout would write them; report a reason for each path without one."""
         blobs = {name: entry for name, entry in entries.items() if entry is not None}
         attributes = await self._attributes(blobs)
         texts = await read_objects(
@@ -457,7 +457,7 @@ class _Commit:
         return images
 
     async def _attributes(self, names: Iterable[str]) -> dict[str, set[str]]:
-        """Return which attributes that change what a checkout has are set."""
+        """Return the git attributes, by file, that change its checkout."""
         given = b"".join(os.fsencode(name) + b"\0" for name in names)
         if not given:
             return {}
@@ -466,13 +466,13 @@ class _Commit:
         found: dict[str, set[str]] = {}
         filters = await self._filters()
         for name, attribute, value in zip(fields[::3], fields[1::3], fields[2::3], strict=False):
-            # a filter that only the repository brings is not run, and converts nothing
+            # a filter of the repository's own configuration is not run
             if value not in ("unspecified", "unset") and (attribute != "filter" or value in filters):
                 found.setdefault(name, set()).add(attribute)
         return found
 
     async def _filters(self) -> frozenset[str]:
-        """Return the names of the person's own filters; no other configuration is read here."""
+        """Return the filters of the user's configuration; the repository's is not read."""
         listed = await self._ask("config", "--list", "--name-only", "-z", largest=LARGEST)
         keys = (os.fsdecode(key) for key in listed.split(b"\0") if key.lower().startswith(b"filter."))
         return frozenset(key.partition(".")[2].rpartition(".")[0] for key in keys)
@@ -480,7 +480,7 @@ class _Commit:
     async def _with_other_ends(
         self, images: Mapping[str, FileImage], now: Mapping[str, FileImage], blobs: Mapping[str, TreeEntry]
     ) -> list[str]:
-        """Return the files that differ in line ends only, by which git takes them for unchanged."""
+        """Return files that differ only in line ends that git normalizes."""
         names = [
             name
             for name, image in images.items()
@@ -496,9 +496,9 @@ class _Commit:
         return [name for name, one in zip(names, ids.decode().split(), strict=True) if blobs[name].id == one]
 
     async def _converted(self, wanted: Mapping[str, str]) -> dict[str, bytes]:
-        """Return blobs with the line ends, identifiers and encodings that a checkout gives them.
+        """Return blobs with the line ends, identifiers and encodings of a checkout.
 
-        :param wanted: their ids, by path.
+        :param wanted: blob ids by path.
         """
         if not wanted:
             return {}
@@ -509,7 +509,7 @@ class _Commit:
         for at in range(0, len(plain), _AT_ONCE):
             some = plain[at : at + _AT_ONCE]
             given = b"".join(os.fsencode(f"{wanted[name]} {prefix}{name}\n") for name in some)
-            # the sizes that git tells are those before: where one ends, a mark tells that nobody can foresee
+            # git reports sizes before conversion: an unpredictable mark separates the texts
             mark = token_hex()
             output = await self._ask("cat-file", f"--batch={mark}", "--filters", given=given, largest=room)
             _, *texts = output.split(f"{mark}\n".encode())
@@ -526,12 +526,12 @@ class _Commit:
 
 
 def _is_one_line(path: str) -> bool:
-    """Tell if git reads a path from a line as it is: it drops blanks before it and a CR behind it."""
+    """Tell whether git reads a path unchanged from a line: it strips blanks and a trailing CR."""
     return path == path.strip() and "\n" not in path
 
 
 def _is_kept_by_lfs(pointer: bytes, data: bytes) -> bool:
-    """Tell whether a text is the one that git-lfs keeps for the text of a commit."""
+    """Tell whether a text matches the git-lfs pointer in the commit."""
     found = _LFS.fullmatch(pointer)
     return found is not None and (int(found[2]), found[1].decode()) == (
         len(data),

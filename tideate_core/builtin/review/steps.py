@@ -1,4 +1,4 @@
-"""Steps of `review_changes`: find the other side, then review what differs from it."""
+"""Step handlers of `review_changes`: find the other side, then review the difference."""
 
 from __future__ import annotations
 
@@ -24,14 +24,13 @@ MOST_NAMED: Final = 10
 
 
 async def find(step: StepContext) -> dict[str, Any]:
-    """Find out what is reviewed; a branch that moves later is the commit that it was."""
+    """Resolve the review's target to a fixed id, so that a branch may move."""
     target = await find_target(step.workspace, step.inputs["what"], step.inputs["path"])
     return target.model_dump()
 
 
 async def review(step: StepContext) -> dict[str, Any]:
-    """Review the changes hunk by hunk: of a patch what is accepted is applied, else what is rejected is
-    reverted."""
+    """Review the changes hunk by hunk: apply accepted hunks of a patch, or revert rejected ones."""
     target, workspace = Target.model_validate(step.results["find"]), step.workspace
     difference = await _difference(step, target)
     changes = await asyncio.to_thread(_changes, difference)
@@ -90,10 +89,10 @@ async def _since_snapshot(workspace: Workspace, target: Target) -> Difference:
 
 
 def _patched(workspace: Workspace, target: Target) -> Difference:
-    """Return what a patch makes of the files.
+    """Return the difference that a patch makes.
 
-    :raises InvalidInput: it does not apply.
-    :raises OutsideRoot: it names a path outside of the project.
+    :raises InvalidInput: the patch does not apply.
+    :raises OutsideRoot: the patch names a path outside the project.
     """
     found = Difference()
     before, after, left = _images_of_patch(workspace, read_patch(target), found)
@@ -155,7 +154,7 @@ def _changes(difference: Difference) -> list[FileChange]:
 
 
 def _left(difference: Difference) -> list[str]:
-    """Return what is not reviewed, with the reasons; of one reason up to some paths are named."""
+    """Return the paths left out of the review, grouped by reason; long groups are shortened."""
     paths: dict[str, list[str]] = {}
     for path, why in sorted(difference.left.items()):
         paths.setdefault(why, []).append(label(path))
@@ -170,7 +169,7 @@ def _left(difference: Difference) -> list[str]:
 
 
 async def _look_again(workspace: Workspace, changes: list[FileChange]) -> None:
-    """Have the editor read files that something else wrote, so that no buffer has an older text."""
+    """Let the editor reload files that another program wrote, so that no buffer is outdated."""
     if workspace.buffers is not None:
         await workspace.buffers.changed_on_disk(
             [workspace.lexical(path) for change in changes for path in (change.path, change.move_to) if path]

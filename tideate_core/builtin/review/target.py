@@ -1,4 +1,4 @@
-"""The subject of a review: a person's words for it, resolved once for the run."""
+"""Target of a review: the user's words resolved to a commit, snapshot or patch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PATCH_NAME: Final = (".diff", ".patch")
 _PATCH: Final = re.compile(rb"(?m)^(?:diff --git |--- \S)")
 _SNAPSHOT: Final = re.compile(r"(?:snapshot:)?([0-9a-f]{4,16})")
 _SHOWN: Final = 9
-"""Digits of an id."""
+"""Digits of an id in messages."""
 
 
 class Target(BaseModel):
@@ -37,11 +37,11 @@ class Target(BaseModel):
 
     kind: Literal["commit", "snapshot", "patch"]
     id: str
-    """Of a commit, a tree or a snapshot; of a patch its file, absolute."""
+    """Id of a commit, tree or snapshot, or the absolute path of a patch file."""
     since: str
-    """In words: `since HEAD (1a2b3c4d5)`."""
+    """Description, as `since HEAD (1a2b3c4d5)`."""
     path: str = ""
-    """Only of this file or folder, relative to the root; empty: of all."""
+    """File or folder to review, relative to the root; empty for all."""
 
 
 def project_root(workspace: Workspace) -> Path:
@@ -55,13 +55,13 @@ def project_root(workspace: Workspace) -> Path:
 
 
 async def find_target(workspace: Workspace, what: str, path: str) -> Target:
-    """Return what the words of a person name.
+    """Return the target that the user's words name.
 
-    :param what: a folder, a file, a commit, a branch, a snapshot or a patch file; empty: the last commit.
-    :param path: a folder or a file, if the other is none.
-    :raises InvalidInput: it names nothing, or several things.
-    :raises OutsideRoot: the path is outside of the project.
-    :raises WorkspaceError: there is no repository that can be read.
+    :param what: a folder, file, commit, branch, snapshot or patch file; empty for the last commit.
+    :param path: a folder or file, if `what` is none.
+    :raises InvalidInput: the words name nothing, or more than one thing.
+    :raises OutsideRoot: the path is outside the project.
+    :raises WorkspaceError: the repository is missing or cannot be read.
     """
     root = project_root(workspace)
     place = root / what
@@ -83,7 +83,7 @@ async def find_target(workspace: Workspace, what: str, path: str) -> Target:
 
 
 async def _find_snapshot(workspace: Workspace, root: Path, what: str) -> str | None:
-    """Return the id of the snapshot that begins so, None where there is none."""
+    """Return the id of the snapshot with this prefix; None without one."""
     found = _SNAPSHOT.fullmatch(what)
     if found is None:
         return None
@@ -122,13 +122,13 @@ async def _commit(root: Path, what: str, path: str) -> Target:
 
 
 async def _was_there(root: Path, path: str) -> bool:
-    """Tell whether the last commit has a path."""
+    """Tell whether the last commit contains a path."""
     if path.startswith("/") or ".." in Path(path).parts:
         return False
     try:
         listed, _ = await ask_git(root, "ls-tree", HEAD, "--", path)
     except WorkspaceError:
-        return False  # there is no commit
+        return False  # no commit yet
     return bool(listed)
 
 
@@ -139,9 +139,9 @@ def _is_patch(place: Path) -> bool:
 
 
 def read_patch(target: Target) -> bytes:
-    """Return the patch; blocking.
+    """Return the content of the patch file; blocking.
 
-    :raises InvalidInput: it is not there any more, or too large.
+    :raises InvalidInput: the file is gone or too large.
     """
     patch = read_bounded(Path(target.id), LARGEST_PATCH)
     if patch is None:

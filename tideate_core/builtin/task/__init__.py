@@ -1,4 +1,4 @@
-"""The gated task: a plan, its audit, the edits, their documentation and verification, all or nothing."""
+"""Workflow `task`: plan, audit, edits, documentation and verification behind five gates, all or nothing."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Changes of a task: their stored form, their review, their writing."""
+"""File changes of a task: stored form, review and writing."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 __all__ = ["MOST_NOTES", "as_json", "name_of", "read_back", "review_changes", "revised_by", "write"]
 
 MOST_NOTES: Final = 20
-"""Of one stage that are told."""
+"""Notes of one stage that are shown."""
 
 
 def as_json(change: FileChange) -> dict[str, Any]:
-    """Return a change without the texts that it is made of: hunks, and a digest of what they are for."""
+    """Return a change as hunks with a digest of the original text, without whole texts."""
     shape: dict[str, Any] = {"path": change.path, "action": change.action}
     if change.move_to:
         shape["move_to"] = change.move_to
@@ -52,10 +52,10 @@ def as_json(change: FileChange) -> dict[str, Any]:
 async def read_back(
     workspace: Workspace, shapes: Sequence[Mapping[str, Any]], texts: Mapping[str, str | None]
 ) -> list[FileChange]:
-    """Return changes as they were, with the files' texts.
+    """Restore changes from their stored form and the files' texts.
 
-    :param texts: that are known, by path; others are read.
-    :raises EditConflict: a file is another one than the change was made for.
+    :param texts: known texts by path; others are read.
+    :raises EditConflict: a file differs from the text that the change was made for.
     :raises WorkspaceError: a file cannot be read.
     """
     return [await _read_back(workspace, shape, texts.get(shape["path"])) for shape in shapes]
@@ -65,7 +65,7 @@ async def _read_back(workspace: Workspace, shape: Mapping[str, Any], text: str |
     path, action, filetype = shape["path"], shape["action"], shape.get("filetype", "")
     if action == "create":
         return FileChange(path, action, None, shape["text"], filetype=filetype)
-    if shape["digest"] is None:  # no text: it is only moved or deleted
+    if shape["digest"] is None:  # not a text file: only moved or deleted
         return FileChange(path, action, None, None, move_to=shape.get("move_to"), filetype=filetype)
     source = await workspace.read(path) if text is None else Source(path, text)
     if text_digest(source.text) != shape["digest"]:
@@ -87,7 +87,7 @@ async def _read_back(workspace: Workspace, shape: Mapping[str, Any], text: str |
 
 
 def name_of(change: FileChange) -> str:
-    """Return the file that is there once the change is made, of a deleted one the file that was."""
+    """Return the path after the change; the old path of a deleted file."""
     return change.move_to or change.path
 
 
@@ -97,9 +97,9 @@ async def review_changes(
     changes: Sequence[FileChange],
     revise: Revise | None = None,
 ) -> list[FileChange]:
-    """Return what the person accepts; if nobody is asked, all but files that other tools execute.
+    """Return the accepted changes; without a review, all except files that other tools execute.
 
-    Edits of a demonstration's model are always asked about.
+    Edits of a demonstration model are always reviewed.
 
     :param revise: see `revised_by`.
     :raises Declined: nothing was accepted.
@@ -111,9 +111,9 @@ async def review_changes(
 
 
 def revised_by(step: StepContext, edits: EditsInReview, check: Check) -> Revise:
-    """Return what has the role that made edits make them anew, as the person's comments say.
+    """Return a function that revises edits with their role, according to the user's comments.
 
-    :param check: what was checked before the review; it raises where a revision is not to be shown.
+    :param check: validation of a revision before it is shown; raises to reject it.
     """
 
     async def revise(feedback: Feedback) -> list[FileChange]:
@@ -135,10 +135,10 @@ def revised_by(step: StepContext, edits: EditsInReview, check: Check) -> Revise:
 
 
 async def write(step: StepContext, changes: Sequence[FileChange]) -> None:
-    """Write changes, all or none.
+    """Write all changes or none.
 
-    :raises EditConflict: a file is not what a change was made for; nothing was written.
-    :raises WorkspaceError: they cannot be written; nothing was.
+    :raises EditConflict: a file differs from the text that a change was made for; nothing was written.
+    :raises WorkspaceError: the changes cannot be written; nothing was.
     """
     if changes:
         await write_changes(step, list(changes))

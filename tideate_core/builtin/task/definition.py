@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 __all__ = ["TaskHooks", "task_workflow"]
 
 FIRST: Final = "idle"
-"""The state in which the snapshot is made."""
+"""State that makes the snapshot."""
 CORRECTING: Final = "self_correcting"
-"""The state in which what verification found is corrected; its steps are called so, with a number."""
+"""State that corrects verification errors; its steps have this name and a number."""
 EXECUTING: Final = "executing"
 WRITING: Final = "awaiting_execution_gate"
-"""The first state in which files are written."""
+"""First state that writes files."""
 
 
 _DESCRIPTIONS: Final = {
@@ -45,7 +45,7 @@ _DESCRIPTIONS: Final = {
 
 
 class _Later:
-    """A machine that is made when something of it is asked for: nothing of it is loaded to list names."""
+    """Machine definition built on first use, because listing workflow names does not need it."""
 
     name = TASK
 
@@ -67,7 +67,7 @@ class _Later:
 
 
 def task_workflow() -> MachineWorkflow:
-    """Return the task as a workflow; what drives it is a `TaskDriver`."""
+    """Return the task as a machine workflow; `TaskDriver` runs it."""
     return MachineWorkflow(
         TASK,
         cast("MachineDefinition", _Later()),
@@ -78,7 +78,7 @@ def task_workflow() -> MachineWorkflow:
 
 
 def _machine() -> MachineDefinition:
-    # the language is loaded where it is needed
+    # late, because the language is slow to load
     from tideate_core.machines import TASK_TABLE, WorkflowEvent, WorkflowState
     from tideate_core.machines.language import BOUNDARY, MachineDefinition, State, Transition
 
@@ -91,7 +91,7 @@ def _machine() -> MachineDefinition:
                 ways.append(Transition(source.value, BOUNDARY))
                 continue
             assert isinstance(target, WorkflowState)  # noqa: S101 the task's table has no guards
-            # a state's guidance stands at the first way into it
+            # a state's guidance belongs to the first transition into it
             guidance = "" if target in named else _DESCRIPTIONS[target]
             named.add(target.value)
             ways.append(Transition(source.value, target.value, event.value, guidance))
@@ -99,14 +99,14 @@ def _machine() -> MachineDefinition:
 
 
 class TaskHooks(DriverHooks):
-    """Hooks of the workflow `task`."""
+    """Driver hooks of `task`: driver, restart and summary."""
 
     name = TASK
     is_reversible = True
     carries_out_tasks = True
 
     def driver(self, run: Run) -> Driver:
-        # here, because few runs are tasks
+        # late, because few runs are tasks
         from tideate_core.builtin.task.driver import TaskDriver
         from tideate_core.builtin.task.environment import TaskEnvironment
         from tideate_core.engine import states_to_confirm
@@ -121,10 +121,9 @@ class TaskHooks(DriverHooks):
         return TaskDriver(definition, TaskEnvironment(run), confirm=confirm, prompt=request.prompt)
 
     def restart(self, steps: Sequence[str]) -> Sequence[str]:
-        """Return the first step that wrote to files and all after it.
+        """Return the first step that wrote files, and all steps after it.
 
-        What they wrote is the old run's, which may have rolled it back; the new run writes, and rolls back,
-        its own.
+        Their writes belong to the old run, which may have rolled them back; the new run writes its own.
         """
         for number, step in enumerate(steps):
             if step.partition("#")[0] == WRITING:

@@ -1,4 +1,4 @@
-"""Task driver: the stages and gates of the task's table as steps, their results as its events."""
+"""Driver of the gated task: stages and gates as steps, results as transitions of the task table."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ HANDLERS: Final = {
     _S.VERIFYING: ("tideate_core.builtin.task.verification", "verify"),
     _S.SELF_CORRECTING: ("tideate_core.builtin.task.stages", "correct"),
 }
-"""By state its module and function; a module is loaded when the task gets there."""
+"""Module and function by state; a module is imported when the task reaches the state."""
 STAGES: Final = {
     _S.PLANNING: (1, "planner"),
     _S.AUDITING: (2, "auditor"),
@@ -49,22 +49,22 @@ STAGES: Final = {
     _S.VERIFYING: (5, "tool"),
     _S.SELF_CORRECTING: (5, "corrector"),
 }
-"""By state the number of its stage, and who does it."""
+"""Stage number and role by state."""
 GATES: Final = {
     _S.AWAITING_PLAN_GATE: 1,
     _S.AWAITING_AUDIT_GATE: 2,
     _S.AWAITING_EXECUTION_GATE: 3,
     _S.AWAITING_DOCUMENTATION_GATE: 4,
 }
-"""Stage number by the state of the gate that decides on the stage."""
+"""Number of the decided stage, by gate state."""
 _ENDS: Final = frozenset({_S.COMPLETE, _S.FAILED})
 
 
 class TaskDriver:
-    """A `Driver`.
+    """Driver of one task.
 
-    :param confirm: states that are entered only after a question.
-    :param prompt: the person's task.
+    :param confirm: states entered only after a question.
+    :param prompt: the user's task.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class TaskDriver:
 
     @property
     def at_last(self) -> bool:
-        """False while it goes on: what comes after a gate is known when it has decided."""
+        """True at the end; the step after a gate is unknown until the gate decides."""
         return self._fsm.is_terminal()
 
     @property
@@ -135,7 +135,7 @@ class TaskDriver:
         return GATES.get(state) or STAGES.get(state, (None, ""))[0]
 
     def reset(self) -> None:
-        """Leave the machine where a task can begin; of a failed one the table knows the way."""
+        """Return the machine to its initial state."""
         if not self._fsm.reset():
             self._fsm.force_reset()
 
@@ -146,7 +146,7 @@ class TaskDriver:
         return {"kind": "machine", "steps": [], "states": list(self._states), "prompt": self._prompt}
 
     def graph(self) -> None:
-        """None: where a task goes is known when it is there."""
+        """None: the path of a task is not known in advance."""
 
     def ready_steps(self) -> list[Work]:
         if self._given or self._fsm.is_terminal():
@@ -161,10 +161,10 @@ class TaskDriver:
             self._move(BOUNDARY, WorkflowState.IDLE, "", "only")
 
     async def complete_step(self, work: Work, value: Any, step: StepContext) -> None:
-        """Follow the event that came of the step.
+        """Follow the transition of the step's event.
 
-        :raises StepFailed: it leads to the end of a task that failed.
-        :raises MoveLimitReached: the task goes round in circles.
+        :raises StepFailed: the event ends the task as failed.
+        :raises MoveLimitReached: the task exceeds its moves or visits of a state.
         """
         source = self._fsm.state
         event = WorkflowEvent(value["event"])
@@ -179,7 +179,7 @@ class TaskDriver:
             raise StepFailed(failure_of(source, self._record))
 
     async def fail_step(self, work: Work, settled: Settled) -> bool:
-        """False: no stage and no gate is passed over."""
+        """Return False: no stage or gate can be skipped."""
         return False
 
     def skip_step(self, work: Work) -> None:
@@ -192,7 +192,7 @@ class TaskDriver:
         return summary_of(self._record)
 
     def unfinished_response(self) -> None:
-        """None: nothing of a task that broke off stays."""
+        """None: an unfinished task leaves no result."""
 
     def _next(self) -> Work:
         state = self._fsm.state

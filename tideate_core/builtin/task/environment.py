@@ -1,4 +1,4 @@
-"""Environment of a task's stages and gates: components, configuration, roles, events, gate statistics."""
+"""Components of a task's stages and gates: configuration, roles, events, gates and snapshots."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["TaskEnvironment", "root_of"]
 
 
 class TaskEnvironment:
-    """Of one run."""
+    """Components of one task run."""
 
     def __init__(self, run: Run) -> None:
         self.config = run.runner.config
@@ -36,37 +36,37 @@ class TaskEnvironment:
 
     @property
     def gated(self) -> bool:
-        """A person is asked."""
+        """True if a user confirms plans and reviews edits."""
         return self._run.gated
 
     @cached_property
     def ledger(self) -> _Ledger:
-        """The counts of the gates' decisions."""
+        """Record of gate decisions."""
         return _Ledger(self._run.runner.store)
 
     def report(self, step: StepContext, name: EventName, data: dict[str, Any]) -> None:
-        """Tell an event of a step."""
+        """Emit an event of a step."""
         self.emit(name, {"step": step.step, **data})
 
     def role(self, step: StepContext, name: str) -> Role:
-        """Return who does a stage.
+        """Return the role of a stage.
 
-        :raises InvalidDefinition: a file of the role has mistakes.
+        :raises InvalidDefinition: the role's file is invalid.
         """
         from tideate_core.agents import Roles
 
         return Roles(step.workspace.root).get(name)
 
     async def brief(self, step: StepContext) -> TaskBrief:
-        """Return what the person wants, with what their mentions bring and the project's memory."""
+        """Return the task brief: prompt, mentioned material and project memory."""
         mentioned = await material(step, step.prompt, self.components.context_resolver)
         notes, earlier = await project_memory(step)
         return TaskBrief(step.prompt, "\n\n".join(filter(None, (mentioned, notes))), earlier)
 
     def gates(self, step: StepContext, verifier: Verifier | None = None) -> GateEnforcer:
-        """Return the gates.
+        """Return the configured gate enforcer, or the default one.
 
-        :param verifier: runs the checks of gate 5; None: the project's. A given enforcer has its own.
+        :param verifier: runs the checks of gate 5 in the default enforcer; None for the project's checks.
         """
         if self.components.gate_enforcer is not None:
             return self.components.gate_enforcer
@@ -93,12 +93,12 @@ class TaskEnvironment:
         )
 
     def correction_loop(self, record: TaskRecord, verifier: Verifier | None = None) -> SelfCorrectionLoop:
-        """Return the correction loop of stage 5, which continues after the task's earlier turns."""
+        """Return the correction loop of stage 5, continued from the task's earlier turns."""
         return self.components.self_correction_loop(verifier, corrected=record.corrected, edits=record.edits)
 
 
 class _Ledger:
-    """A `GateLedger` of a store that is opened when a gate decides."""
+    """Gate ledger that opens the store on first use."""
 
     def __init__(self, store: Callable[[], Awaitable[Store]]) -> None:
         self._store = store
@@ -115,6 +115,6 @@ class _Ledger:
 
 
 def root_of(workspace: Workspace) -> Path:
-    """Return the project's root; the first step refuses a task without one."""
+    """Return the project's root; the first step rejects a task without one."""
     assert workspace.root is not None  # noqa: S101 see above
     return workspace.root

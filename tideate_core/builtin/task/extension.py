@@ -1,4 +1,4 @@
-"""Extension of a task's plan by a file that its correction needs: through gates 1 and 2, and the person."""
+"""Extension of a confirmed plan by a file that a correction needs, through gates 1 and 2."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 __all__ = ["MOST_EXTENSIONS", "PlanNotExtended", "extend_plan"]
 
 MOST_EXTENSIONS: Final = 3
-"""Of a plan, in one correction."""
+"""Extensions of a plan in one correction."""
 
 
 class PlanNotExtended(Exception):
-    """A gate or the person refused the extension."""
+    """A gate or the user refused the extension."""
 
 
 async def extend_plan(
@@ -33,9 +33,9 @@ async def extend_plan(
     plan: ExecutionPlan,
     needed: NeededFile,
 ) -> ExecutionPlan:
-    """Return the plan with a step that changes the file.
+    """Return the plan with an added step for the needed file.
 
-    :raises PlanNotExtended: with the reason.
+    :raises PlanNotExtended: the extension was refused; the message has the reason.
     """
     extended = _with_file(step, plan, needed)
     try:

@@ -1,4 +1,4 @@
-"""Changes of others while a task's checks run: found, asked about, counted as the task's or not."""
+"""Changes made by other programs during a task's checks: detected, and attributed by asking."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 __all__ = ["ForeignChanges", "without_caches"]
 
 BEFORE: Final = "before_checks"
-"""The key under which the step remembers the snapshot."""
+"""Key of the snapshot in the step's memory."""
 MOST_NAMED: Final = 8
 LONGEST_DIFF: Final = 20_000
-"""Characters that are shown with the question."""
+"""Characters of the diff shown with the question."""
 
 
 class ForeignChanges:
-    """Changes of one verification that the task did not make.
+    """Changes during one verification that the task did not make.
 
-    :param snapshot: of the files as they were before.
+    :param snapshot: snapshot of the files before the checks.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class ForeignChanges:
 
     @classmethod
     async def before(cls, step: StepContext, environment: TaskEnvironment) -> ForeignChanges:
-        """Note how the files are; after a crash, how they were before it.
+        """Record the state of the files before the checks; after a crash, reuse the recorded state.
 
         :raises WorkspaceError: no snapshot can be made.
         """
@@ -58,9 +58,9 @@ class ForeignChanges:
         return cls(step, environment, manager, snapshot)
 
     async def settle(self) -> list[str]:
-        """Ask about what was changed since; returns the files that belong to the task now.
+        """Ask who made the changes since then; return the files that now belong to the task.
 
-        :raises WorkspaceError: what differs cannot be read or written down.
+        :raises WorkspaceError: the difference cannot be read or recorded.
         """
         found = await self._manager.changes_since(self._snapshot)
         since = await asyncio.to_thread(without_caches, found, root_of(self._step.workspace))
@@ -70,7 +70,7 @@ class ForeignChanges:
                 since, execution_id=self._step.execution_id
             )
             self._step.changed(adopted)
-        with suppress(SnapshotNotFound):  # the person was faster
+        with suppress(SnapshotNotFound):  # the user deleted it
             await self._manager.delete(self._snapshot)
         return adopted
 
@@ -93,7 +93,7 @@ class ForeignChanges:
 
 
 def without_caches(since: ChangesSince, root: Path) -> ChangesSince:
-    """Return changes without those in caches, which are nobody's; blocking."""
+    """Return the changes outside tool caches; blocking."""
     caches = CacheDirectories(root)
 
     def counts(path: str) -> bool:
@@ -122,7 +122,7 @@ def _details(since: ChangesSince) -> str:
 
 
 def _shown(changes: str) -> str:
-    """Return a text's difference as a block; of anything else what differs, on the line of its name."""
+    """Return a text diff as a code block, or other changes as a short note."""
     if "\n" in changes:
         return f"\n\n```diff\n{changes}\n```"
     return f": {changes}" if changes else ""

@@ -1,4 +1,4 @@
-"""Gates 1 to 4 of a task: their decision, its event, the person's confirmation or review, and the writing."""
+"""Gates 1 to 4 of a task: decision, event, the user's confirmation or review, and writing."""
 
 from __future__ import annotations
 
@@ -55,19 +55,19 @@ __all__ = [
 
 GATES: Final = {1: "plan", 2: "audit", 3: "execution", 4: "documentation", 5: "verification"}
 MOST_ISSUES: Final = 100
-"""Of one gate that are told and kept."""
+"""Issues of one gate that are reported and stored."""
 STAGED: Final = "staged"
-"""The key of the texts that edits were made for."""
+"""Key of the original texts of edits in the step's memory."""
 LONGEST_DIFF: Final = 40_000
-"""Characters of the diff that are kept for the documenter."""
+"""Characters of the diff passed to the documenter."""
 
 
 class PlanRefused(UnusableAnswer):
-    """Gate 1 or 2 refused a plan that was made after the first."""
+    """Gate 1 or 2 refused a revised plan."""
 
 
 def report_gate(step: StepContext, environment: TaskEnvironment, result: GateResult) -> list[str]:
-    """Tell what a gate decided; returns its issues in words."""
+    """Emit a gate's decision, and return its issues as text."""
     issues = issue_words(result.issues)
     data: dict[str, Any] = {
         "gate": GATES[result.gate],
@@ -82,19 +82,19 @@ def report_gate(step: StepContext, environment: TaskEnvironment, result: GateRes
 
 
 def issue_words(issues: Sequence[GateIssue]) -> list[str]:
-    """Return issues in words, so many that they can be read."""
+    """Return issues as text, limited to a readable number."""
     words = [str(issue) for issue in issues[:MOST_ISSUES]]
     more = len(issues) - MOST_ISSUES
     return [*words, f"and {more} more"] if more > 0 else words
 
 
 def _entry(issue: GateIssue) -> dict[str, Any]:
-    """Return an issue as an entry of the quickfix list."""
+    """Return an issue as a quickfix entry."""
     return Failure(issue.file, issue.line, None, issue.what, tool="gate").as_json()
 
 
 async def plan_gate(step: StepContext, record: TaskRecord, environment: TaskEnvironment) -> dict[str, Any]:
-    """Gate 1."""
+    """Gate 1: check the plan."""
     decided = await environment.gates(step).enforce_gate1(record.agreed, rejected_plans=record.rejected)
     issues = report_gate(step, environment, decided)
     event = WorkflowEvent.PLAN_GATE_PASSED if decided.passed else WorkflowEvent.PLAN_GATE_FAILED
@@ -102,16 +102,16 @@ async def plan_gate(step: StepContext, record: TaskRecord, environment: TaskEnvi
 
 
 async def audit_gate(step: StepContext, record: TaskRecord, environment: TaskEnvironment) -> dict[str, Any]:
-    """Gate 2; then the audit's fixes are made in the plan, and the person confirms it.
+    """Gate 2: check the audit, apply its fixes to the plan, and ask the user to confirm the plan.
 
-    :raises Declined: they do not.
+    :raises Declined: the user declines the plan.
     """
     audit = record.audit
     assert audit is not None  # noqa: S101 the table does not lead here without one
     decided = await environment.gates(step).enforce_gate2(audit, record.agreed)
     plan = apply_fixes(record.agreed, audit) if decided.auto_fixed else record.agreed
     if decided.passed and (left := plan_issues(plan, step.workspace.resolve)):
-        # a fix is no way round gate 1
+        # an audit's fix must pass gate 1, too
         decided = decided.model_copy(
             update={"passed": False, "auto_fixed": False, "issues": [*decided.issues, *left]}
         )
@@ -127,7 +127,7 @@ async def audit_gate(step: StepContext, record: TaskRecord, environment: TaskEnv
 
 
 def replan_of(step: StepContext, record: TaskRecord, environment: TaskEnvironment) -> Replan:
-    """Return what has the planner make a plan anew, as comments say; it is audited as the first one was."""
+    """Return a function that revises the plan according to comments and audits the result."""
     conversation = step.conversation(record.planned_in)
 
     async def replan(plan: ExecutionPlan, comments: Sequence[str]) -> tuple[ExecutionPlan, AuditReport]:
@@ -135,7 +135,7 @@ def replan_of(step: StepContext, record: TaskRecord, environment: TaskEnvironmen
         brief, role = await environment.brief(step), environment.role(step, "planner")
         planner = environment.components.planner or plan_task
         made = await planner(step, role, brief, earlier=plan, issues=comments, conversation=conversation)
-        conversation = step.conversation(step.step) or conversation  # the audit has one of its own
+        conversation = step.conversation(step.step) or conversation  # the audit has its own conversation
         return await pass_audit(step, environment, made, "the new plan")
 
     return replan
@@ -144,9 +144,10 @@ def replan_of(step: StepContext, record: TaskRecord, environment: TaskEnvironmen
 async def pass_audit(
     step: StepContext, environment: TaskEnvironment, plan: ExecutionPlan, name: str
 ) -> tuple[ExecutionPlan, AuditReport]:
-    """Have a plan pass gates 1 and 2 with an audit of its own; returns it with the audit's fixes.
+    """Pass a plan through gates 1 and 2 with a new audit; return the plan with the audit's fixes.
 
-    :raises PlanRefused: one of them refuses it; the message names it as `name`.
+    :param name: name of the plan in messages.
+    :raises PlanRefused: a gate refuses the plan.
     """
     gates = environment.gates(step)
     decided = await gates.enforce_gate1(plan, rejected_plans=0)
@@ -170,11 +171,10 @@ async def confirm_plan(
     *,
     revise: Replan | None = None,
 ) -> tuple[ExecutionPlan, AuditReport]:
-    """Show the plan, to be changed, commented on and confirmed; what the person wrote is asked about until it
-    is a plan.
+    """Show the plan for editing, comments and confirmation, until it is valid.
 
-    :param revise: has the model make it anew, as comments say.
-    :raises Declined: the person does not want it.
+    :param revise: asks the model for a new plan, according to comments.
+    :raises Declined: the user declines the plan.
     """
     text, problems = plan_as_markdown(plan, audit), list[str]()
     rounds = CommentRounds(step, possible=revise is not None)
@@ -209,12 +209,12 @@ async def confirm_plan(
 
 
 def _is_changed(value: Any) -> bool:
-    """Tell whether an answer to a document has a text, or is none at all."""
+    """Tell whether an answer to a document has a text, or is malformed."""
     return value is not None and not (isinstance(value, dict) and "text" not in value and "comments" in value)
 
 
 def _text_of(value: Any, before: str) -> str:
-    """Return the text that a person left; one who changed nothing gives none."""
+    """Return the user's text; the old one if it was not changed."""
     if not _is_changed(value):
         return before
     if not isinstance(value, dict) or not isinstance(value.get("text"), str):
@@ -235,9 +235,9 @@ def _read(step: StepContext, text: str) -> tuple[ExecutionPlan | None, list[str]
 async def execution_gate(
     step: StepContext, record: TaskRecord, environment: TaskEnvironment
 ) -> dict[str, Any]:
-    """Gate 3, the review, gate 3 again where only a part was taken, and the writing.
+    """Gate 3: check the edits, review them, check a partial acceptance again, and write.
 
-    :raises Declined: nothing was accepted.
+    :raises Declined: no edit was accepted.
     :raises WorkspaceError: the edits cannot be written; nothing was.
     """
     result = record.result
@@ -274,7 +274,7 @@ async def _revise(
     decide: Callable[[Sequence[FileChange]], Awaitable[GateResult]],
     role: str = "executor",
 ) -> Revise:
-    """Return what has a role make its edits anew; a revision passes its gate before it is shown."""
+    """Return a function that revises edits with their role and passes them through the gate again."""
 
     async def check(now: Sequence[FileChange]) -> None:
         decided = await decide(now)
@@ -298,7 +298,7 @@ async def _revise(
 async def documentation_gate(
     step: StepContext, record: TaskRecord, environment: TaskEnvironment
 ) -> dict[str, Any]:
-    """Gate 4, the review, gate 4 again where only a part was taken, and the writing; raises as gate 3."""
+    """Gate 4: check the documents, review them, check a partial acceptance, write; raises as gate 3."""
     docs = record.docs
     assert docs is not None  # noqa: S101 the table does not lead here without one
     gates = environment.gates(step)
@@ -329,9 +329,11 @@ async def documentation_gate(
 
 
 async def _staged(step: StepContext, record: TaskRecord) -> list[FileChange]:
-    """Return what the stage before wants written; the review is of a model that may be a demonstration.
+    """Return the changes of the previous stage, ready for review.
 
-    After a crash it is for the same texts, and what became of the files is merged when it is written.
+    After a crash they keep their original texts and are merged with the current files when written. The
+    review
+    is told if a demonstration model made them.
     """
     step.demonstration = step.demonstration or record.staged.get("demonstration", False)
     changes = record.live.get(record.source)
@@ -354,9 +356,9 @@ def _refused(event: WorkflowEvent, decided: GateResult, issues: list[str]) -> di
 
 
 def _part(docs: DocumentationResult, accepted: Sequence[FileChange], *, revised: bool) -> DocumentationResult:
-    """Return what is documented where the person took only a part: documents that they left out are none.
+    """Return the documentation result for the accepted files only.
 
-    :param revised: by their comments; entry and items need not have the words that they had at first.
+    :param revised: the user's comments changed it: entry and items need not keep their first words.
     """
     names = {change.path for change in accepted}
     part = docs.model_copy(update={"docs": [name for name in docs.docs if name in names]})

@@ -1,4 +1,4 @@
-"""First step of a task: check that it can be verified, then make a snapshot."""
+"""First step of a task: check that the project can be verified, then make a snapshot."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ __all__ = ["prepare", "unready"]
 
 
 SNAPSHOT: Final = "snapshot"
-"""The key under which the step remembers the snapshot that it made."""
+"""Key of the snapshot in the step's memory."""
 LONGEST_NAME: Final = 60
 
 
 async def prepare(step: StepContext, _record: TaskRecord, environment: TaskEnvironment) -> dict[str, Any]:
-    """Check that all five checks can run or are left out, then make a snapshot.
+    """Check that each of the five checks can run or is left out, then make a snapshot.
 
-    :raises InvalidInput: there is no project, a check may not run, or the person did not agree to leave out
-        a check that has no command.
+    :raises InvalidInput: there is no project, a check may not run, or the user did not agree to leave out
+        a check without a command.
     :raises WorkspaceError: the snapshot cannot be made.
     """
     if step.workspace.root is None:
@@ -66,7 +66,7 @@ async def prepare(step: StepContext, _record: TaskRecord, environment: TaskEnvir
 
 
 async def _left_out(step: StepContext, checks: Sequence[Readiness]) -> list[str]:
-    """Return the checks without a command that the person agrees to leave out, if others can run.
+    """Return the checks without a command that the user agrees to leave out, if others can run.
 
     :raises InvalidInput: a check cannot run and is not left out.
     """
@@ -91,9 +91,9 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def unready(checks: Sequence[Readiness]) -> list[str]:
-    """Say all that keeps the five checks from running, and what to do about it; empty if they can.
+    """Return the reasons that checks cannot run, with instructions; empty if they can.
 
-    A program that only a part of the project lacks, of several, keeps nobody from a task in the others.
+    A program that is missing in only one part of the project does not block tasks in the other parts.
     """
     ready = {one.check for one in checks if one.ready}
     absent = [one for one in checks if one.state == "not_installed" and one.tool is not None]
@@ -134,7 +134,7 @@ def _untrusted(tools: list[Tool]) -> list[str]:
 
 
 async def _snapshot(step: StepContext, environment: TaskEnvironment) -> str:
-    """Make a snapshot, once: one that was made before a crash is found again."""
+    """Make the snapshot once; after a crash the existing one is found."""
     known = step.recall(SNAPSHOT)
     if known is not MISSING:
         return str(known)

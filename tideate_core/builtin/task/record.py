@@ -1,4 +1,4 @@
-"""Record of a task's progress, folded from the results of its steps; its summary and its failure message."""
+"""Record of a task, folded from its steps' results; its summary and failure message."""
 
 from __future__ import annotations
 
@@ -24,57 +24,57 @@ _FAILED: Final = {
     _S.SELF_CORRECTING: "the verification did not pass gate 5",
 }
 MOST_LISTED: Final = 20
-"""Issues that an error names."""
+"""Issues listed in an error."""
 
 
 @dataclass
 class TaskRecord:
-    """Grows with every step that is done."""
+    """State of a task so far."""
 
     snapshot: str | None = None
     left_out: list[str] = field(default_factory=list)
-    """Checks without a command that the person left out."""
+    """Checks without a command that the user left out."""
     plan: ExecutionPlan | None = None
     planned_in: str = ""
-    """The step that made it."""
+    """Step that made the plan."""
     audit: AuditReport | None = None
     rejected: int = 0
-    """Plans that the audit rejected."""
+    """Number of plans rejected by the audit."""
     issues: list[str] = field(default_factory=list)
     """Issues of the gate that failed last."""
     result: TaskResult | None = None
     unfinished: str = ""
-    """The reason that the executor's edits are not all that the plan wants."""
+    """Reason that the executor's edits are incomplete; empty if they are complete."""
     docs: DocumentationResult | None = None
     staged: Mapping[str, Any] = field(default_factory=dict)
-    """The result of the stage whose changes were not written yet."""
+    """Result of the stage with unwritten changes."""
     live: dict[str, list[FileChange]] = field(default_factory=dict)
-    """Changes that were made in this process, by the step that made them."""
+    """Changes made in this process, by step."""
     source: str = ""
-    """The step that `staged` is of."""
+    """Step of `staged`."""
     written: list[str] = field(default_factory=list)
     diff: str = ""
-    """Of what the executor's edits changed, as they were written; its beginning, if it is long."""
+    """Diff of the executor's written edits, cut at the end if long."""
     reports: list[VerificationReport] = field(default_factory=list)
-    """Of all verifications."""
+    """Reports of all verifications."""
     edits: list[str] = field(default_factory=list)
-    """Of all corrections that were written, the digests that `SelfCorrectionLoop` compares."""
+    """Digests of all written corrections, compared by `SelfCorrectionLoop`."""
     end: str = ""
-    """The reason that corrections ended."""
+    """Reason that corrections ended."""
 
     @property
     def agreed(self) -> ExecutionPlan:
-        """The plan that there is."""
+        """The current plan."""
         assert self.plan is not None  # noqa: S101 the table does not lead here without one
         return self.plan
 
     @property
     def corrected(self) -> list[VerificationReport]:
-        """The reports that corrections were made for."""
+        """Reports that were answered by a correction."""
         return self.reports[: len(self.edits)]
 
     def add_result(self, step: str, state: WorkflowState, value: Mapping[str, Any]) -> None:
-        """Fold in what came of a step."""
+        """Fold in the result of a step."""
         if state is _S.IDLE:
             self.snapshot = value["snapshot"]
             self.left_out = value["left_out"]
@@ -100,7 +100,7 @@ class TaskRecord:
     def _audited(self, value: Mapping[str, Any]) -> None:
         if value["event"] == WorkflowEvent.AUDIT_GATE_PASSED:
             self.plan = ExecutionPlan.model_validate(value["plan"])
-            if "audit" in value:  # of a plan that was made anew
+            if "audit" in value:  # of a revised plan
                 self.audit = AuditReport.model_validate(value["audit"])
         else:
             self.rejected += 1
@@ -121,7 +121,7 @@ class TaskRecord:
 
 
 def failure_of(state: WorkflowState, record: TaskRecord) -> str:
-    """Return why a task failed in a state, in words."""
+    """Return the failure message of a task that failed in a state."""
     issues = record.issues
     listed = [f"- {issue}" for issue in issues[:MOST_LISTED]]
     if len(issues) > MOST_LISTED:
@@ -133,7 +133,7 @@ def failure_of(state: WorkflowState, record: TaskRecord) -> str:
 
 
 def summary_of(record: TaskRecord) -> str:
-    """Return, as Markdown, what a task did."""
+    """Return a Markdown summary of a task."""
     lines = [record.agreed.objective, "", "Files:", ""]
     lines += [f"- {name}" for name in record.written] or ["- none"]
     if record.unfinished:

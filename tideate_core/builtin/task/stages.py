@@ -1,4 +1,4 @@
-"""Stages of a task that a role does: planning, auditing, executing, documenting, correcting."""
+"""Stages of a task performed by roles: planning, auditing, executing, documenting, correcting."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _WORDS: Final = {
 
 
 async def plan(step: StepContext, record: TaskRecord, environment: TaskEnvironment) -> dict[str, Any]:
-    """Have a plan made; anew, with what was said against the last one, where the audit rejected that.
+    """Ask the planner for a plan; after a rejected audit, with the issues of the last plan.
 
-    Where as many were rejected as may be, gate 1 refuses whatever comes: nobody is asked for another one.
+    If the limit of rejected plans is reached, the last plan is kept: gate 1 refuses it without a request.
     """
     from tideate_core.agents import plan_task
 
@@ -55,7 +55,7 @@ async def plan(step: StepContext, record: TaskRecord, environment: TaskEnvironme
 
 
 async def audit(step: StepContext, record: TaskRecord, environment: TaskEnvironment) -> dict[str, Any]:
-    """Have the plan audited."""
+    """Ask the auditor to audit the plan."""
     from tideate_core.agents import audit_plan
 
     brief = await environment.brief(step)
@@ -65,7 +65,7 @@ async def audit(step: StepContext, record: TaskRecord, environment: TaskEnvironm
 
 
 async def execute(step: StepContext, record: TaskRecord, environment: TaskEnvironment) -> dict[str, Any]:
-    """Have the edits made, in memory."""
+    """Ask the executor for the edits, staged in memory."""
     from tideate_core.agents import execute_plan
 
     brief = await environment.brief(step)
@@ -86,9 +86,9 @@ async def execute(step: StepContext, record: TaskRecord, environment: TaskEnviro
 
 
 async def offer_to_go_on(step: StepContext, done: Executed) -> bool:
-    """Ask whether unfinished work is gone on with, and give it as large a budget again.
+    """Ask whether unfinished work may continue with the same budget again.
 
-    A limit of costs is not lifted by an answer, and without a person nothing is.
+    A cost limit cannot be extended by an answer. Without a user the work ends.
     """
     if done.limit.startswith("limits.cost_usd"):
         return False
@@ -99,10 +99,10 @@ async def offer_to_go_on(step: StepContext, done: Executed) -> bool:
 
 
 async def accept_unfinished(step: StepContext, done: Executed) -> bool:
-    """Ask whether what there is of unfinished work goes on to gate 3, the review and the verification.
+    """Ask whether unfinished edits proceed to gate 3, review and verification.
 
-    :returns: False where no person could be asked.
-    :raises Declined: the person does not want it.
+    :returns: False if no user could be asked.
+    :raises Declined: the user does not want them.
     """
     question = "Take what is there, unfinished as it is? It is reviewed and verified; a no ends the task."
     return await _ask_about_unfinished(step, done, question, last=True)
@@ -111,7 +111,7 @@ async def accept_unfinished(step: StepContext, done: Executed) -> bool:
 async def _ask_about_unfinished(
     step: StepContext, done: Executed, question: str, *, last: bool = False
 ) -> bool:
-    """Ask a person; a policy's yes does not make unfinished work a finished one."""
+    """Ask the user about unfinished edits; a policy's yes does not count."""
     lines = [f"- {change.action} {label(name_of(change))}" for change in done.changes]
     lines += [f"- nothing yet: {label(path)}" for path in done.missing]
     message = f"The edits are unfinished: {done.limit} was reached. {question}"
@@ -122,7 +122,7 @@ async def _ask_about_unfinished(
 
 
 async def document(step: StepContext, record: TaskRecord, environment: TaskEnvironment) -> dict[str, Any]:
-    """Have the documentation made, in memory."""
+    """Ask the documenter for the documentation, staged in memory."""
     from tideate_core.agents import document_task
 
     documenter = environment.components.documenter or document_task
@@ -141,7 +141,7 @@ def _made(
 ) -> dict[str, Any]:
     for note in notes[:MOST_NOTES]:
         step.notice(note)
-    # in this process what a person types meanwhile is no obstacle: an edit is moved over it
+    # in this process text typed meanwhile is merged when the edit is written
     record.live = {step.step: list(changes)}
     return {
         "event": event.value,
@@ -152,10 +152,10 @@ def _made(
 
 
 async def correct(step: StepContext, record: TaskRecord, environment: TaskEnvironment) -> dict[str, Any]:
-    """Have the errors corrected, reviewed and written, unless a correction would not help.
+    """Ask the corrector for a fix, review it and write it, unless the loop has ended.
 
-    :raises Declined: nothing of it was accepted.
-    :raises WorkspaceError: it cannot be written; nothing was.
+    :raises Declined: no part of it was accepted.
+    :raises WorkspaceError: the fix cannot be written; nothing was.
     """
     changes: list[FileChange] = []
     plan = record.agreed
@@ -190,7 +190,7 @@ async def correct(step: StepContext, record: TaskRecord, environment: TaskEnviro
 async def _in_review(
     step: StepContext, environment: TaskEnvironment, plan: ExecutionPlan, changes: Sequence[FileChange]
 ) -> EditsInReview:
-    """Return a correction, to be made anew as the person's comments say."""
+    """Return the correction as edits that comments can revise."""
     from tideate_core.agents import EditsInReview
 
     brief, role = await environment.brief(step), environment.role(step, "corrector")
@@ -208,7 +208,7 @@ async def _refuse_removals(changes: Sequence[FileChange]) -> None:
 async def _corrected(
     step: StepContext, record: TaskRecord, environment: TaskEnvironment, report: VerificationReport
 ) -> tuple[ExecutionPlan, Corrected]:
-    """Return the edits of a correction, and the plan, extended by the files that it needed."""
+    """Return the plan, extended by needed files, and the edits of a correction."""
     from tideate_core.agents import Corrected, correct_task
     from tideate_core.builtin.task.extension import MOST_EXTENSIONS, PlanNotExtended, extend_plan
 

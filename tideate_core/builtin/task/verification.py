@@ -30,22 +30,22 @@ __all__ = ["CheckEvents", "bounded", "verify"]
 
 
 KEPT_OUTPUT: Final = 4_000
-"""Characters of the end of a failed check's output that the step's result keeps."""
+"""Characters kept of the end of a failed check's output."""
 KEPT_FAILURES: Final = 60
 INTERVAL: Final = 0.1
-"""Seconds between two events with lines of a check."""
+"""Seconds between two events with lines of a check's output."""
 MOST_LINES: Final = 200
-"""Of one event; a tool that prints more in that time is shown its last ones."""
+"""Lines of one event; older lines of a fast tool are dropped."""
 LONGEST_LINE: Final = 1_000
 MOST_FAILURES: Final = 200
 
 
 async def verify(step: StepContext, record: TaskRecord, environment: TaskEnvironment) -> dict[str, Any]:
-    """Save what the task wrote in the editor, and verify it: all five checks run, and gate 5 decides.
+    """Save the task's files in the editor, run all five checks, and let gate 5 decide.
 
-    :raises WorkspaceError: a buffer cannot be saved, and the checks read files; or what the checks changed
-        cannot be written down.
-    :raises ConfigError: what is trusted cannot be read.
+    :raises WorkspaceError: a buffer cannot be saved before the checks, or the checks' own changes cannot
+        be recorded.
+    :raises ConfigError: the trusted configuration cannot be read.
     """
     done = await step.workspace.save(record.written)
     if done.saved:
@@ -79,7 +79,7 @@ async def verify(step: StepContext, record: TaskRecord, environment: TaskEnviron
 
 
 class _Gate5:
-    """Gate 5 as the verifier of the self-correction loop; the gate's duration includes the checks."""
+    """Gate 5 as the correction loop's verifier; its duration includes the checks."""
 
     def __init__(self, gates: GateEnforcer) -> None:
         self._gates = gates
@@ -93,7 +93,7 @@ class _Gate5:
 
 
 class _Bounded:
-    """A pipeline whose report can be kept."""
+    """Verifier with reports of bounded size."""
 
     def __init__(self, pipeline: Verifier) -> None:
         self._pipeline = pipeline
@@ -103,7 +103,7 @@ class _Bounded:
 
 
 def bounded(report: VerificationReport) -> VerificationReport:
-    """Return a report that can be kept; bounded the same way, the same errors stay the same."""
+    """Return a report of bounded size; equal errors stay equal."""
     return report.model_copy(update={"checks": [_bounded(result) for result in report.checks]})
 
 
@@ -117,7 +117,7 @@ def _bounded(result: CheckResult) -> CheckResult:
 
 
 class CheckEvents:
-    """Callbacks of a `VerificationPipeline`: its events, not so many that they flood whoever watches."""
+    """Callbacks of a `VerificationPipeline` that emit rate-limited events."""
 
     def __init__(self, step: StepContext, environment: TaskEnvironment) -> None:
         self._step = step
@@ -161,7 +161,7 @@ class CheckEvents:
         self._environment.report(self._step, EventName.CHECK_ENDED, data)
 
     def close(self) -> None:
-        """Tell nothing more."""
+        """Stop sending events."""
         if self._due is not None:
             self._due.cancel()
             self._due = None

@@ -1,1 +1,1 @@
-"""Formats of edits in a model's answer, parsed into edits of files."""
+"""Parsers of the edit formats in models' answers."""

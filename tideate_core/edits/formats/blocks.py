@@ -1,4 +1,4 @@
-"""Parse search/replace blocks in a model's answer."""
+"""Parser of search/replace blocks."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _FORM = "<<<<<<< SEARCH\n(lines of the file)\n=======\n(new lines)\n>>>>>>> REPL
 NO_BLOCK = f"it holds no search/replace block; write each change as\n{_FORM}"
 
 _NEAR = 3
-"""Lines above a block's first marker among which its file may be named."""
+"""Lines above a block's first marker that may name its file."""
 _MOST_DIVIDERS = 9
 
 
 def has_blocks(answer: str) -> bool:
-    """Tell whether an answer tries to be in search/replace blocks."""
+    """Tell whether an answer attempts search/replace blocks."""
     return "<<<<<" in answer and any(_is_marker(_OPEN, line) for line in answer.split("\n"))
 
 
 def parse_blocks(answer: str) -> list[FileEdit]:
-    """Return the edits of an answer's blocks, one for each file; words and fences around them are left out.
+    """Return the edits of an answer's blocks, one per file, ignoring prose and fences.
 
-    A block belongs to the file that a line just above it names, else to the one of the block before it.
+    A block edits the file named just above it, else the file of the previous block.
 
-    :raises UnusableAnswer: there is none, or one is not complete.
+    :raises UnusableAnswer: the answer has no block, or an incomplete one.
     """
     parts: dict[str, list[Part]] = {}
     lines = answer.replace("\r\n", "\n").split("\n")
@@ -65,7 +65,7 @@ def _is_marker(marker: re.Pattern[str], line: str) -> bool:
 def _read_part(body: list[str], number: int) -> Part:
     """Return a part with all readings of a block.
 
-    There are several where the text itself has a line like the dividing one (a heading's underline).
+    There are several if the text itself has a line like the divider (a heading's underline).
     """
     dividers = [at for at, line in enumerate(body) if _is_marker(_DIVIDE, line)]
     if not dividers:

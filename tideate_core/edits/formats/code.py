@@ -1,4 +1,4 @@
-"""Extract the code of an answer that is a whole new text: thoughts, words and fences around it left out."""
+"""Extraction of code from an answer that is a whole new text, without thoughts, prose and fences."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _CUT = "the code block has no closing fence, so the answer seems to be cut off; 
 _NO_CODE = "it holds no code; put the complete new text into one fenced code block"
 
 _NEVER_MEANT = ("diff", "bash", "console", "json")
-"""Languages of blocks beside the code, wrong where another one was asked for: a patch, commands, data."""
+"""Languages of blocks that accompany code: patches, commands, data."""
 _LEAST_REPEATED = 3
-"""Different lines of the old text by which an answer without a fence is told from words."""
+"""Distinct old lines that identify an unfenced answer as code."""
 _CORRECTION = re.compile(
     r"(?i)\b(?:actual(?:ly)?|better|clean(?:er|ed)|complete|correct(?:ed|ion|ly)?|final(?:ly)?|fix(?:ed|es)?|full"
     r"|improve[ds]?|instead|mistake|oops|rather|revised|rewritten|simplif\w+|sorry|updated?|wait)\b"
@@ -40,9 +40,9 @@ _ALTERNATIVE = re.compile(
     r"(?i)\b(?:alternativ\w*|also|another|choose|either|equivalent\w*|if you|option\w*|or|other|prefer"
     r"|variant)\b"
 )
-"""Words that offer a second solution beside the first."""
+"""Words that offer an alternative solution."""
 _DOMINANT = 2
-"""Times that a block must be longer than any other to be taken for the whole code."""
+"""Factor by which a block must be longer than any other to count as the whole code."""
 
 _CHATTY = re.compile(
     r"^(?:here(?:'s| is| are)\b|sure\b[,!. ]|certainly\b|of course\b|ok(?:ay)?\b[,!. ]|below is\b"
@@ -70,7 +70,7 @@ _CODE = re.compile(
 _SENTENCE = re.compile(r"^[A-Z(\"'`*][^=;{}\[\]<>|\\]*[.:!?]\)?\**$", re.IGNORECASE)
 _LEAST_WORDS = 4
 _MOST_SENTENCES = 3
-"""One line in so many may be a sentence (in a string or a docstring)."""
+"""Lines per line that may be a sentence (in a string or a docstring)."""
 
 
 def extract_code(
@@ -81,12 +81,12 @@ def extract_code(
     context: Sequence[str] = (),
     fenced: bool = False,
 ) -> list[str]:
-    """Return the lines of code in an answer, without fences and without blank lines at the edges.
+    """Return the lines of code in an answer, without fences and blank edges.
 
-    :param old: the lines that the code replaces, None where it replaces nothing.
-    :param context: the whole text; a line that stands in it is never taken for a placeholder.
-    :param fenced: a fence was asked for: without one only what repeats most of `old` is the text.
-    :raises UnusableAnswer: there is none, it is not clear which, it was cut off or has lines left out.
+    :param old: the replaced lines; None if nothing is replaced.
+    :param context: the whole text; its lines never count as placeholders.
+    :param fenced: a fence was requested: without one, only text that repeats most of `old` is accepted.
+    :raises UnusableAnswer: the code is missing, ambiguous, cut off or incomplete.
     """
     lines = _without_thoughts(answer)
     code = _code_lines(lines, language, list(old or ()))
@@ -108,7 +108,7 @@ def extract_code(
 
 
 def _is_in_fence(lines: Sequence[str], code: Sequence[str]) -> bool:
-    """Tell whether the code is what stands between fences, and not the answer with the fences in it."""
+    """Tell whether the code was taken from between fences."""
     return any(is_fence(line) for line in lines) and len(filled_texts(code)) < len(filled_texts(lines))
 
 
@@ -151,7 +151,7 @@ def _code_in_fences(lines: list[str], language: str, old: list[str]) -> list[str
 
 
 def _is_raw_markdown(lines: list[str], language: str, old: list[str]) -> bool:
-    """Tell whether the fences belong to the text itself, which was answered without one around it."""
+    """Tell whether the fences belong to a Markdown text that was answered without a fence around it."""
     if language not in PROSE:
         return False
     first = next(line for line in lines if line.strip())
@@ -165,7 +165,7 @@ def _is_raw_markdown(lines: list[str], language: str, old: list[str]) -> bool:
 
 
 def _without_outer_fence(lines: list[str], language: str) -> list[str]:
-    """Remove a Markdown fence around the whole answer, with its text and its code block in it."""
+    """Remove a Markdown fence around the whole answer, prose and code block included."""
     first = next((number for number, line in enumerate(lines) if is_fence(line)), None)
     nesting = enclosing_block(lines)
     if first is None or language in PROSE or nesting is None or not nesting.certain:
@@ -194,7 +194,7 @@ def _code_without_fences(lines: list[str], language: str, old: list[str]) -> lis
 
 
 def _refuse_patches(code: list[str], known: list[str], language: str) -> None:
-    """Refuse a diff or search/replace markers where plain code was asked for."""
+    """Reject a diff or search/replace markers where plain code was requested."""
     if language == "diff":
         return
     seen = set(known)
@@ -207,14 +207,16 @@ def _refuse_patches(code: list[str], known: list[str], language: str) -> None:
 
 
 def _choose_block(blocks: Sequence[Block], lines: Sequence[str], language: str, old: Sequence[str]) -> Block:
-    """Return the block that holds the new text.
+    """Return the block with the new text.
 
-    Blocks in another language and quotations of the whole old text are left out. Of several that remain
-    the last one is taken if they begin with the same line and the words between them call it a correction,
-    else the longest if it is by far the longest and nothing of the old text stands only in another one.
+    Blocks in another language and quotations of the whole old text are ignored. If several remain, the
+    last one is
+    taken if all begin with the same line and the words between call it a correction. Otherwise the
+    longest is taken
+    if it is by far the longest and no other block has old lines that it lacks.
 
     :param lines: the whole answer.
-    :raises UnusableAnswer: there is none, or it is not clear which.
+    :raises UnusableAnswer: no block qualifies, or the choice is ambiguous.
     """
     candidates = _distinct_blocks(_blocks_of_language(blocks, language))
     if not candidates:
@@ -242,7 +244,7 @@ def _choose_block(blocks: Sequence[Block], lines: Sequence[str], language: str, 
 
 
 def _are_drafts(blocks: Sequence[Block], lines: Sequence[str]) -> bool:
-    """Tell whether the words before each later block say that it replaces the one before it."""
+    """Tell whether the words before each later block say that it replaces the previous one."""
     between = [" ".join(lines[one.end : other.start]) for one, other in pairwise(blocks)]
     return all(_CORRECTION.search(words) and not _ALTERNATIVE.search(words) for words in between)
 
@@ -263,7 +265,7 @@ def _blocks_of_language(blocks: Iterable[Block], language: str) -> list[Block]:
             )
         return [block for block, _ in usable]
     if best is Fit.EXACT:
-        # an unmarked block may still hold a part of the code: it competes
+        # an unmarked block may hold part of the code, so it competes
         return [block for block, _, fit in rated if fit in {Fit.EXACT, Fit.NEUTRAL}]
     return [block for block, _, fit in rated if fit is not Fit.FOREIGN]
 
@@ -273,7 +275,7 @@ def _distinct_blocks(blocks: Iterable[Block]) -> list[Block]:
 
 
 def _holds_more(others: Iterable[Block], longest: Block, old: Sequence[str]) -> bool:
-    """Tell whether the other blocks have lines of the old text that the longest lacks: the code was split."""
+    """Tell whether other blocks have old lines that the longest lacks: the code was split."""
     missing = set(filled_texts(old)) - set(filled_texts(longest.lines))
     return any(
         not missing.isdisjoint(line for line in filled_texts(block.lines) if len(line) > 3)
@@ -286,12 +288,12 @@ def _size(block: Block) -> int:
 
 
 def _is_chatty(line: str) -> bool:
-    """Tell whether models begin or end an answer with such a line: ``Here is the code:``."""
+    """Tell whether a line is a typical opening or closing of an answer: ``Here is the code:``."""
     return _CHATTY.match(line.replace("\u2019", "'").strip().lstrip("*_# ")) is not None
 
 
 def _is_sentence(line: str) -> bool:
-    """Tell whether a line reads as a sentence rather than as code or as a comment."""
+    """Tell whether a line reads as a sentence, not as code or a comment."""
     text = line.strip()
     if not text or text.startswith(_COMMENT) or _KEYWORDS.match(text):
         return False

@@ -1,4 +1,4 @@
-"""Detect the format of an answer's edits, whichever was asked for, and parse it."""
+"""Detection of an answer's edit format, independent of the requested one, and parsing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["read_edits", "read_files"]
 
 _NEAR = 2
-"""Lines above a block among which its file may be named."""
+"""Lines above a block that may name its file."""
 _FORMATS: tuple[tuple[Callable[[str], bool], Callable[[str], list[FileEdit]]], ...] = (
     (has_patch, parse_patch),
     (has_blocks, parse_blocks),
@@ -26,11 +26,11 @@ _FORMATS: tuple[tuple[Callable[[str], bool], Callable[[str], list[FileEdit]]], .
 
 
 def read_edits(answer: str, *, known: str = "", language: str = "") -> list[FileEdit]:
-    """Return the edits of an answer in blocks, a patch or a diff; none if it is in no such format.
+    """Return the edits of an answer in blocks, a patch or a diff; empty for another format.
 
-    :param known: the text that is edited; where it has the marks of a format itself, they tell nothing.
-    :param language: of the text: a code block in it is the whole text, though a diff stands beside it.
-    :raises UnusableAnswer: it is in such a format, but not complete.
+    :param known: the edited text; format marks that it contains are ignored.
+    :param language: the text's language: a code block in it is the whole text, even beside a diff.
+    :raises UnusableAnswer: the edits are incomplete.
     """
     for has, parse in _FORMATS:
         if has(answer) and not has(known):
@@ -53,9 +53,9 @@ def _has_code(answer: str, language: str) -> bool:
 
 
 def read_files(answer: str) -> list[FileEdit]:
-    """Return the files that an answer holds as whole texts, each in a fenced block that names it.
+    """Return the whole files in an answer, each in a fenced block that names its file.
 
-    :raises UnusableAnswer: a block is not closed or names no file, or there is none.
+    :raises UnusableAnswer: a block is unclosed or unnamed, or the answer has none.
     """
     lines = answer.replace("\r\n", "\n").split("\n")
     edits: list[FileEdit] = []

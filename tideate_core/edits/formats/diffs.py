@@ -1,4 +1,4 @@
-"""Parse unified diffs and ``*** Begin Patch`` patches as models write them, wrong line numbers included."""
+"""Parser of models' unified diffs and ``*** Begin Patch`` patches; line numbers are not trusted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["has_diff", "has_patch", "parse_diff", "parse_patch"]
 
 _GIT = "diff --git "
 _FIRST_SIGNS = frozenset("-@d")
-"""First characters of the lines that begin a diff."""
+"""First characters of lines that begin a diff."""
 _NOWHERE = "/dev/null"
 _HEADER = ("index ", "old mode ", "new mode ", "new file mode ", "similarity index ", "dissimilarity index ")
 _MODE = re.compile(r"(?:(?:old|new|new file|deleted file) mode|index [0-9a-f]+\.\.[0-9a-f]+) (?P<mode>\d+)")
@@ -42,15 +42,15 @@ class _FileSection:
 
 
 def has_diff(answer: str) -> bool:
-    """Tell whether an answer tries to be a diff."""
+    """Tell whether an answer attempts a diff."""
     marked = any(mark in answer for mark in ("@@", "--- ", _GIT))
     return marked and _diff_start(answer.split("\n")) is not None
 
 
 def parse_diff(answer: str) -> list[FileEdit]:
-    """Return the edits of an answer's diffs; words before them and after their fences are left out.
+    """Return the edits of an answer's diffs, ignoring prose before them and after their fences.
 
-    :raises UnusableAnswer: it is not complete, or it cannot be told whether it is.
+    :raises UnusableAnswer: the diff is, or may be, incomplete.
     """
     edits: list[FileEdit] = []
     regions = split_at_fences(answer.replace("\r\n", "\n").split("\n"))
@@ -60,8 +60,8 @@ def parse_diff(answer: str) -> list[FileEdit]:
             continue
         if not ended:
             while lines and not lines[-1]:
-                lines.pop()  # the end of the answer
-            # regions outside of fences and inside take turns
+                lines.pop()  # the answer's trailing newlines
+            # regions outside and inside of fences alternate
             _refuse_open_end(lines[start:], in_fence=number % 2 == 1)
         edits += [_edit_of_section(section) for section in _read_sections(lines[start:])]
     if not edits:
@@ -70,7 +70,7 @@ def parse_diff(answer: str) -> list[FileEdit]:
 
 
 def _diff_start(lines: Sequence[str]) -> int | None:
-    """Return the line that begins a diff among others."""
+    """Return the number of the line that begins a diff."""
     for at, line in enumerate(lines):
         if line[:1] not in _FIRST_SIGNS:
             continue
@@ -80,7 +80,7 @@ def _diff_start(lines: Sequence[str]) -> int | None:
 
 
 def _is_pair(lines: Sequence[str], at: int, *, in_body: bool) -> bool:
-    """Tell whether two lines name a file here; a removed ``-- x`` before an added ``++ y`` looks alike."""
+    """Tell whether two lines are a file header; a removed ``-- x`` before an added ``++ y`` looks alike."""
     if not lines[at].startswith("--- ") or at + 1 >= len(lines) or not lines[at + 1].startswith("+++ "):
         return False
     after = next((line for line in lines[at + 2 : at + 4] if line.strip()), "@@")
@@ -88,12 +88,12 @@ def _is_pair(lines: Sequence[str], at: int, *, in_body: bool) -> bool:
 
 
 def _refuse_open_end(lines: Sequence[str], *, in_fence: bool) -> None:
-    """Refuse a diff that no fence ends, unless its last hunk has all the lines that it says."""
+    """Reject a diff without a closing fence, unless its last hunk has all the lines it announces."""
     if in_fence:
         raise UnusableAnswer("the diff's fence is not closed, so the answer seems to be cut off")
     heads = [at for at, line in enumerate(lines) if line.startswith("@@")]
     if not heads and not any(line.startswith(("+", "-")) for line in lines):
-        return  # files are only moved
+        return  # moves only
     last = heads[-1] if heads else 0
     said = _counts_of(lines[last])
     rows = lines[last + 1 :]
@@ -177,14 +177,14 @@ def _edit_of_section(section: _FileSection) -> FileEdit:
 
 
 def has_patch(answer: str) -> bool:
-    """Tell whether an answer tries to be such a patch."""
+    """Tell whether an answer attempts a ``*** Begin Patch`` patch."""
     return "*** " in answer and any(line.startswith((_BEGIN, *_FILES)) for line in answer.split("\n"))
 
 
 def parse_patch(answer: str) -> list[FileEdit]:
-    """Return the edits of an answer's patches; words outside of them are left out.
+    """Return the edits of an answer's patches, ignoring text outside them.
 
-    :raises UnusableAnswer: it is not complete, or changes nothing.
+    :raises UnusableAnswer: the patch is incomplete or empty.
     """
     edits: list[FileEdit] = []
     section: list[str] | None = None
@@ -233,10 +233,10 @@ class _Hunk:
 
 
 def _read_hunks(lines: Sequence[str], of: str) -> tuple[Part, ...]:
-    """Return the parts that one file's section of a patch has. Line numbers and counts are not read.
+    """Return the parts of one file's section, ignoring line numbers and counts.
 
-    :param of: the file, for names and messages.
-    :raises UnusableAnswer: nothing is changed in it.
+    :param of: the file, for messages.
+    :raises UnusableAnswer: the section changes nothing.
     """
     hunks = [_Hunk()]
     for line in lines:
@@ -273,7 +273,7 @@ def _added_lines(lines: Sequence[str], of: str) -> tuple[str, ...]:
 
 
 def _counts_of(heading: str) -> tuple[int, int] | None:
-    """Return the numbers of old and new lines that a hunk's heading states, None if it states none."""
+    """Return the old and new line counts of a hunk header, None without counts."""
     match = _COUNTS.match(heading)
     return (int(match[1] or 1), int(match[2] or 1)) if match else None
 
@@ -285,7 +285,7 @@ def _heading(line: str) -> str:
 
 
 def _side(rows: Sequence[str], sign: str) -> tuple[str, ...]:
-    """Return the old (``-``) or the new (``+``) lines; one without any sign is taken as it is, as context."""
+    """Return the old (``-``) or the new (``+``) lines; lines without a sign are context."""
     other = "+" if sign == "-" else "-"
     kept = (row for row in rows if not row.startswith(other))
     return tuple(row[1:] if row[:1] in {" ", sign} else row for row in kept)

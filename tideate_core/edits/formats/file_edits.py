@@ -1,4 +1,4 @@
-"""Edits of files as an answer states them, and the paths that it names."""
+"""Parsed file edits, and the file paths that an answer names."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ _WORDS = ("file:", "path:", "filename:", "filepath:")
 _NEVER = frozenset("<>|?*{}()=;,$\\")
 
 Reading: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
-"""Lines to search, and the lines that replace them."""
+"""Searched lines and their replacement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Lines to find in a file, and their replacement."""
+    """Searched lines of a file and their replacement."""
 
     name: str
-    """For messages: ``block 2``, ``hunk 1 of src/a.py``."""
+    """Name in messages: ``block 2``, ``hunk 1 of src/a.py``."""
     readings: tuple[Reading, ...]
-    """Usually one; several where only the file can tell which line divides old from new."""
+    """Usually one; several if only the file can tell which line divides old from new."""
     anchors: tuple[str, ...] = ()
-    """Lines that stand above the place, the outer one first (``@@ class A`` of a patch)."""
+    """Lines above the place, outermost first (``@@ class A`` of a patch)."""
     at_end: bool = False
-    """The place is the end of the file."""
+    """The place is at the end of the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileEdit:
-    """An edit of one file, whose text is not known yet."""
+    """Edit of one file, not yet matched with its text."""
 
     path: str
-    """As the answer names it; empty where it names none."""
+    """Path as written in the answer; empty without one."""
     action: Action
     parts: tuple[Part, ...] = ()
     text: tuple[str, ...] | None = None
-    """The whole new text, of a file that is created or written anew."""
+    """Whole text of a created or rewritten file."""
     move_to: str | None = None
 
 
 def path_in(text: str) -> str:
-    """Return the path that a line or a fence's info consists of, empty if it is something else."""
+    """Return the path that makes up a line or a fence's info string; empty if there is none."""
     if len(text) > _LONGEST or "://" in text:
         return ""
     word = text.strip(_AROUND)
@@ -62,7 +62,7 @@ def path_in(text: str) -> str:
     word = word.rpartition(":")[2] if word.count(":") == 1 and "." in word.rpartition(":")[2] else word
     words = word.split()
     if len(words) == 2 and words[0].isalnum():
-        words = words[1:]  # the language before it, as in a fence's info
+        words = words[1:]  # a language before the path, as in an info string
     if len(words) != 1 or not _NEVER.isdisjoint(words[0]):
         return ""
     name = words[0].rpartition("/")[2]
@@ -71,7 +71,7 @@ def path_in(text: str) -> str:
 
 
 def path_above(lines: Sequence[str]) -> str:
-    """Return the path that the last of these lines names which is not blank; fences may name it too."""
+    """Return the path named by the last non-blank line, which may be a fence."""
     for line in reversed(lines):
         if not line.strip():
             continue
@@ -82,9 +82,9 @@ def path_above(lines: Sequence[str]) -> str:
 
 
 def checked_path(path: str) -> str:
-    """Return a path of an answer, relative to the root.
+    """Return an answer's path, relative to the root.
 
-    :raises UnusableAnswer: it leads elsewhere.
+    :raises UnusableAnswer: the path is not inside the project.
     """
     tidy = path.removeprefix("./")
     if not tidy or tidy.startswith(("/", "~")) or ".." in tidy.split("/") or not tidy.isprintable():
@@ -93,6 +93,6 @@ def checked_path(path: str) -> str:
 
 
 def is_same_file(named: str, path: str) -> bool:
-    """Tell whether an answer means `path`: by the same name, or by its end or its whole beginning."""
+    """Tell whether an answer's path means `path`: the same name, or one ends with the other."""
     one, other = named.removeprefix("./"), path.removeprefix("./")
     return one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}")

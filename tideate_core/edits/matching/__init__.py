@@ -1,1 +1,1 @@
-"""Find the place of an edit in a text and fit the new lines to it."""
+"""Matching of an edit's lines in a text, and fitting of the new lines to their place."""

@@ -1,4 +1,4 @@
-"""Place of new code by its kind: definitions go beside others, methods into classes."""
+"""Placement of new code by kind: definitions beside definitions, methods in classes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ HOLDERS: Final = frozenset(
         "variable_declarator",
     }
 )
-"""Nodes that are definitions if one of their children is."""
+"""Nodes that count as definitions if a child is one."""
 MEMBERS: Final = frozenset({"comment", "field_definition", "method_definition", "public_field_definition"})
 OF_CLASSES: Final = ("classmethod", "property", "staticmethod")
 
@@ -52,7 +52,7 @@ Kind = Literal["definition", "method", "statement"]
 
 @dataclass(frozen=True, slots=True)
 class Insertion:
-    """New lines, indented and apart as their place wants them, before line `at` (0-based)."""
+    """New lines, indented and separated for their place, before line `at` (0-based)."""
 
     at: int
     lines: list[str]
@@ -61,12 +61,12 @@ class Insertion:
 def insertion_of(
     code: Sequence[str], lines: Sequence[str], at: int, language: str, replaced: int = 0
 ) -> Insertion:
-    """Return the place of new code that was asked for before line `at`.
+    """Return the place of new code that was requested before line `at`.
 
     Code that takes too long to parse counts as a statement.
 
-    :param code: without blank lines at its edges.
-    :param replaced: lines of blanks above that new code at this place replaces.
+    :param code: new code without blank lines at the edges.
+    :param replaced: number of blank lines above that the new code replaces.
     """
     plain = [line.rstrip("\r") for line in code]
     outer = first_indent(plain)
@@ -74,9 +74,9 @@ def insertion_of(
     if language in GRAMMARS:
         try:
             found = parse_outside(PLACE, "\n".join(shift(plain, outer, "")), list(lines), at, language)
-        except (NotParsed, UnusableAnswer):  # the latter: it is indented unevenly
+        except (NotParsed, UnusableAnswer):  # UnusableAnswer: uneven indentation
             found = None
-    if found is None or (outer and outer != found[1]):  # the model knows better
+    if found is None or (outer and outer != found[1]):  # the model's own indentation wins
         return Insertion(at, fit_to_place(code, lines, at))
     place, indent = found
     fitted = fit_to_place(code, lines, place, indent=indent)
@@ -88,7 +88,7 @@ def insertion_of(
 
 
 def place_of(code: str, lines: Sequence[str], at: int, language: str) -> tuple[int, str] | None:
-    """Return the line and the indent of new code, None for a statement; for the parser process."""
+    """Return line and indentation for new code, None for a statement; runs in the parser process."""
     kind = _kind_of(code, language)
     if kind == "statement":
         return None
@@ -117,7 +117,7 @@ def _defines(node: Any) -> bool:
 
 
 def _belongs_to_class(node: Any) -> bool:
-    """Tell whether a Python function is a method, by its first parameter or its decorators."""
+    """Tell whether a Python function is a method, by its first parameter or decorators."""
     header = str(node.text()).split(":", 1)[0]
     if node.kind() == "decorated_definition":
         decorators = [str(child.text()) for child in node.children() if child.kind() == "decorator"]
@@ -130,7 +130,7 @@ def _belongs_to_class(node: Any) -> bool:
 
 
 def _holds_members(code: str, language: str) -> bool:
-    """Tell whether code is a class member of JavaScript or TypeScript."""
+    """Tell whether JavaScript or TypeScript code is a class member."""
     if language == "lua":
         return False
     root = _parsed(f"class X {{\n{code}\n}}", language)
@@ -145,7 +145,7 @@ def _rows(node: Any) -> tuple[int, int]:
 
 
 def _around(node: Any, row: int) -> Iterator[Any]:
-    """Yield the nodes that hold a row, outer ones first."""
+    """Yield the nodes that contain a row, outermost first."""
     for child in node.children():
         first, last = _rows(child)
         if first <= row <= last and child.is_named():
@@ -158,7 +158,7 @@ def _body_of(of_class: Any) -> Any:
 
 
 def _place_of_definition(root: Any, lines: Sequence[str], at: int, language: str) -> tuple[int, str]:
-    """Return the line below the definition that a place is in, or the place itself."""
+    """Return the line below the enclosing definition, or the place itself outside one."""
     around = list(_around(root, max(at - 1, 0)))
     definition = next(filter(_defines, around), None)
     if definition is None and language == "python":
@@ -171,7 +171,7 @@ def _place_of_definition(root: Any, lines: Sequence[str], at: int, language: str
 
 
 def _place_in_class(root: Any, lines: Sequence[str], row: int) -> tuple[int, str] | None:
-    """Return the place of a method in the class around a row or right above it; None without one."""
+    """Return a method's place in the class around a row or directly above it; None without one."""
     filled = row
     while filled > 0 and not lines[filled].strip():
         filled -= 1
@@ -194,7 +194,7 @@ def _place_in_class(root: Any, lines: Sequence[str], row: int) -> tuple[int, str
 
 
 def _missing_blanks(lines: Sequence[str], at: int, wanted: int) -> tuple[int, int]:
-    """Return how many blank lines a definition lacks above and below."""
+    """Return the number of blank lines to add above and below a definition."""
     above = next((count for count, line in enumerate(reversed(lines[:at])) if line.strip()), None)
     below = next((count for count, line in enumerate(lines[at:]) if line.strip()), None)
     first = 0 if above is None or opens_block(lines[at - 1 - above]) else wanted - above

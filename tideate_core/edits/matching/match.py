@@ -1,7 +1,7 @@
-"""Find the only place of searched lines in a text, and the lines that replace them.
+"""Unique match of searched lines in a text, with their replacement.
 
-Exactly; else without trailing blanks; else with another indentation, uniformly; else with other Unicode
-punctuation. Nothing that is merely similar is found, and never the first of several places.
+Tried in order: exact, ignoring trailing blanks, with a uniform indentation change, ignoring Unicode
+punctuation. Similar lines never match, and several matches are an error.
 """
 
 from __future__ import annotations
@@ -42,36 +42,36 @@ if TYPE_CHECKING:
 __all__ = ["Match", "Tolerance", "find_lines"]
 
 _LEAST_TO_GO_BY = 4
-"""Letters and digits; a bracket or an ``end`` stands at many depths, and the one meant may be gone."""
+"""Letters and digits of the shortest inexact match; a bracket or an ``end`` occurs at many depths."""
 
 Rule: TypeAlias = "Callable[[Sequence[str]], list[str]]"
 Tolerance: TypeAlias = (
     Literal["exact", "trailing blanks", "indentation", "punctuation"]
     | Literal["line numbers", "code fences", "blank lines around it", "non-breaking blanks"]
 )
-"""Exact, or the difference that was ignored, with all those before it."""
+"""Exact, or the loosest difference that was ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The place of searched lines: `start` to `end` (0-based, half open), and how it was found."""
+    """Place of the searched lines, `start` to `end` (0-based, half open), with its tolerance."""
 
     start: int
     end: int
     tolerance: Tolerance
     new: tuple[str, ...]
-    """The lines for it, indented as the place is."""
+    """Replacement lines, indented for the place."""
     stray_blanks: bool = False
-    """The searched lines have trailing blanks that the file has not."""
+    """The searched lines have trailing blanks that the file lacks."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
     start: int
     wanted: Reading
-    """With as many lines to search as the place has."""
+    """Reading with exactly the searched lines that match the place."""
     rule: Rule | None
-    """Turns the answer's indentation into the file's; None where it differs line by line."""
+    """Maps the answer's indentation to the file's; None if they differ irregularly."""
 
     @property
     def length(self) -> int:
@@ -91,14 +91,14 @@ def find_lines(
     language: str = "",
     stray_blanks: bool = False,
 ) -> Match:
-    r"""Return the only place of `search`, and the lines for it.
+    r"""Return the unique place of `search`, with its replacement.
 
-    A ``\r`` at the end of a line is its line end: it is not compared, and new lines have it where all
-    lines of the place do. Lines that the answer only repeats stay as the file has them.
+    A trailing ``\r`` is not compared, and new lines get it if all lines of the place have it. Lines that
+    the answer only repeats keep the file's text.
 
-    :param scope: other statements about the place; they decide between several and must hold for one.
-    :param stray_blanks: trailing blanks of new lines mean nothing, as where those of `search` are wrong.
-    :raises UnusableAnswer: there is no such place, or more than one; the message shows the nearest lines.
+    :param scope: further conditions that the place must meet.
+    :param stray_blanks: remove trailing blanks from new lines, because those of `search` are wrong.
+    :raises UnusableAnswer: the place is missing or not unique; the message shows the nearest lines.
     """
     crlf = "\r" in "".join(lines)
     bare = [line.removesuffix("\r") for line in lines] if crlf else list(lines)
@@ -147,9 +147,9 @@ def _match_without_search(lines: Sequence[str], bare: list[str], wanted: Reading
 def _find_loosely(
     lines: Sequence[str], bare: list[str], wanted: Reading, scope: Scope, language: str
 ) -> Match:
-    """Find the only place that is the same but for blanks and punctuation; then tell its tolerance.
+    """Match ignoring blanks and punctuation, and determine the tolerance.
 
-    A place is the only one by the loosest comparison: with wrong blanks any of them may be meant.
+    The match must be unique under the loosest comparison: with wrong blanks any candidate may be meant.
     """
     place, rule = _only_loose_place(lines, bare, with_plain_blanks(wanted, bare), scope, language)
     try:
@@ -182,7 +182,7 @@ def _is_too_short(there: Sequence[str]) -> bool:
 
 
 def _refuse_twins(search: Sequence[str], bare: Sequence[str], scope: Scope, start: int) -> None:
-    """Refuse an exact place if others differ from it only in blanks: models lose them too often to tell."""
+    """Reject an exact match if other places differ from it only in blanks, which models often lose."""
     core = [line.strip() for line in search]
     longest = max(core, key=len)
     if "\n".join(bare).count(longest) < core.count(longest) * 2:
@@ -200,13 +200,13 @@ def _refuse_twins(search: Sequence[str], bare: Sequence[str], scope: Scope, star
 def _only_loose_place(
     lines: Sequence[str], bare: list[str], wanted: Reading, scope: Scope, language: str
 ) -> tuple[_Place, Rule]:
-    """Return the only place by the first reading that has any."""
+    """Return the unique place of the first reading that matches."""
     plain = plain_lines(bare)
     for reading in readings_of(wanted):
         places = _places(bare, plain, reading)
         if not any(place.rule for place in places):
             continue
-        # those that differ in blanks line by line count too: any of them may be meant
+        # places with irregular differences count too: any of them may be meant
         start = only_place([place.start for place in places], places[0].length, bare, scope)
         place = next(place for place in places if place.start == start)
         if place.rule:
@@ -215,9 +215,9 @@ def _only_loose_place(
 
 
 def _places(bare: Sequence[str], plain: Sequence[str], wanted: Reading) -> list[_Place]:
-    """Return the places with the wanted lines, without blank ones at their edges that the file does not have.
+    """Return the matching places, ignoring blank edge lines that the file lacks.
 
-    Where no place has their indentation, uniformly, the first lines alone may have lost it.
+    If no place matches with a uniform indentation, the first line alone may have lost its indentation.
     """
     first, last = strip_edges(wanted.search)
     if first == last:
@@ -237,10 +237,11 @@ def _places(bare: Sequence[str], plain: Sequence[str], wanted: Reading) -> list[
 def _with_blank_edges(
     plain: Sequence[str], at: int, count: int, wanted: Reading
 ) -> tuple[int, Reading, bool]:
-    """Return the place with its blank edges, and whether it is clear that the others are too many.
+    """Return start, reading and certainty of a place with its blank edge lines.
 
-    It is not where the file has such a line one further: then the line between may be missing. But where
-    all sides have them alike, they are how the answer writes its texts.
+    It is uncertain if the file has such a blank line one line further: the line between may be missing.
+    If both
+    sides have the same blank edges, they are the answer's style.
     """
     first, last = strip_edges(wanted.search)
     end, tail = at + count, len(wanted.search) - last
@@ -279,7 +280,7 @@ def _tolerance_of(there: Sequence[str], search: Sequence[str]) -> Tolerance:
 def _new_lines(
     there: list[str], wanted: Reading, rule: Rule, tolerance: Tolerance, language: str
 ) -> list[str]:
-    """Return the new lines for a place; those that the answer only repeats stay as the file has them."""
+    """Return the replacement lines; lines that the answer only repeats keep the file's text."""
     search, replace = (rule(side) for side in _plainly_indented(wanted))
     refuse_other_blanks(there, search, replace)
     stray_blanks = wanted.stray_blanks or has_other_blanks(there, search)
@@ -294,9 +295,9 @@ def _new_lines(
 
 
 def _refuse_own_indentation(there: Sequence[str], wanted: Reading) -> None:
-    """Refuse new lines that are indented as the file is where the searched ones are not.
+    """Reject new lines in the file's indentation if the searched lines have another one.
 
-    Both were taken to be moved alike; these new lines would be moved too far.
+    The rule for the searched lines would indent these new lines too far.
     """
     own, given, new = (_least_indent(lines) for lines in (there, wanted.search, wanted.replace))
     if new is not None and new == own != given:

@@ -1,4 +1,4 @@
-"""Fit new code to its place: indentation, line ends, and lines around the place that it repeats."""
+"""Fitting of new code to its place: indentation, line ends, repeated neighbouring lines."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ _DEFINES = re.compile(
     r"^\s*(?:[\w@]+\s+)*?(?:def|class|function|func|fn|fun|struct|interface|trait|enum|sub)\s+(?P<name>[\w.:]+)"
 )
 _TELLING = re.compile(r"\w\W+\w|\w{8}")
-"""Lines such as `try:`, `end` or `});` may well be written again, even where they stand only once."""
+"""Distinctive lines; `try:`, `end` or `});` may legitimately occur twice."""
 _ENOUGH = 2
-"""Lines that stand once in the text and are repeated: that is no coincidence any more."""
+"""Repeated unique lines that rule out coincidence."""
 
 _ONLY = "answer only with the new text of the lines that you were asked to rewrite"
 
 
 def fit_to_range(code: Sequence[str], old: Sequence[str], *, style: Sequence[str] = ()) -> list[str]:
-    r"""Give code the shape of the lines it replaces.
+    r"""Adapt code to the lines it replaces.
 
-    It is moved uniformly to the indentation of old's first line, with tabs or spaces as there; old's blank
-    lines at the edges are kept, and its ``\r`` line ends if all of its lines have one.
+    The code is shifted uniformly to the indentation of old's first line, with old's tabs or spaces. Old's
+    blank edge lines, and its ``\r`` line ends if every line has one, are kept.
 
-    :param style: lines that tell between tabs and spaces where `old` has no indented one.
-    :raises UnusableAnswer: the code cannot be moved there.
+    :param style: lines that show tabs or spaces if `old` has no indented line.
+    :raises UnusableAnswer: the code cannot be shifted.
     """
     first, last = strip_edges(old)
     start, end = strip_edges(code)
@@ -64,13 +64,13 @@ def fit_to_range(code: Sequence[str], old: Sequence[str], *, style: Sequence[str
 
 
 def _move_to_range(code: list[str], old: list[str]) -> list[str]:
-    """Move code as its unchanged lines were moved; without such lines, by its first one."""
+    """Shift code as its unchanged lines were shifted; without such lines, by its first line."""
     have, want = first_indent(code), first_indent(old)
     anchors = _indents_of_unchanged(code[1:], old)
     if anchors:
         have, want = anchors
     elif have == want or (not have and _least_width(code[1:]) == _least_width(old[1:]) is not None):
-        # the lines after the first are as deep as they were: the answer was merely stripped
+        # later lines have their depth: only the answer's first line was stripped
         have = want = ""
     moved = shift(code, have, want)
     if have == want and not indent_of(moved[0]):
@@ -79,7 +79,7 @@ def _move_to_range(code: list[str], old: list[str]) -> list[str]:
 
 
 def _indents_of_unchanged(code: list[str], old: list[str]) -> tuple[str, str] | None:
-    """Return the indentation of most unchanged lines here and there, None if they do not agree."""
+    """Return the most common old and new indentation of unchanged lines; None without a majority."""
     once = Counter(line.strip() for line in old)
     places = {line.strip(): indent_of(line) for line in old if line.strip() and once[line.strip()] == 1}
     pairs = [(indent_of(line), places[line.strip()]) for line in code if line.strip() in places]
@@ -104,11 +104,11 @@ def _with_line_ends(code: list[str], old: Sequence[str]) -> list[str]:
 def fit_to_place(
     code: Sequence[str], lines: Sequence[str], at: int, *, indent: str | None = None
 ) -> list[str]:
-    """Indent new code for its place before line `at` (0-based), by the lines around it.
+    """Indent new code for its place before line `at` (0-based), by the surrounding lines.
 
-    Code that comes indented stays as it is.
+    Code that is already indented is unchanged.
 
-    :param indent: of the place, if it is known.
+    :param indent: indentation of the place, if known.
     """
     plain = in_style_of([line.rstrip("\r") for line in code], lines)
     if not first_indent(plain):
@@ -118,7 +118,7 @@ def fit_to_place(
 
 
 def opens_block(line: str) -> bool:
-    """Tell whether the lines below are a level deeper."""
+    """Tell whether the lines below are one level deeper."""
     return _OPENS.search(line.split("#")[0].rstrip()) is not None
 
 
@@ -128,7 +128,7 @@ def closes_block(line: str) -> bool:
 
 
 def indent_at(lines: Sequence[str], at: int) -> str:
-    """Return the indentation of a place, by the lines around it."""
+    """Return the indentation of a place from the surrounding lines."""
     above = next((line for line in reversed(lines[:at]) if line.strip()), "")
     below = next((line for line in lines[at:] if line.strip()), None)
     opens = opens_block(above)
@@ -142,19 +142,21 @@ def indent_at(lines: Sequence[str], at: int) -> str:
 
 
 def level_of(lines: Sequence[str]) -> str:
-    """Return the blanks that a level is indented by."""
+    """Return the whitespace of one indentation level."""
     tabs = any(line.startswith("\t") for line in lines)
     return "\t" if tabs else " " * unit_of(lines)
 
 
 def trim_neighbours(code: Sequence[str], lines: Sequence[str], start: int, end: int) -> list[str]:
-    """Remove the lines before and after the range (0-based, half open) that the code repeats.
+    """Remove lines of the code that repeat lines before or after the range (0-based, half open).
 
-    Lines count as repeated if two of them stand only once in the text; if there are two, or one next to
-    an unchanged line of the range, and the range itself does not begin or end so; or if a single one opens
-    the block that the range is in. Blank lines are not compared.
+    Lines count as repeated if two of them are unique in the text. They also count if there are two, or
+    one next to
+    an unchanged line of the range, and the range itself does not begin or end so; or if a single one
+    opens the
+    block around the range. Blank lines are not compared.
 
-    :raises UnusableAnswer: lines around the range are in the code, but changed; or nothing is left.
+    :raises UnusableAnswer: the code has changed lines from around the range, or nothing else.
     """
     counts = Counter(line.strip() for line in lines)
     once = {text for text, count in counts.items() if count == 1 and _TELLING.search(text)}
@@ -177,7 +179,7 @@ def trim_neighbours(code: Sequence[str], lines: Sequence[str], start: int, end: 
 
 
 def _count_repeated_at_start(code: list[str], before: list[str], old: list[str], once: set[str]) -> int:
-    """Return how many lines at the code's start are the last ones before the range."""
+    """Return the number of leading lines that repeat the lines before the range."""
     for count in _overlaps(code, before):
         repeated = filled_texts(code[:count])
         if sum(text in once for text in repeated) >= _ENOUGH:
@@ -199,11 +201,11 @@ def _count_repeated_at_start(code: list[str], before: list[str], old: list[str],
 def _count_repeated_at_end(
     code: list[str], after: list[str], old: list[str], once: set[str], offsets: set[int], *, both: bool
 ) -> int:
-    """Return how many lines at the code's end are the first ones after the range.
+    """Return the number of trailing lines that repeat the lines after the range.
 
-    :param offsets: by how many columns the code may be moved against the text; empty = not known.
-        A closing line of the code's own stands deeper than the one that closes around it.
-    :param both: lines before the range were repeated, so that those after it are expected.
+    :param offsets: possible shifts in columns between code and text; empty if unknown. A closing line
+        that belongs to the code is deeper than the surrounding block's.
+    :param both: lines before the range were repeated, so lines after it are expected, too.
     """
     for count in _overlaps(code[::-1], after[::-1]):
         repeated = filled_texts(code[-count:])
@@ -223,7 +225,7 @@ def _count_repeated_at_end(
 
 
 def _overlaps(code: list[str], near: list[str]) -> Iterator[int]:
-    """Yield, longest first, how many of the code's first lines are the last ones of `near`."""
+    """Yield, longest first, the counts of leading code lines that end `near`."""
     texts, context = filled_texts(code), filled_texts(near)
     for count in range(min(len(texts), len(context)), 0, -1):
         if context[-count] == texts[0] and context[-count:] == texts[:count]:
@@ -241,9 +243,9 @@ def _is_telling(lines: list[str]) -> bool:
 def _refuse_changed_neighbours(
     code: list[str], before: list[str], after: list[str], once: set[str], *, trimmed: bool
 ) -> None:
-    """Refuse code that holds lines from around the range, with other lines than there between them.
+    """Reject code that contains lines from around the range, separated by changed lines.
 
-    One such line is proof where the code repeated lines on a side already, or if it opens the block.
+    One such line suffices if the code also repeats a neighbour, or if it opens the block.
     """
     texts = filled_texts(code)
     for near in (before[-_ENOUGH:], after[:_ENOUGH]):
@@ -254,7 +256,7 @@ def _refuse_changed_neighbours(
 
 
 def _refuse_second_definition(code: list[str], old: Sequence[str], before: list[str]) -> None:
-    """Refuse code that begins by defining anew what the line before the range defines."""
+    """Reject code that begins by redefining the definition before the range."""
     above = _DEFINES.match(before[-1]) if before else None
     again = _DEFINES.match(code[0])
     own = next((_DEFINES.match(line) for line in old if line.strip()), None)
@@ -263,7 +265,7 @@ def _refuse_second_definition(code: list[str], old: Sequence[str], before: list[
 
 
 def _index_of(code: Sequence[str], filled: int) -> int:
-    """Return the line number of the n-th line that is not blank; of the end, where there are fewer."""
+    """Return the line number of the n-th non-blank line, or the end if there are fewer."""
     numbers = [number for number, line in enumerate(code) if line.strip()]
     return numbers[filled] if -len(numbers) <= filled < len(numbers) else len(code)
 

@@ -1,4 +1,4 @@
-"""Places of searched lines in a text: exact ones, those that a scope allows, the nearest as a hint."""
+"""Places of searched lines in a text: exact matches, filtered by scope, and the nearest lines as a hint."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 __all__ = ["Scope", "nearest_lines", "only_place", "places_of", "shown_lines", "starts_of"]
 
 _MOST_PLACES = 50
-"""Places of which one may still be told from the others; the same code indented in other ways."""
+"""Most places among which a scope may still select one."""
 _MOST_LINES = 100_000
-"""Lines of all these places together that are compared."""
+"""Most lines compared over all places."""
 _NAMED = 5
 _ADD = "add lines before or after them until only one place fits"
 _CLOSERS = ("}", ")", "]", "end", "else", "elif", "except", "finally", "catch", "{")
@@ -26,30 +26,30 @@ _CLOSERS = ("}", ")", "]", "end", "else", "elif", "except", "finally", "catch", 
 _SHOWN = 14
 _AROUND = 1
 _COMMON = 20
-"""A line that stands more often than this tells no place."""
+"""Occurrences above which a line does not identify a place."""
 _LONGEST = 200
-"""Characters of a line that are compared."""
+"""Characters compared per line."""
 _LEAST_ALIKE = 0.35
 _ENOUGH = 0.4
-"""Share of the letters of all lines that stand at a place unchanged, from which no other is looked for."""
+"""Share of unchanged letters at a place that ends the search for a better one."""
 _CANDIDATES = 10
 _COMPARED = 20_000
-"""Lines of the file that are compared by their letters: a hint must not take seconds."""
+"""Lines of the file compared by letters; a hint must not take seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Statements of an answer about a place: lines above it, or that the file ends there.
+    """Conditions on a place: lines above it, or the end of the file.
 
-    Line numbers are no part of it: models count wrongly, and a wrong number would choose a wrong place.
+    Line numbers do not count: models' numbers are unreliable and would select a wrong place.
     """
 
     anchors: tuple[str, ...] = ()
-    """Lines above the place, the outer one first; those that the file does not have once say nothing."""
+    """Lines above the place, outermost first; lines that the file does not have exactly once are ignored."""
     at_end: bool = False
 
     def allowed(self, starts: Sequence[int], count: int, lines: Sequence[str]) -> list[int]:
-        """Return those of the places, each `count` lines long, that it allows."""
+        """Return the places, each `count` lines long, within the scope."""
         if not self.anchors and not self.at_end:
             return list(starts)
         first, last = self._block(lines)
@@ -61,7 +61,7 @@ class Scope:
         return allowed
 
     def _block(self, lines: Sequence[str]) -> tuple[int, int]:
-        """Return the lines of the innermost anchor that is there once within the outer ones."""
+        """Return the line range of the innermost unique anchor within the outer ones."""
         keys = plain_lines(lines) if self.anchors else []
         first, last = 0, len(lines)
         for anchor in self.anchors:
@@ -72,7 +72,7 @@ class Scope:
 
 
 def _end_of_block(lines: Sequence[str], head: int, last: int) -> int:
-    """Return the line after the block that a line opens, by the indentation."""
+    """Return the line after the block that a line opens, by indentation."""
     width = width_of(lines[head])
     for at in range(head + 1, last):
         text = lines[at].strip()
@@ -82,9 +82,9 @@ def _end_of_block(lines: Sequence[str], head: int, last: int) -> int:
 
 
 def only_place(starts: Sequence[int], count: int, bare: Sequence[str], scope: Scope) -> int:
-    """Return the one place of several that the scope allows.
+    """Return the single place within the scope.
 
-    :raises UnusableAnswer: it leaves none, or several.
+    :raises UnusableAnswer: no place, or more than one, is within the scope.
     """
     allowed = scope.allowed(starts, count, bare)
     if len(allowed) == 1:
@@ -98,7 +98,7 @@ def only_place(starts: Sequence[int], count: int, bare: Sequence[str], scope: Sc
 def starts_of(wanted: Sequence[str], among: Sequence[str]) -> list[int]:
     """Return the places of lines among others.
 
-    :raises UnusableAnswer: at so many places that comparing all of them could take long.
+    :raises UnusableAnswer: there are too many places to compare.
     """
     most = max(2, min(_MOST_PLACES, _MOST_LINES // len(wanted)))
     anchor = max(wanted, key=len)
@@ -112,7 +112,7 @@ def starts_of(wanted: Sequence[str], among: Sequence[str]) -> list[int]:
 
 
 def _starts_by_line(wanted: Sequence[str], among: Sequence[str], anchor: str) -> list[int]:
-    """Return the places by one of the lines, which stands in the others only a few times."""
+    """Return the places via one searched line that occurs only a few times."""
     offset, size = wanted.index(anchor), len(wanted)
     found: list[int] = []
     at = -1
@@ -125,7 +125,7 @@ def _starts_by_line(wanted: Sequence[str], among: Sequence[str], anchor: str) ->
 
 
 def places_of(wanted: Sequence[Hashable], among: Sequence[Hashable]) -> Iterator[int]:
-    """Yield every index where all of `wanted` stand in a row, overlapping ones too (Knuth, Morris, Pratt)."""
+    """Yield every index of `wanted` in `among`, overlapping ones included (Knuth, Morris, Pratt)."""
     if not wanted:
         return
     borders = _borders(wanted)
@@ -140,7 +140,7 @@ def places_of(wanted: Sequence[Hashable], among: Sequence[Hashable]) -> Iterator
 
 
 def _borders(wanted: Sequence[Hashable]) -> list[int]:
-    """Return for each head of `wanted` the length of its longest border: a beginning that is also its end."""
+    """Return the length of the longest border (a proper prefix that is also a suffix) of each prefix."""
     borders = [0] * len(wanted)
     matched = 0
     for index in range(1, len(wanted)):
@@ -153,7 +153,7 @@ def _borders(wanted: Sequence[Hashable]) -> list[int]:
 
 
 def nearest_lines(lines: Sequence[str], search: Sequence[str]) -> str:
-    """Return the end of a message that shows the nearest lines with their numbers; empty if none are near."""
+    """Return a message suffix that quotes the nearest lines with their numbers; empty without any."""
     start = _nearest_start(plain_lines(lines), plain_lines(search))
     if start is None:
         return ""
@@ -164,7 +164,7 @@ def nearest_lines(lines: Sequence[str], search: Sequence[str]) -> str:
 
 
 def shown_lines(lines: Sequence[str], start: int, count: int) -> str:
-    """Return the end of a message that shows lines of the file as they are, with one on either side."""
+    """Return a message suffix that quotes lines of the file and their neighbours."""
     first = max(0, start - _AROUND)
     shown = lines[first : min(start + count + _AROUND, first + _SHOWN)]
     return f"; its lines {first + 1} to {first + len(shown)} are:\n" + "\n".join(shown)
@@ -191,14 +191,14 @@ def _nearest_start(texts: list[str], keys: list[str]) -> int | None:
 
 
 def _shared_letters(texts: list[str], wanted: list[set[str]], start: int) -> int:
-    """Count the letters in a row that lines share with those at a place; each may be off by one line."""
+    """Count the trigrams shared with a place; each line may be off by one."""
     around = range(start - 1, start + len(wanted) + 1)
     there = [_trigrams(texts[at]) if 0 <= at < len(texts) else set() for at in around]
     return sum(max(len(one & line) for line in there[at : at + 3]) for at, one in enumerate(wanted))
 
 
 def _most_alike_start(texts: list[str], keys: list[str]) -> list[int]:
-    """Return the place of all lines by the line that shares most letters in a row with the longest one."""
+    """Return the place of the line most similar to the longest searched one, if similar enough."""
     offset = max(range(len(keys)), key=lambda index: len(keys[index]), default=0)
     wanted = _trigrams(keys[offset]) if keys else set()
     if not wanted:

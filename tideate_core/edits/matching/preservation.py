@@ -1,4 +1,4 @@
-"""Preserve the file's own lines, blanks and punctuation where an answer only repeats them."""
+"""Preservation of the file's lines, blanks and punctuation in text that an answer only repeats."""
 
 from __future__ import annotations
 
@@ -36,34 +36,34 @@ _PLAIN = {
     "\ufeff": "",
 }
 _SHOWN = 20
-"""Characters on either side of a wrong one that a message shows."""
+"""Characters around a wrong one in a message."""
 _LEAST_ALIKE = 0.6
 _LEAST_REPEATED = 2
-"""Characters in a row that count as repeated."""
+"""Consecutive characters that count as repeated."""
 _LONGEST = 1_000
-"""Characters of a line whose signs are compared one by one."""
+"""Characters of the longest line with preserved punctuation."""
 _TABLE = str.maketrans(_PLAIN)
 
 
 def plain(text: str) -> str:
-    """Return the text with ASCII in place of typographic quotes, dashes, blanks and ellipses."""
+    """Replace typographic quotes, dashes, blanks and ellipses by ASCII."""
     return text if text.isascii() else text.translate(_TABLE)
 
 
 def plain_line(line: str) -> str:
-    """Return a line without typographic punctuation and without blanks at its edges, for comparing."""
+    """Return a line in ASCII punctuation, stripped, for comparison."""
     return plain(line).strip()
 
 
 def plain_lines(lines: Sequence[str]) -> list[str]:
-    """Return `plain_line` of all lines."""
+    """Apply `plain_line` to all lines."""
     if "".join(lines).isascii():
         return [*map(str.strip, lines)]
     return [line.strip() if line.isascii() else plain_line(line) for line in lines]
 
 
 def with_plain_indent(line: str) -> str:
-    """Return the line with ASCII blanks before its text."""
+    """Return the line with ASCII whitespace before its text."""
     text = line.lstrip()
     return plain(line[: len(line) - len(text)]) + text
 
@@ -75,9 +75,9 @@ def keep_repeated(
     new_keys: Sequence[str],
     changed: Callable[[range, list[str]], list[str]],
 ) -> list[str]:
-    """Return the new lines, with the file's own ones where the keys of both are the same.
+    """Return the new lines, with the file's line wherever the keys match.
 
-    :param changed: returns the lines that replace the file's lines of a range.
+    :param changed: returns the replacement for a range of the file's lines.
     """
     result: list[str] = []
     i = j = 0
@@ -90,7 +90,7 @@ def keep_repeated(
 
 
 def has_other_blanks(own: Sequence[str], given: Sequence[str]) -> bool:
-    """Tell whether an answer has other trailing blanks on lines than the file."""
+    """Tell whether an answer's lines have trailing blanks that the file's lines lack."""
     pairs = zip(own, given, strict=True)
     return any(tail != _tail_of(there) for there, line in pairs if (tail := _tail_of(line)))
 
@@ -100,9 +100,9 @@ def _tail_of(line: str) -> str:
 
 
 def without_trailing_blanks(lines: Sequence[str], language: str) -> list[str]:
-    """Return new lines of an answer whose trailing blanks mean nothing.
+    """Strip trailing blanks from new lines.
 
-    :raises UnusableAnswer: in this language they may be meant: two of them break a line of Markdown.
+    :raises UnusableAnswer: the blanks may be meant: two of them break a line of Markdown.
     """
     tidy = [line.rstrip() for line in lines]
     if language in PROSE and tidy != list(lines):
@@ -115,27 +115,27 @@ def without_trailing_blanks(lines: Sequence[str], language: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Quotation:
-    """Lines of the file as a model quoted them, with other punctuation or blanks at the lines' ends."""
+    """Lines of the file as misquoted by a model, in punctuation or trailing blanks."""
 
     own: Sequence[str]
     quoted: Sequence[str]
 
     def replace_lines(self, start: int, end: int, new: Sequence[str]) -> list[str]:
-        """Return lines for those from `start` to `end`, with the file's punctuation in what is only repeated.
+        """Return the replacement of lines `start` to `end`, with the file's punctuation in repeated text.
 
-        :raises UnusableAnswer: the model misquoted the very characters that it changes, so that it is not
-            clear which ones it means.
+        :raises UnusableAnswer: the model misquoted the characters that it changes, so the new ones are
+            ambiguous.
         """
         if not new:
             return []
         for own, given in zip(self.own[start:end], self.quoted[start:end], strict=True):
-            if plain(own).rstrip() != plain(given).rstrip():  # a sign without width behind a blank
+            if plain(own).rstrip() != plain(given).rstrip():  # such as a zero-width character after a blank
                 _refuse_unclear(own, given)
         near = range(start, end) or range(len(self.own))
         return [self._line(line, near) for line in new]
 
     def _line(self, new: str, near: range) -> str:
-        """Return a new line, with the file's signs where it repeats what is quoted most alike."""
+        """Return a new line with the file's punctuation where it repeats the most similar quoted line."""
         if new.isascii() and all(self.own[at].isascii() for at in near):
             return self._in_manner_of_file(new)
         best = _most_alike(new, self.quoted, near)
@@ -146,7 +146,7 @@ class Quotation:
         return with_own_signs(self.own[best].rstrip(), new, self._in_manner_of_file)
 
     def _in_manner_of_file(self, new: str) -> str:
-        """Return new text in ASCII where the model wrote typographic signs for the file's plain ones."""
+        """Return new text in ASCII if the model wrote typographic characters for the file's ASCII ones."""
         own, quoted = set("\n".join(self.own)), set("\n".join(self.quoted))
         made_plain = {_PLAIN[char] for char in own - quoted if char in _PLAIN}
         if any(sign and sign in new for sign in made_plain):
@@ -166,7 +166,7 @@ class Quotation:
 
 
 def _most_alike(line: str, among: Sequence[str], where: Iterable[int]) -> int | None:
-    """Return the number of the line that is most alike; None if none is alike enough to be its model."""
+    """Return the index of the most similar line; None if no line is similar enough."""
     wanted = plain(line)
     matcher = SequenceMatcher(autojunk=False)
     matcher.set_seq2(wanted)
@@ -183,11 +183,9 @@ def _most_alike(line: str, among: Sequence[str], where: Iterable[int]) -> int | 
 
 
 def with_own_signs(own: str, new: str, write: Callable[[str], str] = str) -> str:
-    """Return a new line with the file's signs wherever it repeats the file's line but for their typography.
+    """Return a new line with the file's punctuation where it repeats the file's line.
 
-    That is the smallest change: signs are changed only in text that is new.
-
-    :param write: turns new text into what is written.
+    :param write: converts the text that is not repeated.
     """
     here, here_at = _plain_pieces(own)
     there, there_at = _plain_pieces(new)
@@ -207,9 +205,9 @@ def with_own_signs(own: str, new: str, write: Callable[[str], str] = str) -> str
 
 
 def keep_signs(own: Sequence[str], new: Sequence[str], around: Sequence[str]) -> list[str]:
-    """Return new lines with the file's signs in what they repeat of the lines that they replace.
+    """Return new lines with the file's punctuation where they repeat the replaced lines.
 
-    :param around: lines of the file that they may repeat else.
+    :param around: further lines of the file that they may repeat.
     """
     if all(map(str.isascii, (*around, *new))):
         return list(new)
@@ -222,7 +220,7 @@ def _with_signs_of(own: Sequence[str], line: str) -> str:
 
 
 def _plain_pieces(text: str) -> tuple[str, dict[int, int]]:
-    """Return the plain text, and for each index of it at which a character begins that character's index."""
+    """Return the ASCII text, and the original index of each position where a character begins."""
     pieces = [plain(char) for char in text]
     at, indexes = 0, {0: 0}
     for number, piece in enumerate(pieces):
@@ -232,7 +230,7 @@ def _plain_pieces(text: str) -> tuple[str, dict[int, int]]:
 
 
 def common_edges(one: Sequence[Hashable], other: Sequence[Hashable]) -> tuple[int, int]:
-    """Return the lengths of the common head and the common tail; they do not overlap."""
+    """Return the lengths of the common prefix and suffix, which do not overlap."""
     most = min(len(one), len(other))
     head = next((index for index in range(most) if one[index] != other[index]), most)
     rest = most - head

@@ -1,4 +1,4 @@
-"""Readings of a search and its replacement: as written, without line numbers, without a fence around both."""
+"""Alternative readings of a search and its replacement: without line numbers, without fences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Added", "Reading", "readings_of", "trim_blank_edges", "with_first_in
 Added: TypeAlias = Literal[
     "", "line numbers", "code fences", "blank lines around it", "non-breaking blanks", "indentation"
 ]
-"""What an answer added to the lines of the file, or left out of the first."""
+"""Additions of an answer to the file's lines, or its omission in the first."""
 
 _NUMBERED = re.compile(r"[ \t]*(?P<number>\d{1,6})(?P<mark> ?[:|│→]|\t| )?(?P<text>.*)")
 _STRANGE = frozenset("\u00a0\u2007\u202f")
@@ -25,17 +25,17 @@ _STRANGE = frozenset("\u00a0\u2007\u202f")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Lines to search and the lines that replace them, as an answer may mean them."""
+    """Searched lines and their replacement, as one reading of an answer."""
 
     search: list[str]
     replace: list[str]
     stray_blanks: bool = False
-    """Trailing blanks of its new lines mean nothing."""
+    """Trailing blanks of the new lines are to be ignored."""
     added: Added = ""
 
 
 def with_plain_blanks(reading: Reading, file: Sequence[str]) -> Reading:
-    """Write non-breaking blanks as spaces where the file has none of them; else they may be meant."""
+    """Replace non-breaking spaces by spaces if the file has none."""
     strange = {char for line in reading.search for char in _STRANGE.intersection(line)}
     if not strange or any(char in line for line in file for char in strange):
         return reading
@@ -45,7 +45,7 @@ def with_plain_blanks(reading: Reading, file: Sequence[str]) -> Reading:
 
 
 def readings_of(reading: Reading) -> Iterator[Reading]:
-    """Yield a reading as it is, then without what models add to both of its sides."""
+    """Yield a reading, then the reading without additions that models make on both sides."""
     yield reading
     search, new = _without_numbers(reading.search), _without_numbers(reading.replace)
     if search is not None and new is not None:
@@ -56,7 +56,7 @@ def readings_of(reading: Reading) -> Iterator[Reading]:
 
 
 def _without_numbers(lines: Sequence[str]) -> list[str] | None:
-    """Return lines without a number in front of each; None unless the numbers count the lines."""
+    """Return lines without line numbers; None unless every line has a consecutive number."""
     first, last = strip_edges(lines)
     found = [_NUMBERED.fullmatch(line) for line in lines[first:last]]
     matches = [match for match in found if match]
@@ -73,16 +73,16 @@ def _without_numbers(lines: Sequence[str]) -> list[str] | None:
 
 
 def _without_fence(lines: Sequence[str]) -> list[str] | None:
-    """Return the lines between a fence at the beginning and one at the end; None if there is another one."""
+    """Return the lines between an opening and a closing fence; None with other fences."""
     first, last = strip_edges(lines)
     fences = [at for at in range(first, last) if is_fence(lines[at])]
     return list(lines[first + 1 : last - 1]) if fences == [first, last - 1] and first < last - 1 else None
 
 
 def trim_blank_edges(reading: Reading, before: int, after: int) -> Reading:
-    """Leave out blank lines around a search that the file does not have, and as many around the new lines.
+    """Remove blank edge lines that the file lacks, and as many around the new lines.
 
-    :param before: blank lines of the file before the lines that are found; `after` likewise.
+    :param before: blank lines in the file before the match; `after` likewise.
     """
     first, last = strip_edges(reading.search)
     start, end = strip_edges(reading.replace)
@@ -104,9 +104,9 @@ def trim_blank_edges(reading: Reading, before: int, after: int) -> Reading:
 
 
 def with_first_indent(reading: Reading, there: Sequence[str]) -> Reading | None:
-    """Give the first lines of both sides the indentation that only they lost; None if others lost it too.
+    """Restore the indentation that only the first line lost; None if other lines lost it too.
 
-    The new lines may not go on in another way than the file: then they were meant to be moved.
+    The remaining new lines must follow the file's indentation; otherwise they are meant to move.
     """
     own = indent_of(there[0])
     new = reading.replace
@@ -125,6 +125,6 @@ def with_first_indent(reading: Reading, there: Sequence[str]) -> Reading | None:
 
 
 def _keeps_indentation(rest: Sequence[str], there: Sequence[str]) -> bool:
-    """Tell whether the new lines after the first one are indented as the file is."""
+    """Tell whether the new lines after the first have the file's indentation."""
     inner = min((width_of(line) for line in there[1:] if line.strip()), default=0)
     return not rest or width_of(rest[0]) >= inner or not set(rest).isdisjoint(there)

@@ -1,4 +1,4 @@
-"""Make the new text of a file: apply all parts of an edit or none, or fit a whole new text to the old one."""
+"""New text of a file: all parts of an edit applied or none, or a whole new text fitted to the old one."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ __all__ = ["Location", "Replacement", "apply_parts", "fit_whole"]
 
 _MOST_PARTS = 2_000
 _MOST_LOOKS = 8_000_000
-"""Parts times lines of a text: each part is looked for in all of them."""
+"""Parts times lines of the text, each part being searched in all lines."""
 _MOST_ANCHORS = 20
 _LEAST_TO_COMPARE = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """The place at which a part was found, and with which tolerance."""
+    """Place and tolerance of a matched part."""
 
     name: str
     line: int
-    """The first line that it changes, 1-based, in the text as it was."""
+    """First changed line, 1-based, in the old text."""
     tolerance: Tolerance
 
     @property
@@ -57,19 +57,18 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """The new lines of a text, and the place of each part, in the answer's order."""
+    """New lines of a text, with the location of each part in the answer's order."""
 
     lines: list[str]
     places: list[Location]
     notes: list[str] = field(default_factory=list)
-    """Remarks for the person, in sentences without a full stop."""
+    """Remarks for the user, without a full stop."""
 
 
 def apply_parts(lines: Sequence[str], parts: Sequence[Part], *, language: str = "") -> Replacement:
-    """Apply all parts to a text, or none of them; their order does not matter.
+    """Apply all parts to a text, or none; their order does not matter.
 
-    :raises UnusableAnswer: a part is found nowhere or at several places, overlaps another one, or
-        leaves lines out.
+    :raises UnusableAnswer: a part has no unique place, overlaps another part, or omits lines.
     """
     _refuse_too_many(lines, parts)
     found = [_locate(lines, part, language) for part in parts]
@@ -121,7 +120,7 @@ def _locate(lines: Sequence[str], part: Part, language: str, *, stray_blanks: bo
         except UnusableAnswer as error:
             reasons.append(str(error))
         else:
-            # the text's own such line stands in the old lines and again in the new ones: the middle divides
+            # a divider within the text occurs in the old and in the new lines: the middle one divides
             found.append((match, number * 2 + 1 == len(part.readings)))
     likely = found if len(found) == 1 else [(match, middle) for match, middle in found if middle]
     if likely:
@@ -132,14 +131,14 @@ def _locate(lines: Sequence[str], part: Part, language: str, *, stray_blanks: bo
 
 
 def _trim_context(match: Match, lines: Sequence[str]) -> Match:
-    """Leave out the lines that a part repeats around its change: two parts may quote the same ones."""
+    """Remove the unchanged edges of a part: two parts may quote the same lines."""
     old, new = lines[match.start : match.end], match.new
     head, tail = common_edges(old, new)
     return replace(match, start=match.start + head, end=match.end - tail, new=new[head : len(new) - tail])
 
 
 def _refuse_overlaps(parts: Sequence[Part], found: Sequence[Match], changes: Sequence[Match]) -> None:
-    """Refuse parts if one changes lines that another one quotes, or both insert at the same place."""
+    """Reject parts that change lines quoted by another part, or that insert at the same place."""
     order = [index for index, change in enumerate(changes) if change.new or change.start < change.end]
     order.sort(key=lambda index: (changes[index].start, changes[index].end))
     for one, other in pairwise(order):
@@ -147,7 +146,7 @@ def _refuse_overlaps(parts: Sequence[Part], found: Sequence[Match], changes: Seq
         both_insert = first.start == first.end == second.start == second.end
         if first.end > second.start or both_insert:
             raise _clash_error(parts, one, other)
-    # from here on the changes are apart, so that both their starts and their ends are in order
+    # from here on the changes are disjoint, so both starts and ends are sorted
     starts, ends = ([getattr(changes[index], side) for index in order] for side in ("start", "end"))
     for index, quoted in enumerate(found):
         among = order[bisect_right(ends, quoted.start) : bisect_left(starts, quoted.end)]
@@ -162,12 +161,13 @@ def _clash_error(parts: Sequence[Part], one: int, other: int) -> UnusableAnswer:
 
 
 def fit_whole(code: Sequence[str], old: Sequence[str], language: str) -> Replacement:
-    """Give a whole new text the indentation and line ends of the old one, and its unchanged lines.
+    """Fit a whole new text to the old one's indentation, line ends and unchanged lines.
 
-    Lines that differ only in trailing blanks or typographic punctuation stay as they are, unless the
-    answer changes nothing else: then it is the change.
+    Lines that differ only in trailing blanks or typographic punctuation keep the old text, unless there
+    is no other
+    change.
 
-    :raises UnusableAnswer: it is far shorter than the file, so that it seems to be a part.
+    :raises UnusableAnswer: the text is far shorter than the file, so it seems to be a part.
     """
     if not any(line.strip() for line in old):
         return Replacement(list(code), [])
@@ -197,7 +197,7 @@ def fit_whole(code: Sequence[str], old: Sequence[str], language: str) -> Replace
 
 def _keep_signs_of_changed(old: Sequence[str], new: list[str]) -> list[str]:
     def changed(where: range, lines: list[str]) -> list[str]:
-        # a copy of a line has its model beside it
+        # a copied line has its original nearby
         around = old[max(0, where.start - len(lines)) : where.stop + len(lines)]
         return keep_signs(old[where.start : where.stop], lines, around)
 
@@ -207,7 +207,7 @@ def _keep_signs_of_changed(old: Sequence[str], new: list[str]) -> list[str]:
 def _keep_unchanged(
     old: Sequence[str], keys: Sequence[str], new: Sequence[str], then: Sequence[str], language: str
 ) -> list[str]:
-    """Return the new lines with the old ones where both are the same, the others without stray blanks."""
+    """Return the new lines with the old text where keys match, otherwise without stray blanks."""
     pairs = [(old[at + k], new[to + k]) for at, to, size in matching_blocks(keys, then) for k in range(size)]
     stray_blanks = has_other_blanks([own for own, _ in pairs], [given for _, given in pairs])
 
