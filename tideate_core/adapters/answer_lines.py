@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["AnswerLines", "is_line_of_code"]
-
 _FENCE: Final = re.compile(r"(?P<indent>[ \t]*)(?P<ticks>`{3,}|~{3,})(?P<info>[^`]*)\Z")
 _LONGEST_LINE: Final = 200
 """Characters of a line that are examined."""

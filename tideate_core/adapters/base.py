@@ -13,19 +13,6 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-__all__ = [
-    "NO_MODEL",
-    "Adapter",
-    "NewPart",
-    "OfferedTool",
-    "Origin",
-    "Prompt",
-    "Reply",
-    "Turn",
-    "Usage",
-    "tool_name",
-]
-
 LONGEST_TOOL_NAME: Final = 64
 
 

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.settings import ModelSettings
 
-__all__ = ["CleanModel"]
-
 _OPEN, _CLOSE = "<think>", "</think>"
 _TAGGED: Final = "content"
 """The library's id for thoughts that it cut out of the text."""

@@ -13,16 +13,6 @@ if TYPE_CHECKING:
 
     from tideate_core.adapters.base import OfferedTool
 
-__all__ = [
-    "Conversation",
-    "Message",
-    "ModelTurn",
-    "RequestedCall",
-    "ToolResult",
-    "TurnAdapter",
-    "UserMessage",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class RequestedCall:

@@ -13,8 +13,6 @@ from pathlib import Path
 
 from tideate_core.errors import AuthenticationFailed
 
-__all__ = ["KeySource"]
-
 COMMAND_TIMEOUT = 60.0
 """Seconds for a key command: a password manager may ask the user to unlock it."""
 KILL_LIMIT = 2.0

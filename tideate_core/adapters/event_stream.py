@@ -14,8 +14,6 @@ from tideate_core.adapters.provider_words import words_of
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator
 
-__all__ = ["EventReader", "mend_stream"]
-
 _STREAMS: Final = re.compile(rb'(?<!\\)"stream"\s*:\s*true')
 _OK: Final = 200
 _BOM: Final = b"\xef\xbb\xbf"

@@ -19,8 +19,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["GATEWAY", "KnownProvider", "known_models", "known_providers", "provider_named"]
-
 GATEWAY: Final = "gateway/"
 """Prefix of a provider that is reached through pydantic-ai's gateway."""
 NOT_FOR_TEXT: Final = frozenset(

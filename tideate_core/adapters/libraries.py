@@ -20,17 +20,6 @@ if TYPE_CHECKING:
 
     from tideate_core.config import Config
 
-__all__ = [
-    "INSTALL_MODEL",
-    "MODULES",
-    "PIP",
-    "import_aside",
-    "is_loading",
-    "load_ahead",
-    "load_libraries",
-    "preload",
-]
-
 PIP: Final = f"{shlex.quote(sys.executable)} -m pip"
 """The pip of tideate's environment."""
 INSTALL_MODEL: Final = (

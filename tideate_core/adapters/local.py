@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from tideate_core.adapters.local_process import SharedProcess
     from tideate_core.adapters.sources import OpenModel
 
-__all__ = ["CONTEXT_TOKENS", "LocalSource", "local_adapter"]
-
 ALIAS: Final = "SmolLM2-135M-Instruct"
 
 CONTEXT_TOKENS: Final = 4096

@@ -21,8 +21,6 @@ from tideate_core.errors import AdapterUnavailable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["SharedProcess", "acquire_process"]
-
 START_LIMIT = 60.0
 STOP_LIMIT = 2.0
 """Seconds."""

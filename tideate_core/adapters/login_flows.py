@@ -17,8 +17,6 @@ from tideate_core.errors import AuthenticationFailed, ConfigError, UnknownAdapte
 if TYPE_CHECKING:
     from pydantic_ai.providers.github_copilot import GitHubCopilotOAuthFlow
 
-__all__ = ["Challenge", "LoginFlow", "LoginState", "keep_key", "login_flow", "login_kind", "login_states"]
-
 CLIENT_VARIABLE: Final = "TIDEATE_GITHUB_CLIENT_ID"
 CODEX_ADDRESS: Final = "http://localhost:1455/auth/callback"
 """Redirect address of a Codex login; OpenAI allows no other."""

@@ -11,8 +11,6 @@ from tideate_core.errors import StateError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["delete", "name", "read", "write"]
-
 SERVICE: Final = "tideate"
 OR_A_FILE: Final = 'or set `store = "file"` in `[login]` of your configuration'
 REMEDY: Final = f"unlock it, {OR_A_FILE}"

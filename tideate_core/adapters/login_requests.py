@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     import httpx2
 
-__all__ = ["bound_answer", "plain_errors", "token_client"]
-
 LARGEST: Final = 256 * 1024
 """Bytes of the largest answer."""
 TIMEOUT: Final = 30.0

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
     from pathlib import Path
 
-__all__ = ["Login", "LoginStore"]
-
 T = TypeVar("T")
 Login = dict[str, Any]
 """A provider's credentials; `kind` is `key` or `oauth`, and the other keys depend on it."""

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from tideate_core.adapters.sources import ModelSource, OpenModel
     from tideate_core.adapters.translate import Origin
 
-__all__ = ["ModelAdapter", "ModelHandle"]
-
 _T = TypeVar("_T")
 
 _LONGEST: Final = 4 << 20

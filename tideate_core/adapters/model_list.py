@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tideate_core.adapters.sources import OpenModel
     from tideate_core.config import Config
 
-__all__ = ["ListedModel", "ModelList", "list_models"]
-
 
 @dataclass(frozen=True, slots=True)
 class ListedModel:

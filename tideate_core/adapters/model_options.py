@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from tideate_core.config import AdapterConfig
 
-__all__ = ["ModelOptions", "secret_values"]
-
 SECRET_NAME: Final = re.compile(r"key|token|auth|secret|cookie|password|credential", re.IGNORECASE)
 SECRET_VALUE: Final = re.compile(r"[A-Za-z0-9+/=_.~-]{20,}")
 

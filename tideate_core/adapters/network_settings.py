@@ -11,8 +11,6 @@ from typing import Final
 from tideate_core.errors import AdapterUnavailable
 from tideate_core.util.regular_files import check_regular
 
-__all__ = ["check_network_settings"]
-
 _FILE, _DIRECTORY = "SSL_CERT_FILE", "SSL_CERT_DIR"
 _PROXIES: Final = ("http_proxy", "https_proxy", "all_proxy")
 _HIGHEST_PORT: Final = 65_535

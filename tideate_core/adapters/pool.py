@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from tideate_core.adapters.sources import ModelSource
     from tideate_core.config import AdapterConfig, Config
 
-__all__ = ["AdapterPool", "source_of"]
-
 RECORD_VARIABLE = "TIDEATE_RECORD"
 _REPLAYS = ("replay", "replay-exact")
 

@@ -11,8 +11,6 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, Provider
 
-__all__ = ["ModelPrice", "ModelReference", "PricedAdapter", "is_loopback", "known_names"]
-
 SAMPLE: Final = 1000
 """Prompt size for the price per million tokens, because long prompts cost more."""
 MILLION: Final = 1_000_000

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from tideate_core.adapters.stored_logins import LoginSecrets
     from tideate_core.config import AdapterConfig
 
-__all__ = ["PROVIDER_TIMEOUT", "ProviderSource"]
-
 PROVIDER_TIMEOUT: Final = 120.0
 """Seconds without a byte from the provider."""
 EXTRA: Final = re.compile(r"pydantic-ai-slim\[([\w-]+)\]")

@@ -7,8 +7,6 @@ import json
 import re
 from typing import Any, Final
 
-__all__ = ["words_of"]
-
 _KEYS: Final = (
     *("error", "message", "detail", "details", "errors", "msg", "error_message", "errorMessage"),
     *("error_description", "error_msg", "description", "reason", "title"),

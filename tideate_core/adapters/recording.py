@@ -25,17 +25,6 @@ if TYPE_CHECKING:
     from tideate_core.adapters.base import Adapter, OfferedTool, Prompt, Reply
     from tideate_core.adapters.conversation import Conversation
 
-__all__ = [
-    "HOW_TO_RECORD",
-    "Exchange",
-    "Keys",
-    "Recording",
-    "RecordingAdapter",
-    "prompt_keys",
-    "reduce_recording",
-    "turn_keys",
-]
-
 HOW_TO_RECORD = "run the workflow once with TIDEATE_RECORD={path} and a real adapter to record it"
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tideate_core.adapters.conversation import Conversation
     from tideate_core.adapters.recording import Exchange, Keys
 
-__all__ = ["ReplayAdapter"]
-
 DIFFERENT = (
     "{path}: the prompts differ from the recorded ones, so answers are found by what the model said before; "
     "they may not fit"

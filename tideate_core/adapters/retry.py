@@ -14,8 +14,6 @@ from tideate_core.errors import AdapterUnavailable, RateLimited
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
-__all__ = ["Backoff", "report_retries", "report_retry", "retrying"]
-
 T = TypeVar("T")
 
 _report: ContextVar[Callable[[str], None] | None] = ContextVar("report_of_retries", default=None)

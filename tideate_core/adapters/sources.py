@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from tideate_core.config import AdapterConfig
 
-__all__ = ["ModelSource", "OpenModel", "ServerSource", "open_server"]
-
 CONNECT_TIMEOUT = 5.0
 CHECK_TIMEOUT = 10.0
 NOT_FOUND = 404

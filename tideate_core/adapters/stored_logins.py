@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import httpx2
     from pydantic_ai.providers import Provider
 
-__all__ = ["COPILOT", "SUBSCRIPTIONS", "LoginSecrets", "copilot_login", "login_provider", "stored_key"]
-
 COPILOT: Final = "github-copilot"
 SUBSCRIPTIONS: Final = (COPILOT, "openai-chatgpt", "openai-codex")
 """Providers with account logins; all others have keys."""

@@ -8,8 +8,6 @@ from typing import Final
 
 from tideate_core.adapters.answer_lines import AnswerLines
 
-__all__ = ["Kind", "ThoughtSplitter"]
-
 
 class Kind(StrEnum):
     """Kind of a piece of text."""

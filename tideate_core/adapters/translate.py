@@ -23,8 +23,6 @@ from tideate_core.errors import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["TABLE", "Origin", "missing_version", "translate"]
-
 NOT_FOUND = 404
 REDIRECTION = 3
 VERSION = re.compile(r"/v\d", re.IGNORECASE)

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tideate_core.adapters.conversation import Conversation
     from tideate_core.adapters.translate import Origin
 
-__all__ = ["PartStream", "TurnStream", "arguments_of", "request_turn"]
-
 LONGEST: Final = 4 << 20
 """Most characters of a turn with its calls; a longer one never ends."""
 

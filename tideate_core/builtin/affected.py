@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tideate_core.workflows import FileToChange, StepContext
     from tideate_core.workspace import FileChange
 
-__all__ = ["affected_files", "listed", "propose", "reporting", "settle_proposal"]
-
 WORKFLOW: Final = "multi_file"
 NAMED: Final = 4
 """Files named in the message."""

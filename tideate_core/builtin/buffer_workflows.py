@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from tideate_core.adapters import Conversation, Prompt, Reply
     from tideate_core.workflows import EarlierRun, RunContext, StepContext
 
-__all__ = ["analyze", "generate", "query", "refactor", "summarize"]
 ORIENTATION = 15
 """Lines of context before and after the edited place."""
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tideate_core.agents import Written
     from tideate_core.workflows import EarlierRun, StepContext
 
-__all__ = ["find_lines", "write_again"]
-
 
 async def write_again(
     step: StepContext, earlier: EarlierRun, at: tuple[int, int], *, reports: bool = False

@@ -45,9 +45,6 @@ if TYPE_CHECKING:
     from tideate_core.workflows import Decision, EarlierRun, StepContext
     from tideate_core.workspace import FileChange
 
-__all__ = ["confirm", "execute", "plan"]
-
-
 Unusable: TypeAlias = UnusableAnswer | ContextTooLong
 """Errors of a single file; the other files can still succeed."""
 MOST_ROUNDS = 3

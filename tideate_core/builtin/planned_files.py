@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import Source
 
-__all__ = ["PlannedFiles", "ask_about_secrets", "in_order"]
-
 NOT_WRITTEN = "the model writes no text here: remove the comment, and accept or reject the change"
 INDEXES = frozenset({"__init__", "index", "mod"})
 """Stems of files that are imported under their folder's name."""

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from tideate_core.workflows import StepContext, StepHandler, WorkflowRegistry
 
-__all__ = ["BUILTIN", "register_builtin"]
-
 _chain = WorkflowDefinition.chain
 _CHAINS: Final = (
     (

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     Write = Callable[[Prompt], Awaitable[Written]]
 
-__all__ = ["Rewriting", "present_text", "write_lines"]
-
 
 class Rewriting:
     """Lines written by a model, which it can rewrite on feedback.

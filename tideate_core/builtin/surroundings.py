@@ -20,17 +20,6 @@ if TYPE_CHECKING:
     from tideate_core.engine import Subject
     from tideate_core.workflows import Cursor, DiagnosticContext, RunContext, StepContext
 
-__all__ = [
-    "NO_FILE",
-    "ask_about_secrets",
-    "diagnostics",
-    "file_around",
-    "near",
-    "project_memory",
-    "surroundings",
-    "with_memory",
-]
-
 WHOLE: Final = 40_000
 """Characters up to which a whole file is shown."""
 NEAR: Final = 100

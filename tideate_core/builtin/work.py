@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tideate_core.workflows import EarlierRun, StepContext
     from tideate_core.workspace import FileChange
 
-__all__ = ["summary_of", "work_again", "work_and_review"]
-
 SIGNS: Final = {"create": "+", "modify": "~", "delete": "-", "move": "→"}
 
 

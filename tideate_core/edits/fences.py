@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Block", "Nesting", "enclosing_block", "fence_for", "fenced_blocks", "is_fence", "split_at_fences"]
-
 _FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<ticks>`{3,}|~{3,})(?P<info>[^`]*)")
 _BACKTICKS = re.compile(r"`{3,}")
 _MOST_EXTRA_INDENT = 3

@@ -13,19 +13,6 @@ from tideate_core.errors import UnusableAnswer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-__all__ = [
-    "filled_texts",
-    "first_indent",
-    "in_style_of",
-    "indent_of",
-    "indentation_between",
-    "refuse_other_blanks",
-    "shift",
-    "strip_edges",
-    "unit_of",
-    "width_of",
-]
-
 _USUAL_UNIT = 4
 _MOST_BLANKS = 8
 """Most spaces that equal a tab."""

@@ -15,8 +15,6 @@ from tideate_core.workspace import PROSE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["find_placeholder", "refuse_placeholder"]
-
 _DOTS = r"(?:\.{3,}|…)"
 _NOUN = (
     r"(?:code|codebase|file|functions?|methods?|class(?:es)?|implementations?|modules?|script|body|bodies|logic|"

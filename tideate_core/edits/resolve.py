@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from tideate_core.edits.formats.file_edits import FileEdit, Part
 
-__all__ = ["NO_CHANGE", "Resolution", "resolve_files", "resolve_part", "resolve_text", "says_no_change"]
-
 NO_CHANGE = "NO CHANGE"
 """Answer that leaves a file unchanged, if the prompt allows it."""
 

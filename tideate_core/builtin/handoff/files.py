@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from tideate_core.project import Documents
 
-__all__ = ["FILES", "LARGEST", "HandoffFile", "read", "text_of", "write_file", "write_json"]
-
 LARGEST: Final = 1024 * 1024
 """Bytes of the largest file that is read."""
 MOST_LISTED: Final = 20

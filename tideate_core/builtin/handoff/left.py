@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from tideate_core.toolchain import TestResults
     from tideate_core.workflows import StepContext
 
-__all__ = ["LeftFiles", "find_left", "stage_patches"]
-
 PATCHES: Final = "coder/build"
 _PATCH: Final = re.compile(r"patchset_(?!(?:[0-9a-f]{8})\.diff$).+\.diff")
 """A patch set of another program; a run's own is named by the first eight digits of the run's id."""

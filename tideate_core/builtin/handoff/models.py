@@ -21,17 +21,6 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-__all__ = [
-    "ExecutionState",
-    "PlanFile",
-    "PlannedStep",
-    "StateCounts",
-    "StepKind",
-    "StepProgress",
-    "StepState",
-    "TestManifest",
-]
-
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _SEEN: Final = frozenset("\n\t\u200c\u200d")
 """Allowed in texts although unseen: line breaks, tabs and the joiners of letters and emoji."""

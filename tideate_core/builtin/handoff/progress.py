@@ -19,9 +19,6 @@ from tideate_core.engine import iso_time
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["artifacts_of", "last_state", "now", "progress_in", "state_of"]
-
-
 STEP_GUESS_MS: Final = 60_000
 """Default for a step without the planner's estimate."""
 

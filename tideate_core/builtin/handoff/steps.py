@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import FileChange
 
-__all__ = ["edit", "manifest", "plan", "report"]
-
-
 LONGEST_SUBJECT: Final = 60
 """Characters of a commit's description."""
 LONGEST_BRANCH: Final = 40

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from tideate_core.builtin.handoff.models import PlanFile, PlannedStep
     from tideate_core.workflows import StepContext
 
-__all__ = ["PlanWork", "in_order", "refuse_unknown_agents"]
-
 Report = Callable[[dict[str, StepProgress]], Awaitable[None]]
 """Called with the steps' progress, by id, when a step starts or ends."""
 

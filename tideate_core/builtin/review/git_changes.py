@@ -47,8 +47,6 @@ from tideate_core.workspace import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["MOST", "git_difference", "image_now", "link_above", "name_problem"]
-
 MOST: Final = 20_000
 """Files of one review."""
 LARGEST: Final = 32 << 20

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import FileChange, FileImage, Workspace
 
-__all__ = ["find", "review"]
-
 MOST_NAMED: Final = 10
 
 

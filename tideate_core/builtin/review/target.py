@@ -19,8 +19,6 @@ from tideate_core.util.regular_files import read_bounded
 if TYPE_CHECKING:
     from tideate_core.workspace import Workspace
 
-__all__ = ["Target", "find_target", "project_root", "read_patch"]
-
 LARGEST_PATCH: Final = 64 << 20
 """Bytes."""
 HEAD: Final = "HEAD"

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     Check = Callable[[Sequence[FileChange]], Awaitable[None]]
     Revise = Callable[[Feedback], Awaitable[list[FileChange]]]
 
-__all__ = ["MOST_NOTES", "as_json", "name_of", "read_back", "review_changes", "revised_by", "write"]
-
 MOST_NOTES: Final = 20
 """Notes of one stage that are shown."""
 

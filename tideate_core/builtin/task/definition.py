@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from tideate_core.engine import Driver, Run
     from tideate_core.machines.language import MachineDefinition, State, Transition
 
-__all__ = ["TaskHooks", "task_workflow"]
-
 FIRST: Final = "idle"
 """State that makes the snapshot."""
 CORRECTING: Final = "self_correcting"

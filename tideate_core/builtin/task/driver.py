@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tideate_core.snapshots import SnapshotManager
     from tideate_core.workflows import MachineWorkflow, StepContext
 
-__all__ = ["TaskDriver"]
-
 _S = WorkflowState
 BOUNDARY: Final = "*"
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import Workspace
 
-__all__ = ["TaskEnvironment", "root_of"]
-
 
 class TaskEnvironment:
     """Components of one task run."""

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from tideate_core.gates import ExecutionPlan
     from tideate_core.workflows import StepContext
 
-__all__ = ["MOST_EXTENSIONS", "PlanNotExtended", "extend_plan"]
-
 MOST_EXTENSIONS: Final = 3
 """Extensions of a plan in one correction."""
 

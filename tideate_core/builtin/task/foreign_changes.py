@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tideate_core.snapshots import SnapshotManager
     from tideate_core.workflows import StepContext
 
-__all__ = ["ForeignChanges", "without_caches"]
-
 BEFORE: Final = "before_checks"
 """Key of the snapshot in the step's memory."""
 MOST_NAMED: Final = 8

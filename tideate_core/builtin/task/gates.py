@@ -39,20 +39,6 @@ if TYPE_CHECKING:
 
     Replan = Callable[[ExecutionPlan, Sequence[str]], Awaitable[tuple[ExecutionPlan, AuditReport]]]
 
-__all__ = [
-    "GATES",
-    "PlanRefused",
-    "audit_gate",
-    "confirm_plan",
-    "documentation_gate",
-    "execution_gate",
-    "issue_words",
-    "pass_audit",
-    "plan_gate",
-    "report_gate",
-]
-
-
 GATES: Final = {1: "plan", 2: "audit", 3: "execution", 4: "documentation", 5: "verification"}
 MOST_ISSUES: Final = 100
 """Issues of one gate that are reported and stored."""

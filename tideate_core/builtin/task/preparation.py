@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from tideate_core.toolchain import Tool
     from tideate_core.workflows import StepContext
 
-__all__ = ["prepare", "unready"]
-
-
 SNAPSHOT: Final = "snapshot"
 """Key of the snapshot in the step's memory."""
 LONGEST_NAME: Final = 60

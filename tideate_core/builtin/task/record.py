@@ -13,9 +13,6 @@ if TYPE_CHECKING:
 
     from tideate_core.workspace import FileChange
 
-__all__ = ["TaskRecord", "failure_of", "summary_of"]
-
-
 _S = WorkflowState
 _FAILED: Final = {
     _S.AWAITING_PLAN_GATE: "the plan did not pass gate 1",

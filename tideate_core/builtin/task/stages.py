@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import FileChange
 
-__all__ = ["audit", "correct", "document", "execute", "plan"]
-
-
 _WORDS: Final = {
     CorrectionEnd.SAME_ERRORS: "the last correction left exactly the errors that there were",
     CorrectionEnd.SAME_EDIT: "the corrector came back with a change that it had made before",

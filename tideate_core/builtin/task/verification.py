@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from tideate_core.toolchain import Check, Tool
     from tideate_core.workflows import StepContext
 
-__all__ = ["CheckEvents", "bounded", "verify"]
-
-
 KEPT_OUTPUT: Final = 4_000
 """Characters kept of the end of a failed check's output."""
 KEPT_FAILURES: Final = 60

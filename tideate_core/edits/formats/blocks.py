@@ -7,8 +7,6 @@ import re
 from tideate_core.edits.formats.file_edits import FileEdit, Part, path_above
 from tideate_core.errors import UnusableAnswer
 
-__all__ = ["NO_BLOCK", "has_blocks", "parse_blocks"]
-
 _OPEN = re.compile(r"<{5,9} ?(?:SEARCH|ORIGINAL|OLD|HEAD)?:?", re.IGNORECASE)
 _DIVIDE = re.compile(r"={5,9} ?(?:REPLACE|UPDATED|NEW)?:?", re.IGNORECASE)
 _CLOSE = re.compile(r">{5,9} ?(?:REPLACE|UPDATED|NEW)?:?", re.IGNORECASE)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from tideate_core.edits.fences import Block
 
-__all__ = ["extract_code"]
-
 _THOUGHTS = re.compile(r"\A\s*<(think|thinking|reasoning)>.*?</\1>", re.DOTALL)
 _OPEN_THOUGHTS = re.compile(r"\A\s*<(?:think|thinking|reasoning)>")
 _ONE_LINE = re.compile(r"\A(`{1,3})(?!`)(?P<code>[^`\n]+)\1\Z")

@@ -14,8 +14,6 @@ from tideate_core.workspace import Fit, fit_of_tag
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["read_edits", "read_files"]
-
 _NEAR = 2
 """Lines above a block that may name its file."""
 _FORMATS: tuple[tuple[Callable[[str], bool], Callable[[str], list[FileEdit]]], ...] = (

@@ -13,8 +13,6 @@ from tideate_core.errors import UnusableAnswer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["has_diff", "has_patch", "parse_diff", "parse_patch"]
-
 _GIT = "diff --git "
 _FIRST_SIGNS = frozenset("-@d")
 """First characters of lines that begin a diff."""

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from tideate_core.workspace import Action
 
-__all__ = ["FileEdit", "Part", "Reading", "checked_path", "is_same_file", "path_above", "path_in"]
-
 _LONGEST = 260
 _AROUND = " \t*`#:\"'"
 _WORDS = ("file:", "path:", "filename:", "filepath:")

@@ -13,8 +13,6 @@ from tideate_core.process import parse_outside
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Insertion", "insertion_of"]
-
 GRAMMARS: Final = frozenset({"javascript", "lua", "python", "tsx", "typescript"})
 CLASSES: Final = frozenset({"abstract_class_declaration", "class", "class_declaration", "class_definition"})
 FUNCTIONS: Final = frozenset(

@@ -39,8 +39,6 @@ from tideate_core.workspace import matching_blocks
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Match", "Tolerance", "find_lines"]
-
 _LEAST_TO_GO_BY = 4
 """Letters and digits of the shortest inexact match; a bracket or an ``end`` occurs at many depths."""
 

@@ -21,16 +21,6 @@ from tideate_core.errors import UnusableAnswer
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = [
-    "closes_block",
-    "fit_to_place",
-    "fit_to_range",
-    "indent_at",
-    "level_of",
-    "opens_block",
-    "trim_neighbours",
-]
-
 _OPENS = re.compile(r"(?:[:{(\[]|=>|->|\b(?:then|do|begin|of)|\bfunction\b.*\)|^\s*def\b.*)\s*$")
 _CLOSES = re.compile(r"^\s*(?:[})\]]|</|(?:end|fi|done|esac|else|elif|elseif|catch|except|finally|until)\b)")
 _DEFINES = re.compile(

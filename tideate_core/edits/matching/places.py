@@ -13,8 +13,6 @@ from tideate_core.errors import UnusableAnswer
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
 
-__all__ = ["Scope", "nearest_lines", "only_place", "places_of", "shown_lines", "starts_of"]
-
 _MOST_PLACES = 50
 """Most places among which a scope may still select one."""
 _MOST_LINES = 100_000

@@ -12,20 +12,6 @@ from tideate_core.workspace import PROSE, matching_blocks
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
 
-__all__ = [
-    "Quotation",
-    "common_edges",
-    "has_other_blanks",
-    "keep_repeated",
-    "keep_signs",
-    "plain",
-    "plain_line",
-    "plain_lines",
-    "with_own_signs",
-    "with_plain_indent",
-    "without_trailing_blanks",
-]
-
 _PLAIN = {
     **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032", "'"),
     **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033", '"'),

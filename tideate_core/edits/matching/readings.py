@@ -12,8 +12,6 @@ from tideate_core.edits.indentation import indent_of, strip_edges, width_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Added", "Reading", "readings_of", "trim_blank_edges", "with_first_indent", "with_plain_blanks"]
-
 Added: TypeAlias = Literal[
     "", "line numbers", "code fences", "blank lines around it", "non-breaking blanks", "indentation"
 ]

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from tideate_core.edits.formats.file_edits import Part
     from tideate_core.edits.matching.match import Tolerance
 
-__all__ = ["Location", "Replacement", "apply_parts", "fit_whole"]
-
 _MOST_PARTS = 2_000
 _MOST_LOOKS = 8_000_000
 """Parts times lines of the text, each part being searched in all lines."""
