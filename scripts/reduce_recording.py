@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tideate_core.adapters.recording import reduce_recording
+from tideate_core.adapters.recordings import reduce_recording
 
 __all__ = ["main"]
 

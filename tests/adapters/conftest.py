@@ -1,4 +1,4 @@
-"""A model server and adapters that talk to it."""
+"""Model server, and adapters connected to it."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 MakeAdapter = Callable[..., ModelAdapter]
 
 LIMIT = 60.0
-"""Seconds that any wait of these tests takes at most."""
+"""Time limit of every wait in seconds."""
 
 LOCAL_LIMIT = 240.0
-"""Seconds that a wait for the bundled model takes at most."""
+"""Time limit of waits for the bundled model in seconds."""
 
 
 @pytest.fixture
 async def make_adapter(server: ModelServer) -> AsyncIterator[MakeAdapter]:
-    """Make adapters for the server that try again at once; all are closed after the test."""
+    """Create adapters of the server that retry at once; all are closed after the test."""
     made: list[ModelAdapter] = []
 
     def make(*, attempts: int = 3, first: float = 0.0, **config: Any) -> ModelAdapter:
@@ -69,7 +69,7 @@ async def local() -> AsyncIterator[ModelAdapter]:
 
 
 def only_child(parent: int | None = None) -> int:
-    """Return the process id of the one child that runs the model."""
+    """Return the process id of the single model process."""
     parent = parent or os.getpid()
     found: list[int] = []
     for task in Path(f"/proc/{parent}/task").iterdir():

@@ -1,4 +1,4 @@
-"""Answers of a real server, cleaned: thoughts, halves of characters, ids of calls."""
+"""Cleaned answers of a real server: thoughts, split characters, call ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversations: cut after a turn, without calls that nobody answered, for a model that calls nothing."""
+"""Conversations cut after a turn, without unanswered calls, and for models without tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys that cannot be sent are refused, and a key command never outlives whoever asked it."""
+"""Keys that cannot be sent are rejected, and a key command never outlives its caller."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def fifo(tmp_path: Path) -> Path:
 
 
 def hanging(fifo: Path) -> tuple[str, ...]:
-    """Return a command that hangs with a child of its own, once it has said both their process ids."""
+    """Return a command that hangs with a child, after printing both process ids."""
     return ("sh", "-c", f"sleep 1000 & echo $$ $! > '{fifo}'; wait")
 
 
 def ended(watches: list[int]) -> bool:
-    """Tell whether all these processes end in time."""
+    """Tell whether these processes end in time."""
     waiting = set(watches)
     while waiting and (found := select.select(list(waiting), [], [], LIMIT)[0]):
         waiting -= set(found)

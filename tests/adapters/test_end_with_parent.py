@@ -1,4 +1,4 @@
-"""The program becomes another one, or says why it cannot."""
+"""The launcher becomes the program, or reports the reason that it cannot."""
 
 from __future__ import annotations
 

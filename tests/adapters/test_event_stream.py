@@ -1,4 +1,4 @@
-"""Streams of chat completions as servers send them: by their bytes, and over the wire."""
+"""Streamed chat completions, from bytes and over the wire."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ ERRORS = {
 
 
 def read(sent: bytes, size: int = 1 << 20) -> list[Any]:
-    """Return the values of the events that come of bytes which arrive in pieces of one size."""
+    """Return the events of bytes that arrive in pieces of equal size."""
     reader = EventReader()
     events = [event for at in range(0, len(sent), size) for event in reader.feed(sent[at : at + size])]
     told = [event.decode().removeprefix("data: ").strip() for event in [*events, *reader.finish()]]

@@ -1,4 +1,4 @@
-"""What is read from the library's source is what the library does."""
+"""The parsed provider list matches the library's behaviour."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tideate_core.adapters.known_providers import (
 )
 
 ITS_OWN_WAY = {"bedrock", "bedrock-mantle", "google-cloud", "litellm", "openai-chatgpt", "openai-codex"}
-"""Providers that can do without a key of their own."""
+"""Providers that need no key."""
 MORE_THAN_A_KEY = {"azure", "azure-responses", "ollama", "snowflake", "system-one", "vllm"}
-"""Providers that ask for an address first."""
+"""Providers that need an address first."""
 
 
 @pytest.fixture

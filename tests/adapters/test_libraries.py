@@ -1,4 +1,4 @@
-"""Loading the model libraries has no side effect that a person sees."""
+"""Loading the model libraries has no visible side effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bundled model really answers, streamed, typed, and one prompt after the other."""
+"""The bundled model gives streamed, typed and consecutive answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The process of the bundled model: shared, restarted, and never longer there than it is used."""
+"""Process of the bundled model: sharing, restart, and stop after use."""
 
 from __future__ import annotations
 

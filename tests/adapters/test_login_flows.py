@@ -1,4 +1,4 @@
-"""Logins against servers on loopback: codes, browsers, keys; refusals and hostile answers."""
+"""Logins against loopback servers: codes, browsers, keys, refusals and hostile answers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def oauth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OAuthServ
 
 @pytest.fixture(autouse=True)
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The waits between two requests, which are left out."""
+    """Skip the waits between requests."""
     from pydantic_ai.providers import _github_copilot_oauth as library
 
     waited: list[float] = []
@@ -160,7 +160,7 @@ def chatgpt_tokens(address: str) -> dict[str, Any]:
 
 
 async def come_back(address: str, **answer: str) -> None:
-    """Answer the redirect as a browser would; waits until the port is served."""
+    """Answer the redirect like a browser, once the port is served."""
     query = parse_qs(urlsplit(address).query)
     more = "&".join(f"{name}={value}" for name, value in answer.items())
     back = f"{query['redirect_uri'][0]}?state={query['state'][0]}&{more}".replace("localhost", "127.0.0.1")

@@ -1,4 +1,4 @@
-"""Logins in a real keyring of the library `keyring`, one that needs no desktop."""
+"""Logins in a real backend of the library `keyring` that needs no desktop."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SECRET = "sk-in-the-keyring"
 
 
 class Locked(keyring.backend.KeyringBackend):
-    """A keyring that its person does not unlock; its errors quote what it was given, as bad ones do."""
+    """Locked keyring, with errors that quote their input as bad backends do."""
 
     priority = 1.0
 
@@ -41,7 +41,7 @@ class Locked(keyring.backend.KeyringBackend):
 
 @pytest.fixture(autouse=True)
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The file of the keyring."""
+    """Return the keyring's file."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -55,7 +55,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def wants(tmp_path: Path) -> Callable[[str], None]:
-    """Say in the person's configuration where logins go."""
+    """Set the login store in the user's configuration."""
 
     def say(store: str) -> None:
         (tmp_path / "config" / "tideate").mkdir(parents=True, exist_ok=True)

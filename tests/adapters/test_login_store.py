@@ -1,4 +1,4 @@
-"""The file of logins: its mode, its content, several processes at once."""
+"""File of logins: mode, content, concurrent processes."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ sys.stdin.read()
 
 @contextmanager
 def held_elsewhere(name: str) -> Iterator[None]:
-    """Have another process hold a lock of the store, as long as this lasts."""
+    """Hold a lock of the store in another process."""
     command = [sys.executable, "-c", HOLD, str(LoginStore().path.with_name(name))]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -143,7 +143,7 @@ async def put(entered: asyncio.Event) -> None:
 
 @pytest.fixture
 def attempts(monkeypatch: pytest.MonkeyPatch) -> Queue[threading.Thread]:
-    """The threads that tried to take a lock."""
+    """Threads that tried to take a lock."""
     found: Queue[threading.Thread] = Queue()
     real = fcntl.flock
 

@@ -1,4 +1,4 @@
-"""An open model is closed once, and not under those who use it; what streams of an answer."""
+"""An open model is closed once, after its last request; streaming of an answer."""
 
 from __future__ import annotations
 

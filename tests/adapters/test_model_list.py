@@ -1,4 +1,4 @@
-"""Models that can be asked: configured, known, and listed by who has them."""
+"""Available models: configured, known, and listed by providers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proxies and authorities of the environment: used where they can be, named where they cannot."""
+"""The environment's proxies and authorities are used, or rejected by name."""
 
 from __future__ import annotations
 

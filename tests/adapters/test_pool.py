@@ -1,4 +1,4 @@
-"""Which adapter a name means."""
+"""Adapter names, and the adapters they create."""
 
 from __future__ import annotations
 

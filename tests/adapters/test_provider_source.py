@@ -1,4 +1,4 @@
-"""A provider's model over the wire: its key, its address and the settings of the configuration."""
+"""A provider's model over the wire: key, address and configured settings."""
 
 from __future__ import annotations
 

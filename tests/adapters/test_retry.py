@@ -1,4 +1,4 @@
-"""How often, and after how long, a failed request is tried again."""
+"""Number and delay of retries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server over the wire: what it is sent, and every way it can fail."""
+"""OpenAI-compatible server over the wire: requests, and every kind of failure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import socket
 import ssl
 import sys
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pytest
 from pydantic import BaseModel, Field
@@ -51,24 +51,19 @@ def messages_of(server: ModelServer, number: int = -1) -> list[tuple[str, str]]:
     return [(message["role"], message["content"]) for message in server.requests[number]["messages"]]
 
 
-async def test_tokens_arrive_as_they_are_streamed(server: ModelServer, adapter: ModelAdapter) -> None:
-    server.answers("greet", "one two three", pieces=["one ", "two ", "three"])
+@pytest.mark.parametrize(
+    ("pieces", "finish"),
+    [(["one ", "two ", "three"], "stop"), (["\n    in", "dented\n", "\ttab\n\n"], "length")],
+)
+async def test_tokens_arrive_as_they_are_streamed(
+    server: ModelServer, adapter: ModelAdapter, pieces: list[str], finish: str
+) -> None:
+    server.answers("greet", "".join(pieces), pieces=pieces, finish_reason=finish)
     tokens: list[str] = []
     reply = await adapter.ask(Prompt("greet"), on_token=tokens.append)
-    assert tokens == ["one ", "two ", "three"]
-    assert reply.text == "one two three"
-    assert reply.model == "scripted"
-    assert not reply.truncated
+    assert (tokens, reply.text) == (pieces, "".join(pieces))
+    assert (reply.model, reply.truncated) == ("scripted", finish == "length")
     assert (reply.usage.input_tokens, reply.usage.output_tokens, reply.usage.cost) == (1, 3, None)
-
-
-async def test_whitespace_of_an_answer_is_kept(server: ModelServer, adapter: ModelAdapter) -> None:
-    answer = "\n    indented\n\ttab\n\n"
-    server.answers("code", answer, pieces=3)
-    tokens: list[str] = []
-    reply = await adapter.ask(Prompt("code"), on_token=tokens.append)
-    assert reply.text == answer
-    assert "".join(tokens) == answer
 
 
 async def test_instructions_and_earlier_turns_are_sent_in_order(
@@ -88,12 +83,6 @@ async def test_instructions_and_earlier_turns_are_sent_in_order(
     sent = server.requests[0]
     assert sent.get("max_completion_tokens", sent.get("max_tokens")) == 77
     assert sent["stream"] is True
-
-
-async def test_an_answer_at_its_length_limit_is_marked(server: ModelServer, adapter: ModelAdapter) -> None:
-    server.answers("long", "half an ans", finish_reason="length")
-    reply = await adapter.ask(Prompt("long"))
-    assert reply.truncated
 
 
 async def test_prompts_are_answered_in_parallel(server: ModelServer, adapter: ModelAdapter) -> None:
@@ -152,16 +141,6 @@ async def test_a_server_of_this_machine_that_redirects_to_tls_is_trusted_by_no_a
         await opened.close()
 
 
-async def test_a_key_comes_from_the_environment(
-    make_adapter: MakeAdapter, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FAKE_KEY", "sk-right")
-    with ModelServer(api_key="sk-right") as locked:
-        locked.answers("greet", "open")
-        adapter = make_adapter(base_url=locked.base_url, api_key_env="FAKE_KEY")
-        assert (await adapter.ask(Prompt("greet"))).text == "open"
-
-
 async def test_a_refused_key_names_its_variable_and_never_the_key(
     make_adapter: MakeAdapter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,11 +176,16 @@ def printing(text: str, *, status: int = 0, to: str = "stdout") -> list[str]:
     return [sys.executable, "-c", f"import sys; sys.{to}.write({text!r}); sys.exit({status})"]
 
 
-async def test_a_key_comes_from_a_commands_first_line(make_adapter: MakeAdapter) -> None:
+@pytest.mark.parametrize(
+    "source", [{"api_key_env": "FAKE_KEY"}, {"api_key_command": printing("sk-right\nlogin: me\n")}]
+)
+async def test_a_key_comes_from_the_environment_or_a_commands_first_line(
+    make_adapter: MakeAdapter, monkeypatch: pytest.MonkeyPatch, source: dict[str, Any]
+) -> None:
+    monkeypatch.setenv("FAKE_KEY", "sk-right")
     with ModelServer(api_key="sk-right") as locked:
         locked.answers("greet", "open")
-        command = printing("sk-right\nlogin: me\n")
-        adapter = make_adapter(base_url=locked.base_url, api_key_command=command)
+        adapter = make_adapter(base_url=locked.base_url, **source)
         assert (await adapter.ask(Prompt("greet"))).text == "open"
 
 
@@ -260,21 +244,57 @@ async def test_a_rate_limit_is_waited_for(server: ModelServer, adapter: ModelAda
     assert len(server.requests) == 3
 
 
-async def test_a_lasting_rate_limit_says_how_long_to_wait(server: ModelServer, adapter: ModelAdapter) -> None:
-    server.fails("greet", 429, headers={"Retry-After": "3600"})
-    with pytest.raises(RateLimited, match="try again in 3600 s") as caught:
-        await adapter.ask(Prompt("greet"))
-    assert caught.value.retry_after == 3600.0
-    assert len(server.requests) == 1  # nobody waits for an hour
+FAILURES: dict[str, tuple[int, dict[str, Any], type[AdapterError], str, int]] = {
+    "lasting limit": (429, {"headers": {"Retry-After": "3600"}}, RateLimited, "try again in 3600 s", 1),
+    "limit without a time": (429, {}, RateLimited, "scripted failure 429", 3),
+    "its own": (500, {}, AdapterUnavailable, r"'fake'.*failed on its side \(HTTP 500\): scripted", 3),
+    "refusal": (
+        400,
+        {"body": {"detail": [{"loc": ["body", "tools"], "msg": "no tools here"}]}},
+        AdapterError,
+        r"refused the request \(HTTP 400\): body\.tools: no tools here$",
+        1,
+    ),
+    "redirection": (
+        308,
+        {"headers": {"Location": "https://model.test/v2"}},
+        AdapterError,
+        r"redirects to https://model\.test/v2, use that address instead",
+        1,
+    ),
+    "too long": (
+        400,
+        {"body": {"error": {"message": "limit is 4096 tokens", "code": "context_length_exceeded"}}},
+        ContextTooLong,
+        "4096 tokens",
+        1,
+    ),
+    "unknown model": (
+        404,
+        {"body": {"error": {"message": "model 'scripted' not found"}}},
+        AdapterError,
+        r"does not know this model .*\(HTTP 404\): model 'scripted'",
+        1,
+    ),
+    "no model server": (418, {"body": "<html>I am a teapot</html>"}, AdapterError, "teapot", 3),
+}
 
 
-async def test_a_rate_limit_without_a_time_is_tried_three_times(
-    server: ModelServer, adapter: ModelAdapter
+@pytest.mark.parametrize(("status", "more", "kind", "words", "requests"), FAILURES.values(), ids=FAILURES)
+async def test_a_failure_is_translated_with_the_providers_words(
+    server: ModelServer,
+    adapter: ModelAdapter,
+    status: int,
+    more: dict[str, Any],
+    kind: type[AdapterError],
+    words: str,
+    requests: int,
 ) -> None:
-    server.fails("greet", 429)
-    with pytest.raises(RateLimited, match="scripted failure 429"):
+    server.fails("greet", status, **more)
+    with pytest.raises(kind, match=words) as caught:
         await adapter.ask(Prompt("greet"))
-    assert len(server.requests) == 3
+    assert len(server.requests) == requests
+    assert not isinstance(caught.value, RateLimited) or caught.value.retry_after in (3600.0, None)
 
 
 async def test_a_servers_own_failure_is_tried_again(server: ModelServer, adapter: ModelAdapter) -> None:
@@ -282,36 +302,6 @@ async def test_a_servers_own_failure_is_tried_again(server: ModelServer, adapter
     server.fails("greet", 503, body="<html>Service Unavailable</html>", times=1)
     server.answers("greet", "recovered")
     assert (await adapter.ask(Prompt("greet"))).text == "recovered"
-
-
-async def test_a_lasting_failure_keeps_the_providers_words(
-    server: ModelServer, adapter: ModelAdapter
-) -> None:
-    server.fails("greet", 500)
-    with pytest.raises(AdapterUnavailable, match=r"'fake'.*failed on its side \(HTTP 500\): scripted"):
-        await adapter.ask(Prompt("greet"))
-    assert len(server.requests) == 3
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"detail": "no tools here"},
-        {"detail": [{"loc": ["body", "tools"], "msg": "no tools here"}]},
-        [{"error": {"code": 400, "message": "no tools here"}}],
-        {"errors": [{"message": "no tools here"}]},
-        {"code": 1, "msg": "no tools here"},
-        "<html><body><h1>no tools here</h1></body></html>",
-    ],
-)
-async def test_a_refusal_keeps_the_providers_words_in_any_shape(
-    server: ModelServer, adapter: ModelAdapter, body: object
-) -> None:
-    server.fails("look", 400, body=body)
-    with pytest.raises(
-        AdapterError, match=r"refused the request \(HTTP 400\): (body\.tools: )?no tools here$"
-    ):
-        await adapter.ask(Prompt("look"))
 
 
 async def test_an_address_without_a_version_gets_a_hint(
@@ -322,15 +312,6 @@ async def test_an_address_without_a_version_gets_a_hint(
     with pytest.raises(AdapterError, match=f"try {server.base_url}$"):
         await adapter.ask(Prompt("look"))
     assert (await adapter.check()).endswith(f"try {server.base_url}")
-
-
-async def test_a_server_that_redirects_is_named_with_its_target(
-    server: ModelServer, adapter: ModelAdapter
-) -> None:
-    server.fails("look", 308, headers={"Location": "https://model.test/v2"})
-    with pytest.raises(AdapterError, match=r"redirects to https://model\.test/v2, use that address instead"):
-        await adapter.ask(Prompt("look"))
-    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("clean", [False, True], ids=["dropped", "ended early"])
@@ -361,33 +342,10 @@ async def test_a_silent_server_is_given_up(server: ModelServer, make_adapter: Ma
     await asyncio.to_thread(server.wait_idle)
 
 
-async def test_a_prompt_that_is_too_long_is_told_apart(server: ModelServer, adapter: ModelAdapter) -> None:
-    error = {"message": "maximum context length is 4096 tokens", "code": "context_length_exceeded"}
-    server.fails("greet", 400, body={"error": error})
-    with pytest.raises(ContextTooLong, match="4096 tokens"):
-        await adapter.ask(Prompt("greet"))
-    assert len(server.requests) == 1
-
-
-async def test_an_unknown_model_is_not_tried_again(server: ModelServer, adapter: ModelAdapter) -> None:
-    server.fails("greet", 404, body={"error": {"message": "model 'scripted' not found"}})
-    with pytest.raises(AdapterError, match=r"does not know this model .*\(HTTP 404\): model 'scripted'"):
-        await adapter.ask(Prompt("greet"))
-    assert len(server.requests) == 1
-
-
 @pytest.mark.parametrize("answer", ["", "  \n "])
 async def test_an_empty_answer_is_an_error(server: ModelServer, adapter: ModelAdapter, answer: str) -> None:
     server.answers("greet", answer)
     with pytest.raises(InvalidReply, match="empty"):
-        await adapter.ask(Prompt("greet"))
-
-
-async def test_something_that_is_no_model_server_is_an_error(
-    server: ModelServer, adapter: ModelAdapter
-) -> None:
-    server.fails("greet", 418, body="<html>I am a teapot</html>")
-    with pytest.raises(AdapterError, match="teapot"):
         await adapter.ask(Prompt("greet"))
 
 

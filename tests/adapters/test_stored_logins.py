@@ -1,4 +1,4 @@
-"""Requests with a stored login: tokens in time, after a refusal, and with several processes at once."""
+"""Requests with a stored login: token refresh in time, after a refusal, and across processes."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def openai_login(*, ends_in: int = 3600, refresh: str = "rt-1") -> dict[str, Any
 
 
 class RotatingTokens:
-    """Takes each refresh token once, as OpenAI does, and gives the next one."""
+    """Token server that accepts each refresh token once, as OpenAI does."""
 
     def __init__(self) -> None:
         self.current = 1
@@ -75,7 +75,7 @@ class RotatingTokens:
 
 
 async def post(name: str, address: str = "") -> httpx2.Response:
-    """Send a request as the model library would."""
+    """Send a request like the model library."""
     login = LoginStore().get(name)
     assert login is not None
     provider, _ = login_provider(name, login)

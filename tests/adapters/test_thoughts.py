@@ -1,4 +1,4 @@
-"""Thoughts and the answer, told apart in a text however it is cut."""
+"""Thoughts and answer are separated, for any cut of the text."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ PROGRAMS = {
 
 
 def split(*deltas: str) -> tuple[str, str]:
-    """Return the thoughts and the answer that a reader of the pieces has in the end."""
+    """Return the final thoughts and answer of a reader of the pieces."""
     splitter = ThoughtSplitter()
     said = {Kind.THOUGHT: "", Kind.ANSWER: ""}
     for kind, text in [*(piece for delta in deltas for piece in splitter.feed(delta)), *splitter.finish()]:
@@ -309,7 +309,7 @@ FORMS = {
 
 @st.composite
 def programs(draw: st.DrawFn) -> tuple[str, str]:
-    """Return a thought, which may be empty, and an answer in code with tags in any places."""
+    """Return a possibly empty thought, and an answer in code with tags in any place."""
     pieces = draw(st.lists(st.one_of(TAGS, WORDS, st.sampled_from(["\n", " "])), min_size=1, max_size=12))
     answer = FORMS[draw(st.sampled_from(sorted(FORMS)))]("".join(pieces))
     return draw(st.sampled_from(["", "<think>\nhm\n</think>\n", "Hm.\n</think>\n\n", "</think>\n"])), answer

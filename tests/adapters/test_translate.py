@@ -1,9 +1,10 @@
-"""Every error of the model libraries has a place in our tree."""
+"""Every error of the model libraries has an entry in tideate's error tree."""
 
 from __future__ import annotations
 
 import html
 import json
+from typing import Any
 from urllib.parse import quote, quote_plus
 
 import httpx2
@@ -12,7 +13,7 @@ import pydantic_ai.exceptions
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from tideate_core.adapters.translate import LONGEST_WORDS, TABLE, Origin, translate
+from tideate_core.adapters.translate import LONGEST_WORDS, TABLE, Origin, translate, words_of
 from tideate_core.errors import AdapterError, AdapterUnavailable, AuthenticationFailed, RateLimited
 
 ORIGIN = Origin("fake", "http://127.0.0.1/v1", "$FAKE_KEY", "sk-secret")
@@ -36,7 +37,7 @@ NEVER_RAISED = frozenset(
         "WebSocketQueueFullError",
     }
 )
-"""Exception classes of the libraries that no request of ours can raise."""
+"""Exception classes that no request of tideate can raise."""
 
 
 def exported_errors(module: object, names: list[str]) -> set[str]:
@@ -156,3 +157,47 @@ def test_a_whole_page_of_words_is_shortened() -> None:
     translated = translate(pydantic_ai.exceptions.ModelAPIError("scripted", "x " * 5000), ORIGIN)
     assert isinstance(translated, AdapterError)
     assert len(str(translated)) < LONGEST_WORDS + 200
+
+
+SAID = "tools are not allowed"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        SAID,
+        f" {SAID}\n",
+        {"error": {"message": SAID}},
+        {"error": SAID},
+        {"message": SAID},
+        {"detail": SAID},
+        {"errors": [{"message": SAID}]},
+        {"code": 1, "msg": SAID},
+        [{"error": {"code": 400, "message": SAID}}],
+        {"error": {"error": {"detail": SAID}}},
+        {"error": {"message": '{"error": {"message": "' + SAID + '"}}'}},
+        {"error_description": SAID},
+        f"<!DOCTYPE html><html><head><style>p {{}}</style></head><p>{SAID}</p></html>",
+        '{"trace": "' + "x" * 10_000 + f'", "message": "{SAID}"}}',
+        {"error": None, "message": "", "detail": {"reason": SAID}},
+    ],
+)
+def test_words_are_found(body: Any) -> None:
+    assert words_of(body) == SAID
+
+
+def test_words_have_their_place_and_those_of_the_provider_behind() -> None:
+    assert words_of({"detail": [{"loc": ["body", "n"], "msg": SAID}]}) == f"body.n: {SAID}"
+    assert words_of({"message": "failed", "metadata": {"raw": SAID}}) == f"failed: {SAID}"
+
+
+@pytest.mark.parametrize("body", [None, 3, {}, [], {"code": 3}, {"error": {"error": {}}}])
+def test_a_body_without_words_has_none(body: Any) -> None:
+    assert words_of(body) == ""
+
+
+def test_a_body_without_end_is_no_trouble() -> None:
+    body: dict[str, Any] = {}
+    body["error"] = body
+    assert words_of(body) == ""
+    assert len(words_of("x" * 1_000_000)) < 10_000

@@ -1,4 +1,4 @@
-"""Turns of the work loop over the wire: offered tools, calls, results, and what goes wrong."""
+"""Work-loop turns over the wire: offered tools, calls, results and failures."""
 
 from __future__ import annotations
 
@@ -56,11 +56,12 @@ async def test_a_call_is_asked_for_and_its_result_given_back(
     assert second.usage.input_tokens > 0
 
 
-async def test_its_text_streams(server: ModelServer, adapter: ModelAdapter) -> None:
-    server.answers("look", "one two three")
+async def test_its_text_streams_after_a_retry(server: ModelServer, adapter: ModelAdapter) -> None:
+    server.fails("look", 429, headers={"Retry-After": "0"}, times=1)
+    server.answers("look", "one two three", finish_reason="length")
     pieces: list[str] = []
     turn = await adapter.take_turn(ASKED, [READ], on_token=pieces.append)
-    assert (turn.text, "".join(pieces)) == ("one two three", "one two three")
+    assert (turn.text, "".join(pieces), turn.truncated) == ("one two three", "one two three", True)
     assert len(pieces) > 1
 
 
@@ -97,21 +98,10 @@ async def test_the_providers_own_words_are_given_back_to_the_model_that_made_the
     assert server.requests[1]["messages"][1]["content"] == given_back
 
 
-async def test_a_turn_that_was_cut_off_says_so(server: ModelServer, adapter: ModelAdapter) -> None:
-    server.answers("look", "half a", finish_reason="length")
-    assert (await adapter.take_turn(ASKED, [READ])).truncated
-
-
 async def test_an_empty_turn_is_refused(server: ModelServer, adapter: ModelAdapter) -> None:
     server.answers("look", " ")
     with pytest.raises(InvalidReply, match="empty answer"):
         await adapter.take_turn(ASKED, [READ])
-
-
-async def test_a_provider_that_is_busy_is_asked_again(server: ModelServer, adapter: ModelAdapter) -> None:
-    server.fails("look", 429, headers={"Retry-After": "0"}, times=1)
-    server.answers("look", "fine")
-    assert (await adapter.take_turn(ASKED, [READ])).text == "fine"
 
 
 async def test_its_errors_are_ours(server: ModelServer, adapter: ModelAdapter) -> None:

@@ -1,11 +1,11 @@
-"""A workflow that is run by its recording in a real project, as a process."""
+"""Runs of a workflow in a real project from its recording, as a process."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.adapters.recording import Recording
+from tideate_core.adapters.recordings import Recording
 from tideate_core.engine import EventName
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ documentation = "off"
 
 
 def configure(shell: Shell, task: LiveTask, adapter: str) -> None:
-    """Lay the task's tree as the shell's project, configure the person's adapter, trust the project."""
+    """Lay out the task's tree, configure the adapter, and trust the project."""
     (shell.project / "pyproject.toml").unlink()
     task.lay(shell.project)
     tests = json.dumps([task.python, "-m", "pytest", "-q", "-p", "no:cacheprovider"])
@@ -37,7 +37,7 @@ def configure(shell: Shell, task: LiveTask, adapter: str) -> None:
 
 
 def run(shell: Shell, task: LiveTask, workflow: str) -> dict[str, Any]:
-    """Run a workflow as a person who says yes, and return what `tideate show --events --json` tells.
+    """Run a workflow with a user who accepts everything; return the events of `tideate show`.
 
     `--yes` alone would leave out files that other tools execute, as conftest.py.
     """
@@ -49,9 +49,9 @@ def run(shell: Shell, task: LiveTask, workflow: str) -> dict[str, Any]:
 
 
 def replay(shell: Shell, task: LiveTask, recording: Path) -> dict[str, Any]:
-    """Run the workflow of a recording by it; all of its turns have to be used, the hidden tests to pass.
+    """Replay a workflow's recording; all of its turns must be used, and the hidden tests must pass.
 
-    :param recording: a reduced one, of which each turn is given once.
+    :param recording: a reduced recording; each turn is given once.
     """
     configure(shell, task, f'adapter = "replay:{recording}"\n')
     shown = run(shell, task, recording.stem)

@@ -1,7 +1,8 @@
-"""Tasks of real projects: an upstream change to be made anew, and the upstream tests of it.
+"""Tasks from real projects: an upstream change to reproduce, and its upstream tests.
 
-A task is a folder: `task.toml`, see `Task`, `request.txt` in a user's words, `expected.json`, see
-`Expected`, and reduced recordings, one for a workflow: `multi_file.jsonl`.
+A task is a folder: `task.toml` (see `Task`), `request.txt` in a user's words, `expected.json` (see
+`Expected`), and
+one reduced recording per workflow, such as `multi_file.jsonl`.
 """
 
 from __future__ import annotations
@@ -43,19 +44,19 @@ DROPPED: Final = (
     *("setup.cfg", "pyproject.toml", "hatch_build.py", ".pre-commit-config.yaml", ".readthedocs*", ".flake8"),
     *(".git*", ".hg*", ".coveragerc", "show_off.py", "typing_examples.py", "__pycache__", "UPGRADING*"),
 )
-"""What tells of the change, or of the project's name, at the top of an sdist."""
+"""Top-level files of an sdist that reveal the change or the project's name."""
 IGNORED: Final = "__pycache__/\n*.pyc\n.pytest_cache/\n.tideate/\n.aider*\n"
 SECONDS: Final = 900
-"""The longest run of a project's tests."""
+"""Time limit of a project's tests."""
 
 
 class Rename(BaseModel):
-    """New names, so that nobody knows the project by heart."""
+    """Renaming of a project, so that a model does not recognize it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     names: dict[str, str] = {}
-    """Parts of words, in lower case, upper case and capitalized."""
+    """Word parts, in lower case, upper case and capitalized."""
     substrings: dict[str, str] = {}
     words: dict[str, str] = {}
 
@@ -67,7 +68,7 @@ class Rename(BaseModel):
         return _replaced(text, parts | self.substrings, "{}")
 
     def path(self, path: str) -> str:
-        """Return a path with renamed parts; a file's suffix is a part of its own."""
+        """Return a path with renamed parts; the suffix is a part of its own."""
         return "/".join(".".join(map(self, part.split("."))) for part in path.split("/"))
 
 
@@ -80,46 +81,46 @@ def _replaced(text: str, names: dict[str, str], around: str) -> str:
 
 
 class Task(BaseModel):
-    """What `task.toml` says."""
+    """Content of `task.toml`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     package: str
-    """On PyPI."""
+    """Name on PyPI."""
     before: str
     after: str
-    """Versions: without the change, and the one whose tests are hidden."""
+    """Versions before the change, and with the hidden tests."""
     tests: str
-    """Their folder."""
+    """Folder of the tests."""
     sources: list[str]
-    """Files that the change is in, and that the solution takes from the later version."""
+    """Files of the change, which the solution takes from the later version."""
     hidden: str
-    """Pattern of ids of the tests of the change."""
+    """Pattern of the change's test ids."""
     drop_tests: list[str] = []
-    """Files or folders of the tests that are left out."""
+    """Excluded test files or folders."""
     in_tests: dict[str, str] = {}
-    """Texts that are replaced in the hidden tests."""
+    """Replaced texts in the hidden tests."""
     pytest: dict[str, Any] = {}
-    """Its configuration."""
+    """Configuration of the project."""
     rename: Rename = Field(default_factory=Rename)
 
 
 class Expected(BaseModel):
-    """What `expected.json` says: the hidden tests that have to pass."""
+    """Content of `expected.json`: the hidden tests that must pass."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     change: list[str] = Field(min_length=1)
-    """Ids of the tests of the change."""
+    """Test ids of the change."""
     older: int
-    """How many others passed before it."""
+    """Number of other tests that passed before the change."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveTask:
-    """A task's folder, and where its sdists are kept.
+    """Folder of a task, with the cache of its sdists.
 
-    :param python: runs the project's tests.
+    :param python: interpreter of the project's tests.
     """
 
     folder: Path
@@ -139,7 +140,7 @@ class LiveTask:
         return Expected.model_validate_json((self.folder / "expected.json").read_text())
 
     def lay(self, tree: Path) -> None:
-        """Lay the project as it was before the change, as a git repository of one commit."""
+        """Lay out the project before the change, as a git repository with one commit."""
         task = self.task
         _copy(self._sdist(task.before), tree, task.rename)
         self._drop_tests(tree)
@@ -151,7 +152,7 @@ class LiveTask:
             subprocess.run([*git, *command], cwd=tree, check=True)
 
     def solve(self, tree: Path) -> None:
-        """Put the upstream change into a tree."""
+        """Apply the upstream change to a tree."""
         task = self.task
         with tempfile.TemporaryDirectory() as there:
             _copy(self._sdist(task.after), Path(there), task.rename)
@@ -160,7 +161,7 @@ class LiveTask:
                 shutil.copyfile(Path(there, name), tree / name)
 
     def failures(self, tree: Path) -> list[str]:
-        """Run the hidden tests in a copy of a tree, and return those that do not pass."""
+        """Run the hidden tests in a copy of a tree; return the failed ones."""
         task, tests = self.task, self.task.rename.path(self.task.tests)
         with tempfile.TemporaryDirectory() as there:
             copy, after = Path(there, "tree"), Path(there, "after")
@@ -183,7 +184,7 @@ class LiveTask:
         return missing if older >= expected.older else [*missing, f"{expected.older - older} older tests"]
 
     def _sdist(self, version: str) -> Path:
-        """Return the unpacked sdist, fetched by pip if it is not there."""
+        """Return the unpacked sdist, downloaded by pip if missing."""
         package = self.task.package
         kept = self.cache / f"{package}-{version}"
         with _alone(self.cache, package), tempfile.TemporaryDirectory(dir=self.cache) as there:
@@ -220,9 +221,9 @@ class LiveTask:
         (tree / "pyproject.toml").write_text(head + lines)
 
     def _left_out(self, tree: Path) -> list[str]:
-        """Return tests that fail without the change for reasons of their own, so that the others can pass.
+        """Return tests that fail without the change for unrelated reasons.
 
-        They are looked for once for each content of `task.toml`.
+        The result is cached per content of `task.toml`.
         """
         told = (self.folder / "task.toml").read_bytes() + self.python.encode()
         kept = self.cache / f"left-out-{hashlib.sha256(told).hexdigest()[:16]}.json"
@@ -246,7 +247,7 @@ class LiveTask:
 
 
 def _copy(source: Path, into: Path, rename: Rename) -> None:
-    """Copy an sdist, renamed in paths and texts, without what tells of the change."""
+    """Copy an sdist with renamed paths and texts, without traces of the change."""
     for path in sorted(source.rglob("*")):
         inner = path.relative_to(source)
         made = any(Path(part).match(pattern) for part in inner.parts for pattern in MADE)
@@ -272,7 +273,7 @@ def _passed(report: Path) -> set[str]:
 
 @functools.cache
 def project_python() -> str:
-    """Return the interpreter that has what the projects' tests import; made by pip once."""
+    """Return the interpreter with the projects' test dependencies, created by pip once."""
     wanted = REQUIREMENTS.read_text()
     place = CACHE / "venv"
     python, made = place / "bin" / "python", place / "requirements.txt"
@@ -286,7 +287,7 @@ def project_python() -> str:
 
 @contextlib.contextmanager
 def _alone(folder: Path, what: str) -> Iterator[None]:
-    """Have something in the folder, which other processes of the tests use as well, to oneself."""
+    """Lock a folder that other test processes use."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / f"{what}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

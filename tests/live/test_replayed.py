@@ -1,4 +1,4 @@
-"""The way of a task: laid, run with a model, its recording reduced and replayed elsewhere."""
+"""Life of a live task: layout, a run with a model, reduced recording, and replay elsewhere."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from tests.cli.conftest import Shell, shell
 from tests.live.replayed import configure, replay, run
 from tests.live.tasks import LiveTask, Rename
-from tideate_core.adapters.recording import reduce_recording
+from tideate_core.adapters.recordings import reduce_recording
 from tideate_core.engine import EventName
 
 if TYPE_CHECKING:

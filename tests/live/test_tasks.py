@@ -1,4 +1,4 @@
-"""Upstream changes of real projects are made anew by recordings, and the upstream tests pass."""
+"""Recordings reproduce upstream changes of real projects, and the upstream tests pass."""
 
 from __future__ import annotations
 

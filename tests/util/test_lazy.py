@@ -45,7 +45,7 @@ OF_CHANGES = frozenset(
 OF_OTHER_RUNS = frozenset(
     {
         "tideate_core.adapters.local_process",
-        "tideate_core.adapters.replay",
+        "tideate_core.adapters.recordings",
         "tideate_core.adapters.sources",
         "tideate_core.agents.coder",
         "tideate_core.builtin",

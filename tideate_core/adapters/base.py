@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from tideate_core.errors import AdapterUnavailable
 
@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping
 
     from pydantic import BaseModel
+
+    OnText: TypeAlias = Callable[[str], None] | None
+    """Called with each piece of streamed text; None drops the pieces."""
+    Schema: TypeAlias = type[BaseModel] | None
+    """Model of a typed answer; None for text."""
 
 LONGEST_TOOL_NAME: Final = 64
 
@@ -133,13 +138,7 @@ class Adapter(Protocol):
         """Context window in tokens, shared by prompt and answer; None if unknown."""
         ...
 
-    async def ask(
-        self,
-        prompt: Prompt,
-        *,
-        on_token: Callable[[str], None] | None = None,
-        schema: type[BaseModel] | None = None,
-    ) -> Reply:
+    async def ask(self, prompt: Prompt, *, on_token: OnText = None, schema: Schema = None) -> Reply:
         """Answer a prompt; cancelling the task closes the request.
 
         :param on_token: called on the caller's event loop with each piece of text as it streams; with a
@@ -176,13 +175,7 @@ class _NoModel:
     demonstration = False
     context_tokens = None
 
-    async def ask(
-        self,
-        prompt: Prompt,
-        *,
-        on_token: Callable[[str], None] | None = None,
-        schema: type[BaseModel] | None = None,
-    ) -> Reply:
+    async def ask(self, prompt: Prompt, *, on_token: OnText = None, schema: Schema = None) -> Reply:
         raise AdapterUnavailable("this workflow asks no model")
 
     async def check(self) -> str:

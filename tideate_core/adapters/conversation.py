@@ -9,9 +9,9 @@ from tideate_core.adapters.base import Origin, Turn, Usage
 from tideate_core.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from tideate_core.adapters.base import OfferedTool
+    from tideate_core.adapters.base import OfferedTool, OnText
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +165,8 @@ class TurnAdapter(Protocol):
         conversation: Conversation,
         tools: Sequence[OfferedTool],
         *,
-        on_token: Callable[[str], None] | None = None,
-        on_reasoning: Callable[[str], None] | None = None,
+        on_token: OnText = None,
+        on_reasoning: OnText = None,
     ) -> ModelTurn:
         """Return the model's next turn without calling tools; see `Adapter.ask`.
 

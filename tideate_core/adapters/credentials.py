@@ -85,7 +85,7 @@ class KeySource:
             return key
         raise self._failed(
             f"the key from {self} is more than one line or has characters that are not printable ASCII; "
-            "no header can carry it"
+            "it cannot be sent in a header"
         )
 
     def _failed(self, what: str) -> AuthenticationFailed:

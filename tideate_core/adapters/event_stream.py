@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
 
-from tideate_core.adapters.provider_words import words_of
+from tideate_core.adapters.translate import words_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator

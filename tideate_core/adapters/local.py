@@ -67,7 +67,7 @@ class LocalSource:
             raise
 
     async def check(self, _: OpenModel) -> str:
-        return f"{ALIAS} runs on this machine (a demonstration: its answers are not to be relied on)"
+        return f"{ALIAS} runs on this machine (a demonstration: its answers are unreliable)"
 
     async def models(self, _: OpenModel) -> list[str] | None:
         return None

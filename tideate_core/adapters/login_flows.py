@@ -133,7 +133,9 @@ def keep_key(provider: str, key: str) -> None:
     if not key:
         raise AuthenticationFailed(f"{provider}: no key was given; nothing was stored")
     if not (key.isascii() and key.isprintable() and len(key) <= LONGEST_KEY):
-        raise AuthenticationFailed(f"{provider}: this is no key: no header can carry it; nothing was stored")
+        raise AuthenticationFailed(
+            f"{provider}: this is not a key: it cannot be sent in a header; nothing was stored"
+        )
     if provider == COPILOT:
         LoginStore().put(provider, {"kind": "oauth", "access_token": key})
     elif provider in SUBSCRIPTIONS:
@@ -228,7 +230,9 @@ class _BrowserLogin:
                 async with asyncio.timeout(BROWSER_LIMIT):
                     found = await flow.exchange_code_from_callback()
         except TimeoutError:
-            raise AuthenticationFailed(f"{self._provider}: nobody logged in for ten minutes") from None
+            raise AuthenticationFailed(
+                f"{self._provider}: the login was not completed within ten minutes"
+            ) from None
         except OSError as error:
             raise AuthenticationFailed(
                 f"{self._provider}: {flow.redirect_uri} cannot be served ({error.strerror}); is "

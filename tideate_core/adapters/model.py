@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pydantic_ai.run import AgentRunResult
     from pydantic_ai.settings import ModelSettings
 
-    from tideate_core.adapters.base import OfferedTool
+    from tideate_core.adapters.base import OfferedTool, OnText, Schema
     from tideate_core.adapters.conversation import Conversation, ModelTurn
     from tideate_core.adapters.prices import ModelReference
     from tideate_core.adapters.sources import ModelSource, OpenModel
@@ -182,13 +182,7 @@ class ModelAdapter:
     def price_of(self, input_tokens: int, output_tokens: int) -> float | None:
         return self._reference.price_of(input_tokens, output_tokens) if self._reference else None
 
-    async def ask(
-        self,
-        prompt: Prompt,
-        *,
-        on_token: Callable[[str], None] | None = None,
-        schema: type[BaseModel] | None = None,
-    ) -> Reply:
+    async def ask(self, prompt: Prompt, *, on_token: OnText = None, schema: Schema = None) -> Reply:
         stream = _Stream(PartStream(on_token), _LONGEST_TYPED if schema else _LONGEST)
         return await retrying(
             lambda: self._ask_once(prompt, stream, schema),
@@ -202,8 +196,8 @@ class ModelAdapter:
         conversation: Conversation,
         tools: Sequence[OfferedTool],
         *,
-        on_token: Callable[[str], None] | None = None,
-        on_reasoning: Callable[[str], None] | None = None,
+        on_token: OnText = None,
+        on_reasoning: OnText = None,
     ) -> ModelTurn:
         stream = TurnStream(on_token, on_reasoning, tools)
 
@@ -219,17 +213,11 @@ class ModelAdapter:
         )
 
     async def check(self) -> str:
-        from tideate_core.adapters.translate import translate
+        from tideate_core.adapters.translate import translated
 
-        handle = await self._open()
-        async with handle.in_use() as opened:
-            try:
+        async with (await self._open()).in_use() as opened:
+            with translated(opened.origin):
                 return await self._source.check(opened)
-            except Exception as error:
-                translated = translate(error, opened.origin)
-                if translated is None:
-                    raise
-                raise translated from error
 
     async def check_key(self) -> None:
         if self._source.needs_key:
@@ -249,14 +237,11 @@ class ModelAdapter:
                 await self._retire(self._handle)
             if self._handle is None:
                 await load_libraries()
-                self._handle = ModelHandle(await self._open_clean())
+                opened = await self._source.open()
+                from tideate_core.adapters.clean_model import CleanModel
+
+                self._handle = ModelHandle(replace(opened, model=CleanModel(opened.model)))
             return self._handle
-
-    async def _open_clean(self) -> OpenModel:
-        opened = await self._source.open()
-        from tideate_core.adapters.clean_model import CleanModel
-
-        return replace(opened, model=CleanModel(opened.model))
 
     async def _retire(self, handle: ModelHandle) -> None:
         """Retire an open model: the next request opens a new one, running requests keep theirs."""
@@ -264,7 +249,7 @@ class ModelAdapter:
             self._handle = None
         await handle.retire()
 
-    async def _ask_once(self, prompt: Prompt, stream: _Stream, schema: type[BaseModel] | None) -> Reply:
+    async def _ask_once(self, prompt: Prompt, stream: _Stream, schema: Schema) -> Reply:
         async def once(opened: OpenModel) -> Reply:
             try:
                 result = await self._run_agent(opened, prompt, stream, schema)
@@ -287,27 +272,20 @@ class ModelAdapter:
 
         :param streamed: returns the characters received so far.
         """
+        from tideate_core.adapters.translate import translated
+
         async with self._places:
-            return await self._request(await self._open(), once, streamed)
-
-    async def _request(
-        self, handle: ModelHandle, once: Callable[[OpenModel], Awaitable[_T]], streamed: Callable[[], int]
-    ) -> _T:
-        from tideate_core.adapters.translate import translate
-
-        async with handle.in_use() as opened:
-            try:
-                return await once(opened)
-            except Exception as error:
-                translated = translate(error, opened.origin, streamed=streamed())
-                if translated is None:
-                    raise
-                if isinstance(translated, AuthenticationFailed):
+            handle = await self._open()
+            async with handle.in_use() as opened:
+                try:
+                    with translated(opened.origin, streamed):
+                        return await once(opened)
+                except AuthenticationFailed:
                     await self._retire(handle)  # the key may have expired: run the key command again
-                raise translated from error
+                    raise
 
     async def _run_agent(
-        self, opened: OpenModel, prompt: Prompt, stream: _Stream, schema: type[BaseModel] | None
+        self, opened: OpenModel, prompt: Prompt, stream: _Stream, schema: Schema
     ) -> AgentRunResult[Any]:
         from pydantic_ai import Agent
 
@@ -341,7 +319,7 @@ class ModelAdapter:
         return self._options.settings(opened.timeout, prompt.max_tokens if prompt else None)
 
 
-def _output_type(schema: type[BaseModel] | None, typed: str) -> OutputSpec[Any]:
+def _output_type(schema: Schema, typed: str) -> OutputSpec[Any]:
     if schema is None:
         return str
     from pydantic_ai import NativeOutput, PromptedOutput
@@ -393,7 +371,7 @@ def _history(prompt: Prompt) -> list[ModelMessage]:
     return messages
 
 
-def _reply(result: AgentRunResult[Any], schema: type[BaseModel] | None, origin: Origin) -> Reply:
+def _reply(result: AgentRunResult[Any], schema: Schema, origin: Origin) -> Reply:
     response = result.response
     used = result.usage
     cost = None if used.cost is None else float(used.cost)

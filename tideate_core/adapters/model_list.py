@@ -11,7 +11,7 @@ from tideate_core.adapters.local import ALIAS, CONTEXT_TOKENS
 from tideate_core.adapters.login_store import LoginStore
 from tideate_core.adapters.pool import source_of
 from tideate_core.adapters.prices import ModelReference, known_names
-from tideate_core.adapters.translate import translate
+from tideate_core.adapters.translate import translated
 from tideate_core.errors import UnknownAdapter, did_you_mean
 
 if TYPE_CHECKING:
@@ -104,13 +104,9 @@ async def _live(config: Config, adapter: str) -> list[str] | None:
     source = source_of(config, adapter)
     opened: OpenModel = await source.open()
     try:
-        listed = await source.models(opened)
+        with translated(opened.origin):
+            listed = await source.models(opened)
         return None if listed is None else sorted(opened.origin.cut(one) for one in listed)
-    except Exception as error:
-        translated = translate(error, opened.origin)
-        if translated is None:
-            raise
-        raise translated from error
     finally:
         await opened.close()
 

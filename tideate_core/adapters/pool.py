@@ -62,13 +62,13 @@ class AdapterPool:
     def _make(self, name: str) -> Adapter:
         prefix, colon, rest = name.partition(":")
         if prefix in _REPLAYS and rest:
-            from tideate_core.adapters.replay import ReplayAdapter
+            from tideate_core.adapters.recordings import ReplayAdapter
 
             return ReplayAdapter(name, expand_home(rest), exact=prefix == "replay-exact")
         adapter = self._make_model(name, prefix if colon and rest else None)
         if self._record is None:
             return adapter
-        from tideate_core.adapters.recording import RecordingAdapter
+        from tideate_core.adapters.recordings import RecordingAdapter
 
         return RecordingAdapter(adapter, self._record)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import html
 import json
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from tideate_core.adapters.provider_words import words_of
 from tideate_core.errors import (
     AdapterError,
     AdapterUnavailable,
@@ -21,7 +21,7 @@ from tideate_core.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
 NOT_FOUND = 404
 REDIRECTION = 3
@@ -111,6 +111,18 @@ _BLANKS = r"(?i:\s|\\++[nrtfv]|%20|%0[9a-d]|\+|&#(?:9|1[0-3]|32|x[9a-d]|x20);)*+
 PLAIN_WORDS = {"Please return text.": "the answer was empty"}
 """Messages of the library to the model, in words for the user."""
 
+_MESSAGE_KEYS: Final = (
+    *("error", "message", "detail", "details", "errors", "msg", "error_message", "errorMessage"),
+    *("error_description", "error_msg", "description", "reason", "title"),
+)
+_DEEPEST: Final = 8
+_MOST_ERRORS: Final = 8
+"""Errors of a list that are reported."""
+_LONGEST_TEXT: Final = 4_000
+_LONGEST_BODY: Final = 1 << 20
+_PAGE: Final = re.compile(r"\s*<(?:!doctype|html|head|body|\?xml)\b", re.IGNORECASE)
+_UNSEEN: Final = re.compile(r"<(script|style)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>", re.IGNORECASE | re.DOTALL)
+
 
 @dataclass(frozen=True, slots=True)
 class Origin:
@@ -190,6 +202,21 @@ def translate(error: Exception, origin: Origin, *, streamed: int = 0) -> Adapter
     return kind(message)
 
 
+@contextmanager
+def translated(origin: Origin, streamed: Callable[[], int] = int) -> Iterator[None]:
+    """Raise a model library's errors as tideate's.
+
+    :param streamed: returns the characters of the answer received so far.
+    """
+    try:
+        yield
+    except Exception as error:
+        ours = translate(error, origin, streamed=streamed())
+        if ours is None:
+            raise
+        raise ours from error
+
+
 def missing_version(address: str) -> str:
     """Return a hint at `/v1` for an address without a version; empty otherwise."""
     if not address or VERSION.search(address):
@@ -243,6 +270,44 @@ def _words(error: Exception, origin: Origin) -> str:
     said = origin.cut(said)
     said = " ".join(_plain_mistakes(NOISE.sub("", PLAIN_WORDS.get(said, said))).split())
     return said if len(said) <= LONGEST_WORDS else said[:LONGEST_WORDS] + "…"
+
+
+def words_of(body: Any, depth: int = 0) -> str:
+    """Return the message in a body; empty without one."""
+    if depth > _DEEPEST:
+        return ""
+    match body:
+        case str():
+            return _words_of_text(body[:_LONGEST_BODY], depth)
+        case list():
+            return "; ".join(filter(None, (words_of(one, depth + 1) for one in body[:_MOST_ERRORS])))
+        case dict():
+            return _words_of_object(body, depth)
+        case _:
+            return ""
+
+
+def _words_of_text(text: str, depth: int) -> str:
+    if text.lstrip().startswith(("{", "[")):
+        try:
+            if words := words_of(json.loads(text), depth + 1):
+                return words
+        except (ValueError, RecursionError):
+            pass
+    start = text[:_LONGEST_TEXT]
+    if _PAGE.match(start):
+        return " ".join(html.unescape(_UNSEEN.sub(" ", start)).split())
+    return start.strip()
+
+
+def _words_of_object(body: dict[str, Any], depth: int) -> str:
+    said = next(filter(None, (words_of(body.get(key), depth + 1) for key in _MESSAGE_KEYS)), "")
+    place = body.get("loc")
+    if said and isinstance(place, list):
+        said = f"{'.'.join(map(str, place))}: {said}"
+    metadata = body.get("metadata")
+    raw = words_of(metadata.get("raw"), depth + 1) if isinstance(metadata, dict) else ""
+    return f"{said}: {raw}" if said and raw and raw not in said else said or raw
 
 
 def _plain_mistakes(said: str) -> str:

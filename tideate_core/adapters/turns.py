@@ -13,13 +13,13 @@ from tideate_core.util.half_characters import mended_json
 from tideate_core.util.uncancelled import run_cancelled_once
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponse
     from pydantic_ai.models import Model, ModelRequestParameters
     from pydantic_ai.settings import ModelSettings
 
-    from tideate_core.adapters.base import OfferedTool
+    from tideate_core.adapters.base import OfferedTool, OnText
     from tideate_core.adapters.conversation import Conversation
     from tideate_core.adapters.translate import Origin
 
@@ -30,7 +30,7 @@ LONGEST: Final = 4 << 20
 class PartStream:
     """Forwards text, and marks pieces that begin a new part."""
 
-    def __init__(self, on_token: Callable[[str], None] | None) -> None:
+    def __init__(self, on_token: OnText) -> None:
         self._on_token = on_token
         self._last: object = None
 
@@ -55,8 +55,8 @@ class TurnStream:
 
     def __init__(
         self,
-        on_token: Callable[[str], None] | None = None,
-        on_reasoning: Callable[[str], None] | None = None,
+        on_token: OnText = None,
+        on_reasoning: OnText = None,
         tools: Sequence[OfferedTool] = (),
     ) -> None:
         self.characters = 0

@@ -1,4 +1,4 @@
-"""`tideate run task …` as a person runs it: recorded with one model, played back without any."""
+"""`tideate run task` in the shell, recorded with a model and replayed without one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.cli.conftest import Shell, shell
 from tests.cli.interrupted import object_of, only_run
 from tests.support.tally import DONE, LINES, TASK, as_it_stands, make_project
 from tests.support.tasks import CODE, Model, edits
-from tideate_core.adapters.recording import reduce_recording
+from tideate_core.adapters.recordings import reduce_recording
 
 if TYPE_CHECKING:
     import subprocess
@@ -28,7 +28,7 @@ __all__ = ["shell"]
 
 
 class House:
-    """The shell, in a project that was made and trusted."""
+    """Shell in a prepared, trusted project."""
 
     def __init__(self, shell: Shell, server: ModelServer, *, real: bool = False) -> None:
         self.shell = shell

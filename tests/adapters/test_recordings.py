@@ -1,4 +1,4 @@
-"""A run that was recorded once gives the same answers again, without a model."""
+"""A recorded run replays the same answers without a model."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ from tideate_core.adapters import (
     Usage,
     UserMessage,
 )
-from tideate_core.adapters.recording import RecordingAdapter, reduce_recording
-from tideate_core.adapters.replay import ReplayAdapter
+from tideate_core.adapters.recordings import RecordingAdapter, ReplayAdapter, reduce_recording
 from tideate_core.config import Config
 from tideate_core.errors import AdapterUnavailable, InvalidReply
 
@@ -68,10 +67,12 @@ async def test_an_exchange_is_replayed_as_it_streamed(
     live: list[str] = []
     asked = await recording.ask(Prompt("greet", system="s"), on_token=live.append)
     tokens: list[str] = []
-    replayed = await replay(path).ask(Prompt("greet", system="s"), on_token=tokens.append)
+    player = replay(path)
+    replayed = await player.ask(Prompt("greet", system="s"), on_token=tokens.append)
     assert live == tokens == ["one ", "two\u2028", "three"]
     assert replayed == asked
-    assert replayed.usage == Usage(2, 3)
+    assert (replayed.usage, player.tools) == (Usage(2, 3), False)
+    assert stat.S_IMODE((await asyncio.to_thread(path.stat)).st_mode) == 0o600
 
 
 async def test_where_an_answer_begins_anew_is_replayed(
@@ -82,17 +83,10 @@ async def test_where_an_answer_begins_anew_is_replayed(
     live: list[str] = []
     await recording.ask(Prompt("count"), schema=Answer, on_token=live.append)
     tokens: list[str] = []
-    await replay(path).ask(Prompt("count"), schema=Answer, on_token=tokens.append)
+    replayed = await replay(path).ask(Prompt("count"), schema=Answer, on_token=tokens.append)
+    assert replayed.parsed == Answer(value=3)
     assert tokens == live == ['{"value":', '\n\n{"value": ', "3}"]
     assert [type(text) for text in tokens] == [type(text) for text in live] == [str, NewPart, str]
-
-
-async def test_a_typed_exchange_is_replayed(
-    server: ModelServer, recording: RecordingAdapter, path: Path
-) -> None:
-    server.answers("count", {"value": 3})
-    await recording.ask(Prompt("count"), schema=Answer)
-    assert (await replay(path).ask(Prompt("count"), schema=Answer)).parsed == Answer(value=3)
 
 
 async def test_answers_to_one_prompt_come_in_order_and_the_last_stays(
@@ -128,14 +122,6 @@ async def test_a_failed_exchange_is_not_recorded(
     assert not await asyncio.to_thread(path.exists)
 
 
-async def test_a_recording_is_for_the_person_alone(
-    server: ModelServer, recording: RecordingAdapter, path: Path
-) -> None:
-    server.answers("greet", "hello")
-    await recording.ask(Prompt("greet"))
-    assert stat.S_IMODE((await asyncio.to_thread(path.stat)).st_mode) == 0o600
-
-
 async def test_a_replay_has_the_limits_of_the_model_that_was_recorded(
     server: ModelServer, make_adapter: MakeAdapter, path: Path
 ) -> None:
@@ -149,19 +135,6 @@ async def test_a_replay_has_the_limits_of_the_model_that_was_recorded(
     for _ in range(3):
         await player.ask(Prompt("greet"))
     assert player.demonstration
-
-
-async def test_an_older_recording_has_no_limits(
-    server: ModelServer, recording: RecordingAdapter, path: Path
-) -> None:
-    server.answers("greet", "hello")
-    await recording.ask(Prompt("greet"))
-    exchange = json.loads(await asyncio.to_thread(path.read_text))
-    del exchange["demonstration"], exchange["context_tokens"]
-    await asyncio.to_thread(path.write_text, json.dumps(exchange) + "\n")
-    player = replay(path)
-    assert (player.demonstration, player.context_tokens) == (False, None)
-    assert (await player.ask(Prompt("greet"))).text == "hello"
 
 
 async def test_a_missing_recording_is_named(tmp_path: Path) -> None:
@@ -245,20 +218,12 @@ async def test_turns_of_a_work_loop_are_recorded_and_replayed(
         await replay(path, exact=True).take_turn(Conversation("s", (UserMessage("something else"),)), [tool])
 
 
-async def test_a_recording_of_answers_offers_no_tools(
-    server: ModelServer, recording: RecordingAdapter, path: Path
-) -> None:
-    server.answers("greet", "hello")
-    await recording.ask(Prompt("greet"))
-    assert not replay(path).tools
-
-
 TOOL = OfferedTool("read", "Read.", {"type": "object", "properties": {}}, never)
 LOOPS = ("a", "b")
 
 
 async def work(model: RecordingAdapter | ReplayAdapter, words: str, run: str = "") -> list[ModelTurn]:
-    """Take two turns of two loops, side by side; their first turns are equal."""
+    """Take two turns of two concurrent loops with equal first turns."""
 
     def asked(loop: str, *more: Message) -> Conversation:
         return Conversation(words, (UserMessage(f"look {loop} {words}"), *more), Origin(f"step:{loop}", run))
@@ -374,22 +339,24 @@ async def test_a_reduced_recording_has_the_turns_and_none_of_the_prompts(
     again = await work(replay(reduced), "here")
     assert [(turn.text, turn.usage) for turn in again] == [(turn.text, turn.usage) for turn in recorded]
     assert {turn.notice for turn in again} == {
-        f"{reduced} holds no prompts: its answers are found by what the model said before, and may not fit"
+        f"{reduced} holds no prompts: its answers are matched by the model's earlier words, and may not fit"
     }
     with pytest.raises(InvalidReply, match="holds no prompts"):
         await work(replay(reduced, exact=True), "here")
 
 
-async def test_an_older_recording_is_found_by_its_prompts_alone(
+async def test_an_older_recording_has_no_limits_and_is_found_by_its_prompts_alone(
     server: ModelServer, recording: RecordingAdapter, path: Path
 ) -> None:
     server.answers("greet", "hello")
     await recording.ask(Prompt("greet"))
     exchange = json.loads(await asyncio.to_thread(path.read_text))
-    for name in ("said", "conversation", "begun"):
+    for name in ("said", "conversation", "begun", "demonstration", "context_tokens"):
         del exchange[name]
     await asyncio.to_thread(path.write_text, json.dumps(exchange) + "\n")
-    assert (await replay(path).ask(Prompt("greet"))).text == "hello"
+    player = replay(path)
+    assert (player.demonstration, player.context_tokens) == (False, None)
+    assert (await player.ask(Prompt("greet"))).text == "hello"
     with pytest.raises(InvalidReply, match="has no answer to this prompt"):
         await replay(path).ask(Prompt("other"))
     with pytest.raises(AdapterUnavailable, match="is of an earlier version"):
