@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from tests.builtin.handoff.test_files import PLAN
+from tests.builtin.handoff.test_file_formats import PLAN
 from tests.cli.conftest import PYTHON_PATH, Shell
 from tests.cli.test_handoff import GREET, TEST, file, git
 from tests.support.model_server import ModelServer
 from tests.support.tasks import Model, edits
-from tideate_core.builtin.handoff.files import LARGEST, read
+from tideate_core.builtin.handoff.file_formats import LARGEST, read
 from tideate_core.builtin.handoff.models import PlanFile
 from tideate_core.errors import InvalidInput
 
@@ -131,7 +131,7 @@ def test_texts_that_people_write_are_still_plans() -> None:
 MEASURE: Final = """
 import sys
 from pathlib import Path
-from tideate_core.builtin.handoff.files import read
+from tideate_core.builtin.handoff.file_formats import read
 from tideate_core.builtin.handoff.models import PlanFile
 read(Path("plan.json"), sys.stdin.buffer.read(), PlanFile)
 print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM:")).split()[1])

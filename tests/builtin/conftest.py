@@ -1,4 +1,4 @@
-"""A bench as the engine's tests have it."""
+"""Engine test bench for tests of the built-in workflows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refactorings whose model names other files that must change: proposed as a run of `multi_file`."""
+"""Refactorings that report other affected files propose a run of `multi_file`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.builtin.results import notices, succeed
 from tests.builtin.test_with_tools import AREA, edit, hand_in, last, offered
 from tideate_core.builtin.affected import LONGEST_DIFF, NAMED
 from tideate_core.engine import ConfirmationRequest, EventName, RunRollback
@@ -50,10 +51,6 @@ def planned(bench: Bench) -> None:
 def paths(result: WorkflowResult) -> list[str]:
     assert result.next_run is not None, result.error
     return [one["path"] for one in result.next_run["files"]]
-
-
-def notices(bench: Bench) -> list[str]:
-    return [one["message"] for one in bench.front.data(EventName.NOTICE)]
 
 
 @WITH_TOOLS
@@ -154,13 +151,18 @@ async def test_a_declined_review_proposes_nothing(bench: Bench) -> None:
 
 
 @WITH_TOOLS
-async def test_an_edit_that_changes_nothing_withdraws_the_proposal(bench: Bench) -> None:
+@pytest.mark.parametrize("changes", [True, False], ids=["no file is reported", "nothing is changed"])
+async def test_a_rewrite_withdraws_a_proposal_without_a_file_or_a_change(bench: Bench, changes: bool) -> None:
     project(bench)
     reports(bench, LISTED)
-    same = "\n".join(AREA.split("\n")[3:6])
-    bench.server.answers(REWRITE, f"```python\n{same}\n```", times=1)
+    if changes:
+        reports(bench, [], REWRITE)
+    else:
+        same = "\n".join(AREA.split("\n")[3:6])
+        bench.server.answers(REWRITE, f"```python\n{same}\n```", times=1)
     result = await refactored(bench)
     assert result.ok, (result.error, bench.server.unmatched)
+    assert "offered next" in bench.front.requests[0].message
     assert result.next_run is None
 
 
@@ -168,13 +170,14 @@ async def test_an_edit_that_changes_nothing_withdraws_the_proposal(bench: Bench)
 @WITH_TOOLS
 async def test_the_next_run_plans_from_the_conversation_the_diff_and_the_list(bench: Bench) -> None:
     project(bench)
+    before = bench.fingerprint()
     reports(bench, LISTED)
     first = await refactored(bench)
+    after_first = bench.fingerprint()
     planned(bench)
     edit(bench, "app.py", "print(area(3))", "print(size(3))")
     hand_in(bench)
-    second = await bench.run("multi_file", continues=first.execution_id)
-    assert second.ok, (second.error, bench.server.unmatched)
+    second = await succeed(bench, "multi_file", continues=first.execution_id)
     asked = next(one for one in bench.server.requests if "Which files have to" in json.dumps(one["messages"]))
     said = "\n".join(str(one["content"]) for one in asked["messages"])
     assert "rename it to size" in said
@@ -188,6 +191,10 @@ async def test_the_next_run_plans_from_the_conversation_the_diff_and_the_list(be
     assert second.next_run is None
     row = (await bench.runner.store()).reader().run(second.execution_id)
     assert (row.continues, row.prompt) == (first.execution_id, first.next_run and first.next_run["prompt"])
+    rollback = RunRollback(bench.root, bench.private)
+    for run, expected in ((second, after_first), (first, before)):
+        await rollback.restore_files([run.execution_id])
+        assert bench.fingerprint() == expected
 
 
 @WITH_TOOLS
@@ -199,8 +206,7 @@ async def test_only_what_was_accepted_is_in_the_diff(bench: Bench) -> None:
     bench.server.answers(REWRITE, "```python\nfirst = 1\ntwo = 2\nthird = 3\n```", times=1)
     half = {"files": [{"path": "a.py", "accepted": [0]}]}
     bench.front.answer = lambda request: Decision(True, half if request.kind == "review" else None)
-    first = await bench.run("refactor", "reword", context=bench.context("a.py", 1, 3))
-    assert first.ok, (first.error, bench.server.unmatched)
+    first = await succeed(bench, "refactor", "reword", context=bench.context("a.py", 1, 3))
     bench.front.answer = lambda request: Decision(request.kind != "plan")
     planned(bench)
     await bench.run("multi_file", continues=first.execution_id)
@@ -218,8 +224,7 @@ async def test_one_prompt_a_file_has_the_request_and_the_diff(bench: Bench) -> N
     plan = {"files": [{"action": "modify", "path": "app.py", "why": "calls it"}]}
     bench.server.answers("Which files have to", json.dumps(plan), times=1)
     bench.server.answers("Change app.py: calls it", f"```python\n{APP.replace('area', 'size')}```")
-    second = await bench.run("multi_file", continues=first.execution_id)
-    assert second.ok, (second.error, bench.server.unmatched)
+    await succeed(bench, "multi_file", continues=first.execution_id)
     assert "rename it to size" in last(bench)
     assert "+def size(r):" in last(bench)
     assert bench.fingerprint()["app.py"].decode() == APP.replace("area", "size")
@@ -243,32 +248,13 @@ async def test_a_plan_that_was_declined_can_be_gone_on_with(bench: Bench) -> Non
 
 @pytest.mark.slow
 @WITH_TOOLS
-async def test_both_runs_are_rolled_back_each_as_a_whole(bench: Bench) -> None:
-    project(bench)
-    before = bench.fingerprint()
-    reports(bench, LISTED)
-    first = await refactored(bench)
-    after_first = bench.fingerprint()
-    planned(bench)
-    edit(bench, "app.py", "print(area(3))", "print(size(3))")
-    hand_in(bench)
-    second = await bench.run("multi_file", continues=first.execution_id)
-    rollback = RunRollback(bench.root, bench.private)
-    for run, expected in ((second, after_first), (first, before)):
-        await rollback.restore_files([run.execution_id])
-        assert bench.fingerprint() == expected
-
-
-@pytest.mark.slow
-@WITH_TOOLS
 async def test_a_follow_up_proposes_only_what_it_reports_itself(bench: Bench) -> None:
     project(bench)
     reports(bench, LISTED)
     first = await refactored(bench)
     back = "```python\ndef area(r):\n    return math.pi * r**2\n```"
     bench.server.answers("keep the name", back, times=1)
-    second = await bench.run("refactor", "keep the name", continues=first.execution_id)
-    assert second.ok, (second.error, bench.server.unmatched)
+    second = await succeed(bench, "refactor", "keep the name", continues=first.execution_id)
     assert second.next_run is None
     reports(bench, LISTED[:1], "now anew")
     bench.server.answers("now anew", RENAMED)
@@ -285,17 +271,6 @@ async def test_a_run_that_asks_nothing_is_not_to_be_asked_about(bench: Bench) ->
     assert result.next_run is not None, bench.server.unmatched
     assert result.next_run["asks"] is False
     assert [one.kind for one in asked] == ["review"]
-
-
-@WITH_TOOLS
-async def test_a_rewrite_that_reports_no_file_withdraws_the_proposal(bench: Bench) -> None:
-    project(bench)
-    reports(bench, LISTED)
-    reports(bench, [], REWRITE)
-    result = await refactored(bench)
-    assert result.ok, (result.error, bench.server.unmatched)
-    assert "offered next" in bench.front.requests[0].message
-    assert result.next_run is None
 
 
 @pytest.mark.slow
@@ -323,8 +298,7 @@ async def test_of_a_very_long_diff_the_next_run_is_shown_the_beginning(bench: Be
     answer = "\n".join(["```python", "def size(r):", *lines, "    return r", "```"])
     bench.server.answers(ASKED, "It squares.", times=1)
     bench.server.answers(REWRITE, answer, pieces=1, times=1)
-    first = await bench.run("refactor", "explain it", context=bench.context("a.py", 4, 6))
-    assert first.ok, (first.error, bench.server.unmatched)
+    first = await succeed(bench, "refactor", "explain it", context=bench.context("a.py", 4, 6))
     bench.front.answer = lambda request: Decision(request.kind != "plan")
     planned(bench)
     await bench.run("multi_file", continues=first.execution_id)

@@ -1,4 +1,4 @@
-"""The built-in workflows on files: what is asked, reviewed and written (REQ-WORK-003)."""
+"""Built-in workflows on files: questions, reviews and writes (REQ-WORK-003)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.builtin.results import notices, succeed
 from tests.engine.conftest import Bench, no
 from tideate_core.adapters import AdapterPool, Prompt
 from tideate_core.config import Config
@@ -46,8 +47,7 @@ async def test_summarize_shows_the_model_only_the_selection(bench: Bench) -> Non
 async def test_refactor_replaces_exactly_the_selected_lines(bench: Bench) -> None:
     bench.write("a.py", LOOP)
     analyzed(bench)
-    result = await bench.run("refactor", "simplify", context=bench.context("a.py", 4, 6))
-    assert result.ok, result.error
+    result = await succeed(bench, "refactor", "simplify", context=bench.context("a.py", 4, 6))
     wanted = "import math\n\n\ndef area(r):\n    return math.pi * r**2\n\n\nprint(area(2))\n"
     assert bench.fingerprint() == {"a.py": wanted.encode()}
     assert result.files == ["a.py"]
@@ -81,7 +81,7 @@ async def test_the_projects_memory_is_shown_told_and_given_to_the_model(bench: B
     await bench.run(workflow, NEAR, context=context)
     sent = bench.server.requests[1]["messages"][-1]["content"]
     assert all(words in sent for words in given)
-    told = [data["message"] for data in bench.front.data(EventName.NOTICE)]
+    told = notices(bench)
     assert set(shown.notices) <= set(told)
 
 
@@ -132,7 +132,7 @@ async def test_a_nested_run_with_another_adapter_finds_its_own_earlier_runs(benc
     outer = WorkflowDefinition.model_validate({"name": "outer", "steps": steps})
     bench.registry.register(outer, {})
     await bench.run("ask", EARLIER)
-    assert (await bench.run("outer", NEAR)).ok
+    await succeed(bench, "outer", NEAR)
     sent = [str(request["messages"]) for request in bench.server.requests]
     assert [EARLIER in words for words in sent] == [True, True, False]
 
@@ -146,7 +146,7 @@ async def test_a_run_goes_on_without_earlier_runs_that_cannot_be_read(
     monkeypatch.setattr(Reader, "near", damaged)
     bench.server.answers("", "Because.")
     assert (await bench.run("ask", NEAR)).response == "Because."
-    told = [data["message"] for data in bench.front.data(EventName.NOTICE)]
+    told = notices(bench)
     assert "earlier runs were left out: the index is damaged" in told
 
 
@@ -195,32 +195,29 @@ async def test_a_memory_with_a_secret_that_nobody_agreed_to_show_is_left_out(ben
     assert secret not in str(bench.server.requests)
 
 
-async def test_one_line_is_called_one_line(bench: Bench) -> None:
-    bench.write("a.py", LOOP)
-    analyzed(bench)
-    bench.front.answer = no
-    await bench.run("refactor", "simplify", context=bench.context("a.py", 5, 5))
-    assert bench.front.requests[0].message == "Refactor line 5 of a.py along this analysis?"
-
-
-@pytest.mark.parametrize(("text", "words"), [(LOOP, "9 lines"), ("x  = 1\n", "1 line")])
+@pytest.mark.parametrize(
+    ("text", "lines", "words"),
+    [
+        (LOOP, (), "the whole buffer, 9 lines,"),
+        ("x  = 1\n", (), "the whole buffer, 1 line,"),
+        (LOOP, (5, 5), "line 5 of a.py"),
+    ],
+)
 async def test_refactor_without_a_range_says_the_whole_buffer_and_asks(
-    bench: Bench, text: str, words: str
+    bench: Bench, text: str, lines: tuple[int, ...], words: str
 ) -> None:
     bench.write("a.py", text)
     analyzed(bench)
     bench.front.answer = no
-    await bench.run("refactor", "simplify", context=bench.context("a.py"))
-    question = f"Refactor the whole buffer, {words}, along this analysis?"
-    assert [request.message for request in bench.front.requests] == [question]
+    await bench.run("refactor", "simplify", context=bench.context("a.py", *lines))
+    assert [request.message for request in bench.front.requests] == [f"Refactor {words} along this analysis?"]
     assert bench.fingerprint() == {"a.py": text.encode()}
 
 
 async def test_refactor_keeps_crlf_and_a_missing_last_line_end(bench: Bench) -> None:
     bench.write("a.py", "def f():\r\n    return  1\r\nf()")
     analyzed(bench, "```python\ndef f():\n    return 1\n```")
-    result = await bench.run("refactor", "tidy", context=bench.context("a.py", 1, 2))
-    assert result.ok, result.error
+    await succeed(bench, "refactor", "tidy", context=bench.context("a.py", 1, 2))
     assert bench.fingerprint()["a.py"] == b"def f():\r\n    return 1\r\nf()"
 
 
@@ -261,8 +258,7 @@ async def test_only_the_accepted_hunks_are_written(bench: Bench) -> None:
         return Decision(True, {"files": [{"path": "a.txt", "accepted": [1]}]})
 
     bench.front.answer = second
-    result = await bench.run("refactor", "shout", context=bench.context("a.txt", 1, 5))
-    assert result.ok, result.error
+    await succeed(bench, "refactor", "shout", context=bench.context("a.txt", 1, 5))
     assert bench.fingerprint()["a.txt"] == b"one\ntwo\nthree\nfour\nFIVE\n"
 
 
@@ -281,7 +277,7 @@ async def test_new_syntax_errors_are_written_only_after_an_override(bench: Bench
         ("a.py", 4, "syntax")
     ]
     bench.front.answer = lambda _request: Decision(True)
-    assert (await bench.run("refactor", "break it", context=bench.context("a.py", 4, 6))).ok
+    await succeed(bench, "refactor", "break it", context=bench.context("a.py", 4, 6))
     assert b"def area(r:" in bench.fingerprint()["a.py"]
 
 
@@ -358,48 +354,36 @@ async def test_what_cannot_work_is_refused_before_anything_is_asked(
     assert bench.server.requests == []
 
 
-async def test_generate_inserts_below_the_cursor(bench: Bench) -> None:
-    bench.write("a.py", "import os\n\n\nprint(os.name)\n")
-    bench.server.answers("a constant", "```python\nLIMIT = 3\n```")
-    context = bench.context("a.py").model_copy(update={"cursor": Cursor(line=1)})
-    result = await bench.run("generate", "a constant", context=context)
-    assert result.ok, result.error
-    assert bench.fingerprint()["a.py"] == b"import os\nLIMIT = 3\n\n\nprint(os.name)\n"
-    assert result.response == "LIMIT = 3"
-
-
 @pytest.mark.parametrize(
-    ("text", "line", "wanted"),
+    ("text", "line", "selected", "wanted"),
     [
-        ("import os\n\nprint(os.name)\n", 2, "import os\n\nLIMIT = 3\nprint(os.name)\n"),
-        ("def f():\n    \n    return 1\n", 2, "def f():\n    LIMIT = 3\n    return 1\n"),
-        ("\n", 1, "LIMIT = 3\n"),
+        ("import os\n\n\nprint(os.name)\n", 1, (), "import os\nLIMIT = 3\n\n\nprint(os.name)\n"),
+        ("import os\n\nprint(os.name)\n", 2, (), "import os\n\nLIMIT = 3\nprint(os.name)\n"),
+        ("def f():\n    \n    return 1\n", 2, (), "def f():\n    LIMIT = 3\n    return 1\n"),
+        ("\n", 1, (), "LIMIT = 3\n"),
+        ("a\n\nb\nc\n", 1, (1, 3), "a\n\nb\nLIMIT = 3\nc\n"),
     ],
-    ids=["an empty line stays", "an indented one is filled in", "an empty text is replaced"],
+    ids=[
+        "below the cursor",
+        "an empty line stays",
+        "an indented one is filled in",
+        "an empty text is replaced",
+        "below the selection",
+    ],
 )
-async def test_generate_on_a_blank_line(bench: Bench, text: str, line: int, wanted: str) -> None:
+async def test_generate_inserts_below_the_cursor_or_fills_a_blank_line(
+    bench: Bench, text: str, line: int, selected: tuple[int, ...], wanted: str
+) -> None:
     bench.write("a.py", text)
     bench.server.answers("a constant", "```python\nLIMIT = 3\n```")
-    context = bench.context("a.py").model_copy(update={"cursor": Cursor(line=line)})
-    result = await bench.run("generate", "a constant", context=context)
-    assert result.ok, result.error
-    assert bench.fingerprint()["a.py"] == wanted.encode()
-
-
-async def test_generate_with_a_selection_inserts_below_it(bench: Bench) -> None:
-    bench.write("a.py", "import os\n\nprint(os.name)\nprint(os.sep)\n")
-    bench.server.answers("a constant", "```python\nLIMIT = 3\n```")
-    context = bench.context("a.py", 1, 3).model_copy(update={"cursor": Cursor(line=1)})
-    result = await bench.run("generate", "a constant", context=context)
-    assert result.ok, result.error
-    wanted = b"import os\n\nprint(os.name)\nLIMIT = 3\nprint(os.sep)\n"
-    assert bench.fingerprint()["a.py"] == wanted
+    context = bench.context("a.py", *selected).model_copy(update={"cursor": Cursor(line=line)})
+    result = await succeed(bench, "generate", "a constant", context=context)
+    assert (str(result.response).strip(), bench.fingerprint()["a.py"]) == ("LIMIT = 3", wanted.encode())
 
 
 async def test_generate_without_a_buffer_presents_the_text(bench: Bench) -> None:
     bench.server.answers("a constant", "```\nLIMIT = 3\n```")
-    result = await bench.run("generate", "a constant")
-    assert result.ok, result.error
+    await succeed(bench, "generate", "a constant")
     assert bench.front.presented == ["LIMIT = 3"]
 
 
@@ -425,8 +409,7 @@ def planned(bench: Bench, plan: Any = None) -> None:
 @pytest.mark.slow
 async def test_multi_file_plans_confirms_and_writes_everything(bench: Bench) -> None:
     planned(bench)
-    result = await bench.run("multi_file", "move f into a library")
-    assert result.ok, result.error
+    result = await succeed(bench, "multi_file", "move f into a library")
     assert bench.fingerprint() == {
         "a.py": b"from lib.b import f\n\nf()\n",
         "lib/b.py": b"def f():\n    return 1\n",
@@ -494,8 +477,7 @@ async def test_a_plan_that_the_project_cannot_bear_is_sent_back(bench: Bench) ->
         "This plan cannot be carried out", {"files": [{"action": "delete", "path": "a.py", "why": "x"}]}
     )
     bench.server.answers("Which files have to be", wrong)
-    result = await bench.run("multi_file", "clean up")
-    assert result.ok, result.error
+    await succeed(bench, "multi_file", "clean up")
     assert bench.fingerprint() == {}
     assert "nowhere.py does not exist" in bench.server.requests[1]["messages"][-1]["content"]
 
@@ -547,7 +529,7 @@ async def test_secrets_around_what_is_worked_on_are_hidden_unasked(bench: Bench)
         ("refactor", bench.context("a.py", 6, 7)),
         ("summarize", bench.context("a.py")),
     ):
-        assert (await bench.run(workflow, "what is it?", context=context)).ok
+        await succeed(bench, workflow, "what is it?", context=context)
         assert KEY not in sent(bench)
         assert all("Give" not in one.message for one in bench.front.requests)
     assert f"KEY = '{MARK}'" in sent(bench)
@@ -579,7 +561,7 @@ async def test_a_file_that_usually_holds_secrets_is_asked_about_whatever_is_in_i
     result = await bench.run("ask", "what is it?", context=bench.context(".env"))
     assert (result.ok, bench.server.requests) == (False, [])
     bench.front.answer = only("review", Decision(False))
-    assert (await bench.run("ask", "what is it?", context=bench.context(".env"))).ok
+    await succeed(bench, "ask", "what is it?", context=bench.context(".env"))
     assert "WORDS=plain" in sent(bench)
 
 
@@ -604,7 +586,7 @@ async def test_what_a_person_types_and_what_a_model_said_is_not_hidden(bench: Be
     )
     bench.server.answers("first", f"use {own}")
     bench.server.answers("again", "fine")
-    assert (await bench.run("two", f"why not {KEY}?")).ok
+    await succeed(bench, "two", f"why not {KEY}?")
     assert f"again use {own}" in sent(bench)
     assert f"why not {KEY}?" in sent(bench)
 

@@ -1,4 +1,4 @@
-"""Comparisons: runs of several models wait at their reviews until one of them is taken, or a mix."""
+"""Comparisons: runs of several models wait at their reviews until one, or a mix, is accepted."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GERMAN = "one\nzwei\nthree\nfour\nfünf\n"
 
 
 class Models(Bench):
-    """A bench with the models `a`, `b` and `c`, each with a server of its own."""
+    """Bench with the models `a`, `b` and `c`, each on its own server."""
 
     def __init__(self, root: Path, servers: dict[str, ModelServer]) -> None:
         super().__init__(root, servers["a"])
@@ -45,6 +45,11 @@ class Models(Bench):
     def refactors(self, name: str, text: str) -> None:
         self.servers[name].answers("what must not change", f"{name} keeps the order")
         self.servers[name].answers("in one fenced block", f"```\n{text}```")
+
+    def refactor(self) -> None:
+        """Script two different rewrites of `a` and `b`."""
+        self.refactors("a", LOUD)
+        self.refactors("b", GERMAN)
 
     def request(self, name: str = "refactor", prompt: str = "translate") -> RunRequest:
         return RunRequest(name=name, prompt=prompt, context=self.context("a.txt", 1, 5))
@@ -78,7 +83,7 @@ async def models(tmp_path: Path) -> AsyncIterator[Models]:
 def taking(
     adapter: str | None, *reviews: Decision, seen: list[ConfirmationRequest] | None = None
 ) -> Callable[[ConfirmationRequest], Decision]:
-    """Take the run of a model, and answer its reviews in turn: with yes where nothing is left."""
+    """Return an answer that takes a model's run and answers its reviews in turn, then with yes."""
     left = [*reviews]
 
     def answer(request: ConfirmationRequest) -> Decision:
@@ -98,8 +103,7 @@ def mixed(accepted: Iterable[int], rejected: Iterable[int], *added: dict[str, An
 
 
 async def test_nothing_is_written_before_one_is_taken_and_the_others_end_declined(models: Models) -> None:
-    models.refactors("a", LOUD)
-    models.refactors("b", GERMAN)
+    models.refactor()
     seen: list[ConfirmationRequest] = []
     texts = []
     choose = taking("b", seen=seen)
@@ -124,8 +128,7 @@ async def test_nothing_is_written_before_one_is_taken_and_the_others_end_decline
 
 
 async def test_hunks_of_another_attempt_are_taken_in_place_of_its_own(models: Models) -> None:
-    models.refactors("a", LOUD)
-    models.refactors("b", GERMAN)
+    models.refactor()
     seen: list[ConfirmationRequest] = []
     german = {"start": 1, "old": ["two"], "new": ["zwei"]}
     last = {"start": 4, "old": ["five"], "new": ["fünf"]}
@@ -153,8 +156,7 @@ async def test_hunks_of_another_attempt_are_taken_in_place_of_its_own(models: Mo
 async def test_a_mix_that_cannot_be_is_refused_and_asked_for_again(
     models: Models, added: dict[str, Any], words: str
 ) -> None:
-    models.refactors("a", LOUD)
-    models.refactors("b", GERMAN)
+    models.refactor()
     seen: list[ConfirmationRequest] = []
     models.front.answer = taking("a", mixed([0, 1], [], added), mixed([0], [1]), seen=seen)
     done = await models.compare("a", "b")
@@ -164,8 +166,7 @@ async def test_a_mix_that_cannot_be_is_refused_and_asked_for_again(
 
 
 async def test_a_comparison_whose_person_is_needed_is_left_to_be_resumed(models: Models) -> None:
-    models.refactors("a", LOUD)
-    models.refactors("b", GERMAN)
+    models.refactor()
 
     def answer(request: ConfirmationRequest) -> Decision:
         raise PersonNeeded("your comments were not sent")
@@ -218,8 +219,7 @@ async def test_without_any_answer_nothing_is_asked(models: Models) -> None:
 
 
 async def test_a_declined_review_leads_back_to_the_choice(models: Models) -> None:
-    models.refactors("a", LOUD)
-    models.refactors("b", GERMAN)
+    models.refactor()
     kinds = []
     choices = iter(["a", "b"])
 
@@ -237,8 +237,7 @@ async def test_a_declined_review_leads_back_to_the_choice(models: Models) -> Non
 
 
 async def test_if_none_is_taken_all_end_declined_with_nothing_written(models: Models) -> None:
-    models.refactors("a", LOUD)
-    models.refactors("b", GERMAN)
+    models.refactor()
     models.front.answer = taking(None)
     done = await models.compare("a", "b")
     assert models.text() == WORDS
@@ -265,8 +264,7 @@ async def test_answers_in_words_are_compared_and_one_is_kept(models: Models) -> 
 
 
 async def test_comments_on_the_chosen_attempt_go_to_its_model(models: Models) -> None:
-    models.refactors("a", LOUD)
-    models.refactors("b", GERMAN)
+    models.refactor()
     models.servers["b"].answers(
         "with small letters everywhere in the text please", "```\none\nzwei\nthree\nfour\nfuenf\n```"
     )
@@ -283,8 +281,7 @@ async def test_comments_on_the_chosen_attempt_go_to_its_model(models: Models) ->
 
 @pytest.mark.slow
 async def test_cancelling_one_attempt_leaves_the_others(models: Models) -> None:
-    models.refactors("a", LOUD)
-    models.refactors("b", GERMAN)
+    models.refactor()
     models.refactors("c", LOUD)
     models.front.hold = True
     comparing = asyncio.create_task(models.compare("a", "b", "c"))
@@ -301,8 +298,7 @@ async def test_cancelling_one_attempt_leaves_the_others(models: Models) -> None:
 
 
 async def test_cancelling_all_ends_the_comparison(models: Models) -> None:
-    models.refactors("a", LOUD)
-    models.refactors("b", GERMAN)
+    models.refactor()
     models.front.hold = True
     comparing = asyncio.create_task(models.compare("a", "b"))
     await models.front.until(lambda: bool(models.front.requests))
@@ -314,8 +310,7 @@ async def test_cancelling_all_ends_the_comparison(models: Models) -> None:
 
 
 async def test_attempts_that_a_process_left_are_resumed_and_ask_no_model_again(models: Models) -> None:
-    models.refactors("a", LOUD)
-    models.refactors("b", GERMAN)
+    models.refactor()
     models.front.hold = True
     comparing = asyncio.create_task(models.compare("a", "b"))
     await models.front.until(lambda: bool(models.front.requests))
@@ -332,8 +327,7 @@ async def test_attempts_that_a_process_left_are_resumed_and_ask_no_model_again(m
 
 
 async def test_an_answer_is_taken_unasked_where_its_model_was_named(models: Models) -> None:
-    models.refactors("a", LOUD)
-    models.refactors("b", GERMAN)
+    models.refactor()
     done = await models.compare("a", "b", take="a")
     assert [request.kind for request in models.front.requests] == ["review"]
     assert done.result is not None

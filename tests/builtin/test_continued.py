@@ -1,4 +1,4 @@
-"""Runs that go on with an earlier run: its conversation, its lines, its staged edits."""
+"""Continued runs: conversation, lines and staged edits of an earlier run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.builtin.results import notices, succeed
 from tests.builtin.test_with_tools import AREA, SHOP, edit, hand_in, last, plan_of_shop
 from tideate_core.engine import ConfirmationRequest, EventName
 from tideate_core.workflows import BufferContext, Decision, RunContext, Selection
@@ -25,24 +26,12 @@ def roles(bench: Bench) -> list[str]:
 
 
 def told(bench: Bench) -> str:
-    """Return all that the model was told with the last request."""
+    """Return all messages of the last request."""
     return json.dumps(bench.server.requests[-1]["messages"], ensure_ascii=False)
 
 
 def only_review_declined(request: ConfirmationRequest) -> Decision:
     return Decision(request.kind != "review")
-
-
-@EITHER
-async def test_a_second_question_goes_on_with_the_first(bench: Bench) -> None:
-    bench.server.answers("what is a monad", "A monoid.", times=1)
-    bench.server.answers("and in Python", "A generator, perhaps.")
-    first = await bench.run("ask", "what is a monad")
-    second = await bench.run("ask", "and in Python?", continues=first.execution_id)
-    assert second.response == "A generator, perhaps.", (second.error, bench.server.unmatched)
-    assert roles(bench) == ["system", "user", "assistant", "user"]
-    assert "A monoid." in told(bench)
-    assert last(bench).endswith("and in Python?")
 
 
 @EITHER
@@ -55,6 +44,7 @@ async def test_a_third_question_has_the_two_before(bench: Bench) -> None:
     assert roles(bench) == ["system", *["user", "assistant"] * 2, "user"]
     assert "ONE" in told(bench)
     assert "TWO" in told(bench)
+    assert last(bench).endswith("say three")
 
 
 async def test_last_is_the_newest_run_with_a_conversation(bench: Bench) -> None:
@@ -63,8 +53,7 @@ async def test_last_is_the_newest_run_with_a_conversation(bench: Bench) -> None:
     first = await bench.run("ask", "first")
     bench.server.fails("broken", 400)
     assert not (await bench.run("ask", "broken")).ok
-    second = await bench.run("ask", "again", continues="last")
-    assert second.ok, second.error
+    second = await succeed(bench, "ask", "again", continues="last")
     reader = (await bench.runner.store()).reader()
     assert reader.run(second.execution_id).continues == first.execution_id
 
@@ -88,10 +77,8 @@ async def test_a_fork_leaves_out_what_came_after_the_turn(bench: Bench) -> None:
     bench.server.calls("what is in b", "read_file", {"path": "b.py"}, times=1)
     bench.server.answers("X = 41", "It is 41.", times=1)
     bench.server.answers("look elsewhere", "Nowhere.")
-    first = await bench.run("ask", "what is in b?")
-    assert first.ok, first.error
-    second = await bench.run("ask", "look elsewhere", continues=first.execution_id, turn=1)
-    assert second.ok, second.error
+    first = await succeed(bench, "ask", "what is in b?")
+    await succeed(bench, "ask", "look elsewhere", continues=first.execution_id, turn=1)
     assert roles(bench) == ["system", "user", "user"], "the call has no result any more and went, too"
     assert "41" not in told(bench)
 
@@ -173,8 +160,7 @@ async def test_a_follow_up_rewrites_the_lines_that_were_just_written(bench: Benc
     assert first.ok, (first.error, bench.server.unmatched)
     bench.write("a.py", "# new head\n" + bench.fingerprint()["a.py"].decode())
     bench.server.answers("keep the name", "```python\ndef area(r):\n    return math.pi * r**2\n```")
-    second = await bench.run("refactor", "not like this, keep the name", continues=first.execution_id)
-    assert second.ok, (second.error, bench.server.unmatched)
+    await succeed(bench, "refactor", "not like this, keep the name", continues=first.execution_id)
     text = bench.fingerprint()["a.py"].decode()
     assert (
         text == "# new head\nimport math\n\n\ndef area(r):\n    return math.pi * r**2\n\n\nprint(area(2))\n"
@@ -192,8 +178,7 @@ async def test_a_follow_up_of_a_declined_change_rewrites_the_old_lines(bench: Be
     assert first.cancelled
     bench.front.answer = lambda _request: Decision(True)
     bench.server.answers("keep the name", "```python\ndef area(r):\n    return math.pi * r**2\n```")
-    second = await bench.run("refactor", "keep the name", continues=first.execution_id)
-    assert second.ok, (second.error, bench.server.unmatched)
+    await succeed(bench, "refactor", "keep the name", continues=first.execution_id)
     assert b"def area(r):\n    return math.pi * r**2\n\n\nprint" in bench.fingerprint()["a.py"]
     assert "as nothing of your last answer was written" in last(bench)
     assert "def size(r)" in told(bench), "the declined answer is in the conversation"
@@ -211,12 +196,10 @@ async def test_a_follow_up_edits_the_file_where_its_lines_are_lost(bench: Bench)
     bench.server.calls("keep the name", "read_file", {"path": "a.py"}, times=1)
     bench.server.calls("keep the name", "edit_file", {"path": "a.py", "edits": edits}, times=1)
     bench.server.calls("keep the name", "submit_work", {"summary": "Named as before."}, times=1)
-    second = await bench.run("refactor", "keep the name", continues=first.execution_id)
-    assert second.ok, (second.error, bench.server.unmatched)
+    await succeed(bench, "refactor", "keep the name", continues=first.execution_id)
     assert b"def area(r):" in bench.fingerprint()["a.py"]
     assert bench.front.requests[-1].kind == "review"
-    notices = [one["message"] for one in bench.front.data(EventName.NOTICE)]
-    assert "the lines cannot be found in a.py any more: the model edits the file" in notices
+    assert "the lines cannot be found in a.py any more: the model edits the file" in notices(bench)
 
 
 async def test_lost_lines_are_said_where_the_model_has_no_tools(bench: Bench) -> None:
@@ -231,8 +214,7 @@ async def test_selected_lines_are_taken_as_they_are(bench: Bench) -> None:
     bench.write("b.py", "def other():\n    pass\n")
     bench.server.answers("the same here", "```python\ndef same():\n    pass\n```")
     context = bench.context("b.py", 1, 2)
-    second = await bench.run("refactor", "the same here", continues=first.execution_id, context=context)
-    assert second.ok, (second.error, bench.server.unmatched)
+    await succeed(bench, "refactor", "the same here", continues=first.execution_id, context=context)
     assert bench.fingerprint()["b.py"] == b"def same():\n    pass\n"
 
 
@@ -247,8 +229,7 @@ async def test_a_follow_up_of_generated_lines_replaces_them_or_inserts_them(
     assert first.ok is written
     bench.front.answer = lambda _request: Decision(True)
     bench.server.answers("call it z", "```python\nz = 2\n```")
-    second = await bench.run("generate", "call it z", continues=first.execution_id)
-    assert second.ok, (second.error, bench.server.unmatched)
+    await succeed(bench, "generate", "call it z", continues=first.execution_id)
     assert bench.fingerprint()["a.py"] == b"x = 1\nz = 2\n"
 
 
@@ -256,8 +237,7 @@ async def test_a_follow_up_of_a_text_that_belongs_to_no_file_presents_it_anew(be
     bench.server.answers("a constant", "```\nLIMIT = 3\n```", times=1)
     first = await bench.run("generate", "a constant")
     bench.server.answers("rather four", "```\nLIMIT = 4\n```")
-    second = await bench.run("generate", "rather four", continues=first.execution_id)
-    assert second.ok, (second.error, bench.server.unmatched)
+    second = await succeed(bench, "generate", "rather four", continues=first.execution_id)
     assert (second.response, second.files) == ("LIMIT = 4", [])
     assert bench.front.presented == ["LIMIT = 3", "LIMIT = 4"]
     assert "LIMIT = 3" in told(bench), "the conversation goes on"
@@ -281,8 +261,7 @@ async def test_a_follow_up_of_several_files_goes_on_with_what_was_written(bench:
     edits = [{"search": "def cost(item):", "replace": "def cost(item, rate):"}]
     bench.server.calls("take the rate", "edit_file", {"path": "shop/price.py", "edits": edits}, times=1)
     bench.server.calls("take the rate", "submit_work", {"summary": "Takes it."}, times=1)
-    second = await bench.run("multi_file", "take the rate, too", continues=first.execution_id)
-    assert second.ok, (second.error, bench.server.unmatched)
+    await succeed(bench, "multi_file", "take the rate, too", continues=first.execution_id)
     assert bench.fingerprint()["shop/price.py"] == b"def cost(item, rate):\n    return item.net * 1.2\n"
     assert "these files were written: shop/price.py, shop/cart.py" in told(bench)
     assert [request.kind for request in bench.front.requests[asked:]] == ["review"], "no second plan"
@@ -299,8 +278,7 @@ async def test_declined_edits_are_staged_again_for_the_follow_up(bench: Bench) -
     edits = [{"search": "def cost(item):", "replace": "def price_of(item):"}]
     bench.server.calls("other name", "edit_file", {"path": "shop/price.py", "edits": edits}, times=1)
     bench.server.calls("other name", "submit_work", {"summary": "Done."}, times=1)
-    second = await bench.run("multi_file", "another, other name", continues=first.execution_id)
-    assert second.ok, (second.error, bench.server.unmatched)
+    await succeed(bench, "multi_file", "another, other name", continues=first.execution_id)
     assert bench.fingerprint()["shop/price.py"].startswith(b"def price_of(item):")
     assert b"cost(i) for" in bench.fingerprint()["shop/cart.py"], "what was staged then is written now"
 
@@ -314,8 +292,7 @@ async def test_declined_edits_of_a_file_that_changed_since_are_not_staged_again(
     mine = "from shop.price import price  # mine\n"
     bench.write("shop/cart.py", mine)
     bench.server.calls("only the price", "submit_work", {"summary": "Done."}, times=1)
-    second = await bench.run("multi_file", "only the price", continues=first.execution_id)
-    assert second.ok, (second.error, bench.server.unmatched)
+    await succeed(bench, "multi_file", "only the price", continues=first.execution_id)
     assert bench.fingerprint()["shop/price.py"].startswith(b"def cost(item):")
     assert bench.fingerprint()["shop/cart.py"].decode() == mine
 
@@ -337,8 +314,7 @@ async def test_a_declined_move_is_staged_again_where_its_new_name_is_free(bench:
     if taken:
         bench.write("new.py", "MINE = 1\n")
     bench.server.calls("as before", "submit_work", {"summary": "Done."}, times=1)
-    second = await bench.run("multi_file", "as before", continues=first.execution_id)
-    assert second.ok, (second.error, bench.server.unmatched)
+    await succeed(bench, "multi_file", "as before", continues=first.execution_id)
     expected = {"new.py": b"MINE = 1\n", "old.py": b"X = 1\n"} if taken else {"new.py": b"X = 1\n"}
     assert bench.fingerprint() == expected
 
@@ -350,12 +326,10 @@ async def test_a_model_without_tools_plans_again_with_what_was_asked_for_before(
     bench.server.answers("Which files", json.dumps(plan), times=1)
     bench.server.answers("in one fenced", "```python\ny = 1\n```", times=1)
     bench.server.answers("complete new text of the file", "```python\ny = 1\n```", times=1)
-    first = await bench.run("multi_file", "rename x to y")
-    assert first.ok, (first.error, bench.server.unmatched)
+    first = await succeed(bench, "multi_file", "rename x to y")
     bench.server.answers("rather z", "```python\nz = 1\n```")
     bench.server.answers("rather z\n\nWhich files", json.dumps(plan))
-    second = await bench.run("multi_file", "rather z", continues=first.execution_id)
-    assert second.ok, (second.error, bench.server.unmatched)
+    await succeed(bench, "multi_file", "rather z", continues=first.execution_id)
     assert bench.fingerprint()["a.py"] == b"z = 1\n"
     assert "rename x to y" in last(bench)
     sent = [one["messages"] for one in bench.server.requests]
@@ -375,8 +349,7 @@ async def test_a_question_about_a_refactoring_becomes_several_files(bench: Bench
     bench.server.calls("Which files have to", "submit_plan", {"files": files}, times=1)
     edit(bench, "a.py", "print(area(2))", "print(size(2))")
     hand_in(bench)
-    done = await bench.run("multi_file", "change them", continues=question.execution_id)
-    assert done.ok, (done.error, bench.server.unmatched)
+    await succeed(bench, "multi_file", "change them", continues=question.execution_id)
     assert b"print(size(2))" in bench.fingerprint()["a.py"]
     assert "It squares." in told(bench)
 
@@ -400,8 +373,7 @@ async def test_another_model_is_given_texts_of_the_conversation(bench: Bench) ->
     bench.pool = AdapterPool(bench.config)
     bench.runner = bench.make_runner(bench.config)
     bench.server.answers("more", "yes")
-    second = await bench.run("ask", "more", continues=first.execution_id, adapter="other")
-    assert second.ok, second.error
+    await succeed(bench, "ask", "more", continues=first.execution_id, adapter="other")
     assert [one["content"] for one in bench.server.requests[-1]["messages"]][2] == "hi"
 
 

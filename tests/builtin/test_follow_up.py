@@ -1,4 +1,4 @@
-"""Finding the lines of an earlier run in a text that may have changed since."""
+"""Location of an earlier run's lines in a changed text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tideate_core.workflows import BufferContext, EarlierRun, RunContext
 
 TEXT = "a\nb\nc\nd\ne"
 AT = (1, 3)
-"""`b` and `c`."""
+"""Range of `b` and `c`."""
 
 
 def find(now: str, written: str | None) -> tuple[int, int] | None:

@@ -1,4 +1,4 @@
-"""Forks at a turn of a step's model: what it said and saw before is reused, and it goes on from there."""
+"""Forks at a model's turn: earlier turns are reused, and the run continues from there."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def no_review(request: ConfirmationRequest) -> Decision:
 
 
 async def declined(bench: Bench) -> str:
-    """Have two files edited in three turns, which the person does not want; returns the run."""
+    """Run an edit of two files in three turns that the user declines; return the run."""
     plan_of_shop(bench)
     edit(bench, "shop/price.py", "1.2", "1.3")
     edit(bench, "shop/cart.py", "items):", "items, rate=1):")

@@ -1,4 +1,4 @@
-"""Reviews of several rounds that a crash cuts off: they go on from the last one, though files changed."""
+"""Reviews interrupted by a crash continue from the last round, even if files changed."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.builtin.results import resume
 from tests.builtin.test_revisions import FIRST, because, reviews
 from tests.builtin.test_with_tools import edit, hand_in
 from tests.engine.logbook import RUN
@@ -52,7 +53,7 @@ def generated(bench: Bench) -> dict[str, Any]:
 
 
 def planned(bench: Bench) -> dict[str, Any]:
-    """Without tools each file is asked for by itself, the one that the other is about first."""
+    """Script a model without tools, which is asked for one file at a time."""
     bench.server.answers("Which files have to be", {"files": PLAN}, times=1)
     for path in ("a.txt", "b.txt"):
         answer = f"```\n{WORDS.replace('one', 'ONE').replace('three', 'THREE')}```"
@@ -77,9 +78,9 @@ def worked(bench: Bench) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Case:
-    """A workflow whose model gives in to a comment.
+    """Workflow with a model that follows a comment.
 
-    :param script: has the model answer, each time once; returns the run's request.
+    :param script: scripts the model once; returns the run's request.
     """
 
     script: Callable[[Bench], dict[str, Any]]
@@ -102,7 +103,7 @@ def project(bench: Bench) -> None:
 
 
 def verdicts(request: ConfirmationRequest | Question, rejected: int | None = None) -> list[dict[str, Any]]:
-    """Accept all, but for one hunk of a.txt."""
+    """Accept everything except one hunk of a.txt."""
     files = [
         {"path": file["path"], "accepted": list(range(max(1, len(file["hunks"])))), "rejected": []}
         for file in request.payload["files"]
@@ -124,7 +125,7 @@ def accepts(request: ConfirmationRequest | Question) -> Decision:
 
 
 def dies_in_the_second_review(request: ConfirmationRequest) -> Decision:
-    """Comment on the first, and be killed when something is decided in the second."""
+    """Comment in the first review, and kill the process after a decision in the second."""
     if request.kind != "review":
         return Decision(True)
     if "revision" not in request.payload:
@@ -159,7 +160,7 @@ asyncio.run(main())
 
 
 async def killed(bench: Bench, name: str) -> int:
-    """Have a process begin the run and die in the second review; returns the requests that it sent."""
+    """Start the run in a process that dies in the second review; return the number of requests."""
     project(bench)
     CASES[name].script(bench)
     code = [sys.executable, "-c", CHILD, str(bench.root), bench.server.base_url, name]
@@ -183,8 +184,7 @@ async def test_the_last_round_goes_on_though_the_file_changed_on_disk(bench: Ben
         return accepts(request)
 
     bench.front.answer = answer
-    result = await asyncio.wait_for(bench.runner.resume_run(RUN), 60)
-    assert result.ok, (result.error, bench.server.unmatched)
+    await resume(bench, RUN)
     assert len(bench.server.requests) == asked, "the model is asked nothing again"
     (review,) = reviews(bench)
     assert review.payload["revision"] == 2
@@ -205,7 +205,7 @@ async def test_the_last_round_goes_on_though_the_file_changed_on_disk(bench: Ben
 
 
 def accepts_and_changes_files(bench: Bench, change: Callable[[], object]) -> None:
-    """Accept all that is reviewed; files change while the second round is looked at."""
+    """Accept all reviews, and change files during the second round."""
 
     def answer(request: ConfirmationRequest) -> Decision:
         if request.kind != "review":

@@ -1,8 +1,10 @@
-"""A random walk through the rounds of reviews of files that no editor has open, and that others write to.
+"""Random walk through review rounds of files that are not open in an editor and change on disk.
 
-Each step is an answer: decisions, edits, comments that bring a revision, changes on the disk before it. In
-place of one the run is left, or its process killed, at the question or somewhere behind the answer; files may
-change on the disk until it is resumed. `REVIEW_STEPS` and `REVIEW_SEED` make it longer, or another one.
+Each step is an answer: decisions, edits, comments that cause a revision, or changes on disk before it.
+Instead of
+an answer, the run may be left or its process killed, at the question or after the answer; files may
+change on
+disk until the run is resumed. `REVIEW_STEPS` and `REVIEW_SEED` set length and seed.
 """
 
 from __future__ import annotations
@@ -32,9 +34,9 @@ SEED = int(os.environ.get("REVIEW_SEED", "3"))
 HUNKS = {"a.txt": 5, "b.txt": 3}
 PLAN = [(path, "modify") for path in HUNKS] + [("new.txt", "create"), ("old.txt", "delete")]
 BORDERS = [f"line {row}" for row in range(0, 25, 5)]
-"""Lines between those that hunks are about."""
+"""Lines between the hunks."""
 Place = tuple[str, str]
-"""A file, and the first word of the line that a hunk is about; of a whole file nothing."""
+"""File and first word of a hunk's line; empty for a whole file."""
 
 
 def word(line: str) -> str:
@@ -50,7 +52,7 @@ class Walk:
         self.unanswered: tuple[Any, ...] | None = None
         self.drafted: dict[tuple[int, int], str] = {}
         self.typed: dict[tuple[int, int], list[str]] = {}
-        """Of the question that is open, by file and hunk."""
+        """Typed lines of the open question, by file and hunk."""
         self.disk = {
             path: [f"{row // 5}: base" if row % 5 == 2 else f"line {row}" for row in range(count * 5)]
             for path, count in HUNKS.items()
@@ -62,7 +64,7 @@ class Walk:
         bench.server.answers("Write the new file new.txt", partial(self.proposal, "new.txt"))
 
     def proposal(self, path: str, _body: Body) -> str:
-        """What the model answers: all of a file, with a line of its own for each hunk."""
+        """Return the model's answer: the whole file, with one changed line per hunk."""
         lines = [self.proposed.get((path, word(line)), line) for line in self.base.get(path, [])]
         return "```\n{}\n```".format("\n".join(lines or [self.proposed[path, ""]]))
 
@@ -72,7 +74,7 @@ class Walk:
     # one run
 
     async def run(self) -> None:
-        """Review one proposal until something is written."""
+        """Review one proposal until a change is written."""
         bench = self.bench
         self.base = {path: list(lines) for path, lines in self.disk.items()}
         places = [(path, str(at)) for path, count in HUNKS.items() for at in range(count)]
@@ -101,7 +103,7 @@ class Walk:
         self.check_written(asked)
 
     async def begin(self) -> None:
-        """Begin the run, or go on with it."""
+        """Start or continue the run."""
         self.reviewing: Here | Separate = (
             await Separate.begin(self.bench, self.request)
             if self.separate
@@ -109,14 +111,14 @@ class Walk:
         )
 
     async def again(self) -> Question | Ended:
-        """End the process, and go on in another one."""
+        """End the process, and continue in another one."""
         self.left += 1
         await self.reviewing.leave()
         await self.begin()
         return await self.reviewing.question()
 
     async def leave_at(self, review: Question) -> Question | Ended:
-        """Leave the run where something is decided, and go on with it; files may change meanwhile."""
+        """Leave the run after some decisions, change files, and continue."""
         self.draft(review)
         for _ in range(self.random.choice([0, 1, 2])):
             self.change_on_disk()
@@ -129,7 +131,7 @@ class Walk:
         return asked
 
     async def answered(self, review: Question) -> Question | Ended:
-        """Answer; a process may be killed anywhere behind that."""
+        """Answer; the process may be killed at any point afterwards."""
         self.drafted, self.typed = {}, {}
         self.unanswered = {**self.decided}, {*self.heard}, {**self.stood}, {**self.proposed}
         await self.reviewing.answer(self.answer(review.payload))
@@ -144,7 +146,7 @@ class Walk:
         return await self.again()
 
     def draft(self, review: Question) -> None:
-        """Decide about some hunks as a front end writes it down."""
+        """Record decisions on some hunks like a front end."""
         for file, shown in enumerate(review.payload["files"]):
             for at, (place, hunk) in enumerate(self.units(shown)):
                 if self.random.random() < 0.3:
@@ -158,7 +160,7 @@ class Walk:
     # what is shown
 
     def units(self, file: dict[str, Any]) -> list[tuple[Place, dict[str, Any]]]:
-        """The hunks of a file that is shown, with the lines that the person has in place of them."""
+        """Return the hunks of a shown file, with the user's replacement lines."""
         if file["path"] not in HUNKS:
             hunks = file["hunks"] or [{"start": 0, "old": [], "new": []}]
             named = [((file["path"], ""), hunks[0])]
@@ -170,7 +172,7 @@ class Walk:
         ]
 
     def check_either(self, payload: Mapping[str, Any]) -> None:
-        """Check; where a process was killed behind an answer, it was written down whole, or not at all."""
+        """Check a review; after a kill, an answer is recorded completely or not at all."""
         unanswered, self.unanswered = self.unanswered, None
         try:
             self.check(payload)
@@ -182,7 +184,7 @@ class Walk:
             self.check(payload)
 
     def check_drafted(self, review: Question) -> None:
-        """What was decided and typed in a review that was left is still there."""
+        """Check that drafted decisions and edits survived the interruption."""
         kept = kept_review(Path(review.draft))
         for (file, hunk), state in self.drafted.items():
             place = f"hunk {hunk} of file {file}"
@@ -193,7 +195,7 @@ class Walk:
             assert edit["new"] == typed, f"{place} became {edit}"
 
     def check(self, payload: Mapping[str, Any]) -> None:
-        """What was decided holds, unless its line changed or it was commented on; what was typed is there."""
+        """Check that decisions hold unless their line changed or has a comment, and edits remain."""
         shown: dict[Place, tuple[str, str]] = {}
         stood, self.stood = self.stood, {}
         for file in payload["files"]:
@@ -213,9 +215,9 @@ class Walk:
     def check_unit(
         self, place: Place, state: str, text: str, now: tuple[str, str] | None, *, same: bool
     ) -> None:
-        """Compare what is shown of a hunk with what was decided of it.
+        """Compare a shown hunk with its decision.
 
-        :param same: its line is as it was, also on the disk.
+        :param same: the hunk's line is unchanged, also on disk.
         """
         mine, said = " mine " in text, place in self.said
         if state == "rejected":

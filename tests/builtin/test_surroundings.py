@@ -1,4 +1,4 @@
-"""What a model sees beside the lines that it is to change: the file where it fits, else its outline."""
+"""Context of edited lines: the whole file if it fits, else its outline."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.builtin.results import succeed
 from tideate_core.builtin.buffer_workflows import ORIENTATION
 from tideate_core.builtin.surroundings import WHOLE
 
@@ -17,17 +18,16 @@ REWRITTEN = "```python\ndef area(r):\n    return math.pi * r**2\n```"
 
 
 def sent(bench: Bench, request: int) -> str:
-    """Return what the model was sent with a request."""
+    """Return all messages of a request."""
     return "\n".join(str(message["content"]) for message in bench.server.requests[request]["messages"])
 
 
 async def refactored(bench: Bench, text: str) -> str:
-    """Refactor lines 4 and 5 of a file with this text; return what the analysis was sent."""
+    """Refactor lines 4 and 5 of a file with this text; return the analysis request."""
     bench.write("a.py", text)
     bench.server.answers("how will you change it", "It squares.", times=1)
     bench.server.answers("Rewrite these lines of", REWRITTEN, times=1)
-    result = await bench.run("refactor", "simplify", context=bench.context("a.py", 4, 5))
-    assert result.ok, (result.error, bench.server.unmatched)
+    await succeed(bench, "refactor", "simplify", context=bench.context("a.py", 4, 5))
     assert b"return math.pi * r**2\n" in bench.fingerprint()["a.py"]
     return sent(bench, 0)
 
@@ -59,8 +59,7 @@ async def test_a_small_model_that_writes_new_lines_sees_only_what_is_around_them
     await bench.limit(4_096)
     bench.write("a.py", HEAD + "# remark\n" * 2 * ORIENTATION)
     bench.server.answers("a constant", "```python\nLIMIT = 3\n```")
-    result = await bench.run("generate", "a constant", context=bench.context("a.py"))
-    assert result.ok, (result.error, bench.server.unmatched)
+    await succeed(bench, "generate", "a constant", context=bench.context("a.py"))
     assert bench.fingerprint()["a.py"].endswith(b"LIMIT = 3\n")
     assert "# remark" in sent(bench, -1)
     assert "area" not in sent(bench, -1)

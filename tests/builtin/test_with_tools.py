@@ -1,4 +1,4 @@
-"""The built-in workflows with a model that can call tools: it looks, stages edits, and hands them in."""
+"""Built-in workflows with a model that calls tools: reading, staging and submitting edits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tideate_core.engine import ConfirmationRequest, EventName
+from tests.builtin.results import notices, succeed
+from tideate_core.engine import EventName
 from tideate_core.workflows import BufferContext, Cursor, Decision, DiagnosticContext, RunContext
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def tools() -> bool:
 
 
 def last(bench: Bench) -> str:
-    """Return the last message that the model was sent."""
+    """Return the last message of the last request."""
     return str(bench.server.requests[-1]["messages"][-1]["content"])
 
 
@@ -45,7 +46,7 @@ async def test_a_question_is_answered_after_a_look_at_another_file(bench: Bench)
     assert result.response == "It is 41, see b.py:1.", (result.error, bench.server.unmatched)
     assert "1\tSECRET_OF_B = 41" in last(bench)
     assert {"read_file", "search", "find_symbol"} <= offered(bench)
-    assert not {"edit_file", "submit_plan", "submit"} & offered(bench)
+    assert not {"edit_file", "submit_plan", "submit", "open_skill"} & offered(bench)
     (called,) = bench.front.data(EventName.TOOL_CALLED)
     assert (called["server"], called["tool"], called["arguments"]) == ("", "read_file", {"path": "b.py"})
     (done,) = bench.front.data(EventName.TOOL_COMPLETED)
@@ -75,8 +76,7 @@ async def test_a_refactoring_goes_on_with_the_conversation_of_its_analysis(bench
     bench.server.calls("what must not change", "search", {"pattern": "area"}, times=1)
     bench.server.answers("9:print(area(2))", "It is called in a.py:9.", times=1)
     bench.server.answers("in one fenced block", "```python\ndef area(r):\n    return math.pi * r**2\n```")
-    result = await bench.run("refactor", "simplify", context=bench.context("a.py", 4, 6))
-    assert result.ok, (result.error, bench.server.unmatched)
+    await succeed(bench, "refactor", "simplify", context=bench.context("a.py", 4, 6))
     assert "    return math.pi * r**2\n\n\nprint" in bench.fingerprint()["a.py"].decode()
     messages = bench.server.requests[-1]["messages"]
     assert [message["role"] for message in messages] == [
@@ -124,8 +124,7 @@ async def test_one_writer_carries_out_a_plan_and_sees_what_it_read_and_edited(be
     edit(bench, "shop/cart.py", "def total(items):", "def total(items, rate=1.2):")
     edit(bench, "shop/cart.py", "price(i) for", "price(i, rate) for")
     hand_in(bench)
-    result = await bench.run("multi_file", "make the rate an argument")
-    assert result.ok, (result.error, bench.server.unmatched)
+    result = await succeed(bench, "multi_file", "make the rate an argument")
     assert bench.fingerprint()["shop/price.py"] == b"def price(item, rate=1.2):\n    return item.net * rate\n"
     assert b"price(i, rate) for i" in bench.fingerprint()["shop/cart.py"]
     assert str(result.response).startswith("Done as planned.")
@@ -144,8 +143,7 @@ async def test_the_writer_is_told_the_rules_of_the_folders_that_are_planned(benc
     edit(bench, "shop/price.py", "1.2", "1.3")
     hand_in(bench)
     hand_in(bench)
-    result = await bench.run("multi_file", "raise it")
-    assert result.ok, (result.error, bench.server.unmatched)
+    await succeed(bench, "multi_file", "raise it")
     planning, working = [
         next(str(one["content"]) for one in bench.server.requests[-1]["messages"] if words in str(one))
         for words in ("Which files have to", "Carry it out completely")
@@ -153,26 +151,6 @@ async def test_the_writer_is_told_the_rules_of_the_folders_that_are_planned(benc
     assert "Prices are named in full." not in planning
     assert "Money is never a float." in planning
     assert "Prices are named in full." in working
-
-
-async def test_nothing_is_written_before_the_review(bench: Bench) -> None:
-    plan_of_shop(bench)
-    edit(bench, "shop/price.py", "1.2", "1.3")
-    hand_in(bench)
-    hand_in(bench)
-    seen: list[bytes] = []
-
-    def answer(request: ConfirmationRequest) -> Decision:
-        if request.kind == "review":
-            seen.append(bench.fingerprint()["shop/price.py"])
-            return Decision(False)
-        return Decision(True)
-
-    bench.front.answer = answer
-    result = await bench.run("multi_file", "raise it")
-    assert result.cancelled
-    assert seen == [SHOP["shop/price.py"].encode()]
-    assert bench.fingerprint() == {name: text.encode() for name, text in SHOP.items()}
 
 
 @pytest.mark.slow
@@ -185,8 +163,7 @@ async def test_a_file_beside_the_plan_is_asked_about(bench: Bench, agrees: bool)
     edit(bench, "shop/cart.py", "items):", "items, rate=1):")
     hand_in(bench)
     bench.front.answer = lambda request: Decision(agrees or request.kind != "gate")
-    result = await bench.run("multi_file", "raise it")
-    assert result.ok, (result.error, bench.server.unmatched)
+    await succeed(bench, "multi_file", "raise it")
     (question,) = [one for one in bench.front.requests if one.kind == "gate"]
     assert "README.md be changed, too?" in question.message
     assert (b"1.3" in bench.fingerprint()["README.md"]) is agrees
@@ -199,12 +176,10 @@ async def test_what_the_plan_wants_and_nobody_did_is_said_once(bench: Bench) -> 
     edit(bench, "shop/price.py", "1.2", "1.3")
     hand_in(bench)
     hand_in(bench, open_points=["The cart needs no change."])
-    result = await bench.run("multi_file", "raise it")
-    assert result.ok, (result.error, bench.server.unmatched)
+    result = await succeed(bench, "multi_file", "raise it")
     assert "shop/cart.py: the plan wants to modify it" in last(bench)
     assert "= shop/cart.py: no change" in result.as_json()["response"]
-    notices = [one["message"] for one in bench.front.data(EventName.NOTICE)]
-    assert "The cart needs no change." in notices
+    assert "The cart needs no change." in notices(bench)
 
 
 async def test_a_new_syntax_error_is_given_back_before_the_work_is_taken(bench: Bench) -> None:
@@ -214,15 +189,14 @@ async def test_a_new_syntax_error_is_given_back_before_the_work_is_taken(bench: 
     hand_in(bench)
     edit(bench, "shop/price.py", "item.net * * 1.2", "item.net * 1.3")
     hand_in(bench, "Mended.")
-    result = await bench.run("multi_file", "raise it")
-    assert result.ok, (result.error, bench.server.unmatched)
+    await succeed(bench, "multi_file", "raise it")
     told = json.dumps(bench.server.requests[-1]["messages"])
     assert "not accepted: shop/price.py:2: new syntax error" in told
     assert b"item.net * 1.3" in bench.fingerprint()["shop/price.py"]
 
 
 def unfinished(bench: Bench) -> None:
-    """Have a model that needs more turns than it has."""
+    """Script a model that needs more turns than its limit."""
     limits = bench.config.limits.model_copy(update={"turns": 2})
     bench.runner = bench.make_runner(bench.config.model_copy(update={"limits": limits}))
     plan_of_shop(bench)
@@ -234,8 +208,7 @@ def unfinished(bench: Bench) -> None:
 @pytest.mark.slow
 async def test_a_person_may_take_work_that_a_limit_ended(bench: Bench) -> None:
     unfinished(bench)
-    result = await bench.run("multi_file", "raise it")
-    assert result.ok, (result.error, bench.server.unmatched)
+    await succeed(bench, "multi_file", "raise it")
     assert b"1.3" in bench.fingerprint()["shop/price.py"]
     assert [request.kind for request in bench.front.requests] == ["plan", "override", "review"]
     asked = bench.front.requests[1]
@@ -288,12 +261,6 @@ async def test_a_skill_is_listed_and_opened(bench: Bench) -> None:
     assert "open_skill" in offered(bench)
 
 
-async def test_without_skills_there_is_no_tool_for_them(bench: Bench) -> None:
-    bench.server.answers("why", "because")
-    await bench.run("ask", "why")
-    assert "open_skill" not in offered(bench)
-
-
 async def test_a_file_that_is_moved_and_changed_is_shown_with_its_change(bench: Bench) -> None:
     bench.write("shop/old.py", "def price():\n    return 1\n")
     files = [{"action": "move", "path": "shop/old.py", "move_to": "shop/new.py", "why": "a better name"}]
@@ -304,8 +271,7 @@ async def test_a_file_that_is_moved_and_changed_is_shown_with_its_change(bench: 
     hand_in(bench)
     edit(bench, "shop/new.py", "return evil(", "return 2")
     hand_in(bench)
-    result = await bench.run("multi_file", "rename it")
-    assert result.ok, (result.error, bench.server.unmatched)
+    await succeed(bench, "multi_file", "rename it")
     assert "not accepted: shop/new.py:" in json.dumps(bench.server.requests[-1]["messages"])
     (review,) = [request for request in bench.front.requests if request.kind == "review"]
     (shown,) = review.payload["files"]

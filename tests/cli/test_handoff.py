@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from tests.builtin.handoff.test_files import PLAN
+from tests.builtin.handoff.test_file_formats import PLAN
 from tests.support.documents import the_block
 from tests.support.tasks import Model, edits
-from tideate_core.builtin.handoff.files import FILES
+from tideate_core.builtin.handoff.file_formats import FILES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -247,7 +247,7 @@ def test_a_plan_with_mistakes_and_files_with_changes_are_refused_before_anything
     handed.write("src/greet.py", "mine\n")
     ended = handed.run("run", "handoff", "--yes")
     assert ended.returncode == 1
-    assert "src/greet.py: there are changes that are not committed" in ended.stderr
+    assert "src/greet.py: uncommitted or unsaved changes would be included in the commit" in ended.stderr
     handed.write(".tideate/planner/output/plan_v1.json", json.dumps({**PLAN, "steps": []}))
     ended = handed.run("run", "handoff", "--yes")
     assert "plan_v1.json:1:" in ended.stderr

@@ -1,4 +1,4 @@
-"""Apply search/replace blocks to lines, for tests of blocks and of finding their places."""
+"""Helper that applies search/replace blocks to lines."""
 
 from __future__ import annotations
 

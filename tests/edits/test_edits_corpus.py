@@ -1,6 +1,6 @@
-"""Edits as models write them, on real files: right ones are applied to the byte, spoiled ones never wrongly.
+"""Models' edits on real files: correct ones apply exactly, corrupted ones are never misapplied.
 
-The corpus is that of `benchmarks/edits.py`, smaller; what has to come out is known beforehand.
+The corpus is a smaller one of `benchmarks/edits.py`, with known results.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from benchmarks.edits_methods import METHODS, OURS
 pytestmark = pytest.mark.slow
 
 COUNT = 400
-"""Which files are drawn depends on what is installed: of few, one refusal more is half a percent."""
+"""The drawn files depend on the installed packages; with few files, one more refusal is half a percent."""
 RIGHTLY, REFUSED, NEEDLESSLY, WRONGLY = OUTCOMES
 NEVER_REFUSED = ("as it is", "wrong order", "wrong line numbers", "no line numbers", "several files")
 

@@ -1,4 +1,4 @@
-"""Fences of a text are read as CommonMark reads them, and a text is quoted by a longer one."""
+"""Fences are parsed as in CommonMark, and quoted by longer fences."""
 
 from __future__ import annotations
 

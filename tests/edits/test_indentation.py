@@ -1,4 +1,4 @@
-"""One rule turns a model's indentation into the file's, or there is none."""
+"""One uniform rule maps a model's indentation to the file's, or none does."""
 
 from __future__ import annotations
 

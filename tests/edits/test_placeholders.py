@@ -1,4 +1,4 @@
-"""Lines that stand for left out ones are found, and nothing else is."""
+"""Placeholders for omitted lines are found, and nothing else."""
 
 from __future__ import annotations
 

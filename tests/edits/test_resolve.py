@@ -1,4 +1,4 @@
-"""An answer becomes the changes of all its files, or none."""
+"""An answer becomes the changes of all its files, or an error."""
 
 from __future__ import annotations
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.builtin.handoff.files import FILES as FILES
+    from tideate_core.builtin.handoff.file_formats import FILES as FILES
     from tideate_core.builtin.registration import register_builtin as register_builtin
 else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "handoff.files": "FILES",
+            "handoff.file_formats": "FILES",
             "registration": "register_builtin",
         },
     )

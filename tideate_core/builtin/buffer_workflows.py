@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.agents import (
@@ -16,7 +15,7 @@ from tideate_core.agents import (
     way_to_report,
 )
 from tideate_core.builtin.affected import affected_files, listed, propose, reporting, settle_proposal
-from tideate_core.builtin.revising import present_text, write_lines
+from tideate_core.builtin.revising import line_writer, present_text, write_lines
 from tideate_core.builtin.surroundings import (
     NO_FILE,
     ask_about_secrets,
@@ -130,7 +129,6 @@ def _lines_of(subject: Subject) -> str:
 
 async def refactor(step: StepContext) -> dict[str, Any]:
     """Rewrite the selected lines, and only these."""
-    from tideate_core.agents import acceptance, edit_range, refusal_notice
     from tideate_core.builtin.follow_up import write_again
 
     if (run := await step.earlier()) is not None:
@@ -144,18 +142,7 @@ async def refactor(step: StepContext) -> dict[str, Any]:
     # the conversation still has the context of the analysis
     earlier = step.conversation("analyze") if may_look(step) else None
     model = model_of(step, "refactor", earlier=earlier, more_tools=reporting(step, subject))
-    write = partial(
-        edit_range,
-        model.ask,
-        lines=subject.lines,
-        start=subject.start,
-        end=subject.end,
-        language=subject.language,
-        path=subject.path,
-        attempts=step.attempts,
-        on_refused=refusal_notice(step),
-        accept=acceptance(step, subject.path, subject.buffer.number),
-    )
+    write = line_writer(step, model.ask, subject, subject.start, subject.end, insert=False)
     prompt = prompt if earlier else await with_memory(step, prompt)
     lines, rewriting = await write_lines(step, write, prompt)
     result, written = await review_lines(step, subject, subject.start, subject.end, lines, rewriting.again)
@@ -165,7 +152,6 @@ async def refactor(step: StepContext) -> dict[str, Any]:
 
 async def generate(step: StepContext) -> dict[str, Any]:
     """Write new code at the cursor, or in a new buffer if there is no modifiable one."""
-    from tideate_core.agents import acceptance, insert_text, refusal_notice
     from tideate_core.builtin.follow_up import write_again
 
     if (run := await step.earlier()) is not None:
@@ -183,17 +169,7 @@ async def generate(step: StepContext) -> dict[str, Any]:
     place = await file_around(step, subject, at[0]) if subject else NO_FILE
     fence = fence_for(*around.values(), place["top"], place["outline"])
     prompt = step.render("generate", prompt=step.prompt, language=language, fence=fence, **around, **place)
-    write = partial(
-        insert_text,
-        model.ask,
-        lines=lines,
-        at=at[1],
-        replaced=at[1] - at[0],
-        language=language,
-        attempts=step.attempts,
-        on_refused=refusal_notice(step),
-        accept=acceptance(step, subject.path, subject.buffer.number) if subject else None,
-    )
+    write = line_writer(step, model.ask, subject, *at, insert=True)
     written, rewriting = await write_lines(step, write, await with_memory(step, prompt))
     if subject is None or not subject.buffer.modifiable:
         text = await present_text(step, written, subject.buffer.filetype if subject else "", rewriting)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.agents import acceptance, edit_range, insert_text, may_look, model_of, refusal_notice
+from tideate_core.agents import may_look, model_of
 from tideate_core.builtin.affected import reporting, settle_proposal
-from tideate_core.builtin.revising import present_text, write_lines
+from tideate_core.builtin.revising import line_writer, present_text, write_lines
 from tideate_core.builtin.work import work_again
 from tideate_core.engine import NO_TEXT, Subject, review_lines, with_material
 from tideate_core.errors import InvalidInput
@@ -16,8 +15,6 @@ from tideate_core.errors import InvalidInput
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tideate_core.adapters import Prompt
-    from tideate_core.agents import Written
     from tideate_core.workflows import EarlierRun, StepContext
 
 
@@ -47,33 +44,8 @@ async def write_again(
     variables = {**subject.variables(), "affected": "tool" if more_tools else ""}
     prompt = step.render("follow_up", prompt=step.prompt, written=written, **variables)
     prompt = await with_material(step, prompt, rules=False)
-    start, end, language = subject.start, subject.end, subject.language
-
-    async def write(asked: Prompt) -> Written:
-        if start == end:
-            return await insert_text(
-                model.ask,
-                asked,
-                lines=subject.lines,
-                at=start,
-                language=language,
-                attempts=step.attempts,
-                on_refused=refusal_notice(step),
-                accept=acceptance(step, subject.path, subject.buffer.number),
-            )
-        return await edit_range(
-            model.ask,
-            asked,
-            lines=subject.lines,
-            start=start,
-            end=end,
-            language=language,
-            path=subject.path,
-            attempts=step.attempts,
-            on_refused=refusal_notice(step),
-            accept=acceptance(step, subject.path, subject.buffer.number),
-        )
-
+    start, end = subject.start, subject.end
+    write = line_writer(step, model.ask, subject, start, end, insert=start == end)
     lines, rewriting = await write_lines(step, write, prompt)
 
     def replaced() -> tuple[int, int]:
@@ -112,7 +84,7 @@ async def _edit_file(
     if not may_look(step):
         raise InvalidInput(
             f"the lines of run {earlier.execution_id[:8]} cannot be found in {where} any more; "
-            "select them and go on with that run again"
+            "select them and continue that run again"
         )
     step.notice(f"the lines cannot be found in {where} any more: the model edits the file")
     name = step.workspace.name_of(step.workspace.resolve(subject.buffer.path))
@@ -124,15 +96,7 @@ async def _present_again(step: StepContext, earlier: EarlierRun) -> dict[str, An
     model = model_of(step, step.step, earlier=earlier.conversation)
     prompt = step.render("follow_up", prompt=step.prompt, written=False, **NO_TEXT)
     prompt = await with_material(step, prompt, rules=False)
-    write = partial(
-        insert_text,
-        model.ask,
-        lines=[""],
-        at=1,
-        language="",
-        attempts=step.attempts,
-        on_refused=refusal_notice(step),
-    )
+    write = line_writer(step, model.ask, None, 1, 1, insert=True)
     lines, rewriting = await write_lines(step, write, prompt)
     text = await present_text(step, lines, "", rewriting)
     return {"response": text, "files": []}

@@ -41,6 +41,8 @@ from tideate_core.workspace import executable_paths
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tideate_core.adapters import Prompt
+    from tideate_core.agents import LookingModel, RememberedModel
     from tideate_core.engine import Feedback, PlaceComment
     from tideate_core.workflows import Decision, EarlierRun, StepContext
     from tideate_core.workspace import FileChange
@@ -75,15 +77,7 @@ async def plan(step: StepContext) -> dict[str, Any]:
         **about,
     )
     prompt = await with_memory(step, prompt, rules=earlier is None)
-    planned = await make_plan(
-        model.ask,
-        prompt,
-        step.workspace,
-        listed.files,
-        attempts=step.attempts,
-        on_refused=refusal_notice(step),
-    )
-    return _as_json(planned)
+    return await _made(step, model, prompt, listed.files)
 
 
 def _agreed_before(step: StepContext, earlier: EarlierRun) -> list[Any]:
@@ -149,13 +143,16 @@ async def _plan_anew(
     prompt = step.render("multi_file_replan", plan=files, comments=comments)
     if earlier is not None:
         prompt = replace(prompt, system=earlier.system)
+    return await _made(step, model, prompt, listed.files)
+
+
+async def _made(
+    step: StepContext, model: LookingModel | RememberedModel, prompt: Prompt, listed: Sequence[str]
+) -> dict[str, Any]:
+    """Return the plan that a model makes."""
+    notice = refusal_notice(step)
     made = await make_plan(
-        model.ask,
-        prompt,
-        step.workspace,
-        listed.files,
-        attempts=step.attempts,
-        on_refused=refusal_notice(step),
+        model.ask, prompt, step.workspace, listed, attempts=step.attempts, on_refused=notice
     )
     return _as_json(made)
 
@@ -342,7 +339,7 @@ async def _ask_about_failed(
         message = "\n".join(
             [
                 *(f"{problem}." for problem in problems),
-                f"Try {count} file{'' if count == 1 else 's'} again? No leaves out what failed; "
+                f"Try {count} file{'' if count == 1 else 's'} again? No leaves out the failed files; "
                 f"{done} of the others {'is' if done == 1 else 'are'} kept.",
             ]
         )

@@ -6,10 +6,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.builtin.handoff import HANDOFF
-from tideate_core.builtin.handoff.definition import HANDLED_STEPS, HandoffHooks, handoff_workflow
+from tideate_core.builtin.handoff.definition import HANDLED_STEPS, HandoffHooks, handoff_definition
 from tideate_core.builtin.review import REVIEW, ReviewHooks
 from tideate_core.builtin.task import TASK
-from tideate_core.builtin.task.definition import TaskHooks, task_workflow
+from tideate_core.builtin.task.definition import TaskHooks, task_definition
 from tideate_core.engine import register_driver_hooks
 from tideate_core.workflows import WorkflowDefinition
 
@@ -118,6 +118,6 @@ def register_builtin(registry: WorkflowRegistry) -> None:
             comparable=definition.name in COMPARABLE,
             reviewed=definition.name in REVIEWED,
         )
-    registry.register(task_workflow(), {}, source="builtin")
+    registry.register(task_definition(), {}, source="builtin")
     handoff = {name: _lazy_handler("handoff.steps", name) for name in HANDLED_STEPS}
-    registry.register(handoff_workflow(), handoff, source="builtin")
+    registry.register(handoff_definition(), handoff, source="builtin")

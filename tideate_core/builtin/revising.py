@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from tideate_core.adapters import Turn
 from tideate_core.engine import ask_for_review, revision_prompt
@@ -13,12 +14,35 @@ from tideate_core.workspace import FileChange
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from tideate_core.adapters import Prompt
+    from tideate_core.adapters import Prompt, Reply
     from tideate_core.agents import Written
-    from tideate_core.engine import Feedback
+    from tideate_core.engine import Feedback, Subject
     from tideate_core.workflows import StepContext
 
+    Ask = Callable[[Prompt], Awaitable[Reply]]
     Write = Callable[[Prompt], Awaitable[Written]]
+
+
+def line_writer(
+    step: StepContext, ask: Ask, subject: Subject | None, start: int, end: int, *, insert: bool
+) -> Write:
+    """Return a function that asks a model for the text of a line range.
+
+    :param insert: ask for new lines, which are inserted before line `end` or replace the blank range.
+    """
+    from tideate_core.agents import acceptance, edit_range, insert_text, refusal_notice
+
+    common: dict[str, Any] = {
+        "lines": subject.lines if subject else [""],
+        "language": subject.language if subject else "",
+        "attempts": step.attempts,
+        "on_refused": refusal_notice(step),
+        "accept": acceptance(step, subject.path, subject.buffer.number) if subject else None,
+    }
+    if insert:
+        return partial(insert_text, ask, at=end, replaced=end - start, **common)
+    path = subject.path if subject else ""
+    return partial(edit_range, ask, start=start, end=end, path=path, **common)
 
 
 class Rewriting:

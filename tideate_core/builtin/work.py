@@ -38,8 +38,8 @@ async def work_and_review(
     done = await _work(step, prompt, staged, bounds, earlier)
     if done.exhausted and not done.changes:
         raise StepFailed(
-            f"nothing was edited: {done.exhausted} was reached before the work was handed in. Ask for "
-            "less at once, word the request differently, raise that limit, or use another adapter"
+            f"nothing was edited: {done.exhausted} was reached before the model handed in its work. Ask for "
+            "less at once, rephrase the request, raise that limit, or use another adapter"
         )
     if done.exhausted:
         await _ask_about_unfinished(step, done)
@@ -73,7 +73,7 @@ async def _work(
     for note in done.notes:
         step.notice(note, level="warn")
     if done.exhausted:
-        step.notice(f"{done.exhausted} was reached before the work was handed in", level="warn")
+        step.notice(f"{done.exhausted} was reached before the model handed in its work", level="warn")
     return done
 
 
@@ -83,7 +83,7 @@ async def _ask_about_unfinished(step: StepContext, done: WrittenWork) -> None:
     :raises Declined: the user does not want them.
     :raises StepFailed: no user could be asked.
     """
-    question = "Review what is there, unfinished as it is?"
+    question = "Review the unfinished edits?"
     decision = await step.confirm(
         "override",
         f"The edits are unfinished: {done.exhausted} was reached. {question}",
@@ -95,7 +95,7 @@ async def _ask_about_unfinished(step: StepContext, done: WrittenWork) -> None:
         raise Declined(decision.reason or f"the edits are unfinished: {done.exhausted} was reached")
     raise StepFailed(
         f"the edits are unfinished: {done.exhausted} was reached; nothing was written. Raise that limit in "
-        "the configuration, ask for less at once, or run it where a person can be asked"
+        "the configuration, ask for less at once, or run it interactively"
     )
 
 

@@ -1,4 +1,4 @@
-"""Files that an external coder or QA left: patch sets, state, a commit, results of tests."""
+"""Files left by an external coder or tester: patch sets, state, a commit, test results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.tasks import Model, edits
-from tideate_core.builtin.handoff.files import FILES
+from tideate_core.builtin.handoff.file_formats import FILES
 from tideate_core.builtin.handoff.left import LeftFiles, find_left
 from tideate_core.builtin.handoff.models import PlanFile
 from tideate_core.builtin.handoff.work import PlanWork

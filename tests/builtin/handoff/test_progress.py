@@ -1,4 +1,4 @@
-"""State of a handoff: each step's progress, also after an end in the middle of the work."""
+"""Handoff state: progress of each step, including after an interrupted run."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import jsonschema
 
-from tests.builtin.handoff.test_files import PLAN
-from tideate_core.builtin.handoff.files import FILES, write_json
+from tests.builtin.handoff.test_file_formats import PLAN
+from tideate_core.builtin.handoff.file_formats import FILES, write_json
 from tideate_core.builtin.handoff.models import PlanFile, StepProgress
 from tideate_core.builtin.handoff.progress import last_state, now, state_of
 from tideate_core.project import Documents
@@ -40,7 +40,7 @@ def test_the_guesses_of_the_plan_are_added_up_where_each_step_has_one() -> None:
 
 
 def results(**steps: StepProgress) -> dict[str, Any]:
-    """Return the results of a run whose edits were written."""
+    """Return the results of a run with written edits."""
     kept = {identity: one.model_dump(mode="json") for identity, one in steps.items()}
     edited = {"files": ["src/greet.py"], "patchset": "coder/build/p.diff", "analyses": [], "steps": kept}
     return {"plan": {"plan": PLAN, "started_at": now()}, "edit": edited}

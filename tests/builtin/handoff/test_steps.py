@@ -1,4 +1,4 @@
-"""Steps of the handoff on their own: what a plan may not say, and what stops them."""
+"""Handoff steps in isolation: rejected plans and blocking conditions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from pydantic import ValidationError
 
-from tests.builtin.handoff.test_files import PLAN
+from tests.builtin.handoff.test_file_formats import PLAN
 from tideate_core.builtin.handoff.models import PlanFile
 from tideate_core.builtin.handoff.progress import now
 from tideate_core.builtin.handoff.steps import _as_markdown, _places, _refuse_dirty, _refuse_foreign, edit

@@ -1,4 +1,4 @@
-"""Work of a plan: the order of its steps, and what comes of them in memory."""
+"""Execution of a handoff plan: step order, and staged results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CODE = {"id": "a", "name": "write it", "type": "coding", "expectedOutputs": ["gr
 
 
 def ordered(**dependencies: str) -> str:
-    """Return the ids of one-letter steps in the order in which they are carried out."""
+    """Return the ids of one-letter steps in execution order."""
     steps = [
         {"id": one, "name": one, "type": "coding", "dependencies": list(after)}
         for one, after in dependencies.items()
@@ -43,7 +43,7 @@ def test_a_step_that_became_ready_comes_at_its_place_in_the_list() -> None:
 
 
 async def carried_out(bench: Bench, *steps: dict[str, Any]) -> WorkflowResult:
-    """Carry out a plan; the result has the changes, the analyses, and what was reported last."""
+    """Run a plan; the result has the changes, the analyses and the last report."""
     plan = PlanFile.model_validate({"planId": "p", "objective": "Greet.", "steps": list(steps)})
     told: list[dict[str, StepProgress]] = []
 

@@ -1,4 +1,4 @@
-"""A bench whose project is a git repository, and answers to reviews of it."""
+"""Bench with a git repository as its project, and scripted review answers."""
 
 from __future__ import annotations
 
@@ -7,22 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.engine.conftest import Bench, bench, tools
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tests.engine.conftest import Bench
     from tideate_core.engine import ConfirmationRequest
-
-__all__ = ["Reviewed", "bench", "git", "tools"]
 
 FIRST = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n"
 
 
 def git(root: Path, *arguments: str, given: str | None = None) -> str:
-    """Run git as a person does; return what it prints."""
+    """Run git with a test identity, and return its output."""
     identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgSign=false")
     quiet = (
         "-c",
@@ -44,11 +42,13 @@ def git(root: Path, *arguments: str, given: str | None = None) -> str:
 
 
 class Reviewed:
-    """A project whose changes are reviewed, with what was shown."""
+    """Project with reviewed changes, and access to the shown files."""
 
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
         self.root = bench.root
+        self.front = bench.front
+        self.write = bench.write
         self.commit_all("first")
 
     def commit_all(self, message: str) -> None:
@@ -57,23 +57,26 @@ class Reviewed:
         git(self.root, "add", "-A", "--", ".", ":!.tideate")
         git(self.root, "commit", "-q", "--allow-empty", "-m", message)
 
+    def text(self, name: str) -> str:
+        return (self.root / name).read_text()
+
     def status(self) -> list[str]:
-        """Return what differs from the last commit for git itself."""
+        """Return `git status` lines against the last commit."""
         told = git(self.root, "status", "--porcelain", "--", ".", ":!.tideate")
         return told.splitlines()
 
     async def review(self, what: str = "", path: str = "", *, reject: Any = ()) -> Any:
-        """Run a review; all is accepted but what is rejected.
+        """Run a review that accepts everything except the rejected parts.
 
         :param reject: paths, or the hunks of a path; `all` for everything.
         """
-        self.bench.front.answer = answering(reject)
+        self.front.answer = answering(reject)
         return await self.bench.run("review_changes", inputs={"what": what, "path": path})
 
     @property
     def shown(self) -> dict[str, dict[str, Any]]:
-        """What the last question showed, by path; that of a mode behind a `:`."""
-        payload = self.bench.front.requests[-1].payload
+        """Files of the last question by path; mode changes have a trailing `:`."""
+        payload = self.front.requests[-1].payload
         return {f"{file['path']}{':' if _is_mode(file) else ''}": file for file in payload["files"]}
 
 
@@ -82,7 +85,7 @@ def _is_mode(file: dict[str, Any]) -> bool:
 
 
 def answering(reject: Any) -> Callable[[ConfirmationRequest], Decision]:
-    """Answer a review: reject these paths or hunks, accept all others."""
+    """Return a review answer that rejects these paths or hunks, and accepts the rest."""
     wanted = reject if isinstance(reject, dict) else dict.fromkeys(reject)
 
     def answer(request: ConfirmationRequest) -> Decision:

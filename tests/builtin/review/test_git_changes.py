@@ -1,4 +1,4 @@
-"""What differs from a commit is found by its content, whatever the repository itself says about it."""
+"""Differences from a commit are found by content, regardless of the repository's settings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 NAMES = ["a.py", "b.txt", "sub/c.py", "sub/d", "é.md", "sub/deep/with space.c", "-x", "x=y;z", "Case.TXT"]
-"""Names in the repositories that are made."""
+"""Names in the generated repositories."""
 
 
 def save(root: Path, files: dict[str, bytes]) -> None:
@@ -59,7 +59,7 @@ async def difference(root: Path, commit: str = "HEAD", path: str = "") -> Differ
 
 
 def told(found: Difference) -> set[str]:
-    """Return everything that a person is told of."""
+    """Return every path that the user is told about."""
     return {*found.files, *found.modes, *found.left}
 
 
@@ -129,7 +129,7 @@ def monitored(root: Path, _: random.Random, names: list[str]) -> None:
 
 
 def replaced(kind: str) -> Trick:
-    """Have another object stand for one of the last commit, made of the files as they are now."""
+    """Replace an object of the last commit by one made of the current files."""
 
     def trick(root: Path, _: random.Random, names: list[str]) -> None:
         index = {**os.environ, "GIT_INDEX_FILE": str(root / ".git/other")}
@@ -190,7 +190,7 @@ def content(dice: random.Random) -> bytes:
 
 
 def on_disk(root: Path) -> dict[str, tuple[str, bytes, bool]]:
-    """Return kind, bytes and whether it is executable of all there is."""
+    """Return kind, bytes and executable bit of every file."""
     found = {}
     for folder, folders, names in os.walk(root):
         folders[:] = [name for name in folders if name != ".git"]
@@ -279,7 +279,7 @@ async def test_a_forged_object_is_not_believed(root: Path) -> None:
     forge("HEAD:a.py", "blob", b"evil\n")
     assert git(root, "cat-file", "blob", "HEAD:a.py") == "evil\n"
     found = await difference(root)
-    assert found.left == {"a.py": "git does not have it as it was, or it is too large"}
+    assert found.left == {"a.py": "git cannot read the committed version, or the file is too large"}
     forge("HEAD:sub", "tree", b"")
     with pytest.raises(WorkspaceError, match="missing or damaged"):
         await difference(root)
@@ -294,7 +294,7 @@ async def test_files_that_a_sparse_checkout_leaves_out_are_named_and_not_deleted
     (root / "a/a.py").unlink()
     found = await difference(root)
     assert sorted(found.files) == ["a/a.py", "b/c.py"]
-    assert found.left == {"b/b.py": "it is not there, as the index says (sparse checkout)"}
+    assert found.left == {"b/b.py": "it is missing because of a sparse checkout"}
 
 
 async def test_a_large_folder_that_only_the_repository_hides_is_named_by_itself(root: Path) -> None:

@@ -1,4 +1,4 @@
-"""What was decided of changes that are looked for anew after a crash: what is the same stays decided."""
+"""Decisions after a crash: unchanged hunks stay decided when changes are searched again."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.builtin.results import resume, succeed
 from tests.builtin.review.conftest import FIRST, answering
 from tideate_core.engine import EventName, kept_answer, kept_review, write_draft
 from tideate_core.engine.review.drafts import prepare_draft
@@ -41,7 +42,7 @@ def read(path: Path) -> tuple[dict[int, set[int]], dict[int, set[int]]]:
 
 
 async def test_what_is_unchanged_keeps_its_decision_after_a_resume(project: Reviewed) -> None:
-    bench, front = project.bench, project.bench.front
+    bench, front = project.bench, project.front
     bench.write("a.py", CHANGED)
     bench.write("sub/b.py", "b = 2\n")
     bench.write("new.py", "new\n")
@@ -65,8 +66,7 @@ async def test_what_is_unchanged_keeps_its_decision_after_a_resume(project: Revi
         return answering(["sub/b.py"])(request)
 
     front.answer = answer
-    result = await asyncio.wait_for(bench.runner.resume_run(request.execution_id), LIMIT)
-    assert result.ok, result.error
+    await resume(bench, request.execution_id)
     paths = [file["path"] for file in front.requests[-1].payload["files"]]
     assert paths == ["a.py", "a0.py", "new.py", "sub/b.py"]
     assert (shown[0].accepted, shown[0].rejected) == ({0: {0}}, {0: {2}, 3: {0}})
@@ -80,7 +80,7 @@ def _request() -> Any:
 
 
 async def test_drafts_that_cannot_be_removed_are_told_of_and_the_run_ends(project: Reviewed) -> None:
-    project.bench.write("a.py", CHANGED)
+    project.write("a.py", CHANGED)
 
     def answer(request: ConfirmationRequest) -> Decision:
         folder = Path(request.draft).parent
@@ -89,10 +89,9 @@ async def test_drafts_that_cannot_be_removed_are_told_of_and_the_run_ends(projec
         folder.write_text("no folder\n")
         return Decision(True)
 
-    project.bench.front.answer = answer
-    result = await project.bench.run("review_changes")
-    assert result.ok, result.error
-    (notice,) = project.bench.front.data(EventName.NOTICE)
+    project.front.answer = answer
+    await succeed(project.bench, "review_changes")
+    (notice,) = project.front.data(EventName.NOTICE)
     assert notice["level"] == "warn"
     assert notice["message"].startswith("what was decided in the reviews of the run ")
     assert "cannot be removed" in notice["message"]

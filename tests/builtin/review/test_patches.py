@@ -1,4 +1,4 @@
-"""A patch file is reviewed before it is applied, and what is accepted of it can be rolled back."""
+"""A patch file is reviewed before it is applied, and accepted hunks can be rolled back."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.builtin.results import notices, succeed
 from tests.builtin.review.conftest import FIRST, git
-from tideate_core.engine import EventName
 from tideate_core.engine.review.review import MOST_REFUSED
 from tideate_core.errors import OutsideRoot
 from tideate_core.util.escaping import label
@@ -25,7 +25,7 @@ TWO = FIRST.replace("one", "ONE").replace("eight", "EIGHT")
 
 
 def patch_of(project: Reviewed, place: Path) -> str:
-    """Write what differs from the last commit to a file, and undo it."""
+    """Write the difference from the last commit to a file, and restore the commit."""
     git(project.root, "add", "-A", "--", ".", ":!.tideate")
     git(project.root, "diff", "--cached", "-M", "--binary", f"--output={place}", "HEAD")
     git(project.root, "reset", "-q", "--hard")
@@ -50,8 +50,8 @@ async def test_only_what_is_accepted_of_a_patch_is_applied(project: Reviewed, tm
     patch = patch_of(project, tmp_path / "x.patch")
     result = await project.review(patch, reject={"a.py": [0], "link": None})
     assert result.ok, result.error
-    assert project.bench.front.requests[-1].message == "Apply changes to 8 files?"
-    assert "written" not in project.bench.front.requests[-1].payload
+    assert project.front.requests[-1].message == "Apply changes to 8 files?"
+    assert "written" not in project.front.requests[-1].payload
     assert project.status() == [
         " M a.py",
         " M bin",
@@ -62,7 +62,7 @@ async def test_only_what_is_accepted_of_a_patch_is_applied(project: Reviewed, tm
         "?? tool",
         '?? "\\303\\274\\"new.txt"',
     ]
-    assert (root / "a.py").read_text() == FIRST.replace("eight", "EIGHT")
+    assert project.text("a.py") == FIRST.replace("eight", "EIGHT")
     assert (root / "crlf").read_bytes() == b"A\r\nb\r\n"
     assert (root / "tool").read_bytes() == b"tool"
     assert (root / "tool").stat().st_mode & 0o100
@@ -78,7 +78,7 @@ async def test_a_patch_of_diff_without_git_can_be_applied(
     names = f"--- {prefix}a.py\n+++ {prefix.replace('a', 'b')}a.py\n"
     patch.write_text(f"{names}@@ -1,2 +1,2 @@\n-one\n+ONE\n two\n")
     result = await project.review(str(patch))
-    assert (result.files, (project.root / "a.py").read_text()) == (["a.py"], FIRST.replace("one", "ONE"))
+    assert (result.files, project.text("a.py")) == (["a.py"], FIRST.replace("one", "ONE"))
 
 
 async def test_what_does_not_apply_is_named_and_the_rest_is_reviewed(
@@ -100,15 +100,14 @@ async def test_what_does_not_apply_is_named_and_the_rest_is_reviewed(
     result = await project.review(patch)
     assert result.ok, result.error
     assert list(project.shown) == ["long", "new"]
-    assert (root / "long").read_text() == long.replace("2\n", "two\n", 1).replace("29\n", "neunundzwanzig\n")
+    assert project.text("long") == long.replace("2\n", "two\n", 1).replace("29\n", "neunundzwanzig\n")
     assert project.status() == [" M long", "?? new"]
     left = [
         "a.py: No such file or directory",
         "long: the hunk at line 26 of the patch does not apply",
         "sub/b.py: the hunk at line 1 of the patch does not apply",
     ]
-    notices = [one["message"] for one in project.bench.front.data(EventName.NOTICE)]
-    assert [one for one in notices if one.startswith("not applied")] == [
+    assert [one for one in notices(project.bench) if one.startswith("not applied")] == [
         f"not applied: {one}" for one in left
     ]
     assert str(result.response).endswith("\n".join(["not applied, as it does not fit:", *left]))
@@ -119,31 +118,30 @@ async def test_what_does_not_apply_is_named_and_the_rest_is_reviewed(
 async def test_lines_that_change_while_a_patch_is_reviewed_are_reviewed_again_and_typing_is_kept(
     project: Reviewed, tmp_path: Path
 ) -> None:
-    project.bench.write("a.py", TWO)
+    project.write("a.py", TWO)
     patch = patch_of(project, tmp_path / "x.patch")
-    front, mine = project.bench.front, {"hunk": 0, "old": ["one"], "new": ["uno"]}
+    front, mine = project.front, {"hunk": 0, "old": ["one"], "new": ["uno"]}
 
     def answer(_request: ConfirmationRequest) -> Decision:
         if len(front.requests) > 1:
             return Decision(True)
-        project.bench.write("a.py", FIRST.replace("one", "eins"))
+        project.write("a.py", FIRST.replace("one", "eins"))
         return Decision(True, {"files": [{"path": "a.py", "accepted": [0, 1], "edited": [mine]}]})
 
     front.answer = answer
-    result = await project.bench.run("review_changes", inputs={"what": patch, "path": ""})
-    assert result.ok, result.error
+    await succeed(project.bench, "review_changes", inputs={"what": patch, "path": ""})
     assert len(front.requests) == 2
     assert project.shown["a.py"]["hunks"][0] == {"start": 0, "old": ["eins"], "new": ["uno"]}
-    assert (project.root / "a.py").read_text() == TWO.replace("ONE", "uno")
+    assert project.text("a.py") == TWO.replace("ONE", "uno")
 
 
 async def test_what_was_typed_outlives_a_new_file_that_is_there_meanwhile(
     project: Reviewed, tmp_path: Path
 ) -> None:
-    project.bench.write("new.py", "new = 1\n")
-    project.bench.write("a.py", TWO)
+    project.write("new.py", "new = 1\n")
+    project.write("a.py", TWO)
     patch = patch_of(project, tmp_path / "x.patch")
-    front, mine = project.bench.front, {"hunk": 0, "old": ["one"], "new": ["uno"]}
+    front, mine = project.front, {"hunk": 0, "old": ["one"], "new": ["uno"]}
     verdict = {"path": "a.py", "accepted": [0, 1], "rejected": [], "edited": [mine]}
 
     def answer(_request: ConfirmationRequest) -> Decision:
@@ -155,28 +153,27 @@ async def test_what_was_typed_outlives_a_new_file_that_is_there_meanwhile(
         return Decision(True, {"files": [verdict, {"path": "new.py", "accepted": [0]}]})
 
     front.answer = answer
-    result = await project.bench.run("review_changes", inputs={"what": patch, "path": ""})
-    assert result.ok, result.error
+    await succeed(project.bench, "review_changes", inputs={"what": patch, "path": ""})
     _, again = front.requests
     assert [file["decided"].get("edited") for file in again.payload["files"]] == [[mine], None]
     assert "new.py" in again.payload["warnings"][0]
-    assert (project.root / "new.py").read_text() == "new = 1\n"
-    assert (project.root / "a.py").read_text() == TWO.replace("ONE", "uno")
+    assert project.text("new.py") == "new = 1\n"
+    assert project.text("a.py") == TWO.replace("ONE", "uno")
 
 
 async def test_a_review_that_cannot_be_written_ends_at_last(project: Reviewed, tmp_path: Path) -> None:
-    project.bench.write("new.py", "new = 1\n")
+    project.write("new.py", "new = 1\n")
     patch = patch_of(project, tmp_path / "x.patch")
 
     def answer(_request: ConfirmationRequest) -> Decision:
-        project.bench.write("new.py", "of the person\n")
+        project.write("new.py", "of the person\n")
         return Decision(True, {"files": [{"path": "new.py", "accepted": [0]}]})
 
-    project.bench.front.answer = answer
+    project.front.answer = answer
     result = await project.bench.run("review_changes", inputs={"what": patch, "path": ""})
     assert (result.ok, result.error_code) == (False, "EditConflict")
-    assert len(project.bench.front.requests) == MOST_REFUSED
-    assert (project.root / "new.py").read_text() == "of the person\n"
+    assert len(project.front.requests) == MOST_REFUSED
+    assert project.text("new.py") == "of the person\n"
 
 
 @pytest.mark.parametrize("folder", ["src", "a"])
@@ -184,7 +181,7 @@ async def test_a_review_that_cannot_be_written_ends_at_last(project: Reviewed, t
 async def test_what_applies_of_a_patch_without_prefixes_stays_in_its_folder(
     project: Reviewed, tmp_path: Path, folder: str, git: bool
 ) -> None:
-    project.bench.write(f"{folder}/a.py", "a = 1\n")
+    project.write(f"{folder}/a.py", "a = 1\n")
     project.commit_all("more")
     patch, new, old = tmp_path / "x.patch", f"{folder}/new.py", f"{folder}/a.py"
     added = f"--- /dev/null\n+++ {new}\n@@ -0,0 +1 @@\n+new\n"
@@ -200,7 +197,7 @@ async def test_what_applies_of_a_patch_without_prefixes_stays_in_its_folder(
 
 
 LONG = "é" * 126
-"""A name that is as long as one can be with the three bytes of `x` and its number."""
+"""The longest name that still fits with the three bytes of `x` and its number."""
 
 
 @pytest.mark.parametrize(
@@ -211,15 +208,15 @@ async def test_what_does_not_apply_is_named_whatever_its_name_is(
     project: Reviewed, tmp_path: Path, name: str, whole: bool
 ) -> None:
     long = "".join(f"{number}\n" for number in range(1, 31))
-    project.bench.write(name, long)
+    project.write(name, long)
     project.commit_all("more")
-    project.bench.write(name, long.replace("2\n", "two\n", 1).replace("29\n", "last\n"))
-    project.bench.write("a.py", TWO)
+    project.write(name, long.replace("2\n", "two\n", 1).replace("29\n", "last\n"))
+    project.write("a.py", TWO)
     patch = patch_of(project, tmp_path / "x.patch")
     if whole:
         (project.root / name).unlink()
     else:
-        project.bench.write(name, long.replace("29\n", "neunundzwanzig\n"))
+        project.write(name, long.replace("29\n", "neunundzwanzig\n"))
     project.commit_all("meanwhile")
     result = await project.review(patch)
     assert result.ok, result.error
@@ -239,10 +236,10 @@ async def test_a_name_that_is_too_long_for_any_file_is_told(project: Reviewed, t
 async def test_nothing_is_applied_of_a_patch_that_needs_the_place_of_rejected_hunks_for_a_folder(
     project: Reviewed, tmp_path: Path
 ) -> None:
-    project.bench.write("a.py", TWO)
-    project.bench.write("A.py.rej/z", "z\n")
+    project.write("a.py", TWO)
+    project.write("A.py.rej/z", "z\n")
     patch = patch_of(project, tmp_path / "x.patch")
-    project.bench.write("a.py", FIRST.replace("eight", "acht"))
+    project.write("a.py", FIRST.replace("eight", "acht"))
     project.commit_all("meanwhile")
     result = await project.review(patch)
     assert (result.error_code, project.status()) == ("InvalidInput", [])
@@ -253,10 +250,10 @@ async def test_nothing_of_a_patch_with_a_link_where_rejected_hunks_would_be_writ
     project: Reviewed, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside"
-    project.bench.write("a.py", TWO)
+    project.write("a.py", TWO)
     (project.root / "a.py.rej").symlink_to(outside)
     patch = patch_of(project, tmp_path / "x.patch")
-    project.bench.write("a.py", FIRST.replace("eight", "acht"))
+    project.write("a.py", FIRST.replace("eight", "acht"))
     project.commit_all("meanwhile")
     result = await project.review(patch)
     assert "patch failed: a.py:" in result.error
@@ -323,7 +320,7 @@ async def test_a_patch_with_an_absolute_path_into_the_project_is_refused(
 async def test_what_the_words_before_a_patch_say_of_moves_is_not_read(
     project: Reviewed, tmp_path: Path
 ) -> None:
-    path = project.bench.write("other.py", "other\n")
+    path = project.write("other.py", "other\n")
     path.chmod(0o600)
     before = path.stat()
     patch = tmp_path / "x.patch"
@@ -368,6 +365,6 @@ async def test_a_patch_that_makes_a_link_and_writes_through_it_is_refused(
 async def test_a_changed_file_that_only_is_called_like_a_patch_is_reviewed_as_a_file(
     project: Reviewed,
 ) -> None:
-    project.bench.write("x.patch", "no patch\n")
+    project.write("x.patch", "no patch\n")
     await project.review("x.patch")
     assert list(project.shown) == ["x.patch"]

@@ -1,4 +1,4 @@
-"""Changes that something else wrote are reviewed; what is rejected is reverted, byte for byte."""
+"""Another program's changes are reviewed; rejected ones are reverted byte for byte."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.builtin.results import notices, succeed
 from tests.builtin.review.conftest import FIRST, answering, git
 from tests.support.modes import umask
 from tests.workspace.project import tree
@@ -31,53 +32,53 @@ TWO = FIRST.replace("one", "ONE").replace("eight", "EIGHT")
 
 
 def files(root: Path) -> dict[str, Any]:
-    """Everything of a project but what is git's and ours."""
+    """Return the project's files without git's and tideate's own."""
     return {path: entry for path, entry in tree(root).items() if not path.startswith((".git/", ".tideate"))}
 
 
 @pytest.fixture
 def plain_modes() -> Iterator[None]:
-    """A commit has no permissions of the group: files get those that git gives by default."""
+    """Use git's default permissions, because a commit has no group permissions."""
     with umask(0o022):
         yield
 
 
 async def test_a_rejected_hunk_is_reverted_and_a_rollback_brings_it_back(project: Reviewed) -> None:
-    project.bench.write("a.py", TWO)
+    project.write("a.py", TWO)
     result = await project.review(reject={"a.py": [0]})
     assert (result.ok, result.response, result.files) == (True, "reverted:\n~ a.py", ["a.py"])
-    assert (project.root / "a.py").read_text() == FIRST.replace("eight", "EIGHT")
-    (request,) = project.bench.front.requests
+    assert project.text("a.py") == FIRST.replace("eight", "EIGHT")
+    (request,) = project.front.requests
     assert request.message.startswith("Keep the changes to 1 file since HEAD (")
     assert request.payload["written"]
     assert await project.bench.workspace().rollback(result.execution_id) == ["a.py"]
-    assert (project.root / "a.py").read_text() == TWO
+    assert project.text("a.py") == TWO
 
 
 async def test_without_a_rejection_everything_stays_and_no_model_is_asked(project: Reviewed) -> None:
-    project.bench.write("a.py", TWO)
+    project.write("a.py", TWO)
     result = await project.review()
     assert (result.ok, result.response, result.files) == (True, "all changes are kept", [])
-    assert (project.root / "a.py").read_text() == TWO
+    assert project.text("a.py") == TWO
     assert project.bench.server.requests == []
     assert not project.bench.workspace().has_journal(result.execution_id)
 
 
 @pytest.mark.parametrize("accept", [True, False])
 async def test_a_policy_reverts_nothing(project: Reviewed, accept: bool) -> None:
-    project.bench.write("a.py", TWO)
+    project.write("a.py", TWO)
     runner = project.bench.make_runner(project.bench.config, front=PolicyFrontEnd(accept=accept))
     project.bench.runner = runner
     result = await project.bench.run("review_changes")
     assert (result.ok, result.cancelled) == (accept, not accept)
-    assert (project.root / "a.py").read_text() == TWO
+    assert project.text("a.py") == TWO
 
 
 async def test_it_runs_where_no_model_is_configured(project: Reviewed) -> None:
     config = project.bench.config.model_copy(update={"adapter": "nobody"})
     project.bench.runner = project.bench.make_runner(config)
     assert (await project.review()).response.startswith("nothing is changed since HEAD (")
-    (started,) = project.bench.front.data(EventName.WORKFLOW_STARTED)
+    (started,) = project.front.data(EventName.WORKFLOW_STARTED)
     assert (started["adapter"], started["demonstration"]) == ("no model", False)
 
 
@@ -143,15 +144,15 @@ async def test_every_kind_of_change_is_shown_and_reverted_and_rolled_back(projec
 
 
 async def test_one_hunk_of_a_file_with_other_line_ends_is_reverted_exactly(project: Reviewed) -> None:
-    project.bench.write("mixed", "a\r\nb\r\nc\r\nd\r\ne")
+    project.write("mixed", "a\r\nb\r\nc\r\nd\r\ne")
     project.commit_all("mixed")
-    project.bench.write("mixed", "a\nb\r\nc\r\nd\r\nE\n")
+    project.write("mixed", "a\nb\r\nc\r\nd\r\nE\n")
     await project.review(reject={"mixed": [0]})
     assert (project.root / "mixed").read_bytes() == b"a\r\nb\r\nc\r\nd\r\nE\n"
 
 
 async def test_a_mode_and_a_text_of_one_file_are_decided_apart(project: Reviewed) -> None:
-    path = project.bench.write("a.py", TWO)
+    path = project.write("a.py", TWO)
     path.chmod(0o755)
 
     def answer(request: Any) -> Decision:
@@ -160,21 +161,20 @@ async def test_a_mode_and_a_text_of_one_file_are_decided_apart(project: Reviewed
         kept = {"path": "a.py", "accepted": [0, 1], "rejected": []}
         return Decision(True, {"files": [kept, {"path": "a.py", "accepted": [], "rejected": [0]}]})
 
-    project.bench.front.answer = answer
+    project.front.answer = answer
     result = await project.bench.run("review_changes")
     assert (result.files, path.read_text(), path.stat().st_mode & 0o777) == (["a.py"], TWO, 0o644)
 
 
 async def test_what_was_typed_elsewhere_meanwhile_stays(project: Reviewed) -> None:
-    path = project.bench.write("a.py", TWO)
-    project.bench.front.answer = answer_after(path, TWO.replace("four", "4"))
-    result = await project.bench.run("review_changes")
-    assert result.ok, result.error
+    path = project.write("a.py", TWO)
+    project.front.answer = answer_after(path, TWO.replace("four", "4"))
+    await succeed(project.bench, "review_changes")
     assert path.read_text() == FIRST.replace("four", "4")
 
 
 def answer_after(path: Path, text: str) -> Callable[[ConfirmationRequest], Decision]:
-    """Reject everything, after a person has written a text."""
+    """Return an answer that writes a text, then rejects everything."""
 
     def answer(request: ConfirmationRequest) -> Decision:
         path.write_text(text)
@@ -187,34 +187,34 @@ def answer_after(path: Path, text: str) -> Callable[[ConfirmationRequest], Decis
 async def test_what_changed_where_it_is_reverted_is_left_and_that_is_said(
     project: Reviewed, there: str
 ) -> None:
-    path = project.bench.write(there, TWO)
-    project.bench.front.answer = answer_after(path, TWO.replace("ONE", "eins"))
+    path = project.write(there, TWO)
+    project.front.answer = answer_after(path, TWO.replace("ONE", "eins"))
     result = await project.bench.run("review_changes")
     assert (result.ok, result.error_code) == (False, "EditConflict")
     assert path.read_text() == TWO.replace("ONE", "eins")
 
 
 async def test_the_other_files_are_reverted_where_one_was_changed_meanwhile(project: Reviewed) -> None:
-    changed = project.bench.write("a.py", TWO)
+    changed = project.write("a.py", TWO)
     changed.chmod(0o755)
-    project.bench.write("sub/b.py", "b = 2\n")
-    project.bench.write("new.py", "new\n")
-    project.bench.front.answer = answer_after(changed, TWO.replace("ONE", "eins"))
+    project.write("sub/b.py", "b = 2\n")
+    project.write("new.py", "new\n")
+    project.front.answer = answer_after(changed, TWO.replace("ONE", "eins"))
     result = await project.bench.run("review_changes")
     assert (result.ok, result.files) == (True, ["new.py", "sub/b.py"]), result.error
-    assert (project.root / "sub/b.py").read_text() == "b = 1\n"
+    assert project.text("sub/b.py") == "b = 1\n"
     assert not (project.root / "new.py").exists()
     assert (changed.read_text(), changed.stat().st_mode & 0o777) == (TWO.replace("ONE", "eins"), 0o755)
     why = "a.py changed on disk where the edit goes"
     assert f"not reverted, and as they were:\n{why}" in str(result.response)
-    notices = project.bench.front.data(EventName.NOTICE)
+    notices = project.front.data(EventName.NOTICE)
     assert {"step": "review", "message": f"not reverted: {why}", "level": "warn"} in notices
 
 
 async def test_a_folder_and_a_file_limit_it(project: Reviewed) -> None:
-    project.bench.write("a.py", TWO)
-    project.bench.write("sub/b.py", "b = 2\n")
-    project.bench.write("sub/new.py", "new\n")
+    project.write("a.py", TWO)
+    project.write("sub/b.py", "b = 2\n")
+    project.write("sub/new.py", "new\n")
     await project.review("sub")
     assert list(project.shown) == ["sub/b.py", "sub/new.py"]
     await project.review("HEAD", "a.py")
@@ -228,10 +228,10 @@ async def test_a_folder_and_a_file_limit_it(project: Reviewed) -> None:
 
 async def test_it_is_against_a_branch_a_merge_base_or_a_commit(project: Reviewed) -> None:
     git(project.root, "checkout", "-q", "-b", "topic")
-    project.bench.write("topic.py", "topic\n")
+    project.write("topic.py", "topic\n")
     project.commit_all("topic")
     git(project.root, "checkout", "-q", "main")
-    project.bench.write("main.py", "main\n")
+    project.write("main.py", "main\n")
     project.commit_all("main")
     git(project.root, "checkout", "-q", "--detach", "topic")
     await project.review("main")
@@ -241,18 +241,18 @@ async def test_it_is_against_a_branch_a_merge_base_or_a_commit(project: Reviewed
     }
     await project.review("main...")
     assert list(project.shown) == ["topic.py"]
-    assert "since the merge base with main (" in project.bench.front.requests[-1].message
+    assert "since the merge base with main (" in project.front.requests[-1].message
     commit = git(project.root, "rev-parse", "main~1").strip()
     result = await project.review(commit[:10], reject=["topic.py"])
     assert result.files == ["topic.py"]
     assert not (project.root / "topic.py").exists()
     unknown = await project.review("nothing")
-    assert "nothing here is called 'nothing'" in unknown.error
+    assert "unknown target 'nothing'" in unknown.error
     assert unknown.error_code == "InvalidInput"
 
 
 async def test_a_name_that_several_commits_go_by_is_refused(project: Reviewed) -> None:
-    project.bench.write("evil.py", "evil\n")
+    project.write("evil.py", "evil\n")
     git(project.root, "checkout", "-q", "-b", "topic")
     project.commit_all("evil")
     git(project.root, "config", "core.warnAmbiguousRefs", "false")
@@ -276,16 +276,16 @@ async def test_a_name_that_several_commits_go_by_is_refused(project: Reviewed) -
 
 async def test_a_file_called_like_a_commit_hides_no_other(project: Reviewed) -> None:
     for name in ("HEAD", "main"):
-        project.bench.write(name, "x\n")
+        project.write(name, "x\n")
     project.commit_all("files")
-    project.bench.write("evil.py", "evil\n")
+    project.write("evil.py", "evil\n")
     for name in ("HEAD", "main~0"):
         await project.review(name)
         assert list(project.shown) == ["evil.py"]
     refused = await project.review("main")
     assert refused.error_code == "InvalidInput"
     assert "give ./main for the one" in refused.error
-    project.bench.write("main", "y\n")
+    project.write("main", "y\n")
     await project.review("./main")
     assert list(project.shown) == ["main"]
 
@@ -301,18 +301,18 @@ async def test_it_is_against_a_snapshot(project: Reviewed) -> None:
     manager = SnapshotManager(project.root, private=project.bench.private)
     (project.root / "a.py").chmod(0o600)
     snapshot = await manager.create("before")
-    project.bench.write("a.py", TWO).chmod(0o640)
-    project.bench.write("sub/new.py", "new\n")
+    project.write("a.py", TWO).chmod(0o640)
+    project.write("sub/new.py", "new\n")
     (project.root / "sub/b.py").unlink()
     await project.review(snapshot[:8], "sub")
     assert sorted(project.shown) == ["sub/b.py", "sub/new.py"]
     result = await project.review(f"snapshot:{snapshot}", reject=["a.py", "sub/b.py"])
-    assert project.bench.front.requests[-1].message.endswith(f"since the snapshot {snapshot[:9]}?")
+    assert project.front.requests[-1].message.endswith(f"since the snapshot {snapshot[:9]}?")
     assert project.shown["a.py:"]["note"] == "mode 600 → 640"
     assert sorted(result.files) == ["a.py", "sub/b.py"]
-    assert (project.root / "a.py").read_text() == FIRST
+    assert project.text("a.py") == FIRST
     assert (project.root / "a.py").stat().st_mode & 0o777 == 0o600
-    assert (project.root / "sub/b.py").read_text() == "b = 1\n"
+    assert project.text("sub/b.py") == "b = 1\n"
     assert "no snapshot begins with '0000'" in (await project.review("snapshot:0000")).error
 
 
@@ -323,10 +323,9 @@ async def test_a_repository_without_a_commit_and_a_project_without_one(project: 
     git(project.root, "add", "a.py")
     result = await project.review(reject=["sub/b.py"])
     assert (
-        project.bench.front.requests[-1].message
-        == "Keep the changes to 2 files in a repository without a commit?"
+        project.front.requests[-1].message == "Keep the changes to 2 files in a repository without a commit?"
     )
-    assert (result.files, (project.root / "a.py").read_text()) == (["sub/b.py"], FIRST)
+    assert (result.files, project.text("a.py")) == (["sub/b.py"], FIRST)
 
 
 async def test_a_worktree_and_a_project_within_a_repository(project: Reviewed) -> None:
@@ -355,8 +354,8 @@ async def test_what_cannot_be_reviewed_is_named_with_the_reason(project: Reviewe
     git(other, "add", ".")
     git(other, "commit", "-qm", "x")
     git(root, "submodule", "--quiet", "add", str(other), "vendor")
-    project.bench.write("d/f", "f\n")
-    project.bench.write("e", "e\n")
+    project.write("d/f", "f\n")
+    project.write("e", "e\n")
     project.commit_all("submodule")
     (root / "vendor/f").write_text("g\n")
     git(root / "vendor", "commit", "-qam", "y")
@@ -370,8 +369,7 @@ async def test_what_cannot_be_reviewed_is_named_with_the_reason(project: Reviewe
     (root / os.fsdecode(b"\xff")).write_text("odd\n")
     await project.review()
     assert list(project.shown) == ["d", "d/f", "e"]
-    notices = [data["message"] for data in project.bench.front.data(EventName.NOTICE)]
-    assert notices == [
+    assert notices(project.bench) == [
         "not reviewed: nested/: a repository in this one; review it in its own directory",
         "not reviewed: vendor: a submodule; review it in its own directory",
         "not reviewed: \\xff: its name is not UTF-8",
@@ -380,13 +378,13 @@ async def test_what_cannot_be_reviewed_is_named_with_the_reason(project: Reviewe
 
 async def test_a_file_with_a_merge_conflict_is_reviewed_as_it_stands(project: Reviewed) -> None:
     git(project.root, "checkout", "-q", "-b", "topic")
-    project.bench.write("a.py", TWO)
-    project.bench.write("both.py", "topic\n")
+    project.write("a.py", TWO)
+    project.write("both.py", "topic\n")
     project.commit_all("topic")
     git(project.root, "checkout", "-q", "main")
     ours = FIRST.replace("one", "eins")
-    project.bench.write("a.py", ours)
-    project.bench.write("both.py", "main\n")
+    project.write("a.py", ours)
+    project.write("both.py", "main\n")
     project.commit_all("main")
     with pytest.raises(subprocess.CalledProcessError):
         git(project.root, "merge", "topic")
@@ -394,21 +392,19 @@ async def test_a_file_with_a_merge_conflict_is_reviewed_as_it_stands(project: Re
     assert "+>>>>>>> topic" in "".join(
         f"+{line}" for hunk in project.shown["both.py"]["hunks"] for line in hunk["new"]
     )
-    assert (result.files, (project.root / "a.py").read_text()) == (["a.py"], ours)
+    assert (result.files, project.text("a.py")) == (["a.py"], ours)
 
 
 async def test_line_ends_that_git_converts_are_no_change(project: Reviewed) -> None:
-    project.bench.write(
-        ".gitattributes", "*.txt text eol=crlf\n*.u16 text working-tree-encoding=UTF-16LE-BOM\n"
-    )
-    project.bench.write("w.txt", "a\r\nb\r\nc\r\n")
+    project.write(".gitattributes", "*.txt text eol=crlf\n*.u16 text working-tree-encoding=UTF-16LE-BOM\n")
+    project.write("w.txt", "a\r\nb\r\nc\r\n")
     wide = project.root / "w.u16"
     wide.write_bytes("\ufeffwide\n".encode("utf-16-le"))
     project.commit_all("crlf")
-    project.bench.write("w.txt", "A\r\nb\r\nc\r\n")
+    project.write("w.txt", "A\r\nb\r\nc\r\n")
     wide.write_bytes("\ufeffWIDE\n".encode("utf-16-le"))
     await project.review(reject=["*"])
-    (text, _) = project.bench.front.requests[-1].payload["files"]
+    (text, _) = project.front.requests[-1].payload["files"]
     assert text["hunks"] == [{"start": 0, "old": ["a"], "new": ["A"]}]
     assert (project.root / "w.txt").read_bytes() == b"a\r\nb\r\nc\r\n"
     assert wide.read_bytes() == "\ufeffwide\n".encode("utf-16-le")
@@ -426,23 +422,23 @@ async def test_files_that_git_converts_are_read_by_one_call(
 
     names = ["a b.txt", *(f"{number}.txt" for number in range(9))]
     odd = [" blank.txt", "two\nlines.txt"]
-    project.bench.write(".gitattributes", "*.txt text eol=crlf\n*.id ident\n")
+    project.write(".gitattributes", "*.txt text eol=crlf\n*.id ident\n")
     for name in (*names, *odd):
-        project.bench.write(name, f"{name!r}\r\n\r\nb\r\n")
-    project.bench.write("x.id", "$Id$\n")
-    project.bench.write("empty.txt", "")
+        project.write(name, f"{name!r}\r\n\r\nb\r\n")
+    project.write("x.id", "$Id$\n")
+    project.write("empty.txt", "")
     project.commit_all("converted")
     committed = files(project.root)
     for name in (*names, *odd, "empty.txt"):
-        project.bench.write(name, "c\r\n")
-    project.bench.write("x.id", "other\n")
+        project.write(name, "c\r\n")
+    project.write("x.id", "other\n")
     monkeypatch.setattr(git_changes, "ask_objects", counted)
     result = await project.review(reject=["*"])
     assert len(result.files) == len(names) + len(odd) + 2
     assert sum("--filters" in call for call in calls) == 1 + len(odd)
     now = files(project.root)
     blob = git(project.root, "rev-parse", "HEAD:x.id").strip()
-    assert (project.root / "x.id").read_text() == f"$Id: {blob} $\n"
+    assert project.text("x.id") == f"$Id: {blob} $\n"
     assert {**now, "x.id": None} == {**committed, "x.id": None}
 
 
@@ -456,7 +452,7 @@ async def test_what_is_too_much_is_not_read_to_its_end(
         return image_now(root, name, found)
 
     for number in range(9):
-        project.bench.write(f"{number}.txt", "x" * 100)
+        project.write(f"{number}.txt", "x" * 100)
     monkeypatch.setattr(git_changes, "image_now", image)
     monkeypatch.setattr(git_changes, "MOST_BYTES", 250)
     result = await project.review()
@@ -468,10 +464,10 @@ async def test_what_is_too_much_in_the_commit_is_refused(
     project: Reviewed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(4):
-        project.bench.write(f"{number}.txt", f"{number}" * 100)
+        project.write(f"{number}.txt", f"{number}" * 100)
     project.commit_all("large")
     for number in range(4):
-        project.bench.write(f"{number}.txt", "")
+        project.write(f"{number}.txt", "")
     monkeypatch.setattr(git_changes, "MOST_BYTES", 400)
     monkeypatch.setattr(objects, "_AT_ONCE", 1)
     assert "MiB to say of it; name a folder" in (await project.review()).error
@@ -482,8 +478,8 @@ async def test_nothing_that_a_repository_configures_is_run(project: Reviewed, tm
     trap.write_text(f'#!/bin/sh\necho "$0 $*" >> {sprung}\ncat\n')
     trap.chmod(0o755)
     attributes = "*.py diff=evil filter=evil merge=evil ident\n*.txt text eol=crlf filter=late\n"
-    project.bench.write(".gitattributes", attributes)
-    project.bench.write("w.txt", "a\nb\n")
+    project.write(".gitattributes", attributes)
+    project.write("w.txt", "a\nb\n")
     project.commit_all("attributes")
     settings = {
         "core.fsmonitor": f"{trap} fsmonitor",
@@ -503,16 +499,16 @@ async def test_nothing_that_a_repository_configures_is_run(project: Reviewed, tm
     }
     for key, value in settings.items():
         git(project.root, "config", key, value)
-    project.bench.write("a.py", TWO)
-    project.bench.write("w.txt", "A\r\nb\r\n")
-    project.bench.write("new.py", "new\n")
+    project.write("a.py", TWO)
+    project.write("w.txt", "A\r\nb\r\n")
+    project.write("new.py", "new\n")
     patch = tmp_path / "its.patch"
     patch.write_text("--- a/sub/b.py\n+++ b/sub/b.py\n@@ -1 +1 @@\n-b = 1\n+b = 2 \n")
     assert (await project.review(reject=["*"])).ok
     assert sorted(project.shown) == ["a.py", "new.py", "w.txt"]
-    assert (project.root / "a.py").read_text() == FIRST
+    assert project.text("a.py") == FIRST
     assert (await project.review(str(patch))).ok
-    assert (project.root / "sub/b.py").read_text() == "b = 2 \n"
+    assert project.text("sub/b.py") == "b = 2 \n"
     assert not sprung.exists(), sprung.read_text()
 
 
@@ -522,17 +518,17 @@ async def test_a_file_that_a_filter_of_the_persons_converts_is_not_shown_as_some
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     (tmp_path / ".gitconfig").write_text('[filter "big"]\n\tclean = tr a-z A-Z\n\tsmudge = tr A-Z a-z\n')
-    project.bench.write(".gitattributes", "*.big filter=big\n")
-    project.bench.write("w.big", "text\n")
+    project.write(".gitattributes", "*.big filter=big\n")
+    project.write("w.big", "text\n")
     project.commit_all("big")
-    project.bench.write("w.big", "other\n")
+    project.write("w.big", "other\n")
     result = await project.review(reject=["*"])
-    (notice,) = project.bench.front.data(EventName.NOTICE)
+    (notice,) = project.front.data(EventName.NOTICE)
     why = "w.big: a filter of git converts it; `git diff` shows it"
     assert notice["message"] == f"not reviewed: {why}"
     assert result.response.startswith("nothing is changed since HEAD (")
     assert result.response.endswith(f"\nnot reviewed:\n{why}")
-    assert (project.root / "w.big").read_text() == "other\n"
+    assert project.text("w.big") == "other\n"
 
 
 def folder_to_link(root: Path) -> None:
@@ -558,13 +554,13 @@ def file_to_folder(root: Path) -> None:
 async def test_a_change_of_kind_is_reverted_and_rolled_back_whole(
     project: Reviewed, change: Callable[[Path], None], since: str
 ) -> None:
-    project.bench.write("other.py", "1\n")
+    project.write("other.py", "1\n")
     project.commit_all("other")
     before = files(project.root)
     if since == "snapshot":
         since = await SnapshotManager(project.root, private=project.bench.private).create("before")
     change(project.root)
-    project.bench.write("other.py", "2\n")
+    project.write("other.py", "2\n")
     after = files(project.root)
     result = await project.review(since, reject=["*"])
     assert result.ok, result.error
@@ -575,15 +571,15 @@ async def test_a_change_of_kind_is_reverted_and_rolled_back_whole(
 
 async def test_half_of_a_change_of_kind_is_refused_by_name_and_the_rest_reverted(project: Reviewed) -> None:
     folder_to_link(project.root)
-    project.bench.write("a.py", TWO)
+    project.write("a.py", TWO)
     result = await project.review(reject=["a.py", "sub/b.py"])
     assert "sub/b.py: sub is a symbolic link, so nothing can be below it" in result.response
-    assert ((project.root / "a.py").read_text(), (project.root / "sub").is_symlink()) == (FIRST, True)
+    assert (project.text("a.py"), (project.root / "sub").is_symlink()) == (FIRST, True)
 
 
 async def test_an_emptied_file_comes_back_without_a_line_end(project: Reviewed) -> None:
-    project.bench.write("a.py", "no line end")
+    project.write("a.py", "no line end")
     project.commit_all("bare")
-    project.bench.write("a.py", "")
+    project.write("a.py", "")
     await project.review(reject=["*"])
     assert (project.root / "a.py").read_bytes() == b"no line end"

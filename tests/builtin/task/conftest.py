@@ -1,4 +1,4 @@
-"""A desk as the end-to-end tests have it."""
+"""Desk of the end-to-end tests."""
 
 from __future__ import annotations
 

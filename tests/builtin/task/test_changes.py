@@ -1,4 +1,4 @@
-"""Changes survive as data, and fit only the text that they were made for."""
+"""Stored changes are restored exactly, and only for the text they were made for."""
 
 from __future__ import annotations
 
@@ -57,3 +57,8 @@ async def test_a_file_that_was_changed_since_is_refused(workspace: Workspace, ki
 
 def test_a_moved_file_is_called_by_its_new_name() -> None:
     assert [name_of(CHANGES[kind]) for kind in ("move", "delete")] == ["dir/new.txt", "gone.txt"]
+
+
+async def test_a_deletion_needs_no_text_to_be_restored(workspace: Workspace) -> None:
+    shape = {"path": "gone.bin", "action": "delete", "digest": None}
+    assert await read_back(workspace, [shape], {}) == [FileChange("gone.bin", "delete", None, None)]

@@ -1,4 +1,4 @@
-"""The task is a machine among others to whoever lists, shows, stores and resumes."""
+"""The task is listed, shown, stored and resumed like any other machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from tests.support.bare_run import bare_run
 from tests.support.tally import DONE
 from tideate_core.app.wiring import build_catalog
-from tideate_core.builtin.task.definition import task_workflow
+from tideate_core.builtin.task.definition import task_definition
 from tideate_core.builtin.task.driver import HANDLERS, TaskDriver
 from tideate_core.engine import RunRequest
 from tideate_core.engine.begin import restore_workflow
@@ -42,7 +42,7 @@ def driver_of(registration: Registration, **inputs: Any) -> Driver:
 
 
 def test_the_machine_has_the_states_and_ways_of_the_table() -> None:
-    machine = task_workflow().machine
+    machine = task_definition().machine
     assert list(machine.states) == [state.value for state in WorkflowState]
     ways = {(way.source, way.when, way.target) for way in machine.transitions if way.when}
     table = {
@@ -55,7 +55,7 @@ def test_the_machine_has_the_states_and_ways_of_the_table() -> None:
 
 
 def test_the_stored_text_gives_the_machine_back() -> None:
-    text = write_definition(task_workflow().machine)
+    text = write_definition(task_definition().machine)
     assert write_definition(parse(text, "task").require("task")) == text
 
 
@@ -109,7 +109,7 @@ def test_a_state_to_confirm_has_to_be_one() -> None:
 
 
 class Answering:
-    """A front end that agrees or not."""
+    """Front end with a fixed answer."""
 
     editor = None
 
@@ -151,7 +151,7 @@ async def test_a_begun_machine_never_becomes_the_task_when_its_file_is_gone(own:
 async def test_a_file_with_the_very_text_of_the_task_is_not_the_task(tmp_path: Path) -> None:
     workflows = tmp_path / ".tideate" / "workflows"
     workflows.mkdir(parents=True)
-    (workflows / "task.workflow").write_text(write_definition(task_workflow().machine))
+    (workflows / "task.workflow").write_text(write_definition(task_definition().machine))
     stored = stored_definition(build_catalog(None).get("task"))
     front = Answering(agreed=True)
     found = await definition_for("0" * 32, stored, build_catalog(tmp_path), front=front)

@@ -1,4 +1,4 @@
-"""The driver follows the table, whatever comes of a step, and no other way."""
+"""The driver follows the transition table for every step result."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.bare_run import bare_run
 from tests.support.tasks import PLAN, approved
-from tideate_core.builtin.task.definition import TaskHooks, task_workflow
+from tideate_core.builtin.task.definition import TaskHooks, task_definition
 from tideate_core.builtin.task.driver import TaskDriver
 from tideate_core.builtin.task.environment import TaskEnvironment
 from tideate_core.engine import EventName, RunRequest
@@ -54,13 +54,13 @@ TO_VERIFICATION = (*TO_DOCUMENTS, E.DOCUMENTATION_GATE_PASSED)
 
 
 class Course:
-    """A driver, and what it told."""
+    """Driver with its reported moves."""
 
     def __init__(self, limits: Mapping[str, int] | None = None, *, confirm: tuple[str, ...] = ()) -> None:
         self.moves: list[dict[str, Any]] = []
         run = bare_run(RunRequest(name="task", prompt="x"), config={"limits": limits or {}})
         run.recorder.event = self._tell  # type: ignore[method-assign]
-        self.driver = TaskDriver(task_workflow(), TaskEnvironment(run), confirm=confirm, prompt="x")
+        self.driver = TaskDriver(task_definition(), TaskEnvironment(run), confirm=confirm, prompt="x")
         self.driver.prepare()
         self.works: list[Work] = []
 
@@ -199,3 +199,4 @@ def test_corrections_are_counted_by_what_was_written() -> None:
         "verifying": done,
     }
     assert TaskHooks().summary(results).attempts == 2
+    assert TaskHooks().restart(["planning", "auditing"]) == (), "nothing was written"

@@ -1,4 +1,4 @@
-"""Changes of others while checks run: caches are left out, a long difference is cut."""
+"""Changes during checks: caches are ignored, long diffs are cut."""
 
 from __future__ import annotations
 

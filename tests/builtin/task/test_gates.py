@@ -1,4 +1,4 @@
-"""No way leads round a gate: not by a fix of the audit, nor where nobody is asked."""
+"""Gates cannot be bypassed, by an audit's fix or without a user."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ CHANGES = [FileChange("a.txt", "create", None, "a")]
 async def test_a_fix_of_the_audit_that_gate_1_would_refuse_is_a_rejection(desk: Desk) -> None:
     fix = {"step": None, "type": "edit", "description": "write elsewhere", "files": ["../elsewhere.py"]}
     desk.model.says("auditor", conditional(fix), approved())
-    result = await desk.run()
-    assert result.ok, result.error
+    await desk.succeed()
     assert desk.gates()[:4] == [("plan", True), ("audit", False), ("plan", True), ("audit", True)]
     (gate,) = desk.front.data(EventName.GATE_FAILED)
     assert gate["auto_fixed"] is False
@@ -38,7 +37,7 @@ async def test_a_fix_of_the_audit_that_gate_1_would_refuse_is_a_rejection(desk: 
 
 
 class Asked:
-    """A step whose person says no."""
+    """Step with a user who declines everything."""
 
     refuses_executed = False
 
@@ -53,7 +52,7 @@ class Asked:
 
 
 class Nobody:
-    """An environment of a run in which nobody is asked."""
+    """Environment of a run without a user."""
 
     gated = False
 

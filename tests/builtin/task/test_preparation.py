@@ -1,4 +1,4 @@
-"""Whether a task can be verified is known before anybody is asked, and a snapshot comes first."""
+"""Verifiability is checked before any model is asked, and a snapshot comes first."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_project_without_any_check_is_ready_when_that_is_said(tmp_path: Path) 
 
 
 async def run_as(desk: Desk, *, accept: bool, workspace: Workspace | None = None) -> WorkflowResult:
-    """Run a task where a policy answers."""
+    """Run a task with a policy as the user."""
     project, events = open_project(str(desk.root)), list["Event"]()
     runner = WorkflowRunner(
         build_catalog(desk.root),
@@ -161,8 +161,7 @@ async def test_without_a_snapshot_no_model_is_asked(desk: Desk, monkeypatch: pyt
 async def test_files_that_the_snapshot_leaves_out_are_named(desk: Desk) -> None:
     for number in range(7):
         (desk.root / f"large{number}.bin").write_bytes(bytes(MIB + 1))
-    config = desk.site.home / "config_home" / "tideate" / "config.toml"
-    config.write_text(config.read_text() + "[snapshots]\nmax_file_mib = 1\n")
+    desk.configure("[snapshots]\nmax_file_mib = 1\n")
     desk.answers(document=Decision(False))
     assert (await desk.run()).cancelled
     (notice,) = [data["message"] for data in desk.front.data(EventName.NOTICE) if data["step"] == "idle"]
@@ -185,8 +184,7 @@ async def test_a_task_that_is_left_once_its_snapshot_is_made_goes_on_with_that_o
     left = await asyncio.wait_for(runner.run(request), LIMIT)
     assert (left.reason, left.results) == ("interrupted", {})
     (made,) = await SnapshotManager(desk.root).list()
-    done = await asyncio.wait_for(desk.runner().resume_run(request.execution_id), LIMIT)
-    assert done.ok, done.error
+    done = await desk.resume(request.execution_id)
     assert done.as_json()["results"]["idle"]["snapshot"] == made.id
     assert [one.id for one in await SnapshotManager(desk.root).list()] == [made.id]
 
@@ -197,16 +195,14 @@ async def test_buffers_that_are_not_saved_are_said(desk: Desk, monkeypatch: pyte
         return ["README.md"]
 
     monkeypatch.setattr(Workspace, "unsaved_files", unsaved)
-    result = await desk.run()
-    assert result.ok, result.error
+    await desk.succeed()
     notices = [data["message"] for data in desk.front.data(EventName.NOTICE) if data["step"] == "idle"]
     assert any("README.md" in notice for notice in notices)
 
 
 @pytest.mark.slow
 async def test_a_mention_that_stands_for_nothing_is_said_and_stays_a_word(desk: Desk) -> None:
-    result = await desk.run(f"{TASK}, as in @file:nowhere.md and @file:README.md")
-    assert result.ok, result.error
+    await desk.succeed(f"{TASK}, as in @file:nowhere.md and @file:README.md")
     assert any("nowhere.md" in data["message"] for data in desk.front.data(EventName.NOTICE))
     told = desk.model.prompts("planner")[0]
     assert "@file:nowhere.md" in told

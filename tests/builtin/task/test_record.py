@@ -1,4 +1,4 @@
-"""What a person is told of a task at its end."""
+"""Final messages of a task."""
 
 from __future__ import annotations
 

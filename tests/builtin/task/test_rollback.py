@@ -1,4 +1,4 @@
-"""A task that breaks off is taken back; one that is only left is not."""
+"""An aborted task is rolled back; an interrupted one is not."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ REQUEST = RunRequest(name="task", prompt=TASK, execution_id=RUN)
 
 
 async def left(desk: Desk, event: str, step: str) -> WorkflowRunner:
-    """Let the process go away at this event; returns the runner of the next one."""
+    """Let the process end at this event; return the runner of the next process."""
     runner = desk.runner()
     desk.when(event, step, runner.leave)
-    result = await asyncio.wait_for(runner.run(REQUEST), LIMIT)
+    result = await ended(runner)
     assert (result.ok, result.reason, result.rollback_performed) == (False, "interrupted", None)
     assert desk.front.data(EventName.ROLLED_BACK) == []
     await runner.aclose()
@@ -54,6 +54,20 @@ async def resumed(runner: WorkflowRunner) -> WorkflowResult:
 
 def asked(desk: Desk) -> list[int]:
     return [desk.model.asked(role) for role in ("planner", "auditor", "executor", "documenter")]
+
+
+async def going_back(desk: Desk, **end: str) -> None:
+    """Record that the task was being rolled back when its process ended."""
+    store = Store.open(desk.site.private)
+    log = await store.adopt(RUN)
+    unknown = {"reason": None, "message": "", "error": None, "error_code": None}
+    await log.remember("", "taking_back", {"step": "documenting", **unknown, **end})
+    await log.release()
+    store.close()
+
+
+async def ended(runner: WorkflowRunner) -> WorkflowResult:
+    return await asyncio.wait_for(runner.run(REQUEST), LIMIT)
 
 
 @pytest.mark.parametrize("event", ["STEP_STARTED", "STEP_COMPLETED"])
@@ -74,29 +88,19 @@ async def test_what_was_being_taken_back_is_taken_back_and_nothing_else(desk: De
     runner = await left(desk, "STEP_STARTED", "documenting")
     before, written = asked(desk), desk.changed()
     assert written
-    store = Store.open(desk.site.private)
-    log = await store.adopt(RUN)
-    end: dict[str, Any] = {"step": "documenting", "reason": None, "message": ""}
-    await log.remember("", "taking_back", {**end, "error": "the model is gone", "error_code": "StepFailed"})
-    await log.release()
-    store.close()
+    await going_back(desk, error="the model is gone", error_code="StepFailed")
     result = await resumed(runner)
     assert (result.ok, result.cancelled, result.rollback_performed) == (False, False, True)
     assert (result.error, result.error_code) == ("the model is gone", "StepFailed")
     assert (desk.changed(), asked(desk)) == ({}, before)
 
 
-@pytest.mark.parametrize(("reason", "told"), [("cancelled", "cancelled"), ("declined", "declined")])
-async def test_it_ends_as_it_was_going_to_end(desk: Desk, reason: str, told: str) -> None:
+@pytest.mark.parametrize("reason", ["cancelled", "declined"])
+async def test_it_ends_as_it_was_going_to_end(desk: Desk, reason: str) -> None:
     runner = await left(desk, "STEP_STARTED", "documenting")
-    store = Store.open(desk.site.private)
-    log = await store.adopt(RUN)
-    end = {"step": "documenting", "reason": reason, "message": "no", "error": None, "error_code": None}
-    await log.remember("", "taking_back", end)
-    await log.release()
-    store.close()
+    await going_back(desk, reason=reason, message="no")
     result = await resumed(runner)
-    assert (result.cancelled, result.reason, result.rollback_performed) == (True, told, True)
+    assert (result.cancelled, result.reason, result.rollback_performed) == (True, reason, True)
     assert desk.changed() == {}
 
 
@@ -128,6 +132,7 @@ async def test_that_it_is_taken_back_is_written_down_before_the_first_file(
         (WorkspaceError("no space left on the disk"), "no space left on the disk", False),
         (RuntimeError("nobody expects it"), "RuntimeError: nobody expects it", True),
         (MemoryError(), "MemoryError: ", False),
+        (OSError(5, "Input/output error"), "OSError: [Errno 5] Input/output error", False),
     ],
 )
 async def test_a_rollback_that_fails_is_said(
@@ -143,7 +148,7 @@ async def test_a_rollback_that_fails_is_said(
     else:
         wrong(desk)
         desk.model.says("corrector", "I cannot.")
-    result = await asyncio.wait_for(runner.run(REQUEST), LIMIT)
+    result = await ended(runner)
     assert (result.ok, result.cancelled, result.rollback_performed) == (False, False, False)
     for words in (said, f"tideate rollback {RUN[:8]}"):
         assert words in str(result.error)
@@ -152,23 +157,7 @@ async def test_a_rollback_that_fails_is_said(
     assert back["foreign"] == [], "its own files are said to be others'"
     assert desk.front.names()[-1] == "WORKFLOW_FAILED"
     monkeypatch.undo()
-    await open_project(str(desk.root)).workspace.rollback(RUN)
-    assert desk.changed() == {}
-
-
-async def test_a_run_ends_whatever_taking_it_back_fails_with(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def broken(_self: Workspace, _execution_id: str, _members: tuple[str, ...] = ()) -> RollbackResult:
-        raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr(Workspace, "rollback_best_effort", broken)
-    wrong(desk)
-    desk.model.says("corrector", "I cannot.")
-    result = await desk.run()
-    assert (result.ok, result.rollback_performed) == (False, False)
-    assert "Input/output error" in str(result.error)
-    assert desk.front.names()[-1] == "WORKFLOW_FAILED"
+    await desk.rolls_back(RUN)
 
 
 async def test_without_its_journal_it_is_not_said_that_a_task_was_taken_back(desk: Desk) -> None:
@@ -195,14 +184,6 @@ async def test_what_others_changed_meanwhile_is_named_and_stays(desk: Desk) -> N
     assert (result.ok, result.rollback_performed, formatted.read_text()) == (False, True, "formatted\n")
     (back,) = desk.front.data(EventName.ROLLED_BACK)
     assert (back["foreign"], back["more_foreign"], back["left"]) == (["README.md"], 0, [])
-
-
-async def test_a_task_that_left_nothing_says_nothing_of_it(desk: Desk) -> None:
-    wrong(desk)
-    desk.model.says("corrector", "I cannot.")
-    await desk.run()
-    (back,) = desk.front.data(EventName.ROLLED_BACK)
-    assert (back["foreign"], back["left"]) == ([], [])
 
 
 async def test_an_abandoned_task_that_is_cancelled_is_taken_back(desk: Desk) -> None:
@@ -233,16 +214,15 @@ async def test_an_abandoned_task_without_its_journal_is_not_ended_as_taken_back(
 
 async def test_a_completed_task_can_be_rolled_back(desk: Desk) -> None:
     runner = desk.runner()
-    result = await asyncio.wait_for(runner.run(REQUEST), LIMIT)
+    result = await ended(runner)
     assert (result.ok, desk.changed()) == (True, DONE), result.error
-    await open_project(str(desk.root)).workspace.rollback(RUN)
-    assert desk.changed() == {}
+    await desk.rolls_back(RUN)
 
 
 async def test_a_failed_task_is_read_as_it_ended(desk: Desk) -> None:
     desk.model.says("planner", plan(rollback_strategy=""))
     runner = desk.runner()
-    live = await asyncio.wait_for(runner.run(REQUEST), LIMIT)
+    live = await ended(runner)
     reader = (await runner.store()).reader()
     read = await asyncio.to_thread(lambda: recorded_result(reader, reader.run(RUN)))
     for result in (live, read):
@@ -255,7 +235,7 @@ async def test_the_workflow_result_of_a_task_has_its_typed_task_result(desk: Des
     wanted = [name for name in CODE if name != "tools/count.sh"]
     desk.answers(review=lambda request: only(*wanted)(request) if len(desk.kinds()) == 2 else Decision(True))
     runner = desk.runner()
-    live = await asyncio.wait_for(runner.run(REQUEST), LIMIT)
+    live = await ended(runner)
     reader = (await runner.store()).reader()
     read = await asyncio.to_thread(lambda: recorded_result(reader, reader.run(RUN)))
     created = ["src/tally/lines.py", "tests/test_lines.py"]
@@ -278,7 +258,7 @@ async def test_the_snapshot_is_needed_no_more_when_it_has_ended(desk: Desk, *, w
 
     looking: list[asyncio.Task[None]] = []
     desk.when("STEP_STARTED", "planning", lambda: looking.append(asyncio.ensure_future(look())))
-    result = await asyncio.wait_for(desk.runner().run(REQUEST), LIMIT)
+    result = await ended(desk.runner())
     await asyncio.gather(*looking)
     assert (result.ok, pinned) == (well, [(RUN,)])
     (snapshot,) = await SnapshotManager(desk.root).list()
@@ -291,7 +271,7 @@ async def test_a_run_from_a_checkpoint_writes_its_own(desk: Desk, *, well: bool)
     wrong(desk)
     desk.model.says("corrector", edits({"src/tally/lines.py": LINES}) if well else "I cannot.")
     runner = desk.runner()
-    first = await asyncio.wait_for(runner.run(REQUEST), LIMIT)
+    first = await ended(runner)
     assert first.ok == well
     if well:
         await open_project(str(desk.root)).workspace.rollback(RUN)
@@ -304,15 +284,14 @@ async def test_a_run_from_a_checkpoint_writes_its_own(desk: Desk, *, well: bool)
     result = await asyncio.wait_for(runner.resume_run(new), LIMIT)
     assert (result.ok, asked(desk)[:3]) == (True, before), result.error
     assert desk.changed() == DONE
-    await open_project(str(desk.root)).workspace.rollback(new)
-    assert desk.changed() == {}
+    await desk.rolls_back(new)
 
 
 async def test_a_retry_plans_nothing_anew_and_writes_all_of_it(desk: Desk) -> None:
     wrong(desk)
     desk.model.says("corrector", "I cannot.")
     runner = desk.runner()
-    assert not (await asyncio.wait_for(runner.run(REQUEST), LIMIT)).ok
+    assert not (await ended(runner)).ok
     assert desk.changed() == {}
     planned = asked(desk)[:2]
     assert planned[0] == 1
@@ -320,21 +299,15 @@ async def test_a_retry_plans_nothing_anew_and_writes_all_of_it(desk: Desk) -> No
     result = await asyncio.wait_for(runner.fork_run(RUN, None, RunEdits()), LIMIT)
     assert (result.ok, asked(desk)[:2]) == (True, planned), result.error
     assert desk.changed() == DONE
-    await open_project(str(desk.root)).workspace.rollback(result.execution_id)
-    assert desk.changed() == {}
+    await desk.rolls_back(result.execution_id)
 
 
 async def test_what_is_taken_back_is_not_put_back_step_by_step_first(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The half of it that was restored would be taken for a change of the person's."""
+    """Restoring steps first would look like changes by the user."""
     runner = await left(desk, "CONFIRMATION_REQUIRED", "awaiting_documentation_gate")
-    store = Store.open(desk.site.private)
-    log = await store.adopt(RUN)
-    end = {"step": "documenting", "reason": None, "message": "", "error": "gone", "error_code": "StepFailed"}
-    await log.remember("", "taking_back", end)
-    await log.release()
-    store.close()
+    await going_back(desk, error="gone", error_code="StepFailed")
 
     async def refused(*_given: object) -> list[str]:
         raise AssertionError("steps are put back that are to be taken back with all others")
@@ -358,7 +331,7 @@ async def test_a_snapshot_that_was_made_before_a_crash_is_found_again(
 
     with monkeypatch.context() as patched:
         patched.setattr(SnapshotManager, "create", create_and_leave)
-        result = await asyncio.wait_for(runner.run(REQUEST), LIMIT)
+        result = await ended(runner)
     assert result.reason == "interrupted"
     await runner.aclose()
     result = await resumed(desk.runner())

@@ -1,4 +1,4 @@
-"""The roles of a task have rules and memory once, those who write with the rules of their files."""
+"""Rules and memory reach each role once; writing roles also get the rules of their files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EARLIER = "MEMORY-EARLIER"
 
 
 async def run_before(desk: Desk) -> None:
-    """Leave an earlier run with the same task, which the run's adapter answered."""
+    """Record an earlier run of the same task by the same adapter."""
     with closing(Store.open(desk.site.private)) as store:
         past = Past(store, request={"prompt": TASK})
         log = await past.begin()
@@ -37,8 +37,7 @@ async def test_every_role_has_the_rules_and_the_memory_once(desk: Desk) -> None:
     (desk.root / "src/tally/AGENTS.md").write_text("RULE-TALLY\n")
     (desk.root / "unused").mkdir()
     (desk.root / "unused/AGENTS.md").write_text("RULE-UNUSED\n")
-    result = await desk.run()
-    assert result.ok, result.error
+    await desk.succeed()
     prompts = {role: desk.model.prompts(role) for role in ("planner", "auditor", "executor", "documenter")}
     assert all(prompts.values())
     for given in ("RULE-ROOT", "MEMORY-NOTES", EARLIER):
@@ -61,6 +60,7 @@ async def test_a_role_with_another_adapter_has_the_notes_and_no_earlier_runs(des
         second = desk.gives_role_to("auditor", other)
         result = await desk.run()
     assert result.ok, result.error
+    assert (desk.model.asked("auditor"), second.asked("planner")) == (0, 0)
     (words,) = second.prompts("auditor")
     assert ("MEMORY-NOTES" in words, EARLIER in words) == (True, False)
     assert all(EARLIER in words for words in desk.model.prompts("planner"))

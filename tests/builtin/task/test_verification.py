@@ -1,4 +1,4 @@
-"""Checks are told of while they run, and a chatty one does not flood."""
+"""Check events are sent during the check, at a limited rate."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TOOL = Tool(Check.TESTS, "pytest", ("pytest", "-q", "a b"), "configured")
 
 
 class Listening:
-    """An environment that keeps what it is told."""
+    """Environment that records its events."""
 
     def __init__(self) -> None:
         self.told: list[tuple[EventName, dict[str, Any]]] = []

@@ -1,4 +1,4 @@
-"""A task as a step of another workflow, roles with adapters of their own, and a pause."""
+"""Tasks as steps of other workflows, roles with their own adapters, pauses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.engine.conftest import LIMIT
-from tests.support.model_server import ModelServer
 from tests.support.tally import DONE, TASK
 from tests.support.tasks import plan
 from tideate_core.engine import EventName, RunRequest, Task, WorkflowHooks, WorkflowOrchestrator
@@ -28,7 +27,7 @@ steps:
 
 
 async def outer(desk: Desk) -> WorkflowResult:
-    workflows = desk.site.home / "config_home" / "tideate" / "workflows"
+    workflows = desk.config / "workflows"
     workflows.mkdir()
     (workflows / "outer.yaml").write_text(OUTER)
     return await asyncio.wait_for(desk.runner().run(RunRequest(name="outer", prompt=TASK)), LIMIT)
@@ -50,17 +49,8 @@ async def test_a_task_that_fails_within_is_taken_back_and_fails_the_step(desk: D
     assert len(desk.front.data(EventName.ROLLED_BACK)) == 1
 
 
-async def test_a_role_may_ask_another_adapter(desk: Desk) -> None:
-    with ModelServer() as other:
-        second = desk.gives_role_to("auditor", other)
-        result = await desk.run()
-    assert result.ok, result.error
-    assert (desk.model.asked("auditor"), second.asked("auditor")) == (0, 1)
-    assert (desk.model.asked("planner"), second.asked("planner")) == (1, 0)
-
-
 async def test_a_role_with_an_unknown_adapter_fails_the_task(desk: Desk) -> None:
-    agents = desk.site.home / "config_home" / "tideate" / "agents"
+    agents = desk.config / "agents"
     agents.mkdir()
     (agents / "auditor.md").write_text("---\nadapter: nobody\n---\n")
     result = await desk.run()

@@ -1,4 +1,4 @@
-"""Search/replace blocks are read as weak models write them, and nothing of an incomplete one."""
+"""Search/replace blocks of weak models are parsed; incomplete ones are rejected."""
 
 from __future__ import annotations
 

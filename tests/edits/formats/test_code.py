@@ -1,4 +1,4 @@
-"""Of weak models' answers come right edits, or reasons; never a damaged text."""
+"""Weak models' answers become correct edits or errors, never a damaged text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The format of an answer is told by its marks, whichever was asked for."""
+"""An answer's format is detected by its marks, regardless of the requested one."""
 
 from __future__ import annotations
 

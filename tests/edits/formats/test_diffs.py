@@ -1,4 +1,4 @@
-"""Diffs and patches are read whatever their numbers say, and nothing of one that may be cut off."""
+"""Diffs and patches are parsed despite wrong numbers; truncated ones are rejected."""
 
 from __future__ import annotations
 

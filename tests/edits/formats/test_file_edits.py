@@ -1,4 +1,4 @@
-"""Paths that an answer names are recognized, and stay in the project."""
+"""Paths in an answer are recognized, and must stay within the project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Property: new code stands where its kind belongs, wherever the cursor is, and nothing else changes."""
+"""Property: new code is placed by its kind for any cursor, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ STATEMENTS: Final = {
 
 
 def inserted(code: str, lines: list[str], at: int, language: str) -> tuple[list[str], list[str]]:
-    """The new text, and the lines that came into it."""
+    """Return the new text and the inserted lines."""
     found = insertion_of(code.split("\n"), lines, at, language)
     return [*lines[: found.at], *found.lines, *lines[found.at :]], found.lines
 

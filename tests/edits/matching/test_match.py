@@ -1,4 +1,4 @@
-"""A search/replace block changes the one place it means, or nothing."""
+"""A search/replace block changes its unique place, or nothing."""
 
 from __future__ import annotations
 

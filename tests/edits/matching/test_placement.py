@@ -1,4 +1,4 @@
-"""New code gets the indentation and line ends of its place, and repeats no line around it."""
+"""New code gets its place's indentation and line ends, without repeated neighbours."""
 
 from __future__ import annotations
 

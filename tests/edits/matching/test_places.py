@@ -1,4 +1,4 @@
-"""All places are found; a scope decides between several; the nearest lines are a hint."""
+"""All places are found; a scope selects one; the nearest lines are a hint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file's own punctuation stays; which one a model means for new text is never guessed."""
+"""The file's punctuation is preserved; ambiguous punctuation in new text is never guessed."""
 
 # ruff: noqa: RUF001
 

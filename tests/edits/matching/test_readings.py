@@ -1,4 +1,4 @@
-"""What models add to the lines of a file is told from what they mean."""
+"""Additions of models to the file's lines are separated from the intended text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts are applied together, to what stands there, whatever their order; their reverse leaves the text."""
+"""Parts are applied together in any order; their reverse restores the text."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ _TOOLS: Final[Mapping[str, dict[str, Any]]] = {
 }
 
 
-def handoff_workflow() -> WorkflowDefinition:
+def handoff_definition() -> WorkflowDefinition:
     """Return the workflow: from a plan file to a commit and its test results."""
     steps = [
         {"id": name, "dependencies": _ORDER[at - 1 : at] if at else (), "tool": _TOOLS.get(name)}
@@ -74,7 +74,7 @@ class HandoffHooks(DriverHooks):
         checkpoints: Sequence[str],
     ) -> PlanCounts | None:
         # late, because few runs are handoffs
-        from tideate_core.builtin.handoff.files import FILES, LARGEST, write_json
+        from tideate_core.builtin.handoff.file_formats import FILES, LARGEST, write_json
         from tideate_core.builtin.handoff.progress import last_state
 
         name = FILES["state"].path

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from tideate_core.builtin.handoff.files import FILES, LARGEST, read
+from tideate_core.builtin.handoff.file_formats import FILES, LARGEST, read
 from tideate_core.errors import InvalidInput, NotText, UnusableFile, WorkspaceError
 from tideate_core.mentions import ask_git
 from tideate_core.project import Documents, list_documents

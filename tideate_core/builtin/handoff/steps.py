@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic import BaseModel
 
 from tideate_core.agents import Roles
-from tideate_core.builtin.handoff.files import FILES, LARGEST, read, write_file, write_json
+from tideate_core.builtin.handoff.file_formats import FILES, LARGEST, read, write_file, write_json
 from tideate_core.builtin.handoff.left import LeftFiles, find_left
 from tideate_core.builtin.handoff.models import PlanFile, TestManifest
 from tideate_core.builtin.handoff.progress import artifacts_of, now, progress_in, state_of
@@ -65,7 +65,7 @@ async def plan(step: StepContext) -> Confirm:
     return Confirm(
         value,
         f"Carry out the plan {wanted.plan_id!r}: {title}? "
-        f"What comes of it is committed on the branch {value['branch']}.",
+        f"The result is committed on the branch {value['branch']}.",
         details="\n\n".join(filter(None, [_as_markdown(wanted), left.as_markdown()])),
     )
 
@@ -228,13 +228,15 @@ async def _refuse_dirty(step: StepContext, names: list[str]) -> None:
     unsaved = {Path(path).relative_to(root).as_posix() for path in await step.workspace.unsaved_files()}
     status = step.results["status"]
     if status["nextCursor"]:
-        raise InvalidInput(f"{status['total']} files have changes; commit or stash them, and run it again")
+        raise InvalidInput(
+            f"{status['total']} files have changes; commit or stash them, then run the handoff again"
+        )
     changed = {entry["path"] for entry in status["files"]}
     both = sorted({name for name in names if name in unsaved | changed})
     if both:
         raise InvalidInput(
-            f"{', '.join(both)}: there are changes that are not committed, and they would be committed "
-            "along; commit or stash them, and run it again"
+            f"{', '.join(both)}: uncommitted or unsaved changes would be included in the commit; commit or "
+            "stash them, then run the handoff again"
         )
 
 

@@ -239,7 +239,7 @@ class _Comparison:
         sparse = {os.fsdecode(one[2:]) for one in told.split(b"\0") if one.startswith(b"S ")}
         for name in sparse.intersection(absent):
             differing.discard(name)
-            self._found.left[name] = "it is not there, as the index says (sparse checkout)"
+            self._found.left[name] = "it is missing because of a sparse checkout"
 
     async def _look_at_submodules(self, tree: Tree) -> None:
         for name, entry in tree.items():
@@ -437,7 +437,7 @@ class _Commit:
         for name, entry in blobs.items():
             data, attribute = texts.get(entry.id), attributes.get(name, set())
             if data is None:
-                left[name] = "git does not have it as it was, or it is too large"
+                left[name] = "git cannot read the committed version, or the file is too large"
             elif stat.S_ISLNK(entry.mode):
                 images[name] = FileImage.of_link(data)
             elif "filter" in attribute:

@@ -67,7 +67,9 @@ async def find_target(workspace: Workspace, what: str, path: str) -> Target:
     if what and stands:
         await refuse_commit(root, what)
         if path:
-            raise InvalidInput(f"two paths are given, {what} and {path}; name one, and a commit if you like")
+            raise InvalidInput(
+                f"two paths are given, {what} and {path}; name one path, with or without a commit"
+            )
         if await asyncio.to_thread(_is_patch, place):
             return Target(kind="patch", id=str(place), since=f"of {label(place.name)}")
         what, path = "", what
@@ -90,7 +92,7 @@ async def _find_snapshot(workspace: Workspace, root: Path, what: str) -> str | N
     if len(ids) > 1:
         raise InvalidInput(f"several snapshots begin with {found[1]!r}; give more digits")
     if not ids and what.startswith("snapshot:"):
-        raise InvalidInput(f"no snapshot begins with {found[1]!r}; `tideate snapshot list` names them")
+        raise InvalidInput(f"no snapshot begins with {found[1]!r}; `tideate snapshot list` lists them")
     return ids[0] if ids else None
 
 
@@ -108,8 +110,7 @@ async def _commit(root: Path, what: str, path: str) -> Target:
         if not path and await _was_there(root, what):
             return await _commit(root, "", what)
         raise InvalidInput(
-            f"nothing here is called {what!r}: name a folder, a file, a commit, a branch, a snapshot or a "
-            "patch file"
+            f"unknown target {what!r}: name a folder, a file, a commit, a branch, a snapshot or a patch file"
         ) from error
     words = name or HEAD
     if what.endswith(SINCE_BASE):

@@ -64,7 +64,7 @@ class _Later:
         return _machine()
 
 
-def task_workflow() -> MachineWorkflow:
+def task_definition() -> MachineWorkflow:
     """Return the task as a machine workflow; `TaskDriver` runs it."""
     return MachineWorkflow(
         TASK,
@@ -112,7 +112,7 @@ class TaskHooks(DriverHooks):
         definition, request = run.definition, run.request
         assert isinstance(definition, MachineWorkflow)  # noqa: S101 the workflow `task` is a machine
         if definition.obfuscator is not None:
-            raise InvalidInput("the states of a task are known to everybody; run it without --obfuscate")
+            raise InvalidInput("the states of a task are public; run it without --obfuscate")
         configured = run.runner.config.workflows.get(definition.name)
         wanted = (configured.confirm if configured else None) or ()
         confirm = states_to_confirm(definition, wanted, {**request.options, **request.inputs})

@@ -202,7 +202,7 @@ class TaskDriver:
             more["stage"] = stage
         question = None
         if state in self._confirm:
-            question = Question(f"{TASK}: go on to {state.value!r}?", payload={"to": state.value})
+            question = Question(f"{TASK}: continue to {state.value!r}?", payload={"to": state.value})
         return Work(step, partial(self._do, state), self._works + 1, 0, question, more, agent=agent)
 
     async def _do(self, state: WorkflowState, step: StepContext) -> dict[str, Any]:

@@ -79,8 +79,8 @@ class ForeignChanges:
         if self._environment.gated:
             decision = await self._step.confirm(
                 "gate",
-                f"Changed while the checks ran: {listed}. Did a check do that? Then it belongs to the task, "
-                "and is rolled back with it; no: it is yours, and stays.",
+                f"Changed while the checks ran: {listed}. Did a check do that? Yes: the changes belong to "
+                "the task and are rolled back with it. No: they are yours and stay.",
                 details=_details(since),
             )
             return decision.accepted

@@ -1,4 +1,4 @@
-"""Gates 1 to 4 of a task: decision, event, the user's confirmation or review, and writing."""
+"""Gates 1 to 4 of a task: decision, event, confirmation or review, writing; extension of a confirmed plan."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tideate_core.agents import (
 )
 from tideate_core.builtin.task.changes import name_of, read_back, review_changes, revised_by, write
 from tideate_core.engine import PERSONS, CommentRounds, EventName, changed_lines
-from tideate_core.errors import InvalidInput, StepFailed, UnusableAnswer
-from tideate_core.gates import StagedView, plan_issues
+from tideate_core.errors import InvalidInput, OutsideRoot, StepFailed, UnusableAnswer
+from tideate_core.gates import PlanStep, StagedView, plan_issues
 from tideate_core.machines import WorkflowEvent
 from tideate_core.toolchain import Failure
 from tideate_core.util.cutting import beginning
@@ -30,6 +30,7 @@ from tideate_core.workspace import executable_paths
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from tideate_core.agents import NeededFile
     from tideate_core.builtin.task.changes import Revise
     from tideate_core.builtin.task.environment import TaskEnvironment
     from tideate_core.builtin.task.record import TaskRecord
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import FileChange
 
+    Decide = Callable[[Sequence[FileChange]], Awaitable[GateResult]]
     Replan = Callable[[ExecutionPlan, Sequence[str]], Awaitable[tuple[ExecutionPlan, AuditReport]]]
 
 GATES: Final = {1: "plan", 2: "audit", 3: "execution", 4: "documentation", 5: "verification"}
@@ -46,6 +48,10 @@ STAGED: Final = "staged"
 """Key of the original texts of edits in the step's memory."""
 LONGEST_DIFF: Final = 40_000
 """Characters of the diff passed to the documenter."""
+
+
+MOST_EXTENSIONS: Final = 3
+"""Extensions of a plan in one correction."""
 
 
 class PlanRefused(UnusableAnswer):
@@ -179,7 +185,7 @@ async def confirm_plan(
             found, problems = _read(step, text)
             if found is None:
                 if decision.by not in PERSONS:
-                    raise StepFailed(f"the plan was changed and is none any more: {'; '.join(problems)}")
+                    raise StepFailed(f"the edited plan is invalid: {'; '.join(problems)}")
                 rounds.keep(said)
                 continue
             plan = found
@@ -192,6 +198,50 @@ async def confirm_plan(
             plan, audit = made
             before, text = text, plan_as_markdown(plan, audit)
             rounds.changed = changed_lines(before, text)
+
+
+class PlanNotExtended(Exception):
+    """A gate or the user refused the extension."""
+
+
+async def extend_plan(
+    step: StepContext,
+    record: TaskRecord,
+    environment: TaskEnvironment,
+    plan: ExecutionPlan,
+    needed: NeededFile,
+) -> ExecutionPlan:
+    """Return the plan with an added step for the needed file.
+
+    :raises PlanNotExtended: the extension was refused; the message has the reason.
+    """
+    extended = _with_file(step, plan, needed)
+    try:
+        fixed, audit = await pass_audit(step, environment, extended, f"the plan with {needed.path}")
+    except PlanRefused as refusal:
+        raise PlanNotExtended(str(refusal)) from refusal
+    if not environment.gated:
+        return fixed
+    reason = f": {needed.reason}" if needed.reason else ""
+    try:
+        question = f"The correction needs {needed.path}{reason}. Carry out the plan with it?"
+        replan = replan_of(step, record, environment)
+        return (await confirm_plan(step, fixed, audit, question, revise=replan))[0]
+    except Declined as declined:
+        raise PlanNotExtended(f"the plan with {needed.path} was declined") from declined
+
+
+def _with_file(step: StepContext, plan: ExecutionPlan, needed: NeededFile) -> ExecutionPlan:
+    try:
+        path = step.workspace.resolve(needed.path)
+    except OutsideRoot as error:
+        raise PlanNotExtended(f"the correction needs a file that no task may change: {error}") from error
+    name = step.workspace.name_of(path)
+    if name in plan.files:
+        raise PlanNotExtended(f"the correction needs {name}, which the plan has and which cannot be shown")
+    words = needed.reason or "needed to correct what the verification found"
+    added = PlanStep(type="edit" if path.exists() else "create", description=words, files=[name])
+    return plan.model_copy(update={"steps": [*plan.steps, added], "files": [*plan.files, name]})
 
 
 def _is_changed(value: Any) -> bool:
@@ -228,28 +278,50 @@ async def execution_gate(
     """
     result = record.result
     assert result is not None  # noqa: S101 the table does not lead here without one
-    gates = environment.gates(step)
-    changes = await _staged(step, record)
-    failed = WorkflowEvent.EXECUTION_GATE_FAILED
-    decided = await gates.enforce_gate3(result, StagedView(step.workspace, changes))
-    issues = report_gate(step, environment, decided)
-    if not decided.passed:
-        return _refused(failed, decided, issues)
+    gates, changes = environment.gates(step), await _staged(step, record)
 
     async def decide(now: Sequence[FileChange]) -> GateResult:
         return await gates.enforce_gate3(result_of(now), StagedView(step.workspace, now))
 
-    revise = await _revise(step, record, environment, changes, decide)
-    accepted = await review_changes(step, environment, changes, revise)
+    decided = await gates.enforce_gate3(result, StagedView(step.workspace, changes))
+    accepted, decided, issues = await _accepted(step, record, environment, changes, decided, decide)
+    if not decided.passed:
+        return {"event": WorkflowEvent.EXECUTION_GATE_FAILED.value, "gate": 3, "issues": issues}
     if accepted != changes:
-        decided = await decide(accepted)
-        issues = report_gate(step, environment, decided)
-        if not decided.passed:
-            return _refused(failed, decided, issues)
         result = result_of(accepted, result.errors)
     value = await _written(step, WorkflowEvent.EXECUTION_GATE_PASSED, 3, accepted)
     value["result"] = result.model_dump(mode="json")
     return {**value, "diff": beginning(step.workspace.diff(accepted), LONGEST_DIFF)}
+
+
+async def _accepted(
+    step: StepContext,
+    record: TaskRecord,
+    environment: TaskEnvironment,
+    changes: list[FileChange],
+    decided: GateResult,
+    decide: Decide,
+    *,
+    decide_revised: Decide | None = None,
+    role: str = "executor",
+) -> tuple[list[FileChange], GateResult, list[str]]:
+    """Return the accepted edits, and the last decision of their gate with its issues.
+
+    :param decided: the gate's decision on all edits.
+    :param decide: decides on a partial acceptance, and on revised edits.
+    :param decide_revised: decides on revised edits instead.
+    """
+    issues = report_gate(step, environment, decided)
+    if not decided.passed:
+        return [], decided, issues
+    revise = await _revise(step, record, environment, changes, decide_revised or decide, role)
+    # a documentation may have no files
+    asks = bool(changes) or role == "executor"
+    accepted = await review_changes(step, environment, changes, revise) if asks else []
+    if accepted != changes:
+        decided = await decide(accepted)
+        issues = report_gate(step, environment, decided)
+    return accepted, decided, issues
 
 
 async def _revise(
@@ -257,8 +329,8 @@ async def _revise(
     record: TaskRecord,
     environment: TaskEnvironment,
     changes: Sequence[FileChange],
-    decide: Callable[[Sequence[FileChange]], Awaitable[GateResult]],
-    role: str = "executor",
+    decide: Decide,
+    role: str,
 ) -> Revise:
     """Return a function that revises edits with their role and passes them through the gate again."""
 
@@ -287,30 +359,30 @@ async def documentation_gate(
     """Gate 4: check the documents, review them, check a partial acceptance, write; raises as gate 3."""
     docs = record.docs
     assert docs is not None  # noqa: S101 the table does not lead here without one
-    gates = environment.gates(step)
-    changes = await _staged(step, record)
-    failed = WorkflowEvent.DOCUMENTATION_GATE_FAILED
-    decided = await gates.enforce_gate4(docs, StagedView(step.workspace, changes))
-    issues = report_gate(step, environment, decided)
-    if not decided.passed:
-        return _refused(failed, decided, issues)
+    gates, changes = environment.gates(step), await _staged(step, record)
     revised = False
 
     async def decide(now: Sequence[FileChange]) -> GateResult:
         return await gates.enforce_gate4(_part(docs, now, revised=revised), StagedView(step.workspace, now))
 
-    async def decide_anew(now: Sequence[FileChange]) -> GateResult:
+    async def decide_revised(now: Sequence[FileChange]) -> GateResult:
         nonlocal revised
         revised = True
         return await decide(now)
 
-    revise = await _revise(step, record, environment, changes, decide_anew, "documenter")
-    accepted = await review_changes(step, environment, changes, revise) if changes else []
-    if accepted != changes:
-        decided = await decide(accepted)
-        issues = report_gate(step, environment, decided)
-        if not decided.passed:
-            return _refused(failed, decided, issues)
+    decided = await gates.enforce_gate4(docs, StagedView(step.workspace, changes))
+    accepted, decided, issues = await _accepted(
+        step,
+        record,
+        environment,
+        changes,
+        decided,
+        decide,
+        decide_revised=decide_revised,
+        role="documenter",
+    )
+    if not decided.passed:
+        return {"event": WorkflowEvent.DOCUMENTATION_GATE_FAILED.value, "gate": 4, "issues": issues}
     return await _written(step, WorkflowEvent.DOCUMENTATION_GATE_PASSED, 4, accepted)
 
 
@@ -335,10 +407,6 @@ async def _written(
 ) -> dict[str, Any]:
     await write(step, changes)
     return {"event": event.value, "gate": gate, "written": [name_of(change) for change in changes]}
-
-
-def _refused(event: WorkflowEvent, decided: GateResult, issues: list[str]) -> dict[str, Any]:
-    return {"event": event.value, "gate": decided.gate, "issues": issues}
 
 
 def _part(docs: DocumentationResult, accepted: Sequence[FileChange], *, revised: bool) -> DocumentationResult:

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from tideate_core.workspace import FileChange
 
 _WORDS: Final = {
-    CorrectionEnd.SAME_ERRORS: "the last correction left exactly the errors that there were",
-    CorrectionEnd.SAME_EDIT: "the corrector came back with a change that it had made before",
+    CorrectionEnd.SAME_ERRORS: "the last correction left the same errors",
+    CorrectionEnd.SAME_EDIT: "the corrector repeated an earlier change",
     CorrectionEnd.NO_EDIT: "the corrector changed nothing",
     CorrectionEnd.NO_CHANGE: "the corrector answered NO CHANGE: it finds nothing to correct",
-    CorrectionEnd.EXHAUSTED: "as many corrections as there may be did not settle it",
-    CorrectionEnd.NOT_CORRECTABLE: "no edit would settle it: a command, a program or trust is missing",
+    CorrectionEnd.EXHAUSTED: "the limit of corrections was reached",
+    CorrectionEnd.NOT_CORRECTABLE: "no edit can fix it: a command, a program or trust is missing",
 }
 
 
@@ -89,7 +89,7 @@ async def offer_to_go_on(step: StepContext, done: Executed) -> bool:
     """
     if done.limit.startswith("limits.cost_usd"):
         return False
-    agreed = await _ask_about_unfinished(step, done, "Let the model go on with as large a budget again?")
+    agreed = await _ask_about_unfinished(step, done, "Let the model continue with the same budget again?")
     if agreed:
         await step.extend_budget()
     return agreed
@@ -101,7 +101,7 @@ async def accept_unfinished(step: StepContext, done: Executed) -> bool:
     :returns: False if no user could be asked.
     :raises Declined: the user does not want them.
     """
-    question = "Take what is there, unfinished as it is? It is reviewed and verified; a no ends the task."
+    question = "Take the unfinished edits? They are reviewed and verified; No ends the task."
     return await _ask_about_unfinished(step, done, question, last=True)
 
 
@@ -207,7 +207,7 @@ async def _corrected(
 ) -> tuple[ExecutionPlan, Corrected]:
     """Return the plan, extended by needed files, and the edits of a correction."""
     from tideate_core.agents import Corrected, correct_task
-    from tideate_core.builtin.task.extension import MOST_EXTENSIONS, PlanNotExtended, extend_plan
+    from tideate_core.builtin.task.gates import MOST_EXTENSIONS, PlanNotExtended, extend_plan
 
     plan, brief, role = record.agreed, await environment.brief(step), environment.role(step, "corrector")
     for _ in range(MOST_EXTENSIONS + 1):
@@ -218,7 +218,7 @@ async def _corrected(
             plan = await extend_plan(step, record, environment, plan, done.needs)
         except PlanNotExtended as refusal:
             return record.agreed, Corrected([], str(refusal))
-    words = f"the corrector wanted more than {MOST_EXTENSIONS} files beside the plan"
+    words = f"the corrector wanted more than {MOST_EXTENSIONS} files outside the plan"
     return record.agreed, Corrected([], words)
 
 

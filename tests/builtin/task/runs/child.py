@@ -1,6 +1,6 @@
-"""A process that begins a task, or goes on with one: given an `Order`, it leaves what came of it in a file.
+"""Child process that starts or continues a task by an `Order`, and writes its result to a file.
 
-The person says yes to everything; what they are asked is written down, a line each, before they answer.
+The user accepts everything; each question is logged on a line before its answer.
 """
 
 from __future__ import annotations
@@ -30,56 +30,56 @@ if TYPE_CHECKING:
 __all__ = ["Order", "Told", "perform"]
 
 LIMIT = 60
-"""Seconds after which the process says where it hangs, and ends."""
+"""Seconds after which the process prints its stacks and exits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The process dies when it tells this for the `nth` time, or when its question is asked."""
+    """Event at which the process dies, at its `nth` occurrence, or when its question is asked."""
 
     event: str
-    """`STEP_STARTED`, without the prefix; `ASKED` is a question."""
+    """Event name without the prefix, such as `STEP_STARTED`; `ASKED` for a question."""
     where: str = ""
-    """What the event's `step`, `gate` or `to` is; empty: any."""
+    """Required `step`, `gate` or `to` of the event; empty for any."""
     nth: int = 1
     calls: int = 0
-    """How many more calls of the system that change files it makes before it dies."""
+    """Number of file-changing system calls before the process dies."""
     cancels: bool = False
-    """The person cancels the task then; without `calls` nothing dies."""
+    """Cancel the task at the event; without `calls` nothing dies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What the process is to do."""
+    """Instructions for the process."""
 
     root: str
     home: str
-    """Its result, its log and the person's configuration are in there."""
+    """Directory of result, log and user configuration."""
     run: str
     prompt: str
     variables: dict[str, str]
-    """Of its environment."""
+    """Environment variables."""
     told: Told | None = None
     kill: Kill | None = None
 
 
 class Fuse(Killer):
-    """Kills so many calls of the system after it was lit."""
+    """Killer that fires after a number of system calls."""
 
     def light(self, calls: int) -> None:
         self._kill = Kill("call", self.counts["call"] + calls)
 
 
 class World:
-    """The person, and whoever pulls the plug."""
+    """Front end of the child process, which can kill it."""
 
     editor = None
 
     def __init__(self, order: Order, fuse: Fuse) -> None:
         self.calls: dict[str, int] = {}
-        """How many calls of the system had been made when an event was told last, by its name and place."""
+        """System calls made before the last event, by event and step."""
         self.cancel: Callable[[], object] = list
-        """What the person does who cancels; nothing before there is a run."""
+        """Cancels the run; nothing before a run exists."""
         self._order = order
         self._fuse = fuse
         self._seen = 0
@@ -130,7 +130,7 @@ async def _perform(order: Order) -> dict[str, Any]:
 
 
 def perform(order: Order) -> None:
-    """Do it; called in a process of its own, which has the person's home for this."""
+    """Execute an order in a process of its own, with the order's home."""
     home = Path(order.home)
     faulthandler.dump_traceback_later(LIMIT, exit=True)
     os.environ |= order.variables

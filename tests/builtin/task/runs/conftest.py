@@ -1,4 +1,4 @@
-"""A desk with a small project, whose checks take no time, and one with real tools."""
+"""Desks: a small project with instant checks, and one with real tools."""
 
 from __future__ import annotations
 

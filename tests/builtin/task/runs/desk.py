@@ -1,4 +1,4 @@
-"""A task in the test's own process: a site, the model, and the person at the desk, who is scripted."""
+"""Task run in the test's process, with a scripted model and a scripted user."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["Desk"]
 
 @dataclass
 class Person(Front):
-    """Does something when a step tells of something."""
+    """Front end that acts at given events of steps."""
 
     moments: list[tuple[EventName, str, Callable[[], object]]] = field(default_factory=list)
 
@@ -44,7 +44,7 @@ class Person(Front):
 
 
 class Desk:
-    """Needs to be that person while it is used: `with desk.site.person()`."""
+    """Task project with model and user; use it within `desk.site.person()`."""
 
     def __init__(
         self,
@@ -66,8 +66,18 @@ class Desk:
     def root(self) -> Path:
         return self.site.root
 
+    @property
+    def config(self) -> Path:
+        """Directory of the user's configuration."""
+        return self.site.home / "config_home" / "tideate"
+
+    def configure(self, text: str) -> None:
+        """Append to the user's configuration."""
+        with (self.config / "config.toml").open("a") as file:
+            file.write(text)
+
     def runner(self, *, hooks: WorkflowHooks | None = None) -> WorkflowRunner:
-        """Return a runner wired as the shell's is."""
+        """Return a runner wired like the shell's."""
         from tideate_core.adapters import AdapterPool
 
         project = open_project(str(self.root))
@@ -85,19 +95,42 @@ class Desk:
         return runner
 
     def gives_role_to(self, role: str, server: ModelServer) -> Model:
-        """Let an adapter of another server play a role; return its model."""
-        home = self.site.home / "config_home" / "tideate"
-        with (home / "config.toml").open("a") as config:
-            config.write(f'[adapters.second]\nbase_url = "{server.base_url}"\nmodel = "scripted"\n')
-            config.write("tools = false\n")
-        (home / "agents").mkdir()
-        (home / "agents" / f"{role}.md").write_text("---\nadapter: second\n---\n")
+        """Assign a role to another server's adapter; return its model."""
+        address = f'[adapters.second]\nbase_url = "{server.base_url}"\nmodel = "scripted"\n'
+        self.configure(f"{address}tools = false\n")
+        (self.config / "agents").mkdir()
+        (self.config / "agents" / f"{role}.md").write_text("---\nadapter: second\n---\n")
         return Model(server)
 
     async def run(self, prompt: str = TASK, **rest: Any) -> WorkflowResult:
         """Run a task to its end."""
         request = RunRequest(name="task", prompt=prompt, **rest)
         return await asyncio.wait_for(self.runner().run(request), LIMIT)
+
+    async def succeed(self, prompt: str = TASK, **rest: Any) -> WorkflowResult:
+        """Run a task that must succeed."""
+        result = await self.run(prompt, **rest)
+        assert result.ok, (result.error, self.model.server.unmatched)
+        return result
+
+    async def resume(self, run: str) -> WorkflowResult:
+        """Resume a run that must succeed, with another runner."""
+        result = await asyncio.wait_for(self.runner().resume_run(run), LIMIT)
+        assert result.ok, (result.error, self.model.server.unmatched)
+        return result
+
+    async def fail(self, **rest: Any) -> WorkflowResult:
+        """Run a task that must fail and be rolled back completely."""
+        result = await self.run(**rest)
+        assert (result.ok, result.rollback_performed, self.changed()) == (False, True, {})
+        assert await self.since_snapshot() == []
+        assert len(self.front.data(EventName.ROLLED_BACK)) == 1
+        return result
+
+    async def rolls_back(self, run: str) -> None:
+        """Roll back a run, which must leave no change."""
+        await open_project(str(self.root)).workspace.rollback(run)
+        assert self.changed() == {}
 
     async def aclose(self) -> None:
         for runner in self._runners:
@@ -106,7 +139,7 @@ class Desk:
     # -- the person -------------------------------------------------------------------------------
 
     def answers(self, **by_kind: Decision | Callable[[ConfirmationRequest], Decision]) -> None:
-        """Let the person say this to questions of these kinds, and yes to all others."""
+        """Answer questions of these kinds as given, and all others with yes."""
 
         def answer(request: ConfirmationRequest) -> Decision:
             given = by_kind.get(request.kind, Decision(True))
@@ -115,13 +148,13 @@ class Desk:
         self.front.answer = answer
 
     def when(self, event: str, step: str, act: Callable[[], object]) -> None:
-        """Let the person do something once, as soon as a step tells this."""
+        """Act once, at a step's event."""
         self.front.moments.append((EventName[event], step, act))
 
     # -- what came of it --------------------------------------------------------------------------
 
     def kinds(self) -> list[str]:
-        """Return what kinds of questions were asked."""
+        """Return the kinds of the questions asked."""
         return [request.kind for request in self.front.requests]
 
     def steps(self) -> list[str]:
@@ -129,16 +162,16 @@ class Desk:
         return [data["step"] for data in self.front.data(EventName.STEP_STARTED)]
 
     def gates(self) -> list[tuple[str, bool]]:
-        """Return each gate that decided, and whether it passed."""
+        """Return each gate decision, and whether it passed."""
         numbers = [event for event in self.front.events if "number" in event.data]
         return [(event.data["gate"], event.name is EventName.GATE_PASSED) for event in numbers]
 
     def changed(self) -> dict[str, Node | None]:
-        """Return what is other than at first, None where something is gone."""
+        """Return the files that differ from the initial state; None for removed ones."""
         return self.site.changed()
 
     async def since_snapshot(self) -> list[FileDiff]:
-        """Return what is other than in the snapshot that the task made."""
+        """Return the differences from the task's snapshot."""
         snapshots = SnapshotManager(self.root)
         latest = await snapshots.get_latest()
         assert latest is not None

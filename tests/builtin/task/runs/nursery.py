@@ -1,4 +1,4 @@
-"""Processes that have a task, with all that it needs loaded when they are born."""
+"""Fork server for task processes, with all modules preloaded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOMS: Final = (
     *("agents", "builtin", "engine", "gates", "mentions", "process", "project"),
     *("snapshots", "store", "toolchain", "workflows", "workspace"),
 )
-"""What a task is in."""
+"""Packages of a task."""
 LIBRARIES: Final = (
     "anyio._backends._asyncio",
     "ast_grep_py",
@@ -30,28 +30,28 @@ LIBRARIES: Final = (
     "openai.resources.chat",
     "zstandard",
 )
-"""What it needs beside what every model does."""
+"""Libraries of a task beyond those of every model."""
 
 
 class Nursery(nursery.Nursery):
-    """The process that forks them."""
+    """Server process that forks task processes."""
 
     def __init__(self) -> None:
         super().__init__(__name__)
 
     def run(self, order: Order) -> int:
-        """Let a process carry out an order; returns its exit status, negative for a signal."""
+        """Run an order in a child process; return its exit status, negative for a signal."""
         return self.bear(asdict(order), Path(order.home) / "stderr")
 
 
 def load() -> None:
-    """Load what a task loads late."""
+    """Preload the modules that a task imports late."""
     nursery.load_rooms(*ROOMS)
     for name in ("tideate_core.adapters.model", "tideate_core.adapters.sources", *MODULES, *LIBRARIES):
         importlib.import_module(name)
 
 
 def perform(order: dict[str, Any]) -> None:
-    """Carry out what `asdict` made of an order."""
+    """Execute an order in dictionary form."""
     told, kill = order.pop("told"), order.pop("kill")
     child.perform(Order(**order, told=Told(**told) if told else None, kill=Kill(**kill) if kill else None))

@@ -1,4 +1,4 @@
-"""A person's home with one project in it, the processes that had its task, and what is durable then."""
+"""User home with one project, its task processes, and the durable state between them."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ KILLED: Final = -9
 
 @dataclass(frozen=True, slots=True)
 class Durable:
-    """What the database has while no process is there."""
+    """Database content while no process runs."""
 
     status: str
-    """Of the run; empty where no commit has it."""
+    """Status of the run; empty before its first commit."""
     ended: frozenset[str]
-    """Steps that ended."""
+    """Ended steps."""
     answered: frozenset[str]
-    """Steps in which a question has its answer."""
+    """Steps with an answered question."""
     visited: tuple[str, ...]
-    """Steps that began, in that order."""
+    """Started steps, in order."""
 
 
 class Site(Place):
-    """A place for one task."""
+    """Home and project of one task."""
 
     def __init__(
         self,
@@ -65,14 +65,14 @@ class Site(Place):
 
     @property
     def variables(self) -> dict[str, str]:
-        """What the processes of this person have in their environment."""
+        """Environment variables of this user's processes."""
         names = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME")
         own = {"HOME": str(self.home), "XDG_STATE_HOME": str(self.state)}
         return own | {name: str(self.home / name[4:].lower()) for name in names}
 
     @contextmanager
     def person(self) -> Iterator[None]:
-        """Be that person in this process."""
+        """Use this user's environment in the current process."""
         before = dict(os.environ)
         os.environ |= self.variables
         try:
@@ -82,7 +82,7 @@ class Site(Place):
             os.environ |= before
 
     def trust(self) -> None:
-        """Let the project's commands run."""
+        """Trust the project's commands."""
         with self.person():
             trust_all(self.root)
 
@@ -91,7 +91,7 @@ class Site(Place):
     def go(
         self, nursery: Nursery, *, told: Told | None = None, kill: Kill | None = None
     ) -> dict[str, Any] | None:
-        """Begin the task or go on with it in a new process; None where it was killed."""
+        """Start or continue the task in a new process; None if the process was killed."""
         (self.home / "ended.json").unlink(missing_ok=True)
         status = nursery.run(Order(str(self.root), str(self.home), RUN, TASK, self.variables, told, kill))
         if status == KILLED and (told or kill):
@@ -101,7 +101,7 @@ class Site(Place):
         return ended
 
     def asked(self) -> list[tuple[str, str]]:
-        """Return the step and the kind of each question that a person was asked."""
+        """Return step and kind of each question asked."""
         path = self.home / "asked.jsonl"
         lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
         return [(line["step"], line["kind"]) for line in lines]
@@ -109,16 +109,16 @@ class Site(Place):
     # -- what there is ----------------------------------------------------------------------------
 
     def files(self) -> dict[str, Node]:
-        """Return all of the project but what git and the tools keep."""
+        """Return the project's files, without git's and the tools' own."""
         return as_it_stands(self.root)
 
     def changed(self) -> dict[str, Node | None]:
-        """Return what is other than at first, None where something is gone."""
+        """Return the files that differ from the initial state; None for removed ones."""
         now = self.files()
         return {name: now.get(name) for name in now | self.before if now.get(name) != self.before.get(name)}
 
     def durable(self) -> Durable:
-        """Return what the commits have that were made."""
+        """Return the committed state."""
         if not self.has_run():
             return Durable("", frozenset(), frozenset(), ())
         runs, steps, memos = self.query(

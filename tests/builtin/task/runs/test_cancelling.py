@@ -1,4 +1,4 @@
-"""A task that is cancelled, wherever it stands, leaves the project as it was."""
+"""Cancelling a task at any point restores the project."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def begin(desk: Desk, runner: WorkflowRunner) -> asyncio.Task[WorkflowResult]:
 
 
 async def ended(desk: Desk, running: asyncio.Task[WorkflowResult]) -> None:
-    """Check that it ended as cancelled, and nothing of it is left."""
+    """Check that the task ended as cancelled and left nothing."""
     result = await asyncio.wait_for(running, LIMIT)
     assert (result.ok, result.cancelled, result.reason) == (False, True, "cancelled")
     assert result.rollback_performed is True

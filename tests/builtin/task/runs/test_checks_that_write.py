@@ -1,4 +1,4 @@
-"""A check that formats files: the person says that it was one, and then what it did goes with the task."""
+"""Checks that write files: with the user's confirmation their changes belong to the task."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.builtin.results import notices
 from tests.builtin.task.runs.child import Told
 from tests.builtin.task.runs.nursery import Nursery
 from tests.builtin.task.runs.site import RUN, Site
@@ -61,7 +62,7 @@ BROKEN = LINES.replace("return", "return 1 +", 1)
 
 
 def format_by_lint(site: Site) -> None:
-    """Let the lint command format files, make some and remove some."""
+    """Make the lint command format, create and remove files."""
     (site.root / "scripts" / "check.py").write_text(FORMATTER + CHECK)
     site.before = as_it_stands(site.root)
 
@@ -81,7 +82,7 @@ def nursery() -> Iterator[Nursery]:
 def saying(
     *, yes: bool, before: Callable[[], object] = lambda: None
 ) -> Callable[[ConfirmationRequest], Decision]:
-    """Say this to the question about the checks, and yes to all others."""
+    """Return an answer to the question about checks; all others are accepted."""
 
     def answer(request: ConfirmationRequest) -> Decision:
         if request.step.startswith("verifying"):
@@ -96,10 +97,6 @@ def questions(desk: Desk) -> list[ConfirmationRequest]:
     return [request for request in desk.front.requests if request.step.startswith("verifying")]
 
 
-def notices(desk: Desk) -> list[str]:
-    return [notice["message"] for notice in desk.front.data(EventName.NOTICE)]
-
-
 def failing(desk: Desk) -> None:
     desk.model.says("executor", edits({**CODE, "src/tally/lines.py": BROKEN}))
     desk.model.says("corrector", "I cannot.")
@@ -108,8 +105,7 @@ def failing(desk: Desk) -> None:
 async def test_what_a_check_did_goes_with_a_task_that_is_rolled_back(formatting: Desk) -> None:
     desk = formatting
     desk.front.answer = saying(yes=True)
-    result = await desk.run()
-    assert result.ok, result.error
+    result = await desk.succeed()
     assert set(desk.changed()) == {*DONE, *TOUCHED}
     (request,) = questions(desk)
     assert request.message.startswith("Changed while the checks ran: data/incoming/, data/sample.bin, ")
@@ -117,8 +113,7 @@ async def test_what_a_check_did_goes_with_a_task_that_is_rolled_back(formatting:
     assert "modified `scripts/check.py`: mode 0755 → 0700\n" in request.details
     assert "deleted `data/incoming/`\n" in request.details
     assert {"src/tally/words.py", "made/deep/list.txt"} <= set(result.files)
-    await open_project(str(desk.root)).workspace.rollback(result.execution_id)
-    assert desk.changed() == {}
+    await desk.rolls_back(result.execution_id)
     assert [one.name.split()[1] for one in await SnapshotManager(desk.root).list()] == ["task"]
 
 
@@ -136,12 +131,10 @@ async def test_and_with_one_that_is_corrected(formatting: Desk) -> None:
     desk.model.says("executor", edits({**CODE, "src/tally/lines.py": BROKEN}))
     desk.model.says("corrector", edits({"src/tally/lines.py": LINES}))
     desk.front.answer = saying(yes=True)
-    result = await desk.run()
-    assert result.ok, result.error
+    result = await desk.succeed()
     assert [request.step for request in questions(desk)] == ["verifying", "verifying#2"]
     assert "words.py" not in questions(desk)[1].message, "it was formatted already"
-    await open_project(str(desk.root)).workspace.rollback(result.execution_id)
-    assert desk.changed() == {}
+    await desk.rolls_back(result.execution_id)
 
 
 async def test_what_the_person_calls_theirs_stays(formatting: Desk) -> None:
@@ -186,19 +179,16 @@ async def test_what_a_check_did_before_the_task_was_left_is_asked_about_when_it_
     left = await asyncio.wait_for(runner.run(request), LIMIT)
     assert (left.reason, "verifying" in left.results) == ("interrupted", False)
     assert "made" in desk.changed()
-    result = await asyncio.wait_for(desk.runner().resume_run(request.execution_id), LIMIT)
-    assert result.ok, result.error
+    result = await desk.resume(request.execution_id)
     (question,) = questions(desk)
     assert "made/deep/list.txt" in question.message
     assert {"src/tally/words.py", "made/deep/list.txt"} <= set(result.files)
-    await open_project(str(desk.root)).workspace.rollback(result.execution_id)
-    assert desk.changed() == {}
+    await desk.rolls_back(result.execution_id)
 
 
 async def test_nobody_is_asked_where_nobody_is_to_be(formatting: Desk) -> None:
     desk = formatting
-    result = await desk.run(require_confirmation=False)
-    assert result.ok, result.error
+    result = await desk.succeed(require_confirmation=False)
     assert questions(desk) == []
     assert "src/tally/words.py" not in result.files
     (said,) = [said for said in notices(desk) if "words.py" in said or "and 1 more" in said]
@@ -223,13 +213,12 @@ async def test_a_cache_that_a_check_left_is_nobodys_after_a_rollback_too(desk: D
 
 
 async def test_where_checks_only_look_nothing_is_asked(desk: Desk) -> None:
-    result = await desk.run()
-    assert result.ok, result.error
+    await desk.succeed()
     assert questions(desk) == []
 
 
 async def test_what_was_deleted_after_the_answer_is_put_right(formatting: Desk) -> None:
-    """The snapshot that the question needs may be deleted by a person while it stands."""
+    """The user may delete the question's snapshot while the question is open."""
     desk = formatting
 
     def forget() -> None:
@@ -238,10 +227,8 @@ async def test_what_was_deleted_after_the_answer_is_put_right(formatting: Desk) 
                 one.unlink()
 
     desk.front.answer = saying(yes=True, before=forget)
-    result = await desk.run()
-    assert result.ok, result.error
-    await open_project(str(desk.root)).workspace.rollback(result.execution_id)
-    assert desk.changed() == {}
+    result = await desk.succeed()
+    await desk.rolls_back(result.execution_id)
 
 
 @pytest.mark.crash

@@ -1,4 +1,4 @@
-"""What verification finds is corrected, as long as that leads anywhere."""
+"""Verification errors are corrected while corrections make progress."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from tests.builtin.results import notices
 from tests.support.tally import DONE, LINES
 from tests.support.tasks import CODE, PLAN, approved, edits, plan, rejected
-from tideate_core.builtin.task.extension import MOST_EXTENSIONS
+from tideate_core.builtin.task.gates import MOST_EXTENSIONS
 from tideate_core.engine import ConfirmationRequest, EventName
 from tideate_core.workflows import Decision
 
@@ -21,21 +22,19 @@ BODY = "return len(text.splitlines())"
 
 
 def written(expression: str) -> str:
-    """Return an answer in which the function returns this."""
+    """Return an edit that makes the function return this expression."""
     return edits({"src/tally/lines.py": LINES.replace(BODY, f"return {expression}")})
 
 
 def wrong(desk: Desk) -> None:
-    """Let the executor write what the tests find."""
+    """Script an executor's edit that fails the tests."""
     desk.model.says("executor", edits({**CODE, "src/tally/lines.py": LINES.replace(BODY, "return 0")}))
 
 
 async def taken_back(desk: Desk) -> str:
-    result = await desk.run()
-    assert (result.ok, result.rollback_performed) == (False, True)
-    assert desk.changed() == {}
-    assert await desk.since_snapshot() == []
-    assert len(desk.front.data(EventName.ROLLED_BACK)) == 1
+    result = await desk.fail()
+    (back,) = desk.front.data(EventName.ROLLED_BACK)
+    assert (back["foreign"], back["left"]) == ([], [])
     return str(result.error)
 
 
@@ -51,15 +50,6 @@ async def test_a_failing_test_is_corrected(desk: Desk) -> None:
     assert "return 0" in told
 
 
-async def test_the_third_correction_is_the_last_one(desk: Desk) -> None:
-    wrong(desk)
-    answers = [written("1 / 0"), written("text.none"), written("[][0]"), written("len(text.splitlines())")]
-    desk.model.says("corrector", *answers)
-    await taken_back(desk)
-    assert desk.model.asked("corrector") == 3
-    assert desk.steps().count("verifying") + sum("verifying#" in step for step in desk.steps()) == 4
-
-
 async def test_the_third_correction_may_still_do(desk: Desk) -> None:
     wrong(desk)
     answers = [written("1 / 0"), written("text.none"), written("len(text.splitlines())")]
@@ -69,26 +59,22 @@ async def test_the_third_correction_may_still_do(desk: Desk) -> None:
     assert desk.changed() == DONE
 
 
-async def test_errors_that_stay_the_same_end_it(desk: Desk) -> None:
+@pytest.mark.parametrize(
+    ("expressions", "asked", "verified"),
+    [
+        (("1 / 0", "text.none", "[][0]", "len(text.splitlines())"), 3, 4),
+        (("0 * 1", "0 * 2", "0 * 3"), 1, 2),
+        (("1 / 0", "0", "1 / 0"), 3, 3),
+        (("0",), 1, 1),
+    ],
+    ids=["the third is the last", "the same errors", "an earlier edit", "no change"],
+)
+async def test_corrections_end(desk: Desk, expressions: tuple[str, ...], asked: int, verified: int) -> None:
     wrong(desk)
-    desk.model.says("corrector", written("0 * 1"), written("0 * 2"), written("0 * 3"))
+    desk.model.says("corrector", *map(written, expressions))
     await taken_back(desk)
-    assert desk.model.asked("corrector") == 1
-
-
-async def test_an_edit_that_was_made_before_ends_it(desk: Desk) -> None:
-    wrong(desk)
-    desk.model.says("corrector", written("1 / 0"), written("0"), written("1 / 0"))
-    await taken_back(desk)
-    assert desk.model.asked("corrector") == 3
-    assert sum(step.startswith("verifying") for step in desk.steps()) == 3
-
-
-async def test_a_corrector_that_changes_nothing_ends_it(desk: Desk) -> None:
-    wrong(desk)
-    desk.model.says("corrector", written("0"))
-    await taken_back(desk)
-    assert sum(step.startswith("verifying") for step in desk.steps()) == 1
+    assert desk.model.asked("corrector") == asked
+    assert sum(step.startswith("verifying") for step in desk.steps()) == verified
 
 
 NEEDS = "NEEDS FILE: `src/tally/splitting.py`, because lines are split there."
@@ -137,10 +123,35 @@ async def test_a_plan_that_the_audit_does_not_let_be_extended_ends_the_correctio
     assert "not this file" in error
 
 
-async def test_a_file_that_no_task_may_change_is_not_added(desk: Desk) -> None:
+@pytest.mark.parametrize(
+    ("wants", "words", "audits"),
+    [
+        (["NEEDS FILE: ../elsewhere.py because it is wrong"], "needs a file that no task may change", 1),
+        (
+            ["NEEDS FILE: README.md/more.md because it is told there"],
+            "gate 1 refused the plan with README.md/more.md: ",
+            1,
+        ),
+        (
+            ["NEEDS FILE: data/sample.bin, because it is counted"],
+            "needs data/sample.bin, which the plan has and which cannot be shown",
+            1,
+        ),
+        (
+            [NEEDS.replace("splitting", f"splitting{number}") for number in range(MOST_EXTENSIONS + 1)],
+            f"wanted more than {MOST_EXTENSIONS} files outside the plan",
+            MOST_EXTENSIONS + 2,
+        ),
+    ],
+)
+async def test_a_file_that_cannot_be_added_ends_the_corrections(
+    desk: Desk, wants: list[str], words: str, audits: int
+) -> None:
+    desk.model.says("planner", plan(files=[*PLAN["files"], "data/sample.bin"]))
     wrong(desk)
-    desk.model.says("corrector", "NEEDS FILE: ../elsewhere.py because it is wrong")
-    assert "needs a file that no task may change" in await taken_back(desk)
+    desk.model.says("corrector", *wants)
+    assert words in await taken_back(desk)
+    assert (desk.model.asked("auditor"), desk.kinds().count("document")) == (audits, audits)
 
 
 async def test_a_person_who_does_not_want_the_file_is_not_asked_again(desk: Desk) -> None:
@@ -176,8 +187,7 @@ async def test_comments_on_an_extended_plan_go_to_the_planner(
     desk.answers(document=answer)
     desk.model.says("planner", PLAN, new)
     desk.model.says("corrector", NEEDS, edits(BOTH))
-    result = await desk.run()
-    assert result.ok, result.error
+    await desk.succeed()
     _, extended, revised = seen
     assert extended.payload["revisable"]
     assert "Revision 2. The correction needs src/tally/splitting.py" in revised.message
@@ -190,14 +200,6 @@ async def test_comments_on_an_extended_plan_go_to_the_planner(
     assert (desk.root / "src/tally/splitting.py").read_text() == SPLITTING
 
 
-async def test_only_so_many_files_are_added(desk: Desk) -> None:
-    wrong(desk)
-    wants = [NEEDS.replace("splitting", f"splitting{number}") for number in range(MOST_EXTENSIONS + 1)]
-    desk.model.says("corrector", *wants)
-    error = await taken_back(desk)
-    assert f"wanted more than {MOST_EXTENSIONS} files beside the plan" in error
-
-
 async def test_a_file_that_is_shown_already_is_not_added_however_it_is_written(desk: Desk) -> None:
     wrong(desk)
     shown = "NEEDS FILE: ./src/tally/lines.py, because it is wrong"
@@ -206,15 +208,6 @@ async def test_a_file_that_is_shown_already_is_not_added_however_it_is_written(d
     assert (result.ok, result.attempts) == (True, 1), result.error
     assert "it is shown, or is asked about by itself" in desk.model.prompts("corrector")[1]
     assert [gate for gate, _ in desk.gates()].count("plan") == 1
-
-
-async def test_a_file_that_cannot_be_is_refused_by_gate_1_and_nobody_is_asked(desk: Desk) -> None:
-    wrong(desk)
-    desk.model.says("corrector", "NEEDS FILE: README.md/more.md because it is told there")
-    error = await taken_back(desk)
-    assert "gate 1 refused the plan with README.md/more.md: " in error
-    assert "README.md is a file" in error
-    assert (desk.kinds().count("document"), desk.model.asked("auditor")) == (1, 1)
 
 
 async def test_where_nobody_is_asked_a_file_is_added_when_both_gates_let_it(desk: Desk) -> None:
@@ -226,20 +219,12 @@ async def test_where_nobody_is_asked_a_file_is_added_when_both_gates_let_it(desk
     assert (desk.root / "src/tally/splitting.py").read_text() == SPLITTING
 
 
-async def test_a_file_of_the_plan_that_cannot_be_shown_is_not_added_once_more(desk: Desk) -> None:
-    desk.model.says("planner", plan(files=[*PLAN["files"], "data/sample.bin"]))
-    wrong(desk)
-    desk.model.says("corrector", "NEEDS FILE: data/sample.bin, because it is counted")
-    assert "needs data/sample.bin, which the plan has and which cannot be shown" in await taken_back(desk)
-    assert desk.model.asked("auditor") == 1
-
-
 async def test_what_is_to_be_known_of_a_correction_is_told(desk: Desk) -> None:
     wrong(desk)
     broken = LINES.replace(BODY, "return len(text.splitlines()")
     desk.model.says("corrector", edits({"src/tally/lines.py": broken}))
     await taken_back(desk)
-    notices = [data["message"] for data in desk.front.data(EventName.NOTICE)]
     assert (
-        "src/tally/lines.py, line 6: '(' was never closed in 'return len(text.splitlines()' is new" in notices
+        "src/tally/lines.py, line 6: '(' was never closed in 'return len(text.splitlines()' is new"
+        in notices(desk)
     )

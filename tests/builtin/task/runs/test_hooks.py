@@ -1,4 +1,4 @@
-"""What a program that embeds the orchestrator is told, in which order."""
+"""Hooks of an embedding program: their events and order."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ async def test_a_hook_that_raises_is_logged_and_breaks_nothing(
 
 
 async def run_with(desk: Desk, prompt: str, **components: Any) -> WorkflowResult:
-    """Run a task by an orchestrator that is given some components."""
+    """Run a task through an orchestrator with these components."""
     project = open_project(str(desk.root))
     dependencies = OrchestratorDependencies(
         build_catalog(desk.root),

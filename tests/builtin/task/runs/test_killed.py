@@ -1,4 +1,4 @@
-"""Killed in any of its states, a task goes on where it stood, or is taken back to the end.
+"""A task killed in any state continues from that state, or its rollback is completed.
 
 `make crash` kills at every one of these moments, `make test` once in each state and at a few of the others.
 """
@@ -57,7 +57,7 @@ T = TypeVar("T")
 
 
 def some(moments: tuple[T, ...], *normally: T) -> tuple[T, ...]:
-    """Return all moments where that was asked for, else a few."""
+    """Return all moments in a thorough run, otherwise a few."""
     return moments if THOROUGH else normally
 
 
@@ -81,7 +81,7 @@ def model(server: ModelServer) -> Model:
 
 
 def mended(server: ModelServer) -> Model:
-    """It goes wrong at first, and the corrector mends it."""
+    """Script a wrong edit that the corrector fixes."""
     model = Model(server)
     model.says("executor", edits({**CODE, "src/tally/lines.py": LINES.replace(BODY, "return 0")}))
     model.says("corrector", edits({"src/tally/lines.py": LINES}))
@@ -89,7 +89,7 @@ def mended(server: ModelServer) -> Model:
 
 
 def failing(server: ModelServer) -> Model:
-    """It goes wrong, and nothing mends it."""
+    """Script a wrong edit that the corrector does not fix."""
     model = Model(server)
     model.says("executor", edits({**CODE, "src/tally/lines.py": LINES.replace(BODY, "return 0")}))
     model.says("corrector", edits({"src/tally/lines.py": LINES.replace(BODY, "return 0")}))
@@ -97,7 +97,7 @@ def failing(server: ModelServer) -> Model:
 
 
 class Before:
-    """What was so when a process was killed."""
+    """State when a process was killed."""
 
     def __init__(self, site: Site, model: Model) -> None:
         self.durable = site.durable()
@@ -111,7 +111,7 @@ def killed(site: Site, model: Model, nursery: Nursery, told: Told) -> Before:
 
 
 def nothing_was_done_twice(site: Site, model: Model, before: Before) -> None:
-    """What was durable when the process died was neither asked nor thought about again."""
+    """Check that durable answers and steps were not repeated."""
     durable: Durable = before.durable
     again = [step for step, _ in site.asked()[before.asked :] if step in durable.answered | durable.ended]
     assert again == [], "answered questions were asked again"
@@ -189,7 +189,7 @@ async def test_when_it_has_failed(site: Site, model: Model, nursery: Nursery, ev
 
 @pytest.fixture(scope="module")
 def taking_back(tmp_path_factory: pytest.TempPathFactory, nursery: Nursery) -> int:
-    """How many calls of the system it takes to take a task back."""
+    """Number of system calls of a task's rollback."""
     with ModelServer() as server:
         site = Site(tmp_path_factory.mktemp("unkilled"), server)
         site.trust()
@@ -220,7 +220,7 @@ CANCELLED = Told("CHECK_STARTED", "verifying", cancels=True)
 
 @pytest.fixture(scope="module")
 def cancelling(tmp_path_factory: pytest.TempPathFactory, nursery: Nursery) -> int:
-    """How many calls of the system it takes to end a task that a person cancels."""
+    """Number of system calls from cancelling a task to its end."""
     with ModelServer() as server:
         site = Site(tmp_path_factory.mktemp("unkilled"), server)
         site.trust()
@@ -236,7 +236,7 @@ def cancelling(tmp_path_factory: pytest.TempPathFactory, nursery: Nursery) -> in
 async def test_while_a_cancelled_one_is_taken_back(
     site: Site, server: ModelServer, nursery: Nursery, cancelling: int, share: float
 ) -> None:
-    """What had begun to be taken back never goes on as a task."""
+    """A task never continues after its rollback has begun."""
     model = failing(server)
     calls = max(1, round(cancelling * share))
     before = killed(site, model, nursery, replace(CANCELLED, calls=calls))

@@ -1,4 +1,4 @@
-"""Killed at any moment while a task writes, then taken back: the project is as its snapshot says, by hash.
+"""A task killed at random moments and rolled back restores its snapshot, by hash.
 
 A failure names its seed:
 `TIDEATE_SEED=… TIDEATE_KILLS=1 python -m pytest tests/builtin/task/runs/test_killed_anywhere.py`
@@ -37,11 +37,11 @@ pytestmark = [pytest.mark.crash, pytest.mark.slow]
 KILLS = int(os.environ.get("TIDEATE_KILLS") or 4)
 SEED = int(os.environ.get("TIDEATE_SEED") or secrets.randbelow(1_000_000))
 DRAWS = 8
-"""How often a moment is drawn until it is one before the end."""
+"""Attempts to draw a moment before the end."""
 AGAIN = 0.4
-"""How likely it is that the process that goes on is killed, too."""
+"""Probability that the continuing process is killed, too."""
 MORE: Final = {f"notes/{name}.txt": f"about {name}\n" * 3 for name in ("old", "older", "moved")}
-"""Files that the task deletes and moves."""
+"""Files that the task deletes or moves."""
 PATCH: Final = """\
 *** Begin Patch
 *** Delete File: notes/old.txt
@@ -97,7 +97,7 @@ def added(text: str) -> str:
 
 
 def laid_out(home: Path, server: ModelServer, *, well: bool, state: Path | None = None) -> Site:
-    """Make a site whose task writes in every way, then ends well after a correction or is taken back."""
+    """Create a task project with every kind of write, which succeeds after a correction or is rolled back."""
     site = Site(home, server, state=state)
     for name, text in MORE.items():
         (site.root / name).parent.mkdir(exist_ok=True)
@@ -116,7 +116,7 @@ def laid_out(home: Path, server: ModelServer, *, well: bool, state: Path | None 
 
 @pytest.fixture(scope="module")
 def totals(tmp_path_factory: pytest.TempPathFactory, nursery: Nursery) -> Totals:
-    """How much there is of everything in a task that nobody kills."""
+    """Event totals of a task that is not killed."""
     with ModelServer() as server:
         site = laid_out(tmp_path_factory.mktemp("unkilled"), server, well=True)
         ended = site.go(nursery)
@@ -127,7 +127,7 @@ def totals(tmp_path_factory: pytest.TempPathFactory, nursery: Nursery) -> Totals
 
 
 def draw(chance: random.Random, totals: Totals) -> Kill:
-    """Choose a moment; most of them are where files are written."""
+    """Choose a random moment, most often while files are written."""
     how: How = chance.choices(("call", "time", "commit", "statement"), (5, 2, 2, 1))[0]
     if how == "time":
         return Kill(how, chance.uniform(0, totals.time))
@@ -175,7 +175,7 @@ def killed(
     *,
     well: bool,
 ) -> Site:
-    """Return a project whose task was killed before it came to its end."""
+    """Return a project with a task that was killed before its end."""
     for attempt in range(DRAWS):
         with_model = laid_out(home / f"site{attempt}", server, well=well, state=state)
         kill = draw(chance, totals)

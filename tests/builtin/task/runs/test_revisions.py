@@ -1,4 +1,4 @@
-"""Comments in the reviews of a task: its role makes the edits anew, and only what differs is open again."""
+"""Review comments of a task: the role revises its edits, and only differences are open again."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.builtin.results import notices
 from tests.builtin.task.runs.site import RUN
 from tests.builtin.task.runs.test_correcting import BODY
 from tests.support.tally import AFTER, DONE, ENTRY, LINES
@@ -44,7 +45,7 @@ def verdicts(request: ConfirmationRequest) -> list[dict[str, Any]]:
 
 
 def rejects_lines(request: ConfirmationRequest) -> Decision:
-    """Accept all but the new module, and say why."""
+    """Accept all files except the new module, with a comment."""
     files = verdicts(request)
     (lines,) = [file for file in files if file["path"] == LINES_FILE]
     lines["accepted"], lines["rejected"] = [], [0]
@@ -57,7 +58,7 @@ def accepts(request: ConfirmationRequest) -> Decision:
 
 
 def says(desk: Desk, *answers: Callable[[ConfirmationRequest], Decision]) -> Iterator[Any]:
-    """Answer the first reviews so, and everything else with yes."""
+    """Script the first review answers; everything else is accepted."""
     left = iter(answers)
     desk.answers(review=lambda request: next(left, lambda _request: Decision(True))(request))
     return left
@@ -68,7 +69,7 @@ def reviews(desk: Desk, step: str = "awaiting_execution_gate") -> list[Confirmat
 
 
 def opened(request: ConfirmationRequest) -> list[str]:
-    """Return the files of which something is to be decided."""
+    """Return the files with undecided hunks."""
     decided = {file["path"]: file.get("decided", {}) for file in request.payload["files"]}
     return [path for path, one in decided.items() if not one.get("accepted") and not one.get("rejected")]
 
@@ -81,12 +82,12 @@ def asks_for_other_words(request: ConfirmationRequest) -> Decision:
 
 
 def use_tools(desk: Desk) -> None:
-    config = desk.site.home / "config_home" / "tideate" / "config.toml"
+    config = desk.config / "config.toml"
     config.write_text(config.read_text().replace("tools = false\n", ""))
 
 
 def with_tools(desk: Desk, server: ModelServer) -> None:
-    """Have an executor that works with tools, and gives in to the comment."""
+    """Script an executor with tools that follows the comment."""
     use_tools(desk)
     scripts_with_tools(desk.model, server)
 
@@ -106,8 +107,7 @@ async def test_a_reason_is_answered_by_the_conversation_that_made_the_edits(
 ) -> None:
     with_tools(desk, server)
     left = says(desk, rejects_lines)
-    result = await desk.run()
-    assert result.ok, (result.error, server.unmatched)
+    await desk.succeed()
     first, second = reviews(desk)
     assert (first.payload["revisable"], second.payload["revision"]) == (True, 2)
     assert opened(second) == [LINES_FILE], "the rest keeps its decision"
@@ -122,8 +122,7 @@ async def test_a_reason_is_answered_by_the_conversation_that_made_the_edits(
 async def test_a_model_without_tools_is_shown_the_files_as_they_are_staged(desk: Desk) -> None:
     desk.model.says("executor", edits({**CODE, LINES_FILE: FIRST}), edits({LINES_FILE: LINES}))
     says(desk, rejects_lines)
-    result = await desk.run()
-    assert result.ok, result.error
+    await desk.succeed()
     assert desk.model.asked("executor") == 2
     told = desk.model.prompts("executor")[1]
     assert BECAUSE in told
@@ -142,8 +141,7 @@ async def test_a_revision_that_its_gate_refuses_is_not_shown(desk: Desk) -> None
         edits({LINES_FILE: LINES}),
     )
     says(desk, rejects_lines, rejects_lines)
-    result = await desk.run()
-    assert result.ok, result.error
+    await desk.succeed()
     first, again, last = reviews(desk)
     assert "revision" not in again.payload
     assert [one["text"] for one in again.payload["comments"]] == [BECAUSE], "it can be sent again"
@@ -157,25 +155,22 @@ async def test_a_revision_that_its_gate_refuses_is_not_shown(desk: Desk) -> None
 
 
 async def test_the_rounds_of_a_review_are_bounded(desk: Desk) -> None:
-    config = desk.site.home / "config_home" / "tideate" / "config.toml"
-    config.write_text(f"{config.read_text()}[limits]\nrevisions = 1\n")
+    desk.configure("[limits]\nrevisions = 1\n")
     desk.model.says("executor", edits({**CODE, LINES_FILE: FIRST}), edits({LINES_FILE: LINES}))
     says(desk, rejects_lines, rejects_lines, accepts)
-    result = await desk.run()
-    assert result.ok, result.error
+    await desk.succeed()
     assert [one.payload["revisable"] for one in reviews(desk)] == [True, False, False]
     assert "cannot be asked to revise this any more" in reviews(desk)[2].message
     assert desk.model.asked("executor") == 2
 
 
 async def test_a_documentation_is_worded_anew_by_the_documenter(desk: Desk) -> None:
-    """The entry need not be the one that was planned at first; that there is a new one is checked again."""
+    """The entry may differ from the planned one; the gate checks that there is a new one."""
     worded = AFTER["CHANGELOG.md"].replace(ENTRY, "`count_lines` counts lines")
     said = iter([documenting(), documenting(), edits({"CHANGELOG.md": worded})])
     desk.model.says("documenter", *said)
     desk.answers(review=asks_for_other_words)
-    result = await desk.run()
-    assert result.ok, result.error
+    await desk.succeed()
     assert (desk.root / "CHANGELOG.md").read_text() == worded
     assert desk.gates().count(("documentation", True)) == 3
     assert BECAUSE in desk.model.prompts("documenter")[2]
@@ -201,8 +196,7 @@ async def test_a_documentation_is_worded_anew_by_the_conversation_that_made_it(
         return decision
 
     desk.answers(review=asks)
-    result = await desk.run()
-    assert result.ok, (result.error, server.unmatched)
+    await desk.succeed()
     assert (desk.root / "CHANGELOG.md").read_text() == worded
     told = next(one["messages"] for one in server.requests if BECAUSE in one["messages"][-1]["content"])
     entry, usage, comments = (one["content"] for one in told if one["role"] == "user")
@@ -223,8 +217,7 @@ async def test_a_correction_is_made_anew_by_the_corrector(desk: Desk) -> None:
             else Decision(True)
         )
     )
-    result = await desk.run()
-    assert result.ok, result.error
+    await desk.succeed()
     assert desk.model.asked("corrector") == 2
     assert BECAUSE in desk.model.prompts("corrector")[1]
     assert len(reviews(desk, "self_correcting")) == 2
@@ -273,8 +266,7 @@ async def test_a_reason_outlives_the_process_and_is_not_asked_for_again(
     asked = len(server.requests)
     assert not any(BECAUSE in str(request) for request in server.requests)
     says(desk)
-    result = await asyncio.wait_for(desk.runner().resume_run(RUN), 60)
-    assert result.ok, (result.error, server.unmatched)
+    await desk.resume(RUN)
     (review,) = reviews(desk)
     assert (review.payload["revision"], opened(review)) == (2, [LINES_FILE])
     again = server.requests[asked:]
@@ -351,8 +343,7 @@ async def test_the_last_round_goes_on_though_a_file_changed_on_disk(
         return accepts(request)
 
     left = says(desk, answer)
-    result = await asyncio.wait_for(desk.runner().resume_run(RUN), 60)
-    assert result.ok, (result.error, server.unmatched)
+    await desk.resume(RUN)
     assert next(left, None) is None
     assert path.read_text().endswith("\n# mine\n")
     assert "for now" not in (desk.root / LINES_FILE).read_text()
@@ -369,7 +360,7 @@ def line_of(request: ConfirmationRequest, words: str) -> int:
 
 
 def comments_once(*, edits: bool = False) -> Callable[[ConfirmationRequest], Decision]:
-    """Comment on a line of the first plan, and accept the next."""
+    """Return an answer that comments on a line of the first plan, then accepts."""
 
     def answer(request: ConfirmationRequest) -> Decision:
         if "revision" in request.payload or not request.payload["revisable"]:
@@ -432,7 +423,7 @@ async def test_a_plan_that_was_edited_is_commented_on_as_it_was_edited(desk: Des
 
 
 async def test_comments_that_no_plan_answers_are_sent_again(desk: Desk) -> None:
-    """A plan that gate 1 or the audit refuses is not shown, and the one before is asked about once more."""
+    """If gate 1 or the audit refuses a revised plan, the previous plan is shown again."""
     desk.model.says("planner", plan(), plan(rollback_strategy=""), shorter_plan())
     desk.model.says("auditor", approved(), rejected("too short"), approved())
     shown: list[dict[str, Any]] = []
@@ -446,14 +437,12 @@ async def test_comments_that_no_plan_answers_are_sent_again(desk: Desk) -> None:
     await desk.run()
     assert [one.get("comments") for one in shown] == [None, *[[{"line": 1, "text": SHORTER}]] * 2, None]
     assert [one["text"] == shown[0]["text"] for one in shown] == [True, True, True, False]
-    notices = [one["message"] for one in desk.front.data(EventName.NOTICE)]
-    assert any("gate 1 refused the new plan" in one for one in notices)
-    assert any("gate 2 refused the new plan" in one for one in notices)
+    assert any("gate 1 refused the new plan" in one for one in notices(desk))
+    assert any("gate 2 refused the new plan" in one for one in notices(desk))
 
 
 async def test_the_rounds_of_a_plan_are_bounded(desk: Desk) -> None:
-    config = desk.site.home / "config_home" / "tideate" / "config.toml"
-    config.write_text(f"{config.read_text()}[limits]\nrevisions = 1\n")
+    desk.configure("[limits]\nrevisions = 1\n")
     desk.model.says("planner", plan(), shorter_plan())
     desk.answers(document=comments_once())
     await desk.run()

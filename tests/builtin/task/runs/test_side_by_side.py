@@ -1,4 +1,4 @@
-"""Two tasks at once in one project: neither takes back, or covers up, what the other one wrote."""
+"""Two concurrent tasks in one project: neither reverts or overwrites the other's changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OTHER_ENTRY = "a page on letters"
 
 
 def either(first: Scripted, other: Scripted) -> Scripted:
-    """Return what a role answers that plays in both tasks."""
+    """Return a scripted answer for a role that serves both tasks."""
 
     def answer(body: Body) -> Answer:
         chosen = other if OTHER in text_of(body) else first
@@ -37,7 +37,7 @@ def either(first: Scripted, other: Scripted) -> Scripted:
 
 
 def two_tasks(desk: Desk) -> None:
-    """Let the model do both."""
+    """Script the model for both tasks."""
     files = ["docs/letters.md"]
     steps = [{"type": "create", "description": "write the page", "files": files}]
     other_plan = plan("a page that tells of letters", steps=steps, files=files)

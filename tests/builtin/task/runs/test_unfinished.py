@@ -1,4 +1,4 @@
-"""Edits that a budget broke off: the person goes on, takes them as they are, or stops; nobody else does."""
+"""Edits cut off by a budget: only the user can continue, accept or stop them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def limited(desk: Desk, server: ModelServer) -> Desk:
-    config = desk.site.home / "config_home" / "tideate" / "config.toml"
+    config = desk.config / "config.toml"
     config.write_text(LIMITED.format(server.base_url))
     works_until_the_limit(desk.model, server)
     return desk
@@ -32,8 +32,7 @@ def asked(desk: Desk) -> list[ConfirmationRequest]:
 
 
 async def test_a_person_lets_the_work_go_on_and_it_is_finished(limited: Desk) -> None:
-    result = await limited.run()
-    assert result.ok, (result.error, limited.model.server.unmatched)
+    result = await limited.succeed()
     (question,) = asked(limited)
     assert "The edits are unfinished: limits.turns (3) was reached." in question.message
     assert f"nothing yet: {LAST}" in question.details
@@ -82,7 +81,7 @@ async def test_a_limit_of_costs_is_not_lifted_by_an_answer(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-mine")
     monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-    config = limited.site.home / "config_home" / "tideate" / "config.toml"
+    config = limited.config / "config.toml"
     config.write_text('adapter = "openai-chat:gpt-4o-mini"\n[limits]\ncost_usd = 0.012\n')
 
     def dear() -> None:
@@ -92,7 +91,7 @@ async def test_a_limit_of_costs_is_not_lifted_by_an_answer(
     limited.answers(override=Decision(False))
     result = await limited.run()
     (question,) = asked(limited)
-    assert "limits.cost_usd was reached. Take what is there" in question.message
+    assert "limits.cost_usd was reached. Take the unfinished edits" in question.message
     assert WRITTEN[0] in question.details
     assert f"nothing yet: {WRITTEN[1]}" in question.details
     assert (result.cancelled, result.reason, limited.changed()) == (True, "declined", {})

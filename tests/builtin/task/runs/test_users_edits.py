@@ -1,4 +1,4 @@
-"""What a person writes while a task runs is theirs: it stays, whatever becomes of the task."""
+"""The user's edits during a task remain, regardless of the task's outcome."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def same_line(text: str) -> str:
 
 
 def edit(desk: Desk, change: Callable[[str], str], name: str = FILE) -> str:
-    """Change a file as a person does; returns its text then."""
+    """Change a file as the user does; return its new text."""
     path = desk.root / name
     path.write_text(change(path.read_text()))
     return path.read_text()
 
 
 def executing(desk: Desk, *, well: bool) -> str:
-    """Let the executor change the title of the file, too; returns its answer."""
+    """Script an executor that also changes the file's title; return its answer."""
     lines = CODE["src/tally/lines.py"]
     code = {**CODE, FILE: WORDS.replace(TITLE, MINE)}
     if not well:
@@ -59,7 +59,7 @@ def executing(desk: Desk, *, well: bool) -> str:
 async def written_then_edited(
     desk: Desk, *, well: bool, change: Callable[[str], str], name: str = FILE
 ) -> WorkflowResult:
-    """Let the person edit a file when the task has written its code."""
+    """Edit a file as the user after the task has written its code."""
     executing(desk, well=well)
     desk.when("STEP_STARTED", "documenting", lambda: edit(desk, change, name))
     result = await desk.run()
@@ -139,7 +139,7 @@ async def test_before_the_task_writes_while_they_review_it(desk: Desk, change: C
 
 
 def stays(desk: Desk, result: WorkflowResult, change: Callable[[str], str]) -> None:
-    """The person's edit is there, with the task's or without anything of it, never instead of it."""
+    """Check that the user's edit remains, with the task's edits or without any of them."""
     if result.ok:
         assert change is elsewhere
         assert desk.changed() == {**DONE, FILE: node(change(WORDS.replace(TITLE, MINE)))}

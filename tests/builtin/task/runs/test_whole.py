@@ -30,7 +30,7 @@ CHECKS = ["type_check", "lint", "tests", "build", "documentation"]
 UNTESTED = LINES.replace("splitlines()", 'split(" ")')
 WRONG_LINES = UNTESTED.replace("int:", "str:")
 WRONG = edits({**CODE, "src/tally/lines.py": WRONG_LINES})
-"""What the tests and the type checker find, and a syntax check does not."""
+"""Edit that fails tests and type check, but not the syntax check."""
 
 
 @pytest.mark.slow

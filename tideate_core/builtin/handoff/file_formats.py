@@ -100,7 +100,7 @@ def _listed(path: Path, text: str, problems: Sequence[Problem]) -> str:
     table = LineTable(text)
     lines = [table.mistake(problem).describe(shown_path(path)) for problem in sorted(problems)[:MOST_LISTED]]
     more = len(problems) - len(lines)
-    return "\n".join([*lines, *([f"{more} more mistakes are not told"] if more else [])])
+    return "\n".join([*lines, *([f"{more} more mistakes are not listed"] if more else [])])
 
 
 def _validation_errors(error: ValidationError) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The files of the handoff: all mistakes told with their place, written whole, a schema for each."""
+"""Handoff files: located errors, atomic writing, a schema for each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from tideate_core.builtin.handoff.files import FILES, read, write_json
+from tideate_core.builtin.handoff.file_formats import FILES, read, write_json
 from tideate_core.builtin.handoff.models import PlanFile
 from tideate_core.errors import InvalidInput, StoreError
 from tideate_core.project import Documents
