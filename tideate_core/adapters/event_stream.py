@@ -33,18 +33,18 @@ _FAILURES: Final = frozenset({"error", "abort", "aborted", "cancelled", "failed"
 """Finish reasons of an incomplete answer."""
 
 
-async def mend_stream(response: httpx2.Response) -> None:
+async def repair_stream(response: httpx2.Response) -> None:
     """Repair a response's events while it is read; a hook of `httpx2.AsyncClient`."""
     request = response.request
     if response.status_code != _OK or not request.url.path.endswith("/chat/completions"):
         return
     if _STREAMS.search(request.content):
         sent = httpx2.Response(_OK, headers=response.headers, stream=response.stream, request=request)
-        response.stream = _MendedStream(sent)
+        response.stream = _RepairedStream(sent)
         response.headers.pop("content-encoding", None)
 
 
-class _MendedStream(httpx2.AsyncByteStream):
+class _RepairedStream(httpx2.AsyncByteStream):
     def __init__(self, sent: httpx2.Response) -> None:
         self._sent = sent
 
@@ -173,7 +173,7 @@ class EventReader:
             self._has_failed = True
             yield _error(value.get("error") or value)
         elif "choices" in value or "usage" in value:
-            yield _event(self._mended(value))
+            yield _event(self._repaired(value))
             if self._reason in _FAILURES:
                 self._has_failed = True
                 yield _error(f"the provider ended the answer with the reason {self._reason!r}")
@@ -192,7 +192,7 @@ class EventReader:
         if self._is_done:
             yield _event(_DONE)
 
-    def _mended(self, value: dict[str, Any]) -> dict[str, Any]:
+    def _repaired(self, value: dict[str, Any]) -> dict[str, Any]:
         choices = value.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
         if not isinstance(choice, dict):

@@ -294,7 +294,7 @@ class ModelAdapter:
             opened.model,
             output_type=_output_type(schema, opened.typed),
             retries={"output": self._attempts - 1},
-            capabilities=[] if schema is None else [_reading(schema)],
+            capabilities=[] if schema is None else [_answer_finder(schema)],
         )
         # a second cancellation would make the library leave the connection open
         return await run_cancelled_once(
@@ -329,7 +329,7 @@ def _output_type(schema: Schema, typed: str) -> OutputSpec[Any]:
     return NativeOutput(schema) if typed == "native" else PromptedOutput(schema)
 
 
-def _reading(schema: type[BaseModel]) -> AbstractCapability[None]:
+def _answer_finder(schema: type[BaseModel]) -> AbstractCapability[None]:
     """Return a hook that finds a typed answer in text: its last code block, or the whole text."""
     from pydantic import ValidationError
     from pydantic_ai.capabilities import Hooks

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tideate_core.adapters.base import Adapter
     from tideate_core.adapters.sources import ModelSource
-    from tideate_core.config import AdapterConfig, Config
+    from tideate_core.config import Config
 
 RECORD_VARIABLE = "TIDEATE_RECORD"
 _REPLAYS = ("replay", "replay-exact")
@@ -78,34 +78,25 @@ class AdapterPool:
             from tideate_core.adapters.local import local_adapter
 
             return local_adapter(attempts)
-        if (configured := self._config.adapters.get(name)) is not None:
-            return self._configured(name, configured)
-        if provider is None:
+        configured = self._config.adapters.get(name)
+        if configured is None and provider is None:
             raise self._unknown(name)
-        from tideate_core.adapters.model import ModelAdapter
-        from tideate_core.adapters.prices import ModelReference
-
-        source = source_of(self._config, name)
-        reference = ModelReference(name.partition(":")[2], provider)
-        return ModelAdapter(name, source, attempts=attempts, reference=reference)
-
-    def _configured(self, name: str, config: AdapterConfig) -> Adapter:
         from tideate_core.adapters.model import ModelAdapter
         from tideate_core.adapters.model_options import ModelOptions
         from tideate_core.adapters.prices import ModelReference
 
-        source = source_of(self._config, name)
-        provider, _, model = config.model.partition(":")
+        provider, _, model = (configured.model if configured else name).partition(":")
+        reference = ModelReference(model, provider)
+        if configured and configured.base_url:
+            reference = ModelReference(configured.model, address=configured.base_url)
         return ModelAdapter(
             name,
-            source,
-            attempts=self._config.limits.attempts,
-            context_tokens=config.context_tokens,
-            tools=config.tools,
-            options=ModelOptions.of(config),
-            reference=ModelReference(config.model, address=config.base_url)
-            if config.base_url
-            else ModelReference(model, provider),
+            source_of(self._config, name),
+            attempts=attempts,
+            context_tokens=configured.context_tokens if configured else None,
+            tools=configured.tools if configured else True,
+            options=ModelOptions.of(configured) if configured else None,
+            reference=reference,
         )
 
     def _unknown(self, name: str) -> UnknownAdapter:

@@ -19,7 +19,7 @@ from tideate_core.adapters.translate import Origin
 from tideate_core.errors import AdapterError, AdapterUnavailable, AuthenticationFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from pydantic_ai.models import Model
     from pydantic_ai.providers import Provider
@@ -82,6 +82,7 @@ class ProviderSource:
             return self._infer(lambda _name: provider), secrets
 
         model, secrets = await import_aside(infer)
+        secrets.add_words(secret_values(self._headers))
         stack = AsyncExitStack()
         await stack.enter_async_context(model)
         # the library closes only clients that it made
@@ -90,7 +91,7 @@ class ProviderSource:
             self._name,
             _address(model),
             f"the login of `tideate login {self._provider}`",
-            more_secrets=_Secrets(secrets, secret_values(self._headers)),
+            more_secrets=secrets,
         )
         return OpenModel(model, origin, self._timeout, stack.aclose)
 
@@ -169,18 +170,6 @@ class ProviderSource:
             f"adapter {self._name!r}: ${named[1]} is not set{others}; "
             f"export it before you start the editor or the shell, or `tideate login {self._provider}`"
         )
-
-
-class _Secrets:
-    """Current secrets of a login and of request headers."""
-
-    def __init__(self, login: LoginSecrets, headers: tuple[str, ...]) -> None:
-        self._login = login
-        self._headers = headers
-
-    def __iter__(self) -> Iterator[str]:
-        yield from self._login
-        yield from self._headers
 
 
 def _address(model: Model) -> str:

@@ -84,7 +84,7 @@ def open_server(
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
-    from tideate_core.adapters.event_stream import mend_stream
+    from tideate_core.adapters.event_stream import repair_stream
 
     local = is_loopback(base_url)
     plain = local and base_url.startswith("http:")
@@ -93,8 +93,8 @@ def open_server(
     client = httpx2.AsyncClient(
         timeout=httpx2.Timeout(timeout, connect=CONNECT_TIMEOUT),
         trust_env=not local,  # a proxy cannot reach this machine's ports
-        verify=_trusting_nobody() if plain else httpx2.create_ssl_context(),
-        event_hooks={"response": [mend_stream]},
+        verify=_context_without_authorities() if plain else httpx2.create_ssl_context(),
+        event_hooks={"response": [repair_stream]},
     )
     provider = OpenAICompatibleProvider(
         origin.name, base_url=base_url, api_key=key, http_client=client, profile=profile
@@ -103,7 +103,7 @@ def open_server(
     return OpenModel(chat, origin, timeout, client.aclose, typed="native")
 
 
-def _trusting_nobody() -> ssl.SSLContext:
+def _context_without_authorities() -> ssl.SSLContext:
     """Return a context without authorities, for a server that does not use TLS.
 
     Loading the authorities takes longer than a request. A redirect to an address with TLS would be

@@ -12,7 +12,7 @@ from tideate_core.adapters.login_store import Login, LoginStore
 from tideate_core.errors import AuthenticationFailed
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator
+    from collections.abc import AsyncGenerator, Iterable, Iterator
 
     import httpx2
     from pydantic_ai.providers import Provider
@@ -28,14 +28,17 @@ INFERENCE_TIMEOUT: Final = 600.0
 
 
 class LoginSecrets:
-    """Current and earlier secrets of a login, to remove from messages."""
+    """Current and earlier secrets of a login, and further words, to remove from messages."""
 
     def __init__(self, login: Login) -> None:
         self._known: dict[str, None] = {}
         self.add(login)
 
     def add(self, login: Login) -> None:
-        self._known |= dict.fromkeys(str(login[name]) for name in SECRET_FIELDS if login.get(name))
+        self.add_words(str(login[name]) for name in SECRET_FIELDS if login.get(name))
+
+    def add_words(self, words: Iterable[str]) -> None:
+        self._known |= dict.fromkeys(words)
 
     def __iter__(self) -> Iterator[str]:
         return iter(list(self._known))

@@ -23,7 +23,7 @@ class Kind(StrEnum):
 class _Mode(StrEnum):
     TEXT = "text"
     THOUGHT = "thought"
-    PERHAPS = "perhaps"
+    UNDECIDED = "undecided"
     """After an opening tag within a line: a thought if it ends on a later line, else text."""
     HEADER = "header"
     """Between `<|start|>` or `<|channel|>` and `<|message|>`."""
@@ -65,7 +65,7 @@ _MOST_READINGS: Final = 8
 """Times the rest of an answer is read again after a thought without a clear end."""
 _QUOTES: Final = "'\"\u201c\u2018([{"
 _UNQUOTES: Final = "'\"\u201d\u2019)]}"
-_GO_ON: Final = "'\"\\)]|,;"
+_CONTINUING: Final = "'\"\\)]|,;"
 """Characters after a tag in code that make it part of the line, for example of a pattern."""
 _ANALYSIS: Final = "analysis"
 _FINAL: Final = "assistantfinal"
@@ -141,7 +141,7 @@ class ThoughtSplitter:
             self._answer.append(self._retracted)
             self._pieces.append((Kind.RESTORATION, self._retracted))
         if self._mode in (_Mode.THOUGHT, _Mode.HEADER):
-            self._say_thought("".join(self._held))
+            self._emit_thought("".join(self._held))
         if "</s>" in self._stops and "<s>" in self.answer:  # struck-through text
             self._answer.append(self._stops)
             self._pieces.append((Kind.ANSWER, self._stops))
@@ -197,7 +197,7 @@ class ThoughtSplitter:
         whole = "".join(self._held) + before + text
         found += len(whole) - len(before + text)
         self._held = []
-        self._say_thought(whole[len(_ANALYSIS) : found])
+        self._emit_thought(whole[len(_ANALYSIS) : found])
         self._end_thought()
         self._buffer = whole[found + len(_FINAL) :]
         self._read(final=final)
@@ -208,12 +208,12 @@ class ThoughtSplitter:
         match self._mode:
             case _Mode.BARE:
                 self._mode = _Mode.TEXT
-            case _Mode.PERHAPS:
+            case _Mode.UNDECIDED:
                 self._mode, self._may_begin_within_line = _Mode.TEXT, False
             case _Mode.THOUGHT if self._end is not None and self._readings < _MOST_READINGS:
                 self._readings += 1
                 first, last = self._end
-                self._say_thought(held[:first])
+                self._emit_thought(held[:first])
                 held = held[last:]
                 self._end_thought()
             case _:
@@ -233,7 +233,7 @@ class ThoughtSplitter:
             case _Mode.THOUGHT:
                 self._inner.take(text)
                 self._think(text)
-            case _Mode.PERHAPS:
+            case _Mode.UNDECIDED:
                 self._later_line = self._later_line or "\n" in text
                 self._inner.take(text)
                 self._held.append(text)
@@ -273,11 +273,11 @@ class ThoughtSplitter:
     def _think(self, text: str) -> None:
         """Add text to the thought, or to the undecided text after a possible end."""
         if self._end is None:
-            self._say_thought(text)
+            self._emit_thought(text)
         else:
             self._held.append(text)
 
-    def _say_thought(self, text: str) -> None:
+    def _emit_thought(self, text: str) -> None:
         if text:
             self._pieces.append((Kind.THOUGHT, text))
 
@@ -297,9 +297,9 @@ class ThoughtSplitter:
                 self._take_tag_in_text(tag, after, ends_line=ends_line)
             case _Mode.THOUGHT if self._is_end(tag):
                 self._take_end(tag, after, ends_line=ends_line)
-            case _Mode.PERHAPS if self._is_end(tag) and not self._is_word(after, ends_line=ends_line):
+            case _Mode.UNDECIDED if self._is_end(tag) and not self._is_word(after, ends_line=ends_line):
                 if self._later_line:
-                    self._say_thought("".join(self._held[1:]))
+                    self._emit_thought("".join(self._held[1:]))
                     self._held = []
                     self._end_thought()
                 else:
@@ -349,7 +349,7 @@ class ThoughtSplitter:
             return True
         after_words = lines.last.isspace() or lines.ends_words
         if self._may_begin_within_line and after_words and not lines.is_line_of_code:
-            self._begin_perhaps(ended_by, tag)
+            self._begin_undecided(ended_by, tag)
             # a mention of a tag follows a space
             self._later_line = lines.ends_sentence and not lines.last.isspace()
             return True
@@ -362,7 +362,7 @@ class ThoughtSplitter:
             self._begin_thought(name)
             return True
         if self._may_begin_within_line and lines.begins and ends_line and lines.is_preamble:
-            self._begin_perhaps(name, tag)
+            self._begin_undecided(name, tag)
             return True
         return False
 
@@ -393,9 +393,9 @@ class ThoughtSplitter:
                 return ""
         return text.strip()
 
-    def _begin_perhaps(self, ended_by: str, tag: str) -> None:
+    def _begin_undecided(self, ended_by: str, tag: str) -> None:
         self._begin_thought(ended_by)
-        self._mode, self._held, self._later_line, self._had_tag = _Mode.PERHAPS, [tag], False, False
+        self._mode, self._held, self._later_line, self._had_tag = _Mode.UNDECIDED, [tag], False, False
 
     def _begin_thought(self, ended_by: str) -> None:
         self._had_tag = True
@@ -417,12 +417,12 @@ class ThoughtSplitter:
     def _take_end(self, tag: re.Match[str], after: str, *, ends_line: bool) -> None:
         """Process a possible end tag: certain outside code, otherwise provisional."""
         if self._ended_by in ("channel", "finish") or not _is_own(self._inner, after):
-            self._say_thought("".join(self._held))
+            self._emit_thought("".join(self._held))
             self._end_thought()
             if tag["header"]:
                 self._mode, self._held = _Mode.HEADER, [tag[0]]
             return
-        if self._inner.is_fenced and after not in (*_GO_ON,) and not self._is_own_line:
+        if self._inner.is_fenced and after not in (*_CONTINUING,) and not self._is_own_line:
             first = sum(map(len, self._held))
             self._end = (first, first + len(tag[0]))
             self._is_own_line = self._inner.begins and ends_line

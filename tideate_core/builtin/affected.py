@@ -26,7 +26,7 @@ LONGEST_DIFF: Final = 20_000
 """Characters of the diff that the next run's model is shown."""
 
 
-def reporting(step: StepContext, subject: Subject) -> list[Any]:
+def report_tools(step: StepContext, subject: Subject) -> list[Any]:
     """Return the tool for reporting affected files; none if the model cannot call tools."""
     if way_to_report(step) != "tool":
         return []

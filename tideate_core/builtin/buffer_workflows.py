@@ -14,14 +14,14 @@ from tideate_core.agents import (
     text_budget,
     way_to_report,
 )
-from tideate_core.builtin.affected import affected_files, listed, propose, reporting, settle_proposal
+from tideate_core.builtin.affected import affected_files, listed, propose, report_tools, settle_proposal
 from tideate_core.builtin.revising import line_writer, present_text, write_lines
 from tideate_core.builtin.surroundings import (
     NO_FILE,
     ask_about_secrets,
     diagnostics,
     file_around,
-    near,
+    lines_near,
     surroundings,
     with_memory,
 )
@@ -49,7 +49,7 @@ async def query(step: StepContext) -> str:
     if subject is None or subject.selected or is_small(step):
         return await _answer(step, "ask", subject if subject and subject.selected else None)
     cursor = step.context.cursor
-    return await _answer(step, "ask", near(subject, cursor), cursor=cursor.line if cursor else None)
+    return await _answer(step, "ask", lines_near(subject, cursor), cursor=cursor.line if cursor else None)
 
 
 async def summarize(step: StepContext) -> str:
@@ -99,7 +99,7 @@ async def analyze(step: StepContext) -> Confirm | str:
         return ""
     subject = _subject(step)
     await ask_about_secrets(step, subject, needed=True)
-    model = model_of(step, "refactor", more_tools=reporting(step, subject))
+    model = model_of(step, "refactor", more_tools=report_tools(step, subject))
     around = await surroundings(step, subject)
     way = way_to_report(step)
     variables = {**subject.variables(), **around, "tools": may_look(step), "affected": way}
@@ -141,7 +141,7 @@ async def refactor(step: StepContext) -> dict[str, Any]:
     prompt = step.render("refactor", prompt=step.prompt, **variables)
     # the conversation still has the context of the analysis
     earlier = step.conversation("analyze") if may_look(step) else None
-    model = model_of(step, "refactor", earlier=earlier, more_tools=reporting(step, subject))
+    model = model_of(step, "refactor", earlier=earlier, more_tools=report_tools(step, subject))
     write = line_writer(step, model.ask, subject, subject.start, subject.end, insert=False)
     prompt = prompt if earlier else await with_memory(step, prompt)
     lines, rewriting = await write_lines(step, write, prompt)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.agents import may_look, model_of
-from tideate_core.builtin.affected import reporting, settle_proposal
+from tideate_core.builtin.affected import report_tools, settle_proposal
 from tideate_core.builtin.revising import line_writer, present_text, write_lines
 from tideate_core.builtin.work import work_again
 from tideate_core.engine import NO_TEXT, Subject, review_lines, with_material
@@ -39,7 +39,7 @@ async def write_again(
         if place is None:
             return await _edit_file(step, earlier, subject, written=written)
         subject = replace(subject, start=place[0], end=place[1], selected=True)
-    more_tools = reporting(step, subject) if reports else []
+    more_tools = report_tools(step, subject) if reports else []
     model = model_of(step, step.step, earlier=earlier.conversation, more_tools=more_tools)
     variables = {**subject.variables(), "affected": "tool" if more_tools else ""}
     prompt = step.render("follow_up", prompt=step.prompt, written=written, **variables)

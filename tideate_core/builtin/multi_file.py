@@ -49,14 +49,14 @@ if TYPE_CHECKING:
 
 Unusable: TypeAlias = UnusableAnswer | ContextTooLong
 """Errors of a single file; the other files can still succeed."""
-MOST_ROUNDS = 3
+MOST_TRIES = 3
 """Times the user is asked about failed files; files that fail again are left out."""
 
 
 async def plan(step: StepContext) -> dict[str, Any]:
     """Ask the model for the files to change; a continued run keeps its plan."""
     earlier = await step.earlier()
-    if earlier is not None and (files := _agreed_before(step, earlier)):
+    if earlier is not None and (files := _confirmed_before(step, earlier)):
         return {"files": files}
     listed = await list_for_model(step, step.prompt)
     subject = Subject.of(step.context)
@@ -77,10 +77,10 @@ async def plan(step: StepContext) -> dict[str, Any]:
         **about,
     )
     prompt = await with_memory(step, prompt, rules=earlier is None)
-    return await _made(step, model, prompt, listed.files)
+    return await _make_plan(step, model, prompt, listed.files)
 
 
-def _agreed_before(step: StepContext, earlier: EarlierRun) -> list[Any]:
+def _confirmed_before(step: StepContext, earlier: EarlierRun) -> list[Any]:
     """Return the confirmed files of an earlier run; empty if the plan must be made again."""
     if earlier.workflow != "multi_file" or not may_look(step):
         return []
@@ -90,7 +90,7 @@ def _agreed_before(step: StepContext, earlier: EarlierRun) -> list[Any]:
 async def confirm(step: StepContext) -> dict[str, Any]:
     """Show the plan; the user can remove files, edit the plan, or comment on it."""
     earlier = await step.earlier()
-    if earlier is not None and (agreed := _agreed_before(step, earlier)):
+    if earlier is not None and (agreed := _confirmed_before(step, earlier)):
         return {"files": agreed}
     proposed = revised = step.results["plan"]
     problems: list[str] = []
@@ -118,7 +118,7 @@ async def confirm(step: StepContext) -> dict[str, Any]:
         if said:
             said = follow_renames(said, shown["files"], proposed["files"])
             comments = [one.words() for one in said]
-            if (made := await rounds.revise(said, partial(_plan_anew, step, wanted, comments))) is not None:
+            if (made := await rounds.revise(said, partial(_revise_plan, step, wanted, comments))) is not None:
                 rounds.changed = [file["path"] for file in made["files"] if file not in proposed["files"]]
                 proposed = revised = made
             continue
@@ -133,7 +133,7 @@ def _as_json(files: Sequence[PlannedFile]) -> dict[str, Any]:
     return {"files": [file.model_dump(exclude_none=True) for file in files]}
 
 
-async def _plan_anew(
+async def _revise_plan(
     step: StepContext, files: Sequence[PlannedFile], comments: Sequence[str]
 ) -> dict[str, Any]:
     """Ask the model for a new plan in the same conversation, according to comments."""
@@ -143,10 +143,10 @@ async def _plan_anew(
     prompt = step.render("multi_file_replan", plan=files, comments=comments)
     if earlier is not None:
         prompt = replace(prompt, system=earlier.system)
-    return await _made(step, model, prompt, listed.files)
+    return await _make_plan(step, model, prompt, listed.files)
 
 
-async def _made(
+async def _make_plan(
     step: StepContext, model: LookingModel | RememberedModel, prompt: Prompt, listed: Sequence[str]
 ) -> dict[str, Any]:
     """Return the plan that a model makes."""
@@ -157,7 +157,7 @@ async def _made(
     return _as_json(made)
 
 
-def _can_be_shown(answer: Any) -> bool:
+def _is_plan(answer: Any) -> bool:
     """Tell whether an edited answer still has the form of a plan."""
     files = answer.get("files") if isinstance(answer, dict) else None
     if not isinstance(files, list):
@@ -192,7 +192,7 @@ async def execute(step: StepContext) -> dict[str, Any]:
     """
     planned = [PlannedFile.model_validate(file) for file in step.results["confirm"]["files"]]
     earlier = await step.earlier()
-    if earlier is not None and _agreed_before(step, earlier):
+    if earlier is not None and _confirmed_before(step, earlier):
         written = (earlier.results.get("execute") or {}).get("files", ())
         return await work_again(step, earlier, _names(step, planned), written)
     await ask_about_secrets(step, planned)
@@ -277,7 +277,7 @@ async def _write_and_ask(
     changes: dict[str, FileChange] = {}
     plan, left, asked, rounds = planned, planned, 0, CommentRounds(step, possible=True)
     while failed := await _write_all(step, files, left, changes, len(planned)):
-        if asked == MOST_ROUNDS:
+        if asked == MOST_TRIES:
             break
         asked += 1
         plan = [file for file in plan if file.path in failed]
@@ -366,7 +366,7 @@ async def _ask_about_failed(
 
 def _files_of(answer: Any, shown: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the files of an edited plan, valid or not, or the files shown if it has none."""
-    return answer["files"] if _can_be_shown(answer) else shown
+    return answer["files"] if _is_plan(answer) else shown
 
 
 def _with_comments(file: PlannedFile, said: Sequence[PlaceComment]) -> PlannedFile:

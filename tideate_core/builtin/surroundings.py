@@ -30,7 +30,7 @@ NO_FILE: Final[Mapping[str, Any]] = MappingProxyType({"path": "", "first": None,
 """Prompt variables of a place outside any file."""
 
 
-def near(subject: Subject, cursor: Cursor | None) -> Subject:
+def lines_near(subject: Subject, cursor: Cursor | None) -> Subject:
     """Return the lines around the cursor, or all lines of a short text."""
     total, line = len(subject.lines), cursor.line if cursor else 1
     if total <= 2 * NEAR:

@@ -11,7 +11,13 @@ from pydantic import ValidationError
 from tests.builtin.handoff.test_file_formats import PLAN
 from tideate_core.builtin.handoff.models import PlanFile
 from tideate_core.builtin.handoff.progress import now
-from tideate_core.builtin.handoff.steps import _as_markdown, _places, _refuse_dirty, _refuse_foreign, edit
+from tideate_core.builtin.handoff.steps import (
+    _as_markdown,
+    _project,
+    _refuse_dirty,
+    _refuse_forbidden_files,
+    edit,
+)
 from tideate_core.errors import InvalidInput
 from tideate_core.workspace import Workspace
 
@@ -37,7 +43,7 @@ def test_the_plan_as_markdown_ends_with_its_rollback_strategy() -> None:
 
 def test_outside_of_a_project_there_is_no_handoff() -> None:
     with pytest.raises(InvalidInput, match="needs a project"):
-        _places(_step(None))
+        _project(_step(None))
 
 
 async def test_more_changes_than_a_page_of_the_status_are_refused(tmp_path: Path) -> None:
@@ -64,7 +70,7 @@ def test_a_name_that_no_new_file_may_have_is_refused(tmp_path: Path, name: str, 
     plan = PlanFile.model_validate({"planId": "p", "steps": [one]})
     step = SimpleNamespace(workspace=Workspace(tmp_path, private=tmp_path / ".tideate"))
     with pytest.raises(InvalidInput, match=f"the plan's step 't': .* is not a name for a new file: {why}"):
-        _refuse_foreign(cast("StepContext", step), plan)
+        _refuse_forbidden_files(cast("StepContext", step), plan)
 
 
 async def test_a_plan_that_leaves_all_as_it_is_fails_and_says_so(bench: Bench) -> None:

@@ -43,11 +43,11 @@ async def plan(step: StepContext) -> Confirm:
 
     :raises InvalidInput: the plan is missing or invalid.
     """
-    root, documents = _places(step)
+    root, documents = _project(step)
     given = str(step.inputs.get("plan") or "")
     name = given or f"{documents.folder}/{FILES['plan'].path}"
     wanted = await asyncio.to_thread(_read_plan, root, name)
-    _refuse_foreign(step, wanted)
+    _refuse_forbidden_files(step, wanted)
     await asyncio.to_thread(refuse_unknown_agents, Roles(root), wanted)
     since = await asyncio.to_thread(lambda: (root / name).stat().st_mtime_ns)
     left = await find_left(root, documents, wanted, since)
@@ -78,7 +78,7 @@ async def edit(step: StepContext) -> dict[str, Any]:
     :raises StepFailed: a step failed, or a review rejected the change; nothing was written.
     :raises Declined: nothing was accepted.
     """
-    root, documents = _places(step)
+    root, documents = _project(step)
     wanted = _plan_of(step)
     await _refuse_dirty(step, [name for one in wanted.steps for name in one.expected_outputs])
     left = LeftFiles.of_json(step.results["plan"].get("left", {}))
@@ -113,7 +113,7 @@ async def manifest(step: StepContext) -> dict[str, Any]:
     :raises StoreError: the manifest cannot be written.
     :raises InvalidInput: the manifest cannot be read.
     """
-    root, documents = _places(step)
+    root, documents = _project(step)
     wanted, commit, edited = _plan_of(step), step.results["commit"], step.results["edit"]
     tests = [name for one in wanted.steps if one.type == "testing" for name in one.expected_outputs]
     asked = TestManifest(
@@ -179,7 +179,7 @@ def _read_file(root: Path, name: str, shape: type[_Shape]) -> _Shape:
     return read(path, content, shape)
 
 
-def _refuse_foreign(step: StepContext, wanted: PlanFile) -> None:
+def _refuse_forbidden_files(step: StepContext, wanted: PlanFile) -> None:
     """Reject a plan that names files it may not write.
 
     :raises InvalidInput: a path leaves the project, is private, or is no valid name for a new file.
@@ -202,7 +202,7 @@ def _failure(one: dict[str, Any]) -> str:
     return "- " + ": ".join(part for part in (place, one["name"], first) if part)
 
 
-def _places(step: StepContext) -> tuple[Path, Documents]:
+def _project(step: StepContext) -> tuple[Path, Documents]:
     root = step.workspace.root
     if root is None:
         raise InvalidInput("the handoff needs a project: a folder with .git, .tideate/ or a project file")
@@ -215,7 +215,7 @@ def _plan_of(step: StepContext) -> PlanFile:
 
 async def _write_state(step: StepContext, wanted: PlanFile, progress: Mapping[str, StepProgress]) -> None:
     """Write the current state; the end of the run writes the final one."""
-    _, documents = _places(step)
+    _, documents = _project(step)
     results = step.results
     started = results["plan"]["started_at"] if "plan" in results else now()
     state = state_of(step.execution_id, wanted, started, progress, artifacts=artifacts_of(results))
@@ -224,7 +224,7 @@ async def _write_state(step: StepContext, wanted: PlanFile, progress: Mapping[st
 
 async def _refuse_dirty(step: StepContext, names: list[str]) -> None:
     """Reject files with uncommitted or unsaved changes."""
-    root, _ = _places(step)
+    root, _ = _project(step)
     unsaved = {Path(path).relative_to(root).as_posix() for path in await step.workspace.unsaved_files()}
     status = step.results["status"]
     if status["nextCursor"]:

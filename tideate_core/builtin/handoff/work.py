@@ -36,9 +36,9 @@ Report = Callable[[dict[str, StepProgress]], Awaitable[None]]
 
 _ROLES = {"planning": "planner", "review": "auditor"}
 """Roles by step type; other types use the executor."""
-_ANYBODY = frozenset({"coder", "qa"})
+_GENERIC_AGENTS = frozenset({"coder", "qa"})
 """Generic agent names of the format, used unless an agent with that name is defined."""
-_ORDERS = {"coding": "edit", "testing": "test", "documentation": "document"}
+_EXECUTOR_STEPS = {"coding": "edit", "testing": "test", "documentation": "document"}
 """Step types of the executor, by the plan's types."""
 
 
@@ -72,7 +72,7 @@ def refuse_unknown_agents(roles: Roles, plan: PlanFile) -> None:
 
 def _role_of(roles: Roles, one: PlannedStep) -> Role:
     """Return the role of a step's agent; a generic name selects the role by step type."""
-    if one.agent in _ANYBODY and one.agent not in roles.names():
+    if one.agent in _GENERIC_AGENTS and one.agent not in roles.names():
         return roles.get(_ROLES.get(one.type, "executor"))
     return roles.get(one.agent)
 
@@ -95,7 +95,7 @@ class PlanWork:
         self.analyses: dict[str, str] = {}
         """Analyses of steps without an output file, by step id."""
         self._left = left or LeftFiles()
-        self._taken: dict[str, str] = {}
+        self._edited_by: dict[str, str] = {}
         """Source patch sets of files that other programs edited."""
         self.notes: list[str] = list(self._left.notes)
 
@@ -109,7 +109,7 @@ class PlanWork:
 
         :raises InvalidInput: a patch set cannot be used; the message has the reason.
         """
-        self._taken = await stage_patches(self._step, root, self._plan, self._left, self._staged)
+        self._edited_by = await stage_patches(self._step, root, self._plan, self._left, self._staged)
 
     async def run(self) -> None:
         """Run every step.
@@ -178,15 +178,15 @@ class PlanWork:
 
     async def _write(self, one: PlannedStep) -> str:
         """Write a step's files; tests that exist are kept."""
-        wanted = one.expected_outputs or self._files_of_all()
+        wanted = one.expected_outputs or self._all_files()
         if not wanted:
             raise StepFailed("it names no file in `expectedOutputs`, and no other step does")
-        if sources := {self._taken[name] for name in wanted if name in self._taken}:
-            wanted = [name for name in wanted if name not in self._taken]
+        if sources := {self._edited_by[name] for name in wanted if name in self._edited_by}:
+            wanted = [name for name in wanted if name not in self._edited_by]
             if not wanted:
                 return f"taken from {', '.join(sorted(sources))}"
         if one.type == "testing":
-            wanted = [name for name in wanted if not await self._is_there(name)]
+            wanted = [name for name in wanted if not await self._exists(name)]
             if not wanted:
                 return "the tests are there already"
         before = self.changes
@@ -194,13 +194,13 @@ class PlanWork:
         parts = [[name] for name in wanted] if one.type == "documentation" else [wanted]
         for files in parts:
             await self._execute(one, files)
-        missing = [name for name in one.expected_outputs if not await self._is_there(name)]
+        missing = [name for name in one.expected_outputs if not await self._exists(name)]
         if missing:
             raise StepFailed(f"{', '.join(missing)} was to be written and is not there")
         touched = sorted({change.path for change in self.changes if change not in before})
         return f"changed: {', '.join(touched)}" if touched else "nothing had to be changed"
 
-    def _files_of_all(self) -> list[str]:
+    def _all_files(self) -> list[str]:
         """Return all files of the plan, for a step that names none."""
         return list(dict.fromkeys(name for one in self._plan.writing for name in one.expected_outputs))
 
@@ -209,7 +209,9 @@ class PlanWork:
             objective=self._plan.objective or self._plan.title,
             steps=[
                 PlanStep(
-                    type=_ORDERS[one.type], description=f"{one.name}: {one.description}", files=list(files)
+                    type=_EXECUTOR_STEPS[one.type],
+                    description=f"{one.name}: {one.description}",
+                    files=list(files),
                 )
             ],
             files=sorted(set(files)),
@@ -224,7 +226,7 @@ class PlanWork:
     async def _role(self, one: PlannedStep) -> Role:
         return await asyncio.to_thread(_role_of, self._roles, one)
 
-    async def _is_there(self, name: str) -> bool:
+    async def _exists(self, name: str) -> bool:
         if self._staged.knows(name):
             return self._staged.text(name) is not None
         return self._step.workspace.resolve(name).is_file()

@@ -57,9 +57,9 @@ MOST_HIDDEN: Final = 100
 """New files per folder that only the repository's exclude rules hide; beyond this the folder is named."""
 MOST_ALIKE: Final = 10
 """Number of files above which identical modes are attributed to the file system."""
-_OTHERS: Final = ("ls-files", "--others", "--exclude-standard", *EXCLUDE_PRIVATE, "-z")
-_IGNORED: Final = (*_OTHERS, "--ignored", "--directory")
-_RULES: Final = ".gitignore"
+_LIST_UNTRACKED: Final = ("ls-files", "--others", "--exclude-standard", *EXCLUDE_PRIVATE, "-z")
+_LIST_IGNORED: Final = (*_LIST_UNTRACKED, "--ignored", "--directory")
+_IGNORE_FILE: Final = ".gitignore"
 _ATTRIBUTES: Final = ("filter", "ident", "working-tree-encoding")
 _SUBMODULE: Final = "a submodule; review it in its own directory"
 _HIDES_BELOW: Final = "it is not as in the commit, and new files that it hides are not shown"
@@ -69,7 +69,7 @@ _HIDES_ITSELF: Final = (
     "a new file that hides itself and the other new files that its rules name; remove it to see them"
 )
 _GITLINK: Final = 0o160000
-_AT_ONCE: Final = 500
+_BLOBS_PER_CALL: Final = 500
 """Blobs read by one git process."""
 _LFS: Final = re.compile(
     rb"version https://git-lfs\.github\.com/spec/v1\n(?:ext-.*\n)*"
@@ -111,19 +111,19 @@ class _Comparison:
 
     async def with_commit(self, commit: str) -> Difference:
         whole = await read_tree(self._objects, commit, room=MOST_BYTES)
-        tree = self._below(whole)
-        look = _Look(self._root, commit)
+        tree = self._subtree(whole)
+        look = _WorkingTree(self._root, commit)
         differing = await asyncio.to_thread(look.differing, tree)
         if look.modeless:
             self._found.left["."] = "its file system marks all files as executable, so modes are not compared"
         new = await self._new_files(tree)
         ignored = await self._ignored(tree)
         if self._path and not (tree or new or self._found.left):
-            await asyncio.to_thread(self._leave_path, ignored)
+            await asyncio.to_thread(self._report_empty_path, ignored)
         if ignored:
-            await asyncio.to_thread(self._name_rules_above, whole, commit)
-        await self._leave_sparse(look.absent, differing)
-        await self._look_at_submodules(tree)
+            await asyncio.to_thread(self._report_rules_above, whole, commit)
+        await self._report_sparse(look.absent, differing)
+        await self._compare_submodules(tree)
         if len(differing) + len(new) > MOST:
             raise WorkspaceError(f"more than {MOST:,} files differ; name a folder")
         entries: dict[str, TreeEntry | None] = {
@@ -131,14 +131,14 @@ class _Comparison:
             **dict.fromkeys(new),
         }
         now = await self._images_now(sorted(entries))
-        then = await _Commit(self._root, self._prefix, self._repository, self._objects).images(
+        then = await _CommittedFiles(self._root, self._prefix, self._repository, self._objects).images(
             {name: entries[name] for name in now}, now, self._found.left
         )
         for name, before in then.items():
             self._add(name, entries[name], before, now[name], look)
         return self._found
 
-    def _below(self, tree: Tree) -> Tree:
+    def _subtree(self, tree: Tree) -> Tree:
         """Return the compared part of a tree, relative to the root."""
         start = len(self._prefix)
         names = (name for name in tree if name.startswith(self._prefix))
@@ -150,7 +150,7 @@ class _Comparison:
     async def _new_files(self, tree: Tree) -> list[str]:
         """Return files that are missing in the commit and not ignored by a `.gitignore`."""
         told = await ask_objects(
-            self._objects, *_OTHERS, "--", self._path or ".", cwd=self._root, largest=LARGEST
+            self._objects, *_LIST_UNTRACKED, "--", self._path or ".", cwd=self._root, largest=LARGEST
         )
         others = {os.fsdecode(name) for name in told.split(b"\0") if name} - tree.keys()
         for name in [name for name in others if name.endswith("/")]:
@@ -167,28 +167,30 @@ class _Comparison:
         """
         # git fails if every path of the request is below an ignored folder; `.git` is never ignored
         places = (f"{self._prefix}{self._path}".rstrip("/"), ".git") if self._prefix or self._path else (".",)
-        told = await ask_objects(self._objects, *_IGNORED, "--", *places, largest=LARGEST)
+        told = await ask_objects(self._objects, *_LIST_IGNORED, "--", *places, largest=LARGEST)
         caches = CacheDirectories(self._root)
         start = os.fsencode(self._prefix)
         for name in (os.fsdecode(one[len(start) :]) for one in told.split(b"\0") if one.startswith(start)):
             folder, _, last = name.rpartition("/")
-            if last != _RULES or name in tree:
+            if last != _IGNORE_FILE or name in tree:
                 continue
             has_files = any(known.startswith(f"{folder}/") for known in tree)
             if not folder or has_files or not await asyncio.to_thread(caches.contain, folder):
                 self._found.left[name] = _HIDES_ITSELF
         return bool(told)
 
-    def _name_rules_above(self, whole: Tree, commit: str) -> None:
+    def _report_rules_above(self, whole: Tree, commit: str) -> None:
         """Report each changed `.gitignore` above the compared path; blocking."""
         top = self._repository.top
-        above = (str(one / _RULES) for one in PurePosixPath(self._prefix, self._path).parents)
+        above = (str(one / _IGNORE_FILE) for one in PurePosixPath(self._prefix, self._path).parents)
         names = [name for name in above if os.path.lexists(top / name)]
         rules = {name: whole[name] for name in names if name in whole}
-        for name in _Look(top, commit).differing(rules).union(name for name in names if name not in whole):
+        for name in (
+            _WorkingTree(top, commit).differing(rules).union(name for name in names if name not in whole)
+        ):
             self._found.left.setdefault(os.path.relpath(top / name, real_path(self._root)), _HIDES_BELOW)
 
-    def _leave_path(self, ignored: bool) -> None:
+    def _report_empty_path(self, ignored: bool) -> None:
         """Report the reason for an empty comparison of an existing path; blocking."""
         above = [str(one) for one in reversed(PurePosixPath(self._path).parents)][1:]
         for place in (*above, self._path):
@@ -212,7 +214,7 @@ class _Comparison:
 
     async def _without_folders(self, new: list[str], tree: Tree) -> list[str]:
         """Report folders with many files hidden only by the repository's rules; return the other files."""
-        told, _ = await ask_git(self._root, *_OTHERS, "--", self._path or ".", largest=LARGEST)
+        told, _ = await ask_git(self._root, *_LIST_UNTRACKED, "--", self._path or ".", largest=LARGEST)
         believed = {os.fsdecode(name) for name in told.split(b"\0") if name}
         known = {str(above) for name in (*tree, *believed) for above in PurePosixPath(name).parents}
         places = {
@@ -231,7 +233,7 @@ class _Comparison:
             )
         return [name for name in new if places.get(name) not in many]
 
-    async def _leave_sparse(self, absent: list[str], differing: set[str]) -> None:
+    async def _report_sparse(self, absent: list[str], differing: set[str]) -> None:
         """Report files that the index marks as absent (sparse checkout)."""
         if not absent:
             return
@@ -241,7 +243,7 @@ class _Comparison:
             differing.discard(name)
             self._found.left[name] = "it is missing because of a sparse checkout"
 
-    async def _look_at_submodules(self, tree: Tree) -> None:
+    async def _compare_submodules(self, tree: Tree) -> None:
         for name, entry in tree.items():
             if stat.S_IFMT(entry.mode) != _GITLINK:
                 continue
@@ -254,7 +256,7 @@ class _Comparison:
                     self._found.left[name] = _SUBMODULE
                 continue
             try:
-                same = await find_commit(place, "HEAD") == entry.id and not _is_any(
+                same = await find_commit(place, "HEAD") == entry.id and not _has_differences(
                     await git_difference(Workspace(place), place, entry.id)
                 )
             except WorkspaceError:
@@ -274,11 +276,11 @@ class _Comparison:
                 now[name] = image
                 size += len(image.data)
                 if size > MOST_BYTES:
-                    raise _too_much()
+                    raise _too_large_error()
         return now
 
     def _add(
-        self, name: str, entry: TreeEntry | None, before: FileImage, after: FileImage, look: _Look
+        self, name: str, entry: TreeEntry | None, before: FileImage, after: FileImage, look: _WorkingTree
     ) -> None:
         if not before.state.holds_same_as(after.state):
             self._found.files[name] = (before, after)
@@ -302,7 +304,7 @@ def _is_empty(place: Path) -> bool:
         return False
 
 
-def _is_any(difference: Difference) -> bool:
+def _has_differences(difference: Difference) -> bool:
     return bool(difference.files or difference.modes or difference.left)
 
 
@@ -310,7 +312,7 @@ def _fold(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold()
 
 
-class _Look:
+class _WorkingTree:
     """Content and mode comparison of the files of a commit.
 
     :param commit: tells the hash function of all ids.
@@ -371,7 +373,7 @@ class _Look:
             os.close(handle)
 
 
-def _too_much() -> WorkspaceError:
+def _too_large_error() -> WorkspaceError:
     return WorkspaceError(f"more than {MOST_BYTES >> 20} MiB differ; name a folder")
 
 
@@ -414,7 +416,7 @@ def link_above(root: Path, name: str) -> str:
     return next((str(place) for place in places if (root / place).is_symlink()), "")
 
 
-class _Commit:
+class _CommittedFiles:
     """The committed side of a comparison."""
 
     def __init__(self, root: Path, prefix: str, repository: Repository, objects: Repository) -> None:
@@ -449,7 +451,7 @@ class _Commit:
                 images[name] = FileImage.of_file(data, 0o111 if entry.mode & 0o100 else 0)
         for name, data in (await self._converted(unlike)).items():
             images[name] = FileImage.of_file(data, images[name].state.mode)
-        for name in await self._with_other_ends({name: images[name] for name in unlike}, now, blobs):
+        for name in await self._only_other_line_ends({name: images[name] for name in unlike}, now, blobs):
             left[name] = "only its line ends differ, which git converts"
             del images[name]
         return images
@@ -475,7 +477,7 @@ class _Commit:
         keys = (os.fsdecode(key) for key in listed.split(b"\0") if key.lower().startswith(b"filter."))
         return frozenset(key.partition(".")[2].rpartition(".")[0] for key in keys)
 
-    async def _with_other_ends(
+    async def _only_other_line_ends(
         self, images: Mapping[str, FileImage], now: Mapping[str, FileImage], blobs: Mapping[str, TreeEntry]
     ) -> list[str]:
         """Return files that differ only in line ends that git normalizes."""
@@ -504,8 +506,8 @@ class _Commit:
         plain = [name for name in wanted if _is_one_line(prefix + name)]
         converted: dict[str, bytes] = {}
         room = MOST_BYTES
-        for at in range(0, len(plain), _AT_ONCE):
-            some = plain[at : at + _AT_ONCE]
+        for at in range(0, len(plain), _BLOBS_PER_CALL):
+            some = plain[at : at + _BLOBS_PER_CALL]
             given = b"".join(os.fsencode(f"{wanted[name]} {prefix}{name}\n") for name in some)
             # git reports sizes before conversion: an unpredictable mark separates the texts
             mark = token_hex()

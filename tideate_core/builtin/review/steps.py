@@ -32,7 +32,7 @@ async def review(step: StepContext) -> dict[str, Any]:
     target, workspace = Target.model_validate(step.results["find"]), step.workspace
     difference = await _difference(step, target)
     changes = await asyncio.to_thread(_changes, difference)
-    left, is_patch = _left(difference), target.kind == "patch"
+    left, is_patch = _left_out(difference), target.kind == "patch"
     for one in left:
         step.notice(f"not {'applied' if is_patch else 'reviewed'}: {one}", level="warn")
     beside = ["not applied, as it does not fit:" if is_patch else "not reviewed:", *left] if left else []
@@ -42,8 +42,8 @@ async def review(step: StepContext) -> dict[str, Any]:
     if is_patch:
         written = await review_and_apply(step, await workspace.attach(changes))
         return {"response": "\n".join([summary_of(written), *beside]), "files": _paths(written)}
-    await _look_again(workspace, changes)
-    await _tell_unsaved(step, changes)
+    await _reload_buffers(workspace, changes)
+    await _warn_unsaved(step, changes)
     reverted = await review_written(step, changes, target.since)
     back = reverted.changes
     words = [f"reverted:\n{summary_of(back)}" if back else "all changes are kept"]
@@ -126,15 +126,15 @@ def _images_of_patch(
         before, after, left = patched_images(patch, read)
     except InvalidInput as error:
         if links:
-            raise _behind(*links.popitem()) from error
+            raise _link_error(*links.popitem()) from error
         raise
     for path, link in links.items():
         if link not in after or after[link].state.kind == "link":
-            raise _behind(path, link)
+            raise _link_error(path, link)
     return before, after, left
 
 
-def _behind(path: str, link: str) -> OutsideRoot:
+def _link_error(path: str, link: str) -> OutsideRoot:
     return OutsideRoot(
         f"the patch cannot be applied: {label(path)} is behind a symbolic link, {label(link)}, that it keeps"
     )
@@ -151,7 +151,7 @@ def _changes(difference: Difference) -> list[FileChange]:
     return changes_between(difference, moved)
 
 
-def _left(difference: Difference) -> list[str]:
+def _left_out(difference: Difference) -> list[str]:
     """Return the paths left out of the review, grouped by reason; long groups are shortened."""
     paths: dict[str, list[str]] = {}
     for path, why in sorted(difference.left.items()):
@@ -166,7 +166,7 @@ def _left(difference: Difference) -> list[str]:
     return left
 
 
-async def _look_again(workspace: Workspace, changes: list[FileChange]) -> None:
+async def _reload_buffers(workspace: Workspace, changes: list[FileChange]) -> None:
     """Let the editor reload files that another program wrote, so that no buffer is outdated."""
     if workspace.buffers is not None:
         await workspace.buffers.changed_on_disk(
@@ -174,7 +174,7 @@ async def _look_again(workspace: Workspace, changes: list[FileChange]) -> None:
         )
 
 
-async def _tell_unsaved(step: StepContext, changes: list[FileChange]) -> None:
+async def _warn_unsaved(step: StepContext, changes: list[FileChange]) -> None:
     reviewed = {path for change in changes for path in (change.path, change.move_to)}
     unsaved = [path for path in await step.workspace.unsaved_files() if path in reviewed]
     if unsaved:

@@ -42,7 +42,7 @@ _DESCRIPTIONS: Final = {
 }
 
 
-class _Later:
+class _LazyMachine:
     """Machine definition built on first use, because listing workflow names does not need it."""
 
     name = TASK
@@ -68,7 +68,7 @@ def task_definition() -> MachineWorkflow:
     """Return the task as a machine workflow; `TaskDriver` runs it."""
     return MachineWorkflow(
         TASK,
-        cast("MachineDefinition", _Later()),
+        cast("MachineDefinition", _LazyMachine()),
         description="Plan, audit, make, document and verify a change, or leave everything as it was",
         needs=("prompt",),
         takes=("confirm", "checklist"),

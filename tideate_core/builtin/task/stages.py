@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import FileChange
 
-_WORDS: Final = {
+_CORRECTION_ENDS: Final = {
     CorrectionEnd.SAME_ERRORS: "the last correction left the same errors",
     CorrectionEnd.SAME_EDIT: "the corrector repeated an earlier change",
     CorrectionEnd.NO_EDIT: "the corrector changed nothing",
@@ -73,16 +73,16 @@ async def execute(step: StepContext, record: TaskRecord, environment: TaskEnviro
         record.agreed,
         audit=record.audit,
         beyond=environment.gated,
-        go_on=partial(offer_to_go_on, step),
+        go_on=partial(offer_to_continue, step),
     )
     result = done.result
     if done.unfinished and not (done.changes and await accept_unfinished(step, done)):
         result = result.model_copy(update={"errors": [*result.errors, done.unfinished]})
-    made = _made(step, record, WorkflowEvent.EXECUTION_COMPLETE, done.changes, result, done.notes)
+    made = _staged_result(step, record, WorkflowEvent.EXECUTION_COMPLETE, done.changes, result, done.notes)
     return {**made, "unfinished": done.unfinished} if done.unfinished else made
 
 
-async def offer_to_go_on(step: StepContext, done: Executed) -> bool:
+async def offer_to_continue(step: StepContext, done: Executed) -> bool:
     """Ask whether unfinished work may continue with the same budget again.
 
     A cost limit cannot be extended by an answer. Without a user the work ends.
@@ -125,10 +125,12 @@ async def document(step: StepContext, record: TaskRecord, environment: TaskEnvir
     documenter = environment.components.documenter or document_task
     role, brief = environment.role(step, "documenter"), await environment.brief(step)
     done = await documenter(step, role, brief, record.agreed, record.diff, record.written)
-    return _made(step, record, WorkflowEvent.DOCUMENTATION_COMPLETE, done.changes, done.result, done.notes)
+    return _staged_result(
+        step, record, WorkflowEvent.DOCUMENTATION_COMPLETE, done.changes, done.result, done.notes
+    )
 
 
-def _made(
+def _staged_result(
     step: StepContext,
     record: TaskRecord,
     event: WorkflowEvent,
@@ -169,9 +171,9 @@ async def correct(step: StepContext, record: TaskRecord, environment: TaskEnviro
     turn = await loop.verify_and_correct(corrector, record.reports[-1])
     summary = turn.attempts[-1].correction.summary if turn.attempts else ""
     if turn.end is not None:
-        return _ended(record, _WORDS[turn.end] + (f" ({summary})" if summary else ""))
+        return _exhausted(record, _CORRECTION_ENDS[turn.end] + (f" ({summary})" if summary else ""))
     wanted = await step.workspace.attach(changes)
-    revise = revised_by(step, await _in_review(step, environment, plan, wanted), _refuse_removals)
+    revise = revised_by(step, await _revisable(step, environment, plan, wanted), _refuse_removals)
     accepted = await review_changes(step, environment, wanted, revise)
     await write(step, accepted)
     return {
@@ -184,7 +186,7 @@ async def correct(step: StepContext, record: TaskRecord, environment: TaskEnviro
     }
 
 
-async def _in_review(
+async def _revisable(
     step: StepContext, environment: TaskEnvironment, plan: ExecutionPlan, changes: Sequence[FileChange]
 ) -> EditsInReview:
     """Return the correction as edits that comments can revise."""
@@ -222,5 +224,5 @@ async def _corrected(
     return record.agreed, Corrected([], words)
 
 
-def _ended(record: TaskRecord, why: str) -> dict[str, Any]:
+def _exhausted(record: TaskRecord, why: str) -> dict[str, Any]:
     return {"event": WorkflowEvent.CORRECTION_EXHAUSTED.value, "end": why, "issues": record.issues}

@@ -16,7 +16,7 @@ from tideate_core.edits.indentation import (
     refuse_other_blanks,
     strip_edges,
 )
-from tideate_core.edits.matching.places import Scope, nearest_lines, only_place, shown_lines, starts_of
+from tideate_core.edits.matching.places import Scope, nearest_lines, only_place, quoted_lines, starts_of
 from tideate_core.edits.matching.preservation import (
     Quotation,
     has_other_blanks,
@@ -153,7 +153,7 @@ def _find_loosely(
     try:
         return _fit_loosely(lines, bare[place.start : place.end], place, rule, language)
     except UnusableAnswer as error:
-        raise UnusableAnswer(f"{error}{shown_lines(bare, place.start, place.length)}") from error
+        raise UnusableAnswer(f"{error}{quoted_lines(bare, place.start, place.length)}") from error
 
 
 def _fit_loosely(lines: Sequence[str], there: list[str], place: _Place, rule: Rule, language: str) -> Match:
@@ -191,7 +191,7 @@ def _refuse_twins(search: Sequence[str], bare: Sequence[str], scope: Scope, star
         raise UnusableAnswer(
             f"its lines to search stand at line {start + 1} and, with other blanks, at line "
             f"{others[0] + 1}; add lines before or after them until only one place fits"
-            f"{shown_lines(bare, others[0], len(core))}"
+            f"{quoted_lines(bare, others[0], len(core))}"
         )
 
 

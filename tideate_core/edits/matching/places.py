@@ -161,7 +161,7 @@ def nearest_lines(lines: Sequence[str], search: Sequence[str]) -> str:
     return f"; the nearest are its lines {first + 1} to {first + len(shown)}:\n{text}"
 
 
-def shown_lines(lines: Sequence[str], start: int, count: int) -> str:
+def quoted_lines(lines: Sequence[str], start: int, count: int) -> str:
     """Return a message suffix that quotes lines of the file and their neighbours."""
     first = max(0, start - _AROUND)
     shown = lines[first : min(start + count + _AROUND, first + _SHOWN)]

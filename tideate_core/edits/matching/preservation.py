@@ -123,15 +123,15 @@ class Quotation:
     def _line(self, new: str, near: range) -> str:
         """Return a new line with the file's punctuation where it repeats the most similar quoted line."""
         if new.isascii() and all(self.own[at].isascii() for at in near):
-            return self._in_manner_of_file(new)
+            return self._in_file_style(new)
         best = _most_alike(new, self.quoted, near)
         if best is None:
             best = _most_alike(new, self.quoted, range(len(self.quoted)))
         if best is None:
-            return self._in_manner_of_file(new)
-        return with_own_signs(self.own[best].rstrip(), new, self._in_manner_of_file)
+            return self._in_file_style(new)
+        return with_file_punctuation(self.own[best].rstrip(), new, self._in_file_style)
 
-    def _in_manner_of_file(self, new: str) -> str:
+    def _in_file_style(self, new: str) -> str:
         """Return new text in ASCII if the model wrote typographic characters for the file's ASCII ones."""
         own, quoted = set("\n".join(self.own)), set("\n".join(self.quoted))
         made_plain = {_PLAIN[char] for char in own - quoted if char in _PLAIN}
@@ -168,7 +168,7 @@ def _most_alike(line: str, among: Sequence[str], where: Iterable[int]) -> int | 
     return found
 
 
-def with_own_signs(own: str, new: str, write: Callable[[str], str] = str) -> str:
+def with_file_punctuation(own: str, new: str, write: Callable[[str], str] = str) -> str:
     """Return a new line with the file's punctuation where it repeats the file's line.
 
     :param write: converts the text that is not repeated.
@@ -190,19 +190,19 @@ def with_own_signs(own: str, new: str, write: Callable[[str], str] = str) -> str
     return result
 
 
-def keep_signs(own: Sequence[str], new: Sequence[str], around: Sequence[str]) -> list[str]:
+def keep_punctuation(own: Sequence[str], new: Sequence[str], around: Sequence[str]) -> list[str]:
     """Return new lines with the file's punctuation where they repeat the replaced lines.
 
     :param around: further lines of the file that they may repeat.
     """
     if all(map(str.isascii, (*around, *new))):
         return list(new)
-    return [_with_signs_of(own, line) or _with_signs_of(around, line) or line for line in new]
+    return [_with_punctuation_of(own, line) or _with_punctuation_of(around, line) or line for line in new]
 
 
-def _with_signs_of(own: Sequence[str], line: str) -> str:
+def _with_punctuation_of(own: Sequence[str], line: str) -> str:
     model = _most_alike(line, own, range(len(own)))
-    return "" if model is None else with_own_signs(own[model].removesuffix("\r"), line)
+    return "" if model is None else with_file_punctuation(own[model].removesuffix("\r"), line)
 
 
 def _plain_pieces(text: str) -> tuple[str, dict[int, int]]:

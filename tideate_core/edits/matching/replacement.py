@@ -13,8 +13,8 @@ from tideate_core.edits.matching.places import Scope
 from tideate_core.edits.matching.preservation import (
     common_edges,
     has_other_blanks,
+    keep_punctuation,
     keep_repeated,
-    keep_signs,
     plain,
     without_trailing_blanks,
 )
@@ -184,7 +184,7 @@ def fit_whole(code: Sequence[str], old: Sequence[str], language: str) -> Replace
             )
         new = kept
     else:
-        with_signs = _keep_signs_of_changed(old, new)
+        with_signs = _keep_punctuation_of_changed(old, new)
         if count := sum(one != other for one, other in zip(with_signs, new, strict=True)):
             notes.append(
                 f"{count} changed line{'s' if count > 1 else ''} kept the punctuation that it repeats"
@@ -193,11 +193,11 @@ def fit_whole(code: Sequence[str], old: Sequence[str], language: str) -> Replace
     return Replacement(new, [], notes)
 
 
-def _keep_signs_of_changed(old: Sequence[str], new: list[str]) -> list[str]:
+def _keep_punctuation_of_changed(old: Sequence[str], new: list[str]) -> list[str]:
     def changed(where: range, lines: list[str]) -> list[str]:
         # a copied line has its original nearby
         around = old[max(0, where.start - len(lines)) : where.stop + len(lines)]
-        return keep_signs(old[where.start : where.stop], lines, around)
+        return keep_punctuation(old[where.start : where.stop], lines, around)
 
     return keep_repeated(old, old, new, new, changed)
 
