@@ -27,7 +27,8 @@ from types import SimpleNamespace
 from tests.engine.conftest import Bench
 from tests.engine.logbook import RUN
 from tests.engine.test_killed_tools import FLOW
-from tideate_core.engine import RunRequest, review
+from tideate_core.engine import RunRequest
+from tideate_core.engine.review import review
 from tideate_core.engine.context.context import Context
 from tideate_core.workflows import WorkflowDefinition
 from tests.support.resumed import go_on
