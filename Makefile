@@ -34,7 +34,7 @@ test-slow: install ## the tests with the marker `slow`, under umask 077 (ARGS="t
 test-hostile: install ## hostile .tideate/ trees before every command of the shell and of Neovim; needs strace (ARGS="--trees config")
 	@$(python) -m tests.hostile $(ARGS)
 
-test-editors: install ## the editor tests on Neovim 0.10, 0.12 and the environment's own (ARGS="--only 0.12")
+test-editors: install ## the editor tests on Neovim 0.10, 0.12 and the environment's own (ARGS="--only 0.12", ARGS=--sample: some of them)
 	@$(python) -m scripts.neovims $(ARGS)
 
 test-mcp: install ## MCP against the official conformance suite, the MCP inspector and a server of others

@@ -20,6 +20,12 @@ CACHE = ROOT / ".cache" / "neovim"
 SUITES = {"trixie": "0.10", "sid": "0.12"}
 """Debian's suite → the Neovim it is asked for."""
 
+SAMPLE = (
+    *("command", "context", "edit", "fitting_in", "host", "language_servers", "notify", "review_changes"),
+    *("review_files", "review_left", "ui_dialogs", "ui_menu", "ui_output", "ui_prompt", "ui_review"),
+)
+"""Test modules of what differs between Neovims: windows, messages, prompts, diffs, language servers."""
+
 WRAPPER = """\
 #!/bin/sh
 export VIMRUNTIME='{tree}/usr/share/nvim/runtime'
@@ -133,18 +139,18 @@ def provide(suite: str, wanted: str) -> Editor:
 def _test(editor: Editor, arguments: list[str]) -> bool:
     print(f"\n── editor tests on Neovim {editor.version} ──", flush=True)
     started = time.monotonic()
-    command = [sys.executable, "-m", "pytest", "tests/editor", "-n", "auto", *arguments]
+    command = [sys.executable, "-m", "pytest", "-n", "auto", *arguments]
     environment = {**os.environ, "TIDEATE_NVIM": str(editor.program)}
     passed = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode == 0
     print(f"   {'passed' if passed else 'FAILED'} in {time.monotonic() - started:.0f} s", flush=True)
     return passed
 
 
-def _chosen(only: str | None) -> list[Editor]:
+def _chosen(only: str | None, *, own: bool) -> list[Editor]:
     editors = [provide(suite, wanted) for suite, wanted in SUITES.items() if only in (None, wanted)]
-    if only is None:
-        own = Path(sys.executable).with_name("nvim")
-        editors.insert(1, Editor(_version(own), own))
+    if only is None and own:
+        program = Path(sys.executable).with_name("nvim")
+        editors.insert(1, Editor(_version(program), program))
     return editors
 
 
@@ -152,9 +158,12 @@ def main(arguments: list[str]) -> int:
     """Test on each Neovim, or on `--only 0.10`; other arguments go to pytest. Exits 0 only if all passed."""
     parser = argparse.ArgumentParser(prog="python -m scripts.neovims", description=__doc__)
     parser.add_argument("--only", choices=SUITES.values(), help="the one Neovim to test on")
+    parser.add_argument("--sample", action="store_true", help="only SAMPLE, without slow tests")
     options, arguments = parser.parse_known_args(arguments)
+    sample = [f"tests/editor/test_{name}.py" for name in SAMPLE]
+    arguments += ["-m", "not slow", *sample] if options.sample else ["tests/editor"]
     try:
-        editors = _chosen(options.only)
+        editors = _chosen(options.only, own=not options.sample)
     except UnavailableError as error:
         print(f"make test-editors: {error}", file=sys.stderr)
         return 1
