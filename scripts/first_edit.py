@@ -1,7 +1,7 @@
-"""A new user's way from nothing to the first reviewed edit with a model of their own, in steps and seconds.
+"""Duration of a new user's steps from the clone to the first reviewed edit.
 
-`python -m scripts.first_edit` takes the real steps of `docs/install.md` in an empty home; the model is a
-scripted one on loopback, which answers at once, so that the seconds are tideate's.
+`python -m scripts.first_edit` follows `docs/start/install.md` in an empty home directory. The model is a
+scripted server on loopback that answers at once, so the times are tideate's own.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ def _neovim(home: Path, project: Path, *words: str) -> terminal.Terminal:
 
 
 def walk(home: Path, server: ModelServer, steps: Steps) -> None:
-    """Take all steps, each until what it waits for is seen.
+    """Perform all steps; each ends when its expected text appears.
 
-    :raises TimeoutError: one did not show what it should.
+    :raises TimeoutError: an expected text did not appear.
     """
     project = home / "shop"
     project.mkdir()

@@ -1,8 +1,8 @@
-"""Headlines that say what a thing is, and retired words with what to say instead.
+"""Check of headlines and retired words.
 
-`python -m scripts.words [PATH…]` lists every place with its line, then a count for each rule. PATH is a file
-or directory of this checkout; without one: Python, Lua and the documents. The retired words are a table of
-`docs/glossary.md`.
+`python -m scripts.words [PATH…]` lists every violation with its line, and a count for each rule. PATH is a
+file or directory of this checkout; by default, Python, Lua and the documents. `scripts/words.md` has the
+table of retired words.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from rich.console import Console
 
@@ -26,24 +26,26 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 GLOSSARY: Final = ROOT / "docs" / "glossary.md"
-ROOMS: Final = ("tideate_core", "lua", "plugin", "rplugin", "README.md", "doc", "docs")
+WORDS: Final = ROOT / "scripts" / "words.md"
+DOCUMENTS: Final = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/")
+CHECKED: Final = ("tideate_core", "lua", "plugin", "rplugin", "doc", *DOCUMENTS)
 SUFFIXES: Final = frozenset({".py", ".lua", ".md", ".txt", ".workflow"})
 
 QUESTION: Final = re.compile(r"(What|Where|Whether|Which|How|Who|When)\b", re.IGNORECASE)
-"""A docstring that begins so describes a riddle and not the thing."""
+"""First words that a docstring must not have."""
 
-Where = Literal["everywhere", "prose", "names", "bare names"]
+Where = Literal["everywhere", "prose", "names", "bare names", "documents"]
 
 
 @dataclass(frozen=True, slots=True)
 class Retired:
-    """A row of the glossary's table: words that are not used, and what is said instead."""
+    """A row of the table: retired words and their replacement."""
 
     words: tuple[str, ...]
     instead: str
     where: str
     allowed: tuple[str, ...] = ()
-    """Beginnings of paths, and phrases that may have the word."""
+    """Prefixes of paths, and phrases that may contain the word."""
 
     @property
     def rule(self) -> str:
@@ -53,10 +55,12 @@ class Retired:
         return re.compile("|".join(rf"(?<![\w/]){_expression(word)}" for word in self.words), re.IGNORECASE)
 
     def allows(self, path: str) -> bool:
+        if self.where == "documents" and not path.startswith(DOCUMENTS):
+            return True
         return any(path.startswith(each) for each in self.allowed if "/" in each)
 
     def without_allowed(self, text: str) -> str:
-        """Return a text of the same length in which the allowed phrases are blank."""
+        """Blank out the allowed phrases of a text; its length stays."""
         for phrase in (each for each in self.allowed if "/" not in each):
             text = re.sub(_expression(phrase), _blank, text, flags=re.IGNORECASE)
         return text
@@ -64,7 +68,7 @@ class Retired:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A text of a file that a person reads: prose, or the name of something."""
+    """Prose or a name in a file."""
 
     line: int
     text: str
@@ -73,7 +77,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A place that breaks a rule."""
+    """A violation of a rule."""
 
     path: str
     line: int
@@ -90,7 +94,7 @@ SOME_WORDS: Final = rf"{BETWEEN}(?:(?!to\b)\w+{BETWEEN}){{0,2}}?"
 
 
 def _expression(word: str) -> str:
-    """Return the pattern of a word: `N` is a number, `…` up to two words, or the rest of one at its end."""
+    """Return the pattern of a word: `N` is a number; `…` is up to two words, or the rest of one."""
     if word.endswith("…"):
         return re.escape(word[:-1]) + r"[\w/.-]*"
     sides = [[re.escape(part) for part in side.split()] for side in word.split("…")]
@@ -98,15 +102,15 @@ def _expression(word: str) -> str:
     return re.sub(r"\bN\b", r"\\d+", joined) + r"(?!\w)"
 
 
-# the glossary
+# the table
 
 
-def retired_words(glossary: str) -> list[Retired]:
+def retired_words(document: str) -> list[Retired]:
     """Read the rows of the table below the heading `Retired words`.
 
-    :raises ValueError: a row has no words, or says to look in an unknown place.
+    :raises ValueError: a row has no words, or an unknown scope.
     """
-    table = glossary.partition("## Retired words")[2]
+    table = document.partition("## Retired words")[2]
     rows = [line.strip().strip("|").split("|") for line in table.splitlines() if line.startswith("|")]
     return [_retired([cell.strip() for cell in row]) for row in rows[2:]]
 
@@ -114,8 +118,8 @@ def retired_words(glossary: str) -> list[Retired]:
 def _retired(cells: list[str]) -> Retired:
     words, instead, where, allowed = cells
     found = Retired(_quoted(words), instead, where, _quoted(allowed))
-    if not found.words or where not in ("everywhere", "prose", "names", "bare names"):
-        raise ValueError(f"the glossary's row {' | '.join(cells)!r} cannot be read")
+    if not found.words or where not in get_args(Where):
+        raise ValueError(f"the row {' | '.join(cells)!r} cannot be read")
     return found
 
 
@@ -123,11 +127,11 @@ def _quoted(cell: str) -> tuple[str, ...]:
     return tuple(re.findall(r"`([^`]+)`", cell))
 
 
-# what is looked at
+# texts and names of files
 
 
 def pieces_of(path: str, text: str) -> list[Piece]:
-    """Return what a person reads of a file, its own name included.
+    """Return the prose and the names of a file, including its own name.
 
     :param path: relative to the checkout.
     """
@@ -160,7 +164,7 @@ def _of_python(text: str) -> Iterator[Piece]:
 def _of_string(line: int, words: str) -> Iterator[Piece]:
     if re.fullmatch(r"--[a-z][\w-]*", words):
         yield Piece(line, words, "name")
-    elif re.search(r"\s", words):  # a word alone is a key, which stays as it is
+    elif re.search(r"\s", words):  # a single word is a key
         yield Piece(line, words, "prose")
 
 
@@ -190,7 +194,7 @@ def _of_lua(text: str) -> Iterator[Piece]:
 
 
 def _comments(lines: Iterable[tuple[int, str]]) -> Iterator[Piece]:
-    """Join comments on lines in a row: a phrase may go on on the next one."""
+    """Join comments on adjacent lines: a phrase may continue on the next one."""
     block: list[tuple[int, str]] = []
     for number, text in lines:
         if block and number != block[-1][0] + 1:
@@ -211,7 +215,7 @@ def words_in(path: str, pieces: Iterable[Piece], retired: Iterable[Retired]) -> 
     prose = "\0".join(piece.text for piece in kept if piece.kind == "prose")
     for row in retired:
         pattern = row.pattern()
-        # few files have the word at all
+        # skip the pieces of files without the word
         if row.allows(path) or not (pattern.search(prose) or pattern.search(names)):
             continue
         for piece in kept:
@@ -224,35 +228,38 @@ def _uses(row: Retired, pattern: re.Pattern[str], piece: Piece) -> Iterator[tupl
     if piece.kind == "name":
         name = spelled(piece.text)
         found = pattern.fullmatch(name) if row.where == "bare names" else pattern.search(name)
-        if found and row.where != "prose":
+        if found and row.where not in ("prose", "documents"):
             yield 0, piece.text
-    elif row.where in ("everywhere", "prose"):
+    elif row.where in ("everywhere", "prose", "documents"):
         for found in pattern.finditer(row.without_allowed(piece.text)):
             yield found.start(), " ".join(found[0].split())
 
 
 def spelled(name: str) -> str:
-    """Return the words of a name: `StepContext`, `_step_context`, `--step-context`."""
+    """Split a name into words: `StepContext`, `_step_context`, `--step-context`."""
     parts = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
     return re.sub(r"[\W_]+", " ", parts).strip()
 
 
 def headlines_in(path: str, text: str) -> Iterator[Violation]:
-    """Yield every docstring of a Python module that begins with a question word, and a missing headline."""
+    """Yield docstrings that begin with a question word, and a missing module docstring."""
     for node in _nodes_of(text):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             headline = ast.get_docstring(node) or ""
             if isinstance(node, ast.Module) and not headline:
-                yield Violation(path, 1, "headline: missing", "a module begins with what it is")
+                yield Violation(path, 1, "headline: missing", "a module needs a docstring")
             elif found := QUESTION.match(headline):
                 line = node.body[0].lineno
                 yield Violation(
-                    path, line, "headline: question word", f"begins with {found[0]!r}; say what it is or does"
+                    path,
+                    line,
+                    "headline: question word",
+                    f"begins with {found[0]!r}; use a noun phrase or an imperative",
                 )
 
 
 def check(path: str, text: str, retired: Iterable[Retired]) -> list[Violation]:
-    """Return what is wrong with one file, by line."""
+    """Return the violations of one file, by line."""
     found = list(words_in(path, pieces_of(path, text), retired))
     if path.endswith(".py") and path.startswith("tideate_core/"):
         found += headlines_in(path, text)
@@ -260,25 +267,25 @@ def check(path: str, text: str, retired: Iterable[Retired]) -> list[Violation]:
 
 
 def files(paths: Iterable[Path]) -> Iterator[Path]:
-    """Yield the files to look at; the glossary itself names the retired words."""
+    """Yield the files to check, without the table itself."""
     for path in paths:
         below = sorted(path.rglob("*")) if path.is_dir() else [path]
-        yield from (each for each in below if each.suffix in SUFFIXES and each.resolve() != GLOSSARY)
+        yield from (each for each in below if each.suffix in SUFFIXES and each.resolve() != WORDS)
 
 
 def is_sorted(glossary: str) -> bool:
-    """Tell whether the glossary's words are in their order."""
+    """Tell whether the words of the glossary are in order."""
     words = re.findall(r"^- \*\*(.+?)\*\*", glossary, re.MULTILINE)
     return all(one.casefold() < other.casefold() for one, other in pairwise(words))
 
 
 def main(words: list[str]) -> int:
-    """Print what is wrong, and a count for each rule; return 0 if nothing is."""
-    paths = [Path(word).resolve() for word in words] or [ROOT / room for room in ROOMS]
+    """Print violations and a count for each rule; return 0 if there are none."""
+    paths = [Path(word).resolve() for word in words] or [ROOT / name for name in CHECKED]
     for path in paths:
         if not path.exists() or not path.is_relative_to(ROOT):
             sys.exit(f"{path} is not a file or directory of {ROOT}")
-    retired = retired_words(GLOSSARY.read_text("utf-8"))
+    retired = retired_words(WORDS.read_text("utf-8"))
     console = Console(stderr=True)
     counts: Counter[str] = Counter()
     for file in files(paths):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from cyclopts import CycloptsError
@@ -16,20 +20,23 @@ from scripts import help as help_text, reference
 from scripts.help import generated
 from tests.support.documents import DOCUMENTS, Block, arguments_of, blocks, shell_lines, the_block
 from tests.support.editor import REPOSITORY, find_nvim
+from tideate_core.adapters import Prompt
 from tideate_core.adapters.known_providers import known_models, known_providers
 from tideate_core.agents.role_files import read_role
 from tideate_core.app import STDIN
 from tideate_core.builtin.handoff.models import PlanFile
 from tideate_core.cli.main import COMMANDS, app
 from tideate_core.config import load_config
+from tideate_core.errors import AdapterUnavailable
 from tideate_core.machines.language import format_text, parse
 from tideate_core.mentions.resolver import ContextResolver
 from tideate_core.workflows.prompts import BUILTIN_PROMPTS
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from tideate_core.adapters import Adapter
 
 DOCS = REPOSITORY / "docs"
+SURFACE = json.loads(reference.SURFACE.read_text(encoding="utf-8"))
 HELP_FILES = sorted((REPOSITORY / "doc").glob("*.txt"))
 PICTURE = re.compile(r"(?:\]\(|src(?:set)?=\")([^)\"]+\.svg)")
 READ_LUA = """
@@ -77,6 +84,7 @@ end
 for number = 0, tonumber(arg[1]) - 1 do
   local path = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':h') .. ('/%d.lua'):format(number)
   assert(loadfile(path))()
+  given.picker = given.picker or require('tideate.config').get('picker') == 'telescope'
 end
 says('statusline', 'ask 1/2 first')
 says('winbar', '%#Comment#ask 2/2')
@@ -91,7 +99,7 @@ assert(vim.fn.maparg('gz', 'x'):find('operator', 1, true), 'gz is not mapped in 
 assert(require(given.blink.providers.tideate.module).new, 'no source')
 assert(given.blink.per_filetype.tideate_prompt[1] == 'tideate' and given.tideate_prompt == 'tideate')
 assert(type(given.tideate.complete) == 'function', 'no source of nvim-cmp')
-assert(require('tideate.config').get('picker') == 'telescope', 'no picker')
+assert(given.picker, 'no picker')
 for _, name in ipairs({ 'Completed', 'Failed' }) do
   local event = { pattern = 'TideateWorkflow' .. name, data = { name = 'ask' } }
   vim.api.nvim_exec_autocmds('User', event)
@@ -135,9 +143,17 @@ def test_every_prompt_is_named_in_the_help() -> None:
     assert missing == []
 
 
+@cache
+def rendered() -> dict[str, str]:
+    """Return the pages of the reference with their generated parts."""
+    return reference.pages()
+
+
 def anchors(path: Path) -> set[str]:
     """Return the anchors of a document's headings, as GitHub and MkDocs make them."""
-    lines = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    page = path.resolve().relative_to(DOCS).as_posix() if path.resolve().is_relative_to(DOCS) else ""
+    text = rendered().get(page) or path.read_text(encoding="utf-8")
+    lines = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
     titles = re.findall(r"^#+ (.*)$", lines, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
@@ -151,30 +167,44 @@ def test_links_of_a_document_lead_to_files_and_headings(document: Path) -> None:
         assert not anchor or anchor in anchors(target), (name, anchor)
 
 
-def test_the_site_has_every_page_once_and_the_readme_names_them() -> None:
+def test_the_site_has_every_page_once_and_the_overview_links_them() -> None:
     pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
-    nav = re.findall(r"^ +- .*: (\S+\.md)$", (REPOSITORY / "mkdocs.yml").read_text(), re.MULTILINE)
-    assert len(nav) == len(set(nav))
-    assert {page for page in nav if not page.startswith("reference/")} == pages
-    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    assert [page for page in pages - {"glossary.md"} if f"](docs/{page}" not in readme] == []
+    nav = re.findall(r"^ +- (.*): (\S+\.md)$", (REPOSITORY / "mkdocs.yml").read_text(), re.MULTILINE)
+    targets = [target for _, target in nav]
+    assert len(targets) == len(set(targets))
+    assert set(targets) == pages | set(reference.FROM_ROOT.values())
+    names = [name for name, _ in nav]
+    assert len(names) == len(set(names))
+    overview = reference.with_links((DOCS / "index.md").read_text(encoding="utf-8"), "index.md")
+    assert [page for page in targets if page != "index.md" and f"]({page})" not in overview] == []
+    assert "](docs/index.md)" in (REPOSITORY / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_readme_is_short() -> None:
-    assert len((REPOSITORY / "README.md").read_text(encoding="utf-8").splitlines()) <= 490
+def test_the_readme_and_the_changelog_are_short() -> None:
+    for name, most in (("README.md", 150), ("CHANGELOG.md", 119)):
+        assert len((REPOSITORY / name).read_text(encoding="utf-8").splitlines()) <= most, name
+
+
+def test_the_readme_begins_with_two_commands() -> None:
+    first = next(block for block in blocks() if block.path.name == "README.md")
+    assert re.findall(r"^make \w+", first.text, re.MULTILINE) == ["make run", "make test"]
 
 
 def test_every_block_is_of_a_kind_that_a_test_reads() -> None:
-    kinds = {"", "json", "lua", "markdown", "sh", "toml", "yaml"}
+    kinds = {"", "json", "lua", "markdown", "python", "sh", "text", "toml", "yaml"}
     assert [block.where for block in blocks() if block.language not in kinds] == []
 
 
-def test_the_documents_name_the_providers_that_there_are() -> None:
-    text = (DOCS / "models.md").read_text(encoding="utf-8")
-    (listed,) = re.findall(r"^Providers: (.*?)\.$", text, re.MULTILINE | re.DOTALL)
-    names = re.findall(r"`([\w-]+)`", listed)
-    assert len(names) > 20
-    assert set(names) <= known_providers().keys()
+def test_the_documents_name_providers_and_their_variables() -> None:
+    text = (DOCS / "start" / "models.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| .* \| `([\w-]+):` \| (.*) \|$", text, re.MULTILINE)
+    assert len(rows) >= 5
+    for provider, variables in rows:
+        module = find_spec(f"pydantic_ai.providers.{known_providers()[provider].module}")
+        assert module is not None
+        assert module.origin is not None, provider
+        source = Path(module.origin).read_text(encoding="utf-8")
+        assert [name for name in re.findall(r"`(\w+)`", variables) if name not in source] == [], provider
 
 
 @pytest.mark.parametrize("block", blocks("toml"), ids=lambda block: block.where)
@@ -199,11 +229,11 @@ def test_an_agent_of_the_documents_is_one(block: Block, tmp_path: Path) -> None:
 
 
 def test_each_json_block_is_read_by_a_test() -> None:
-    assert [block.path.name for block in blocks("json")] == ["context.md", "handoff.md"]
+    assert [block.path.name for block in blocks("json")] == ["what-is-sent.md", "handoff.md"]
 
 
 async def test_names_of_the_documents_stand_for_what_they_say(tmp_path: Path) -> None:
-    mapping = the_block("docs/context.md", "json", "mappings")
+    mapping = the_block("docs/understand/what-is-sent.md", "json", "mappings")
     (tmp_path / ".tideate").mkdir()
     (tmp_path / "doc").mkdir()
     (tmp_path / ".tideate" / "context.json").write_text(mapping, encoding="utf-8")
@@ -217,7 +247,7 @@ async def test_names_of_the_documents_stand_for_what_they_say(tmp_path: Path) ->
 
 
 def test_a_plan_of_the_documents_is_one() -> None:
-    plan = PlanFile.model_validate_json(the_block("docs/tutorials/handoff.md", "json", "planId"))
+    plan = PlanFile.model_validate_json(the_block("docs/workflows/handoff.md", "json", "planId"))
     assert [step.expected_outputs for step in plan.steps] == [["src/greet.py"], ["tests/test_greet.py"]]
 
 
@@ -302,7 +332,7 @@ def said_somewhere() -> str:
 
 
 def test_messages_of_the_troubleshooting_are_said_by_the_code() -> None:
-    page = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
+    page = (DOCS / "help" / "troubleshooting.md").read_text(encoding="utf-8")
     messages = re.findall(r"^### `(.*)`$", page, re.MULTILINE)
     said = said_somewhere()
     assert len(messages) >= 15
@@ -332,14 +362,66 @@ def test_the_shell_reads_every_block_and_make_has_the_targets() -> None:
 
 
 def test_the_reference_has_every_key_and_command() -> None:
-    pages = reference.pages()
+    pages = rendered()
     parts = generated()
     keys = [line.split()[0] for line in parts["config"] if "*tideate-config-" in line]
     assert [key for key in keys if f"| `{key}` |" not in pages["reference/configuration.md"]] == []
     assert [name for name in COMMANDS if f"tideate {name}" not in pages["reference/shell.md"]] == []
     assert len(keys) > 40
-    assert "| `for_each` | " in pages["reference/workflow.md"]
-    assert ":Workflow rollback" in pages["reference/neovim.md"]
+    assert "| `for_each`, `forEach` | " in pages["reference/workflow-schema.md"]
+    listed = [line.split()[1] for line in parts["subcommands"] if line.startswith(":Workflow ")]
+    page = pages["reference/workflow-command.md"]
+    assert [name for name in listed if f"| `:Workflow {name}" not in page] == []
+    for part in reference.KEYS:
+        named = {key for line in parts[part] for key in reference.KEY.match(line.strip())[1].split()}  # type: ignore[index]
+        assert [key for key in named if f"`{key}`{{.key}}" not in pages["reference/keys.md"]] == [], part
+    assert [path for path, text in pages.items() if "<!-- generated" in text] == []
+
+
+def test_the_reference_has_every_public_name_of_python() -> None:
+    page = rendered()["reference/python.md"]
+    names = [name for names in SURFACE["python"].values() for name in names]
+    assert [name for name in names if f"### {name}\n" not in page] == []
+
+
+def test_the_reference_has_every_autocommand() -> None:
+    page = (DOCS / "reference" / "events.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"^\| `(Tideate\w+)` \|", page, re.MULTILINE))
+    assert named == set(filter(None, SURFACE["lua"]["autocmds"].values()))
+
+
+def test_the_reference_has_every_function_and_option_of_lua() -> None:
+    page = (DOCS / "reference" / "lua.md").read_text(encoding="utf-8")
+    functions = [name for name, kind in SURFACE["lua"]["functions"].items() if kind.startswith("function")]
+    assert [name for name in functions if f"`{name}(" not in page] == []
+
+
+def test_the_reference_has_every_highlight_group_with_its_link() -> None:
+    source = (REPOSITORY / "lua" / "tideate" / "ui" / "highlights.lua").read_text(encoding="utf-8")
+    page = (DOCS / "reference" / "highlights.md").read_text(encoding="utf-8")
+    links = re.findall(r"(Tideate\w+) = '(\w+)'", source)
+    assert links
+    assert re.findall(r"^\| `(Tideate\w+)` \| `(\w+)` \|", page, re.MULTILINE) == links
+
+
+def test_pictures_of_the_site_follow_its_own_switch() -> None:
+    for document in DOCS.rglob("*.md"):
+        text = document.read_text(encoding="utf-8")
+        shown = reference.with_pictures(text)
+        assert "<picture>" not in shown, document.name
+        assert shown.count('class="only-dark"') == text.count("<picture>")
+
+
+async def test_the_worked_adapter_answers() -> None:
+    names: dict[str, Any] = {}
+    exec(the_block("docs/contribute/adapter.md", "python", "class DictionaryAdapter"), names)
+    adapter: Adapter = names["DictionaryAdapter"]("mine", {"hello": "good day"})
+    pieces: list[str] = []
+    assert (await adapter.ask(Prompt("hello"), on_token=pieces.append)).text == "good day"
+    assert pieces == ["good day"]
+    with pytest.raises(AdapterUnavailable):
+        await adapter.ask(Prompt("unknown"))
+    assert await adapter.check() == "mine: 1 answers"
 
 
 def test_nothing_asks_a_package_index_for_tideate() -> None:

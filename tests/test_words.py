@@ -1,4 +1,4 @@
-"""Retired words and riddles are found wherever a person reads them, and nowhere else."""
+"""Retired words and question words in names, prose and documents."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from scripts.words import GLOSSARY, ROOT, Retired, check, is_sorted, retired_words, spelled
+from scripts.words import GLOSSARY, ROOT, WORDS, Retired, check, is_sorted, retired_words, spelled
 
 ROW = "| `take … back`, `crew` | roll back | everywhere | `lua/` `take the keys back` (ours) |"
 HELD = Retired(("held",), "open directories", "bare names")
@@ -88,10 +88,19 @@ def test_the_table_is_read_from_the_document() -> None:
         retired_words(head + ROW.replace("everywhere", "here"))
 
 
-def test_the_glossary_can_be_read_and_is_in_order() -> None:
+def test_the_table_can_be_read_and_the_glossary_is_in_order() -> None:
+    assert len(retired_words(WORDS.read_text("utf-8"))) > 10
     glossary = GLOSSARY.read_text("utf-8")
-    assert len(retired_words(glossary)) > 10
     assert is_sorted(glossary)
+    assert "Retired" not in glossary
+
+
+@pytest.mark.parametrize(
+    ("path", "found"), [("docs/a.md", [1]), ("README.md", [1]), ("a/b.md", []), ("a/b.py", [])]
+)
+def test_a_word_may_be_retired_in_documents_only(path: str, found: list[int]) -> None:
+    text = f"{MODULE}# the room\n" if path.endswith(".py") else "The room.\n"
+    assert lines(path, text, Retired(("room",), "package", "documents")) == found
 
 
 @pytest.mark.slow

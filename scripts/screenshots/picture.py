@@ -1,4 +1,4 @@
-"""A terminal's screen as SVG, the same for the same screen."""
+"""SVG of a terminal screen; equal screens give equal files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyte.screens import Char
 
 FORMAT = """\
-<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
+<svg class="rich-terminal" width="{width}" height="{height}" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
 <style>
 .{unique_id}-matrix {{ font-family: ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; \
 font-size: {char_height}px; line-height: {line_height}px; }}
@@ -40,12 +40,13 @@ font-size: {char_height}px; line-height: {line_height}px; }}
 </g>
 </svg>
 """
-"""Rich's own without the fonts that it fetches and without a clip of each line."""
+"""The format of rich, without fonts from the network and without a clip of each line. Width and height keep a
+picture readable on a phone if it is opened by itself."""
 CELL = 12.2
-"""Width of a character that rich counts with, in the picture's units."""
+"""Width of a character, in units of the picture."""
 WRITTEN = re.compile(r'(<text [^>]*)x="([0-9.]+)" y="([0-9.]+)" textLength="[0-9.]+"[^>]*>([^<]*)</text>')
 WORDS = re.compile(r"[^\xa0]+(?:\xa0[^\xa0]+)*")
-"""What stands between two blanks or more."""
+"""Text between two or more blanks."""
 COLOURS = {"dark": ("#14161b", "#e0e2ea"), "light": ("#e0e2ea", "#14161b")}
 """Background and text of Neovim's default colours."""
 ANSI = [(0, 0, 0), (205, 0, 0), (0, 205, 0), (205, 205, 0), (0, 0, 238), (205, 0, 205), (0, 205, 205)]
@@ -75,7 +76,7 @@ def _style(cell: Char) -> Style:
 
 
 def _short(written: re.Match[str]) -> str:
-    """Return the words of a text, each at its place, without the blanks that part them."""
+    """Return the words of a text at their positions, without the blanks between them."""
     before, start, row, words = written.groups()
     parts = []
     for found in WORDS.finditer(html.unescape(words).strip("\n")):

@@ -126,7 +126,7 @@ def test_the_documented_plan_is_carried_out_where_none_of_its_files_exists(
 ) -> None:
     git(handed, "rm", "-q", "-r", "src", "tests")
     git(handed, "commit", "-q", "-m", "empty")
-    handed.write("mine.json", the_block("docs/tutorials/handoff.md", "json", "planId"))
+    handed.write("mine.json", the_block("docs/workflows/handoff.md", "json", "planId"))
     model.says("executor", edits({"src/greet.py": GREET}), edits({"tests/test_greet.py": TEST}))
     ended = handed.run("run", "handoff", "-i", "plan=mine.json", "--yes", "--json")
     assert ended.returncode == 0, ended.stderr

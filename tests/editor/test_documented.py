@@ -85,7 +85,7 @@ def test_the_documented_workflow_passes_an_error_on(editor: Editor, server: Mode
 
 def test_the_recipe_for_heirline_shows_each_change(editor: Editor) -> None:
     editor.lua(HEIRLINE)
-    editor.lua(the_block("docs/recipes.md", "lua", "heirline"))
+    editor.lua(the_block("docs/guides/neovim.md", "lua", "heirline"))
     shown = "return _G.statusline()"
     assert editor.lua(shown) == ""
     run = Run(editor)

@@ -141,7 +141,7 @@ asyncio.run(main())
 def test_nothing_outlives_an_owner_that_is_killed(
     root: Path, private: Path, tmp_path: Path, kind: str, guard: str
 ) -> None:
-    """In a copy, a process that kills the guard survives; see docs/security.md."""
+    """In a copy, a process that kills the guard survives; see docs/contribute/attacks.md."""
     lock = tmp_path / "lock"
     escape = [PYTHON, "-I", "-c", ESCAPE, str(lock), str(FLAGS["pids too"]), guard]
     command = [sys.executable, "-c", OWNER, str(root), str(private), kind, *escape]
