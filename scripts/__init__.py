@@ -1,1 +1,1 @@
-"""What the Makefile runs."""
+"""Commands of the Makefile."""

@@ -41,7 +41,7 @@ LEAST = 95.0
 
 @dataclass(frozen=True, slots=True)
 class Branches:
-    """How many branches there are, and how many of them were taken."""
+    """Number of branches and of taken branches."""
 
     taken: int = 0
     all: int = 0
@@ -51,23 +51,23 @@ class Branches:
 
     @property
     def share(self) -> float:
-        """Per cent taken; what has no branch has them all."""
+        """Percentage of taken branches; 100 without branches."""
         return 100 * self.taken / self.all if self.all else 100.0
 
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """What of one module was taken."""
+    """Branch coverage of one module."""
 
     room: str
     name: str
     branches: Branches
     missing: tuple[str, ...]
-    """Where nothing went: `12→15` is a branch, from one line to another, `12→` the end of its block."""
+    """Branches not taken: `12→15` leads from line 12 to 15, and `12→` to the end of its block."""
 
 
 def of_modules(report: dict[str, Any]) -> list[Module]:
-    """Read what `coverage json` says; modules of other rooms are left out."""
+    """Return the measured modules of a `coverage json` report."""
     return [
         _module(Path(name), measured)
         for name, measured in sorted(report["files"].items())
@@ -86,7 +86,7 @@ def _module(path: Path, measured: dict[str, Any]) -> Module:
 
 
 def of_rooms(modules: list[Module]) -> dict[str, Branches]:
-    """Add up each room; one of which nothing was measured is there too, with no branch."""
+    """Sum up the branches of each package; unmeasured packages have none."""
     rooms = defaultdict(Branches, {room: Branches() for room in ROOMS})
     for module in modules:
         rooms[module.room] += module.branches
@@ -94,7 +94,7 @@ def of_rooms(modules: list[Module]) -> dict[str, Branches]:
 
 
 def short_of(rooms: dict[str, Branches]) -> list[str]:
-    """Return the rooms that have less than their share, or of which nothing was measured."""
+    """Return the packages below the required share, and unmeasured ones."""
     return [room for room, branches in rooms.items() if not branches.all or branches.share < LEAST]
 
 

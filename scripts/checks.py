@@ -68,7 +68,7 @@ CHECKS = {
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a check."""
+    """Result of a check."""
 
     passed: bool
     output: str
@@ -96,7 +96,7 @@ def _tell(check: Check, outcome: Outcome, console: Console) -> bool:
 
 
 def _run_all(checks: list[Check], console: Console) -> list[str]:
-    """Run them all, those that show their output alone and last; return the names of those that failed."""
+    """Run all checks and return the names of failed ones; checks with live output run last, one at a time."""
     quiet = [check for check in checks if not check.live]
     failed = []
     with ThreadPoolExecutor(max_workers=len(quiet)) as threads:
@@ -110,7 +110,7 @@ def _run_all(checks: list[Check], console: Console) -> list[str]:
 
 
 def main(words: list[str]) -> int:
-    """Run all of a set, also after a failure; return 0 if all passed."""
+    """Run all checks of a set, even after a failure; return 0 if all passed."""
     name, *arguments = words or ["test"]
     if name not in CHECKS:
         sys.exit(f"usage: python -m scripts.checks [{'|'.join(CHECKS)}] [ARGUMENT…]")

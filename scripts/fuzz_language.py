@@ -133,7 +133,7 @@ def _mutate(data: bytes, longest: int, seed: int) -> bytes:
 
 
 def one_input(data: bytes) -> None:
-    """What the fuzzer calls."""
+    """Check one input of the fuzzer."""
     text = _text(data)
     check(text)
     if zlib.crc32(data) % _TIMED == 0:
@@ -141,7 +141,7 @@ def one_input(data: bytes) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Fuzz for as many seconds as the argument says; libFuzzer ends the process with what it found."""
+    """Fuzz for the given number of seconds; libFuzzer ends the process with its findings."""
     if len(arguments) != 2 or not arguments[1].isdecimal() or int(arguments[1]) < 1:
         raise SystemExit("usage: python -m scripts.fuzz_language SECONDS")
     kept = Path(tempfile.gettempdir()) / "tideate-fuzz-"

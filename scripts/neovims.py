@@ -34,7 +34,7 @@ exec '{loader}' --library-path '{libraries}' '{tree}/usr/bin/nvim' --cmd 'set rt
 
 
 class UnavailableError(Exception):
-    """This machine cannot provide another Neovim; the message says why and what else to do."""
+    """No other Neovim is available on this machine; the message has the reason and an alternative."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ PACKAGE: Final = "tideate_core"
 FACES: Final = ("machines.diagrams", "machines.language", "mcp.client", "mcp.servers", "mcp.transport")
 """Packages inside of a room that others use beside the room itself."""
 SHELF: Final = f"{PACKAGE}.util"
-"""Helpers that are no room: each module is imported by its own path."""
+"""Helpers: each module is imported by its own path."""
 LONG, SHORT, LONG_FUNCTION = 400, 60, 40
 
 
@@ -39,14 +39,14 @@ class Import:
     name: str
     line: int
     at_start: bool
-    """It happens when the importer is imported, not in a function."""
+    """True outside of functions."""
     typing_only: bool
-    """It stands below `if TYPE_CHECKING`."""
+    """True below `if TYPE_CHECKING`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """What is counted of one module."""
+    """Counts of one module."""
 
     name: str
     path: str
@@ -122,7 +122,7 @@ def _python(folder: Path) -> list[Path]:
 
 
 def _imports(node: ast.AST, *, at_start: bool = True, typing_only: bool = False) -> Iterator[Import]:
-    """Yield what is imported of ours, modules that only a string names included: those are loaded later."""
+    """Yield imports of the project, including lazy imports by a string."""
     for child in ast.iter_child_nodes(node):
         here = typing_only or (isinstance(node, ast.If) and _is_typing(node) and child in node.body)
         start = at_start and not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)

@@ -28,16 +28,16 @@ LIMIT = 120.0
 QUIET = 0.5
 """Seconds without a change after which a screen is taken to be drawn."""
 MOST = 1 << 18
-"""Bytes that are read at once: to look at the screen after each few of them takes long."""
+"""Bytes per read; checking the screen more often is slow."""
 SPINNER = re.compile(r"[\u2801-\u28ff]")
 STRINGS = re.compile(r"\x1b[P_^].*?\x1b\\", re.DOTALL)
 """Control strings that pyte would print: questions to the terminal."""
 OPEN_STRING = re.compile(r"\x1b(?:[P_^].*)?\Z", re.DOTALL)
-"""One whose end has not come yet."""
+"""An incomplete control string."""
 
 
 class Terminal:
-    """A command in a terminal of its own; what it draws is read while something is waited for."""
+    """A command in its own terminal; its output is read while waiting."""
 
     def __init__(
         self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, columns: int, rows: int

@@ -1,4 +1,4 @@
-"""MCP held against what others made: see `__main__`."""
+"""MCP conformance against other implementations."""
 
 from __future__ import annotations
 

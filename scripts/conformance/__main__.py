@@ -27,7 +27,7 @@ CHECKS: tuple[tuple[str, Callable[[Programs, Console], None]], ...] = (
 
 
 def main() -> int:
-    """Run all checks, or those whose name has one of the words given; returns 0 if all passed."""
+    """Run all checks, or the checks that match an argument; return 0 if all passed."""
     console = Console(highlight=False, soft_wrap=True)
     wanted = sys.argv[1:]
     try:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ONLY_LISTED: Final = "json-schema-ref-no-deref"
 ECHO: Final = "json_schema_echo"
-"""Is to be given the schema of the other tool, as it came."""
+"""Tool that receives the unchanged schema of the other tool."""
 SOMETHING: dict[str, Any] = {
     "string": "a",
     "number": 5,
@@ -35,7 +35,7 @@ SOMETHING: dict[str, Any] = {
 
 
 def calls(tools: Sequence[Tool]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Give what is to be called, and with what."""
+    """Yield the tools to call with their arguments."""
     context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT", "{}"))
     schemas = {tool.name: tool.input_schema for tool in tools}
     if os.environ.get("MCP_CONFORMANCE_SCENARIO") == ONLY_LISTED:
@@ -65,7 +65,7 @@ async def talk(url: str, directory: Path) -> None:
 
 
 def main() -> int:
-    """Talk to the server whose address is the last word."""
+    """Call the tools of the server at the address in the last argument."""
     with tempfile.TemporaryDirectory() as directory:
         asyncio.run(talk(sys.argv[-1], Path(directory)))
     return 0

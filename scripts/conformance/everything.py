@@ -232,7 +232,7 @@ def _add_prompts(server: ToolServer) -> None:
 
 
 def _add_requests(server: ToolServer) -> None:
-    """What the SDK has no decorator for."""
+    """Register handlers of requests without a decorator in the SDK."""
 
     async def accept(_context: Any, _params: Any) -> EmptyResult:
         return EmptyResult()

@@ -87,7 +87,7 @@ def inspected(programs: Programs, console: Console) -> None:
 
 
 def _inspected_one(programs: Programs, name: str, root: Path) -> str:
-    """List and call with the inspector; returns what to tell of it."""
+    """List the tools of a server and call one with the inspector; return a line for the report."""
     tool, arguments = HARMLESS[name]
     listed = programs.inspect(serve(name, root), "--method", "tools/list")["tools"]
     pairs = [word for key, value in arguments.items() for word in ("--tool-arg", f"{key}={value}")]

@@ -106,7 +106,7 @@ def _run(command: Sequence[str], environment: dict[str, str] | None = None) -> N
 
 
 def provide(console: Console) -> Programs:
-    """Install what is missing.
+    """Install missing programs.
 
     :raises FailedError: a registry cannot be reached.
     """
@@ -124,7 +124,7 @@ def provide(console: Console) -> Programs:
 
 
 def environment(name: str, *packages: str) -> Path:
-    """Return the interpreter of an environment of its own with what cannot live in ours.
+    """Return the interpreter of a separate environment with packages that conflict with ours.
 
     :param packages: with their versions.
     :raises FailedError: a registry cannot be reached.

@@ -66,7 +66,7 @@ CLIENT_NOT_APPLICABLE: Final = {
 
 
 def server_scenarios(programs: Programs, console: Console) -> None:
-    """Run the scenarios for any server on all five; those that are left out are listed with the reason."""
+    """Run the scenarios for servers on all five; list skipped scenarios with the reason."""
     known = _known(programs, "--server")
     with tempfile.TemporaryDirectory() as directory, ThreadPoolExecutor(max_workers=2) as pool:
         root = project(Path(directory))
@@ -93,7 +93,7 @@ def _all_on(programs: Programs, name: str, root: Path) -> int:
 
 
 def active_suite(programs: Programs, console: Console) -> None:
-    """Run the whole active suite on a server that has what it looks for, over our transport."""
+    """Run the active suite over our transport, on a server with all features."""
     with without_header("everything", Path()) as url:
         done = programs.suite("server", "--url", url, "--suite", "active")
         console.print(f"  [green]✓[/] all of it [dim]{_passed(done, 'active suite')} checks")
@@ -138,7 +138,10 @@ def _known(programs: Programs, side: str) -> list[str]:
 def _tell_left(
     console: Console, known: list[str], run: tuple[str, ...], reasons: dict[str, re.Pattern[str]]
 ) -> None:
-    """Tell what was not run; nothing may be left out without a reason."""
+    """Report skipped scenarios.
+
+    :raises FailedError: a scenario was skipped without a reason.
+    """
     if not set(run) <= set(known):
         raise FailedError(f"the suite has no scenario {', '.join(set(run) - set(known))}")
     left = [name for name in known if name not in run]

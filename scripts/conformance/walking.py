@@ -24,7 +24,7 @@ SEARCHED = 20_000
 """How many beginnings of ways are looked at for the longest one."""
 WORKFLOW = "PLANNER"
 PROJECT = ROOT / ".cache" / "conformance"
-"""Where the key of the obfuscated names is made."""
+"""Project with the key of the obfuscated names."""
 SERVE = (
     *(sys.executable, "-m", "tideate_core.cli", "mcp", "serve", "transitions"),
     *("--workflow", WORKFLOW, "--root", str(PROJECT)),
@@ -32,7 +32,7 @@ SERVE = (
 
 
 def longest_way(states: dict[str, Any]) -> list[str]:
-    """Return the longest way from `*` to `*` that visits no state twice, by what `list_states` answered."""
+    """Return the longest path from `*` to `*` without repeated states."""
     following = {state["name"]: state["next"] for state in states["states"]}
     longest: list[str] = []
     ways = [["*", name] for name in states["entry"]]

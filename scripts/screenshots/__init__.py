@@ -1,1 +1,1 @@
-"""`make screenshots`: the pictures of the documents, from a real Neovim in a terminal."""
+"""Pictures of a real Neovim for the documents (`make screenshots`)."""

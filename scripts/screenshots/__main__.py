@@ -32,7 +32,7 @@ def _make(act: str, columns: int, rows: int, background: str) -> None:
 
 
 def main() -> int:
-    """Play the acts that are named, all without a name, four at a time: mostly something is waited for."""
+    """Play the named acts, or all; four at a time, because most of the time is waiting."""
     acts = sys.argv[1:] or list(ACTS)
     SCREENS.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(4) as pool:

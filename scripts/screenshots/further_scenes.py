@@ -38,7 +38,7 @@ GUIDE: Final = """steps:
 
 
 def _outside(it: Player) -> None:
-    """Review what something else wrote."""
+    """Review changes by another tool."""
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
     for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
         subprocess.run([*git, *arguments], cwd=it.project, check=True)
@@ -51,7 +51,7 @@ def _outside(it: Player) -> None:
 
 
 def _models(it: Player) -> None:
-    """Ask two models the same, and mix what they say."""
+    """Compare two models and mix their hunks."""
 
     def answer(body: dict[str, Any]) -> str:
         return TOTAL if body["model"] == "qwen3-coder" else LOOP
@@ -74,7 +74,7 @@ def _models(it: Player) -> None:
 
 
 def _trouble(it: Player) -> None:
-    """Wait for a server, mend a syntax error, edit a hunk, leave and come back."""
+    """Wait for a server, fix a syntax error, edit a hunk, leave and return."""
     words = {"error": {"message": "Rate limit reached for qwen3-coder"}}
     it.server.fails("what must not change", 429, headers={"Retry-After": "8"}, body=words, times=1)
     it.server.answers("what must not change", "It adds up the prices.")
@@ -114,7 +114,7 @@ def _trouble(it: Player) -> None:
 
 
 def _killed(it: Player) -> None:
-    """Kill Neovim while a model answers, and go on in the next one."""
+    """Kill Neovim while a model answers, and continue in another."""
     gate = it.server.holds("say what expensive does", text="It filters products by their price.")
     it.server.answers("say what total does", "It adds up prices.")
     it.server.answers("join It adds", "One adds up, the other filters.")
@@ -153,7 +153,7 @@ def _killed(it: Player) -> None:
 
 
 def _comments(it: Player) -> None:
-    """Say something about a plan."""
+    """Comment on a plan."""
     it.server.answers("Which files have to be", PLAN)
     it.type(f":Workflow multi_file {TASK}\r")
     it.wait_for("Continue with 2 files?")

@@ -1,4 +1,4 @@
-"""The scenes of the pictures: a small shop, a model that has learnt its part, and the keys of a person."""
+"""Scenes of the pictures: a small shop, a scripted model, and the keys of a user."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ HEAD = '```python\n"""A small shop."""\n\n\n'
 SHOP_AFTER = SECOND.replace("def total", "def sum_of").replace("```python\n", HEAD)
 REPORT_AFTER = "```python\n" + FILES["report.py"].replace("total", "sum_of") + "```"
 NOTICE = "╭ tideate ─"
-"""The frame of an announcement, which goes by itself."""
+"""Frame of a notice that disappears by itself."""
 QUESTION = "is the shop open on Sundays?"
 
 
 class Player(Protocol):
-    """Whoever plays the scenes."""
+    """Player of the scenes."""
 
     server: ModelServer
     project: Path
@@ -90,7 +90,7 @@ class Player(Protocol):
 
 
 def play(it: Player) -> None:
-    """Go through all scenes, and take a picture of each."""
+    """Play all scenes, and take a picture of each."""
     _refactor(it)
     _several_files(it)
     _history(it)

@@ -1,4 +1,4 @@
-"""The stage of the tour: a Neovim in a terminal, of which pictures are taken."""
+"""Neovim in a terminal, for pictures of its screen."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).resolve().parents[2]
 PICTURES: Final = ROOT / "docs" / "pictures"
 SCREENS: Final = ROOT / ".cache" / "screens"
-"""All screens of the tour; the documents have those that they use."""
+"""Directory of all screens of the tour."""
 NARROW: Final = 80
 KEPT: Final = {
     NARROW: {
@@ -32,13 +32,13 @@ KEPT: Final = {
     },
     200: {"beside", "compare"},
 }  # fmt: skip
-"""The scenes that the documents use, by the columns of the screen."""
+"""Scenes of the documents, by the columns of the screen."""
 STEADY: Final = (
     (re.compile(r"\b[0-9a-f]{8}\b"), "3f2a9c1b"),
     (re.compile(r"(?<=127\.0\.0\.1:)\d{5}"), "11434"),
     (re.compile(r"[\u2801-\u28ff]"), "⠿"),
 )
-"""What differs from run to run on the screen, and what stands there instead, as wide."""
+"""Patterns that differ between runs, and replacements of the same width."""
 CONFIG: Final = """adapter = "mine"
 
 [adapters.mine]
@@ -56,7 +56,7 @@ tools = false
 
 
 class Stage:
-    """One project and home in one size and colour, and the Neovim that is open in them."""
+    """A project and a home directory with an open Neovim, in one size and colour."""
 
     def __init__(self, folder: Path, server: ModelServer, columns: int, rows: int, background: str) -> None:
         self.server = server
@@ -83,19 +83,19 @@ class Stage:
         self.wait_for("A small shop")
 
     def close(self) -> None:
-        """End Neovim and all that it started."""
+        """End Neovim and its child processes."""
         self._terminal.close()
         self._brood.kill()
 
     def kill(self) -> None:
-        """Kill Neovim and all that it started with a signal that none can handle."""
+        """Kill Neovim and its child processes with SIGKILL."""
         self._brood.kill()
         self._terminal.close()
 
     def take(self, scene: str) -> None:
-        """Write the picture of the screen as it is, and print it where SHOW is set.
+        """Write a picture of the screen; print the screen if SHOW is set.
 
-        :raises ValueError: something of this machine stands on it.
+        :raises ValueError: the screen shows something of this machine.
         """
         columns, _ = self._size
         name = f"{scene}-{columns}-{self._background}"
@@ -114,7 +114,7 @@ class Stage:
 
 
 def steady(cells: Sequence[Sequence[Char]]) -> list[list[Char]]:
-    """Return the cells with what differs from run to run replaced."""
+    """Replace the parts of the screen that differ between runs."""
     made = []
     for row in cells:
         text = "".join(cell.data or "\0" for cell in row)

@@ -58,7 +58,7 @@ class Example:
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of a run, and the text before and after it."""
+    """Result of a run, with the text before and after it."""
 
     result: dict[str, Any]
     before: list[str]
@@ -86,7 +86,7 @@ class Outcome:
 
 
 class Tour:
-    """Runs examples in one Neovim and prints what it sees."""
+    """Runs examples in one Neovim and prints their results."""
 
     def __init__(self, editor: Editor, console: Console) -> None:
         self._editor = editor
@@ -185,7 +185,7 @@ def judge_refactoring(console: Console, tour: Tour, outcome: Outcome) -> Ending:
 
 
 def judge_text(console: Console, outcome: Outcome) -> Ending:
-    """Print what went wrong, if anything did: an answer is all that is wanted, and no change."""
+    """Print a failure or a changed text; only an answer is expected."""
     if not outcome.result["ok"]:
         console.print(f"[red]Failed:[/] {escape(outcome.failure)}", highlight=False)
         return Ending.FAILED
