@@ -1,4 +1,4 @@
-"""Puts questions at the terminal, one after the other, as runs do; says what was answered to each.
+"""Program that asks questions at a terminal, as runs do, and prints the answers.
 
 The questions are read from a JSON file, each with `kind`, `message`, `details`, `payload`; for a tool,
 `arguments`, `name` and `description` stand for the details; `executed` lists paths with reasons.

@@ -1,4 +1,4 @@
-"""Shells and editors as in `tests/cli` and `tests/editor`, and a server that only counts, for attacks."""
+"""Shells and editors as in `tests/cli` and `tests/editor`, and a server that counts connections."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Listening", "answering", "editor", "listening", "shell", "start_edit
 
 
 class Listening:
-    """A place on loopback that counts who connects, and answers nobody."""
+    """A loopback server that counts connections and never answers."""
 
     def __init__(self) -> None:
         self._socket = socket.create_server(("127.0.0.1", 0))
@@ -27,7 +27,7 @@ class Listening:
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
 
     def connections(self) -> int:
-        """Return how many have connected so far."""
+        """Return the number of connections so far."""
         with suppress(BlockingIOError):
             while True:
                 self._socket.accept()[0].close()

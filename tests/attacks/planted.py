@@ -1,4 +1,4 @@
-"""A project with secrets in every source of texts for a model."""
+"""A project with secrets in every source of model input."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Secrets:
         return self._kinds.choice(kinds)()
 
     def name(self) -> str:
-        """Return a token that can be in a path or a branch."""
+        """Return a token that fits in a path or branch name."""
         return "AKIA" + self._part(UPPER, 16)
 
     def key(self) -> str:
@@ -75,11 +75,11 @@ class Secrets:
         return f"DB_PASSWORD={self._part(LETTERS, self._random.randint(12, 20))}"
 
     def plain(self) -> str:
-        """Return a secret that is known by its file's name only."""
+        """Return a secret that only its file name reveals."""
         return self._part(LETTERS, 20)
 
     def leaks_in(self, text: str) -> set[str]:
-        """Return the pieces of secrets that are in a text, as they are or encoded."""
+        """Return the parts of secrets found in a text, plain or encoded."""
         return self._pieces & {text[at : at + PART] for at in range(len(text) - PART + 1)}
 
     @cached_property
@@ -152,7 +152,7 @@ def plant(root: Path, secrets: Secrets) -> None:
 
 
 class ToldEditor:
-    """An editor whose every answer holds a secret."""
+    """An editor with a secret in every answer."""
 
     def __init__(self, root: Path, secrets: Secrets) -> None:
         named, line = f"n {secrets.token()}", {"path": str(root / "docs/plain.txt"), "line": 1}
@@ -194,7 +194,7 @@ class ToldEditor:
 
 
 class OurServers(Tools):
-    """Tideate's own servers, and another one whose every text holds a secret."""
+    """tideate's own servers, and another one with a secret in every text."""
 
     def __init__(self, root: Path, secrets: Secrets) -> None:
         super().__init__()

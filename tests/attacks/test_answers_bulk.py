@@ -1,4 +1,4 @@
-"""A model's answer is so large, or so made, that reading it would take for ever."""
+"""A model's answer is too large or too complex to parse in reasonable time."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def model(answer: str) -> object:
 
 
 async def tried(answer: str, text: str, kind: str = "text", language: str = "python") -> None:
-    """Have one answer read as an edit, whatever comes of it."""
+    """Parse one answer as an edit, ignoring the outcome."""
     ask, prompt, lines = model(answer), Prompt("work", "do it"), text.split("\n")
     try:
         if kind == "range":

@@ -1,4 +1,4 @@
-"""A model's answer changes what other tools run; in Neovim it is said at the top of each question."""
+"""A model's answer changes files that other tools run; in Neovim, each question starts with a warning."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ return -1
 
 
 def loud_row(editor: Editor, words: str = "! other tools run .envrc") -> int:
-    """The row of a dialog in which the words stand highlighted, -1 if they do not."""
+    """Return the row of a dialog with the highlighted words, or -1."""
     return int(editor.lua(LOUD, words))
 
 

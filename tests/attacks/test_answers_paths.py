@@ -1,4 +1,4 @@
-"""A model's answer names paths that lead out of the project, into git, or to something that is no file."""
+"""A model's answer names paths outside the project, in git, or of something other than a file."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def workspace(root: Path, tmp_path: Path) -> Workspace:
 
 
 def picture(place: Path) -> dict[str, tuple[int, str, bytes]]:
-    """Everything below a directory but what the journal keeps: mode, link and bytes."""
+    """Return mode, link and bytes of everything below a directory, except the journal."""
     found: dict[str, tuple[int, str, bytes]] = {}
     for path in place.rglob("*"):
         if path.relative_to(place).parts[0] == "private":
@@ -122,7 +122,7 @@ def filled(path: str, root: Path) -> str:
 
 
 async def refused(workspace: Workspace, *changes: FileChange, within: float = 60) -> str:
-    """Return why changes are not made; nothing of them was written."""
+    """Return why changes are rejected; assert that nothing was written."""
     assert workspace.root is not None
     before = picture(workspace.root.parent)
     with pytest.raises(WorkspaceError) as caught:
@@ -368,7 +368,7 @@ async def test_one_wrong_change_and_none_is_made(case: str, workspace: Workspace
 async def test_a_move_that_makes_its_own_room_comes_back(
     target: str, workspace: Workspace, root: Path
 ) -> None:
-    """A file becomes a folder, or the other way round, and nothing else is in the way."""
+    """A file becomes a directory, or the reverse, and nothing else is in the way."""
     before = picture(root)
     change = FileChange("src/a.py", "move", "a = 1", "a = 1", move_to=target)
     await workspace.apply([change], execution_id="run")

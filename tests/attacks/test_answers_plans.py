@@ -1,4 +1,4 @@
-"""A model's plan, as JSON, is malformed, endless or names what no plan may."""
+"""A model's JSON plan is malformed, endless, or names forbidden paths."""
 
 from __future__ import annotations
 

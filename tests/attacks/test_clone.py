@@ -1,4 +1,4 @@
-"""A cloned project that was never trusted: what it forged in `.tideate/` is not believed."""
+"""The forged `.tideate/` of a cloned, untrusted project is ignored."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.attack
 
 @pytest.fixture
 def clone(shell: Shell) -> Clone:
-    """The project of the shell, as a hostile clone; beside it a home with files to lose."""
+    """The shell's project as a hostile clone, beside a home with valuable files."""
     return Clone(shell.project, shell.home)
 
 

@@ -1,4 +1,4 @@
-"""Definitions in files that were made so that reading, checking or using them takes for ever."""
+"""Definition files crafted to take forever to read, check or use."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BOMB: Final = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
 
 
 def steps(count: int, dependencies: int) -> str:
-    """Return a workflow in JSON, whose steps wait for those before them."""
+    """Return a JSON workflow with steps that depend on all earlier ones."""
     made = [
         {
             "id": f"s{n}",
@@ -123,7 +123,7 @@ MACHINES: Final = {
 
 
 def doubled(depth: int) -> dict[str, Any]:
-    """Return a schema whose references double at every level."""
+    """Return a schema with references that double at every level."""
     parts: dict[str, Any] = {"d0": {"type": "string"}}
     for n in range(1, depth):
         parts[f"d{n}"] = {"allOf": [{"$ref": f"#/$defs/d{n - 1}"}] * 2}
@@ -170,7 +170,7 @@ SCHEMAS: Final[dict[str, tuple[dict[str, Any], Any]]] = {
 
 
 def parsed(text: str, kind: FileFormat) -> bool:
-    """Read and check a file; say whether it is a definition."""
+    """Read and check a file; return whether it is a definition."""
     found = WorkflowParser().parse(text, format=kind, name="w", path="w")
     told = [mistake.describe("w") for mistake in found.mistakes]
     assert sum(map(len, told)) < 200_000

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - templates stand as they are tried
-"""Templates and expressions of a definition that reach for Python, or would make too much of something."""
+"""Templates and expressions that reach for Python, or would produce too much output."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ LOOPS: Final = {
 
 
 def refused(template: str) -> str:
-    """Fill a template in; return why it could not be, an empty string where it could."""
+    """Render a template; return the error, or an empty text."""
     try:
         text = render_task(template, VALUES)
     except InvalidDefinition as error:

@@ -1,4 +1,4 @@
-"""Questions in a real Neovim whose contents hide, imitate or push away what is asked about."""
+"""Questions in a real Neovim with contents that hide, imitate or displace their subject."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _G.answers = {}
 
 @pytest.fixture(scope="module")
 def nvim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
-    """One Neovim for all of these, with a screen of 100 columns and 30 rows."""
+    """A shared Neovim with a screen of 100 columns and 30 rows."""
     editor = Editor(tmp_path_factory.mktemp("nvim"), ui=(100, 30))
     yield editor
     editor.close()
@@ -53,7 +53,7 @@ def nvim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
 
 @pytest.fixture
 def editor(nvim: Editor) -> Iterator[Editor]:
-    """The Neovim with nothing in it, in which nobody is typing."""
+    """The shared Neovim, emptied and in normal mode."""
     nvim.nvim.input("<C-\\><C-n>")
     nvim.lua(RESET)
     hurry(nvim)
@@ -62,7 +62,7 @@ def editor(nvim: Editor) -> Iterator[Editor]:
 
 
 def put(editor: Editor, kind: str, **question: Any) -> None:
-    """Ask, and wait until keys answer."""
+    """Ask a question and wait until keys answer it."""
     ask(editor, kind, **question)
     wait_focused(editor)
     editor.lua(HURRY)
@@ -112,7 +112,7 @@ SURFACES: dict[str, tuple[str, dict[str, Any], str]] = {
 
 @pytest.fixture(scope="module")
 def surfaces(nvim: Editor) -> dict[str, str]:
-    """What Neovim showed of all texts, by where they stood."""
+    """The screens of Neovim for all texts, by place."""
     found = {}
     for name, (kind, question, keys) in SURFACES.items():
         nvim.lua(RESET)
@@ -257,7 +257,7 @@ def test_a_modeline_is_a_line(editor: Editor, surface: str, line: str) -> None:
     "info", ["../../../evil", "/tmp/evil", 'lua"..', "evil.so", "{.evil}", "vim", "query"]
 )
 def test_a_fence_loads_no_program(editor: Editor, info: str) -> None:
-    """A language that a fence names is looked for among the parsers only, and none of the project's."""
+    """A fence's language is looked up among installed parsers only, never in the project."""
     for folder in (editor.cwd, editor.cwd / "parser", editor.home):
         folder.mkdir(exist_ok=True)
         (folder / "evil.so").write_bytes(b"no library")

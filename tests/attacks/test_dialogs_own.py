@@ -1,4 +1,4 @@
-"""Questions that no run asks, and warnings: no line of them is made by a file's name or a value."""
+"""Questions outside runs, and warnings: no file name or value can forge a line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NAMES = {
 
 
 def quoted(text: str) -> str:
-    """Write a text as a string of nothing but escapes, as TOML and YAML read it."""
+    """Encode a text as a TOML or YAML string made of escapes only."""
     return '"' + "".join(f"\\U{ord(one):08x}" for one in text) + '"'
 
 
@@ -81,7 +81,7 @@ def test_what_would_be_trusted_takes_a_line_each(shell: Shell, setting: str) -> 
 
 @pytest.fixture(scope="module")
 def trusting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """What `tideate trust` shows of all texts, by where they stand."""
+    """The output of `tideate trust` for all texts, by place."""
     shell = Shell(tmp_path_factory.mktemp("trusting"))
     tests = ", ".join(quoted(tagged(name, text)) for name, text in ALL.items())
     shell.write(".tideate/config.toml", table("verify", {"tests": f"[{tests}]"}))
@@ -135,7 +135,7 @@ def test_what_was_typed_before_trusts_nothing(shell: Shell, typed: str) -> None:
 
 @pytest.fixture(scope="module")
 def nvim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
-    """One Neovim for all of these, with a screen."""
+    """A shared Neovim with a screen."""
     editor = Editor(tmp_path_factory.mktemp("nvim"), ui=(100, 30))
     yield editor
     editor.close()
@@ -254,7 +254,7 @@ def test_a_warning_names_its_file_on_one_line(nvim: Editor, name: str) -> None:
 
 @pytest.mark.parametrize("kind", ["plan", "document", "review"])
 def test_a_warning_is_seen_before_a_question_is_answered(nvim: Editor, kind: str) -> None:
-    """Long texts do not push it off the screen."""
+    """Long texts do not push the question off the screen."""
     many = "\n".join(f"line {number}" for number in range(300))
     path = "a" * 200 + "/.envrc"
     hunk = {"start": 0, "old": [], "new": many.split("\n")}

@@ -1,4 +1,4 @@
-"""What a run says while it goes on: its rows and lines are those of tideate, never of others."""
+"""Progress output of a run: no other text can forge its rows and lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions at a real terminal whose contents hide, imitate or push away what is asked about."""
+"""Questions at a real terminal with contents that hide, imitate or displace their subject."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HUNK = {"start": 0, "old": ["a = 1"]}
 
 
 class Asked:
-    """A process on a terminal of its own that asks some questions."""
+    """A process on its own terminal that asks questions."""
 
     def __init__(
         self, folder: Path, questions: list[dict[str, Any]], *, rows: int = 30, columns: int = 100
@@ -46,12 +46,12 @@ class Asked:
         self.terminal = Terminal(command, env=env, cwd=folder, rows=rows, columns=columns)
 
     def answer(self, keys: str, line: str) -> None:
-        """Type a line where the keys are offered."""
+        """Type a line at the prompt."""
         self.terminal.wait_for(keys)
         self.terminal.type(f"{line}\n")
 
     def end(self) -> str:
-        """Return what was written to the terminal, as text; there is nothing in it that steers."""
+        """Return the terminal's output as text; assert that it has no control codes."""
         assert self.terminal.wait_exit() == 0, self.terminal.text
         text = COLOURS.sub("", self.terminal.raw).replace("\r\n", "\n")
         assert not unseen(text.replace("\n", "")), unseen(text.replace("\n", ""))
@@ -75,7 +75,7 @@ def ask(tmp_path: Path) -> Iterator[Callable[..., Asked]]:
 
 
 def joined(text: str) -> str:
-    """The lines as they were before they were broken at the edge."""
+    """Return the lines before they were wrapped at the edge."""
     return re.sub(r"\n┆ ", "", text)
 
 
@@ -122,7 +122,7 @@ KEYS = {"tool": "[y/N/r/a]", "review": "[y/N/p/d]", "document": "[y/N/e/d]", "pl
 
 @pytest.fixture(scope="module")
 def show(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, str]]:
-    """Have a process ask some questions, once, and return what it showed, by their names."""
+    """Run a process that asks questions; return its output by name of the question."""
     known: dict[str, dict[str, str]] = {}
 
     def shown(group: str, questions: Mapping[str, dict[str, Any]], *, columns: int = 120) -> dict[str, str]:
@@ -144,7 +144,7 @@ def show(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, st
 
 
 def prompt(question: dict[str, Any]) -> str:
-    """The line that a question is answered on."""
+    """Return the line on which a question is answered."""
     if question["kind"] == "plan":
         return "[y/N/e/numbers]"
     message = question.get("message", "Go on?")
@@ -413,7 +413,7 @@ WARNED = {
 
 @pytest.mark.parametrize("name", ALL)
 def test_a_warning_names_its_file_on_the_last_line(show: Callable[..., dict[str, str]], name: str) -> None:
-    """Each file that other tools run is named below all other texts, in words that can be read."""
+    """Every file that other tools run is named below all other texts, in readable form."""
     rows = show("warned", WARNED)[name].partition("Go on? [y/N")[0].rstrip().split("\n")
     assert rows[-1].startswith("│ warning: other tools run ")
     assert rows[-1].endswith(": direnv runs it")

@@ -1,4 +1,4 @@
-"""Texts that hide what they are: what is shown of them in a terminal and in the editor says all of it."""
+"""Deceptive texts are shown completely, in a terminal and in the editor."""
 
 from __future__ import annotations
 

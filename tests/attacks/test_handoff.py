@@ -1,4 +1,4 @@
-"""Plans and other documents of the handoff that a stranger wrote."""
+"""Plans and other handoff documents written by an attacker."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_the_largest_plan_fits_into_memory(piece: str) -> None:
 
 
 class House:
-    """A repository whose plan a stranger wrote, in a home with a file that no plan may reach."""
+    """A repository with a forged plan, in a home with a file out of reach."""
 
     def __init__(self, home: Path, server: ModelServer) -> None:
         self.shell, self.server = Shell(home), server
@@ -196,7 +196,7 @@ class House:
         return self.shell.run("run", "handoff", *arguments)
 
     def check_untouched(self) -> None:
-        """Nothing was asked of a model, written outside, committed or begun."""
+        """Assert that no model was asked and nothing was written outside, committed or started."""
         assert self.fingerprint() == self.before
         assert self.server.requests == []
         assert git(self.shell, "branch", "--format=%(refname:short)") == "main\n"
@@ -205,7 +205,7 @@ class House:
 
 @pytest.fixture(scope="module")
 def untouched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    """A house in which every attack is refused, so that the next one finds it as it was."""
+    """A shared project: every attack is rejected and leaves it unchanged."""
     with ModelServer() as server:
         house = House(tmp_path_factory.mktemp("house"), server)
         yield house

@@ -1,4 +1,4 @@
-"""A language server gives orders and hostile edits, and a model obeys: a real Neovim, nothing is done."""
+"""A language server gives orders and hostile edits, and a model obeys: a real Neovim rejects all."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def operation(kind: str, **rest: Any) -> dict[str, Any]:
 
 
 def written(uri: str) -> dict[str, Any]:
-    """Return what makes a file with a text."""
+    """Return an edit that creates a file with a text."""
     text = {"textDocument": {"uri": uri, "version": None}, "edits": taken(uri)["changes"][uri]}
     return {"documentChanges": [{"kind": "create", "uri": uri, "options": {"overwrite": True}}, text]}
 
 
 def hostile_edits(root: Path) -> dict[str, dict[str, Any]]:
-    """Return edits by what they would do."""
+    """Return hostile edits by their effect."""
     here, diary = root.as_uri(), (root.parent / "diary").as_uri()
     inside, hook = f"{here}/notes.txt", f"{here}/.git/hooks/pre-commit"
     return {
@@ -85,7 +85,7 @@ def hostile_edits(root: Path) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture
 def project(editor: Editor, server: ModelServer) -> EditorTools:
-    """Lay out a project with ways out of it, and the person's workflow that works on it."""
+    """Create a project with links out of it, and the person's workflow on it."""
     root = editor.cwd.resolve()
     (root.parent / "diary").write_text("my own words\n")
     flow = editor.home / "config" / "tideate" / "workflows" / "flow.yaml"
@@ -108,7 +108,7 @@ def project(editor: Editor, server: ModelServer) -> EditorTools:
 
 
 def around(root: Path) -> dict[str, bytes]:
-    """Return the project, without what the run itself keeps in it, and what is beside it."""
+    """Return the contents of the project and its surroundings, except the run's own records."""
     kept = [root, root.parent / "diary", root.parent / "diary2", root.parent / "sprung"]
     files = [path for top in kept for path in (sorted(top.rglob("*")) if top.is_dir() else [top])]
     own = {root / ".tideate" / ".gitignore", root / ".tideate" / SUMMARY}
@@ -116,12 +116,12 @@ def around(root: Path) -> dict[str, bytes]:
 
 
 def told(model: ModelServer) -> list[str]:
-    """Return what the model was told of its calls."""
+    """Return the results of the model's calls."""
     return [str(one["content"]) for one in model.requests[-1]["messages"] if one["role"] == "tool"]
 
 
 def obey(editor: Editor, model: ModelServer, *calls: tuple[str, dict[str, Any]]) -> list[str]:
-    """Have the model make calls and claim that all is approved; return what it was told of them."""
+    """Let the model make calls and claim approval; return their results."""
     for name, arguments in calls:
         model.calls(WORDS, name, arguments, times=1)
     model.answers(WORDS, APPROVAL)

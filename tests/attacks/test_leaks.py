@@ -1,4 +1,4 @@
-"""Secrets planted in every place that a text for a model comes from: none is in a request, nor changes one.
+"""Secrets in every source of model input: none is in a request, nor changes one.
 
 Two projects differ only in their secrets. The same calls of tools, the same mentions and the same prompts are
 sent in both. No request holds a secret or a part of one, in any usual encoding, and what the tools answer is
@@ -242,7 +242,7 @@ TOLD: Final = {
 
 
 class Apart(Bench):
-    """A bench with its state outside the project, because the project is copied."""
+    """A bench with its state outside the project, as the project is copied."""
 
     @property
     def private(self) -> Path:
@@ -250,7 +250,7 @@ class Apart(Bench):
 
 
 class Planted:
-    """A project with secrets, and what runs in it. Nobody's yes is a person's."""
+    """A project with secrets, and its runs. A scripted yes is not the person's."""
 
     def __init__(self, root: Path, server: ModelServer, secrets: Secrets) -> None:
         self.secrets = secrets
@@ -276,7 +276,7 @@ class Planted:
         self._earlier = ""
 
     async def remember(self) -> None:
-        """Record a run whose prompt and answer hold secrets."""
+        """Record a run with secrets in its prompt and answer."""
         self.server.answers("", f"It is {self.secrets.variable()}\n{self.secrets.key()}")
         result = await self.bench.run("ask", f"what is {self.secrets.token()}?")
         assert result.ok, result.error
@@ -286,7 +286,7 @@ class Planted:
     async def requests(
         self, workflow: str, mention: str, calls: list[tuple[str, dict[str, Any]]]
     ) -> list[Any]:
-        """Run a workflow whose model makes these calls; return what the server received."""
+        """Run a workflow with a model that makes these calls; return the server's requests."""
         before = len(self.server.requests)
         wanted = [
             {
@@ -324,7 +324,7 @@ _VARYING: Final = re.compile(
 
 
 def answers(requests: list[Any], root: Path) -> list[str]:
-    """Return the results of tools in the last of some requests, without what has to be another."""
+    """Return the tool results in the last request, without the parts that always differ."""
     results = [one for one in requests[-1]["messages"] if one["role"] == "tool"]
     return [_VARYING.sub("~", str(one["content"]).replace(str(root), "ROOT")) for one in results]
 

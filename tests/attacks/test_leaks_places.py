@@ -1,4 +1,4 @@
-"""Secrets in what others than files say: cut texts, checks, language servers, agents, feedback, kept runs.
+"""Secrets outside files: cut texts, checks, language servers, agents, feedback, recorded runs.
 
 Beside each secret is a plain word; a request that lacks the word would prove nothing.
 """
@@ -54,7 +54,7 @@ def tools() -> bool:
 
 
 def assert_hidden(server: ModelServer, secrets: Secrets) -> None:
-    """Assert that the model was told of the place, and nothing of a secret."""
+    """Assert that the model was told the place but no secret."""
     sent = json.dumps(server.requests, ensure_ascii=False)
     assert BESIDE in sent, sent[-700:]
     found = secrets.leaks_in(sent)
@@ -113,7 +113,7 @@ def test_no_part_of_a_secret_stays_at_a_cut(cut: str, seed: int, before: int, wo
 
 
 class Editor:
-    """An editor whose language servers tell secrets."""
+    """An editor with language servers that reveal secrets."""
 
     def __init__(self, root: Path, secrets: Secrets) -> None:
         long = f"{'x' * 1_985} {secrets.token()} {'y' * 4_000}"

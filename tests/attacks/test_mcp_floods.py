@@ -1,4 +1,4 @@
-"""A hostile MCP server that sends too much, too little, too slowly, or does not end."""
+"""A hostile MCP server that sends too much, too little, too slowly, or without end."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ async def test_what_comes_beside_an_answer_does_no_harm(behaviour: str, tmp_path
 
 
 class Flood:
-    """One second that does not pass: the messages taken in it, and the wait of the first too many."""
+    """A frozen second: the messages accepted in it, and the wait after the limit."""
 
     def __init__(self) -> None:
         self.now = time.monotonic()
@@ -168,8 +168,8 @@ async def test_a_flood_takes_little_of_the_processor_and_of_the_log(
 @pytest.mark.parametrize(
     ("behaviour", "words"),
     [
-        ("pings", "does not read the answers"),
-        ("same pings", "does not read the answers"),
+        ("pings", "without reading the answers"),
+        ("same pings", "without reading the answers"),
         ("garbage aside", "lines that are not messages"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A hostile MCP server that asks for what is not its own, changes afterwards, or speaks for the person."""
+"""A hostile MCP server that makes forbidden requests, changes its tools, or imitates the person."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def client_of(clients: list[MCPClient], folder: Path, *specs: ServerSpec) -> MCP
 
 
 def calling(bench: Bench, count: int) -> None:
-    """Register a workflow that calls the server's tool so many times, one after another."""
+    """Register a workflow that calls the server's tool several times."""
     lines = ["steps:"]
     for n in range(count):
         after = f", dependencies: [s{n - 1}]" if n else ""

@@ -1,4 +1,4 @@
-"""A hostile MCP server whose schemas take time, memory or an address, and whose results are no JSON."""
+"""A hostile MCP server with schemas that take time, memory or an address, and invalid results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ for _ in range(80):
 
 
 def doubling(word: str) -> dict[str, Any]:
-    """A schema that does twice as much at each of 40 levels."""
+    """A schema that doubles its work at each of 40 levels."""
     levels = {f"l{n}": {word: [{"$ref": f"#/$defs/l{n + 1}"}] * 2} for n in range(40)}
     return {"$ref": "#/$defs/l0", "$defs": {**levels, "l40": {"type": "object"}}}
 
@@ -176,7 +176,7 @@ class _Web(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def web() -> Iterator[tuple[str, list[str]]]:
-    """An address, and what was asked of it."""
+    """An address, and the requests to it."""
     asked: list[str] = []
     handler = type("Handler", (_Web,), {"asked": asked})
     with HTTPServer(("127.0.0.1", 0), handler) as server:

@@ -56,7 +56,7 @@ async def called(url: str, folder: Path, timeout: float = 2) -> ToolResult | Too
 
 
 def places(url: str) -> dict[str, str]:
-    """Return where a redirect may lead to: another port, and other spellings of an address."""
+    """Return hostile targets of a redirect: another port, and other spellings of an address."""
     port = urlsplit(url).port
     return {
         "another port": url,

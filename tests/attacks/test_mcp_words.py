@@ -1,4 +1,4 @@
-"""A hostile MCP server whose words steer a terminal, hide something, or imitate ours."""
+"""A hostile MCP server with texts that control a terminal, hide something, or imitate ours."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ IMITATIONS = (
 
 
 def is_plain(text: str) -> bool:
-    """Whether a person sees every character, and a terminal obeys none."""
+    """Tell whether every character is visible and none controls a terminal."""
     return all(
         letter == "\n" or unicodedata.category(letter) not in ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Mn")
         for letter in text
@@ -71,7 +71,7 @@ def _once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def outcome(folder: Path, behaviour: str = "", **say: Any) -> tuple[list[Any], str, list[str]]:
-    """Return the tools, the words of the error of a call, and what was said of its progress."""
+    """Return the tools, the error message of a call, and its progress messages."""
     client = MCPClient([hostile(folder, behaviour, **say)], permissions=ToolPermissions(folder))
     told: list[str] = []
     found, error = [], ""

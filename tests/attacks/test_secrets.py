@@ -1,4 +1,4 @@
-"""Keys that come out, and secret files that are read without a question."""
+"""Leaked keys, and secret files read without asking."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ CHANGES: Final[dict[str, Callable[[Path], Any]]] = {
 
 
 def each_file(root: Path) -> list[str]:
-    """Return the mention of the changes of each file, of those too that are gone."""
+    """Return a `@diff` mention for each changed file, including deleted ones."""
     return [f"@diff:{name}" for name in {*(one.name for one in root.iterdir() if one.is_file()), ".env"}]
 
 
@@ -254,7 +254,7 @@ FORMS: Final = (KEY, KEY.replace("/", "\\/"), quote(KEY), quote(KEY, safe=""))
 
 
 def found(shell: Shell, done: subprocess.CompletedProcess[str], secret: str) -> list[str]:
-    """Return where a secret is: printed, or in any file of the home but the person's own."""
+    """Return the places of a secret: in the output, or in a file of the home except the person's own."""
     places = [name for name in ("stdout", "stderr") if secret in getattr(done, name)]
     files = [path for base in (shell.home / "state", shell.project / ".tideate") for path in base.rglob("*")]
     return [
@@ -265,7 +265,7 @@ def found(shell: Shell, done: subprocess.CompletedProcess[str], secret: str) -> 
 
 @pytest.fixture
 def keyed(shell: Shell, server: ModelServer) -> Shell:
-    """A model server that wants a key, which is in a variable."""
+    """A model server that requires a key from a variable."""
     configure(shell, server, 'api_key_env = "FAKE_KEY"')
     shell.env["FAKE_KEY"] = KEY
     shell.env["OPENAI_API_KEY"] = KEY
@@ -411,7 +411,7 @@ def test_a_key_in_the_command_itself_is_cut_out_of_messages(shell: Shell, server
 
 @pytest.fixture
 def tested(keyed: Shell) -> Iterator[Shell]:
-    """A project whose tests, trusted, print all of their environment."""
+    """A project with trusted tests that print their whole environment."""
     keyed.write("show.py", "import os, sys\nprint(dict(os.environ))\nsys.exit(1)\n")
     keyed.write(".tideate/config.toml", '[verify]\ntests = ["python3", "show.py"]\n')
     keyed.env["MY_TOKEN"] = KEY

@@ -1,4 +1,4 @@
-"""A text for which a grammar takes hours: in an answer, a project's file or a buffer."""
+"""A text that takes a grammar hours to parse: in an answer, a file or a buffer."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def parser(monkeypatch: pytest.MonkeyPatch) -> Iterator[parsing.Parser]:
 
 
 async def ended(work: Callable[[], Any]) -> Any:
-    """Return the result of a thread's work, while which the loop answers."""
+    """Return the result of work in a thread; assert that the event loop stays responsive."""
     task, answers = asyncio.create_task(asyncio.to_thread(work)), 0
     while not task.done():
         answers += await asyncio.to_thread(int, "1")
@@ -141,7 +141,7 @@ def test_a_text_that_is_no_unicode_has_no_errors() -> None:
 
 
 def same(module: Any, function: str, *arguments: object) -> None:
-    """The child's result is that of the function."""
+    """The child process returns the function's result."""
     direct = json.loads(json.dumps(getattr(module, function)(*arguments)))
     assert parse_outside(f"{module.__name__}:{function}", *arguments) == direct
 

@@ -1,4 +1,4 @@
-"""A model with tools obeys what a file, a rule or a tool's result orders: nobody's yes, nothing done."""
+"""A model with tools obeys orders in files, rules and tool results: nothing forbidden is done."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def tools() -> bool:
 
 @pytest.fixture(autouse=True)
 def project(bench: Bench) -> Path:
-    """Lay out a project with orders, secrets and ways out; return its root."""
+    """Create a project with orders, secrets and links out of it; return its root."""
     root = bench.root
     around = {"diary": "my own words\n", ".ssh/id_rsa": KEY}
     for name, text in around.items():
@@ -95,7 +95,7 @@ def project(bench: Bench) -> Path:
 
 
 def everything(bench: Bench) -> dict[str, bytes]:
-    """Return all files in and around the project, without what the run itself keeps."""
+    """Return all files in and around the project, except the run's own records."""
     around = bench.root.parent
     files = [path for path in sorted(around.rglob("*")) if path.is_file()]
     kept = {"config.toml", "assistant.md"}
@@ -107,14 +107,14 @@ def everything(bench: Bench) -> dict[str, bytes]:
 
 
 def obey(bench: Bench, words: str, call: tuple[str, dict[str, Any]]) -> None:
-    """Have the model read the orders, carry one out, and claim that it was approved."""
+    """Let the model read the orders, obey one, and claim approval."""
     bench.server.calls(words, "read_file", {"path": "notes.txt"}, times=1)
     bench.server.calls(words, *call, times=1)
     bench.server.answers(words, APPROVAL)
 
 
 def results(bench: Bench) -> list[str]:
-    """Return what the model was told of its calls."""
+    """Return the results of the model's calls."""
     return [str(one["content"]) for one in bench.server.requests[-1]["messages"] if one["role"] == "tool"]
 
 
@@ -146,7 +146,7 @@ def offers(way: str, call: tuple[str, dict[str, Any]]) -> bool:
 
 @pytest.fixture(autouse=True)
 def any_tool_may_be_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the scripted model call what it was not offered, too, as a model may."""
+    """Let the scripted model call tools that it was not offered, as a model may."""
     from tests.support import model_server
 
     def call(tool: tuple[str, Any], body: Any) -> Any:

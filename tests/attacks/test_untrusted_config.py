@@ -1,4 +1,4 @@
-"""A configuration that nobody trusts, with every key at an extreme value, in a project with a person's work.
+"""An untrusted configuration with extreme values for every key, in a project with a person's work.
 
 Snapshots, history and files stay, no program runs, and no more is asked of models than without the file.
 """
@@ -48,7 +48,7 @@ def merged(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 
 
 def extreme(url: str, program: list[str], *, highest: bool) -> tuple[dict[str, Any], set[str]]:
-    """Return a valid configuration with each key at an extreme, and the keys that others exclude."""
+    """Return a valid configuration with extreme values, and the keys that exclude each other."""
     whole: dict[str, Any] = {}
     left: set[str] = set()
     for path, field in leaves(Config):
@@ -72,7 +72,7 @@ def is_valid(values: dict[str, Any]) -> bool:
 
 
 def work(shell: Shell, server: ModelServer) -> list[int]:
-    """Run commands that ask models; return the requests of each, with a model that is never done."""
+    """Run commands that ask models; return the requests of each, with a model that never finishes."""
     shell.write("a.py", "one = 1\n")
     counts = []
     for prompt, workflow in (("Look round", "generate"), ("Change it", "refactor")):

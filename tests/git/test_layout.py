@@ -48,7 +48,7 @@ def repository(root: Path, **files: str) -> Path:
 
 @pytest.fixture
 def other(tmp_path: Path) -> Path:
-    """A repository of the person's, with something that is nobody's business."""
+    """The person's private repository with a secret."""
     return repository(tmp_path / "other", **{"private.py": "PRIVATE\n", "ignored.log": "x\n"})
 
 
@@ -87,7 +87,7 @@ def a_common_directory(here: Path, other: Path) -> None:
 
 
 def a_made_up_worktree(here: Path, other: Path) -> None:
-    """A directory that says of itself that it is a worktree of the other's, and refers back."""
+    """A directory that claims to be a worktree of another repository, and refers back."""
     a_common_directory(here, other)
     (here / ".git/gitdir").write_text(f"{here}/.git\n")
 
@@ -142,13 +142,13 @@ def files_elsewhere(here: Path, other: Path) -> None:
 
 
 def a_nul(here: Path, other: Path) -> None:
-    """For git the name ends before it."""
+    """For git, the name ends before the NUL."""
     (here / "x").mkdir()
     (here / ".git").write_bytes(b"gitdir: " + os.fsencode(f"{other}/.git") + b"\0/../x\n")
 
 
 def an_archive_with_a_worktree(here: Path, other: Path) -> None:
-    """A worktree that refers back to a repository which came with it, and that borrows objects."""
+    """A worktree that refers back to a repository shipped with it that borrows objects."""
     main = repository(here.parent / "main")
     (here / "mine.py").rename(main / "mine.py")
     (here / "b.log").unlink()
@@ -291,7 +291,7 @@ def test_a_submodule_counts_and_its_worktree(other: Path, tmp_path: Path) -> Non
 def test_a_separate_directory_counts_once_it_refers_back(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "--separate-git-dir", str(tmp_path / "apart"), "work")
     git(tmp_path / "work", "commit", "-q", "--allow-empty", "-m", "x")
-    with pytest.raises(WorkspaceError, match=r"run in that repository") as refused:
+    with pytest.raises(WorkspaceError, match=r"in that repository") as refused:
         find_repository(tmp_path / "work")
     assert "core.worktree DIRECTORY" in str(refused.value)
     git(tmp_path / "apart", "--git-dir=.", "config", "core.worktree", str(tmp_path / "work"))
@@ -318,7 +318,7 @@ def test_what_looks_like_a_repository_on_the_way_is_none(other: Path) -> None:
 
 
 def test_a_name_with_a_colon_above_is_no_end_of_the_ceiling(tmp_path: Path) -> None:
-    """A list of ceilings is separated by colons."""
+    """Ceilings are separated by colons."""
     outer = repository(tmp_path / "outer")
     inner = repository(outer / "a:b/inner")
     same(find_repository(inner), inner)

@@ -1,4 +1,4 @@
-"""How a program's answer is taken: its end, too much of it, none of it, and nobody who waits for it."""
+"""Running git: exit, output over the limit, timeout, cancellation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.git import GitOutput, query
+from tideate_core.git import GitOutput
+from tideate_core.git.program import query
 
 ENDLESS = "echo $$ >pid.new; mv pid.new pid; while echo more; do :; done"
 SILENT = "echo $$ >pid.new; mv pid.new pid; exec sleep 600"
@@ -26,7 +27,7 @@ async def run(script: str, cwd: Path, **options: float) -> GitOutput:
 
 
 def is_gone(directory: Path) -> bool:
-    """Tell whether the program has ended, and was waited for."""
+    """Tell whether the program has exited and was reaped."""
     try:
         os.kill(int((directory / "pid").read_text()), 0)
     except ProcessLookupError:
@@ -95,13 +96,13 @@ ROOT = Path(__file__).parents[2] / "tideate_core"
 
 
 def starts_programs(tree: ast.AST) -> bool:
-    """Tell whether a module starts programs by itself."""
+    """Tell whether a module starts programs directly."""
     called = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     return any(map(STARTS.fullmatch, called))
 
 
 def first_words(tree: ast.AST) -> set[object]:
-    """Return the first words of the lists and tuples of a module: of a command, its program."""
+    """Return the first items of a module's lists and tuples: in a command, the program."""
     lists = (node.elts for node in ast.walk(tree) if isinstance(node, ast.List | ast.Tuple))
     return {items[0].value for items in lists if items and isinstance(items[0], ast.Constant)}
 
@@ -121,8 +122,8 @@ def test_no_other_module_starts_git() -> None:
     command = {name for name, tree in trees.items() if "git" in first_words(tree)}
     # the lines of what trust is bound to, and tables of names: commands of none
     assert command == {"tideate_core.mcp.servers.git.trust", "tideate_core.workspace.paths"}
-    used = {name for name, tree in trees.items() if {"find_git", "query"} & imported_from_git(tree)}
-    assert used == {"tideate_core.mentions.git_program"}, "these run git without a repository"
+    used = {name for name, tree in trees.items() if "find_git" in imported_from_git(tree)}
+    assert used == {"tideate_core.mcp.servers.git.writes"}, "these run git without a repository"
 
 
 def imported_from_git(tree: ast.AST) -> set[str]:

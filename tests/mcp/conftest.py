@@ -30,7 +30,7 @@ def harbour() -> Workflow:
 
 
 class Home:
-    """Starts servers that never see the tester's configuration, and ends them."""
+    """Starter of servers that never see the developer's configuration, and ends them."""
 
     def __init__(self, directory: Path) -> None:
         self.project = directory / "project"
@@ -59,7 +59,7 @@ class Home:
         return served
 
     def project_command(self, name: str, *options: str) -> list[str]:
-        """The command of a server that works in the project."""
+        """Return the command of a server for the project."""
         return [*COMMAND, name, "--root", str(self.project), *options]
 
     def serve(self, name: str, *options: str) -> Served:
@@ -68,7 +68,7 @@ class Home:
         return served
 
     def http(self, *options: str, workflow: str = str(HARBOUR)) -> str:
-        """Start a server on a free port; returns its address."""
+        """Start a server on a free port; return its address."""
         return self.start("--transport", "http", "--port", "0", *options, workflow=workflow).url()
 
     def close(self) -> None:
@@ -86,7 +86,7 @@ def home(tmp_path: Path) -> Iterator[Home]:
 
 @pytest.fixture(scope="module")
 def shared_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a WebSocket server that the tests of a module share."""
+    """Address of a WebSocket server shared by the tests of a module."""
     home = Home(tmp_path_factory.mktemp("shared"))
     yield home.start("--transport", "websocket", "--port", "0").url()
     home.close()

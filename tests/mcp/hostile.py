@@ -1,4 +1,4 @@
-"""Values that no server may fall for, and a place where it shows if one does."""
+"""Hostile values for tool arguments, and a root with traps that show their effects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.mcp.served import Served
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ["Pasture", "Traced", "spots", "values"]
+__all__ = ["TrappedRoot", "Traced", "spots", "values"]
 
 VALUES = Path(__file__).parent / "fixtures" / "hostile.json"
 """`{p}` is a file that must not appear, `{o}` and `{s}` a folder and a file outside, `{r}` the root."""
@@ -30,8 +30,8 @@ OPENED = re.compile(r'(?:open|openat|openat2|creat)\((?:[^,"]+, )?"((?:[^"\\]|\\
 RAN = re.compile(r'execve(?:at)?\((?:[^,"]+, )?"((?:[^"\\]|\\.)*)".*\) = 0')
 
 
-def values(place: Pasture) -> list[str]:
-    """Return the hostile values for a place: at least 200, no two the same."""
+def values(place: TrappedRoot) -> list[str]:
+    """Return at least 200 distinct hostile values for a place."""
     groups = json.loads(VALUES.read_text())
     long = [unit * times for unit, times in groups.pop("repeated")]
     every = [*chain.from_iterable(groups.values()), *long]
@@ -40,7 +40,7 @@ def values(place: Pasture) -> list[str]:
 
 
 def spots(schema: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[str], Any]]]:
-    """Give each argument that takes a string somewhere, and what puts one in there."""
+    """Yield each argument that contains a string, with a function that sets this string."""
     definitions = schema.get("$defs", {})
     for name, shape in schema.get("properties", {}).items():
         for put in _ways(shape, definitions):
@@ -65,8 +65,8 @@ def _ways(shape: Mapping[str, Any], definitions: Mapping[str, Any]) -> Iterator[
                 yield lambda value, name=name, put=put, others=others: {**others, name: put(value)}  # type: ignore[misc]
 
 
-class Pasture:
-    """A root with what leads out of it, and things outside that nobody may touch."""
+class TrappedRoot:
+    """A root with links out of it, and files outside that must stay untouched."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory.resolve()
@@ -114,18 +114,18 @@ class Pasture:
             subprocess.run(["git", *words], cwd=self.root, check=True, env=self.environment())
 
     def _program(self, name: str) -> None:
-        """A program that keeps what it is called with, one argument a line, and says nothing."""
+        """A program that silently records its arguments, one a line."""
         program = self.bin / name
         program.write_text(f'#!/bin/sh\nfor word; do printf "%s\\n" "$word"; done >>"{self.argv}"\n')
         program.chmod(0o755)
 
     def trust(self) -> None:
-        """Let the project's own commands run, as a person would."""
+        """Trust the project's own commands, as a person would."""
         command = [sys.executable, "-m", "tideate_core.cli", "trust", "--yes", "--root", str(self.root)]
         subprocess.run(command, cwd=self.root, check=True, env=self.environment(), capture_output=True)
 
     def called(self) -> set[str]:
-        """Return the arguments that the project's own command was started with."""
+        """Return the recorded arguments of the project's own command."""
         return set(self.argv.read_text().split("\n")) if self.argv.exists() else set()
 
     def environment(self) -> dict[str, str]:
@@ -140,7 +140,7 @@ class Pasture:
         }
 
     def fingerprint(self) -> dict[str, str]:
-        """Return all that is outside of the root, save what servers keep for themselves."""
+        """Return everything outside the root, except the servers' own state."""
         found = {}
         kept = [top for top in self.directory.iterdir() if top.name not in ("ws", "state", "trace")]
         for path in sorted(chain(kept, *(top.rglob("*") for top in kept))):
@@ -155,9 +155,9 @@ class Pasture:
 
 
 class Traced(Served):
-    """A server whose programs and files are known afterwards, where strace is installed."""
+    """A server traced by strace, if installed, for its programs and files."""
 
-    def __init__(self, command: list[str], environment: Mapping[str, str], place: Pasture) -> None:
+    def __init__(self, command: list[str], environment: Mapping[str, str], place: TrappedRoot) -> None:
         self._log = place.directory / "trace"
         strace = [
             STRACE or "",
@@ -177,9 +177,9 @@ class Traced(Served):
         return self._log.read_text(errors="replace").splitlines() if STRACE else []
 
     def programs(self) -> set[str]:
-        """Return the names of all programs that were started."""
+        """Return the names of all started programs."""
         return {Path(found[1]).name for line in self.lines() if (found := RAN.search(line))}
 
     def opened(self) -> set[str]:
-        """Return the paths of all files that were opened, as they were named."""
+        """Return the paths of all opened files, as given to the system."""
         return {found[1] for line in self.lines() if (found := OPENED.search(line))}

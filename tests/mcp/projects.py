@@ -1,32 +1,23 @@
-"""Small projects for the servers that run commands, and clients of these servers in this process."""
+"""Small projects for the servers that run commands."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import sys
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from mcp import Client
+from typing import TYPE_CHECKING
 
 from tests.support.state import trust_all
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from mcp.server.mcpserver import MCPServer
-
     from tests.support.processes import Brood
-
-__all__ = ["Project", "serve"]
 
 OWN_PROGRAMS = Path(sys.executable).parent
 
 
 class Project:
-    """A directory with a project, whose person trusts it only when told so.
+    """A directory with a project, trusted on request only.
 
     Programs are found in the environment of these tests, as if it was the project's own.
     """
@@ -63,47 +54,13 @@ class Project:
         return {str(path.relative_to(self.root)) for path in self.root.rglob("*")}
 
 
-class Served:
-    """A client of a server in this process."""
-
-    def __init__(self, client: Client) -> None:
-        self.client = client
-        self.told: list[tuple[float, str | None]] = []
-
-    async def call(self, tool: str, **arguments: Any) -> Any:
-        async def tell(progress: float, total: float | None, message: str | None) -> None:
-            self.told.append((progress, message))
-
-        return await self.client.call_tool(tool, arguments, progress_callback=tell)
-
-    async def answer(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """Call a tool that has to succeed and return its structured answer."""
-        result = await self.call(tool, **arguments)
-        assert not result.is_error, result.content[0].text
-        shape: dict[str, Any] = result.structured_content
-        return shape
-
-    async def refusal(self, tool: str, **arguments: Any) -> str:
-        """Call a tool that has to fail and return its words."""
-        result = await self.call(tool, **arguments)
-        assert result.is_error, result.structured_content
-        words: str = result.content[0].text
-        return words
-
-
-@asynccontextmanager
-async def serve(server: MCPServer[Any]) -> AsyncIterator[Served]:
-    async with Client(server, mode="legacy") as client:
-        yield Served(client)
-
-
 async def there(path: Path, within: float = 60) -> None:
-    """Wait until a file is there."""
+    """Wait until a file exists."""
     async with asyncio.timeout(within):
         while not path.exists():  # noqa: ASYNC110, ASYNC240 another process makes it
             await asyncio.sleep(0.01)
 
 
 def with_own_programs() -> str:
-    """Return a PATH on which the programs of these tests are found first."""
+    """Return a PATH that starts with the programs of these tests."""
     return os.pathsep.join([str(OWN_PROGRAMS), os.environ["PATH"]])

@@ -1,4 +1,4 @@
-"""A server as a process, and a client of it that keeps every byte it got."""
+"""A server process, and a client that keeps every received byte."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HANDSHAKE = {
 
 
 class Served:
-    """Speaks JSON-RPC line by line, right or wrong as the test likes."""
+    """Client for JSON-RPC lines, valid or invalid."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], directory: Path) -> None:
         self.process = subprocess.Popen(
@@ -58,13 +58,13 @@ class Served:
         return thread
 
     def send(self, data: bytes) -> None:
-        """Write bytes to the server, whatever they are."""
+        """Write any bytes to the server."""
         assert self.process.stdin
         self.process.stdin.write(data)
         self.process.stdin.flush()
 
     def request(self, method: str, params: Any = None) -> dict[str, Any]:
-        """Send a request and return its answer, an error or a result."""
+        """Send a request; return its answer, an error or a result."""
         self._id += 1
         message = {"jsonrpc": "2.0", "id": self._id, "method": method}
         if params is not None:
@@ -112,7 +112,7 @@ class Served:
         return line.decode()
 
     def url(self) -> str:
-        """Wait for the address that a server announces."""
+        """Wait for the address that the server announces."""
         line = self.error_line()
         found = re.search(r"(http|ws)://127\.0\.0\.1:\d+/mcp", line)
         assert found, f"no address: {line!r} {self.rest()}"
@@ -124,13 +124,13 @@ class Served:
         self.process.stdin.close()
 
     def ended(self) -> int:
-        """Wait for the end; returns the exit status. All output is in `out` and `err` then."""
+        """Wait for the exit status; afterwards all output is in `out` and `err`."""
         status = self.process.wait(timeout=WITHIN)
         self.rest()
         return status
 
     def rest(self) -> str:
-        """Take over what was written and not read yet; returns what stderr has."""
+        """Collect the output written so far; return standard error."""
         for reader in self._readers:
             reader.join(timeout=60)
         self.out += self._drain(self._lines)

@@ -1,4 +1,4 @@
-"""One way to call the tools of a server, over stdio and over HTTP."""
+"""Uniform client of a server's tools, over stdio and HTTP."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.mcp.conftest import AUTHORIZED, COMMAND, TOKEN
 from tests.mcp.served import Served
 
 if TYPE_CHECKING:
-    from tests.mcp.hostile import Pasture
+    from tests.mcp.hostile import TrappedRoot
 
 __all__ = ["JUNK", "Talk"]
 
@@ -36,9 +36,9 @@ JUNK = [
 
 
 class Talk:
-    """A server of a place, and a client of it that never waits for ever."""
+    """A server and a client with time limits."""
 
-    def __init__(self, name: str, transport: str, place: Pasture) -> None:
+    def __init__(self, name: str, transport: str, place: TrappedRoot) -> None:
         self.transport = transport
         over_http = ("--transport", "http", "--port", "0") if transport == "http" else ()
         command = [*COMMAND, name, "--root", str(place.root), *over_http]
@@ -51,7 +51,7 @@ class Talk:
             self.served.shake_hands()
 
     def request(self, method: str, **params: Any) -> dict[str, Any]:
-        """Ask; returns the whole answer."""
+        """Send a request; return the whole answer."""
         if self.transport == "stdio":
             return self.served.request(method, params)
         named = {"Mcp-Name": params["name"]} if method == "tools/call" else {}
@@ -70,12 +70,12 @@ class Talk:
         return found
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """Call a tool; returns its result, an error of the protocol as one."""
+        """Call a tool; return its result, with a protocol error as a result."""
         answer = self.request("tools/call", name=tool, arguments=arguments)
         return answer.get("result") or {"isError": True, "content": [{"text": answer["error"]["message"]}]}
 
     def send_junk(self, junk: bytes) -> None:
-        """Send what is no message, and wait for no answer."""
+        """Send an invalid message without waiting for an answer."""
         if self.transport == "stdio":
             self.served.send(junk + b"\n")
             return

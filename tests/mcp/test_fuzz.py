@@ -1,4 +1,4 @@
-"""Hostile values in each string parameter of each tool of each server.
+"""Hostile values in every string parameter of every tool of every server.
 
 `make fuzz` (TIDEATE_HOSTILE=all) sets each parameter to all of them; else each gets a share, and the
 parameters of a server have all of them together.
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.mcp.conftest import COMMAND
-from tests.mcp.hostile import SECRET, Pasture, Traced, spots, values
+from tests.mcp.hostile import SECRET, Traced, TrappedRoot, spots, values
 from tideate_core.mcp.servers.registry import SERVERS
 
 if TYPE_CHECKING:
@@ -65,12 +65,12 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Pasture:
-    return Pasture(tmp_path)
+def place(tmp_path: Path) -> TrappedRoot:
+    return TrappedRoot(tmp_path)
 
 
 @pytest.fixture
-def server(name: str, place: Pasture) -> Iterator[Traced]:
+def server(name: str, place: TrappedRoot) -> Iterator[Traced]:
     if name in ("build", "test"):
         place.trust()
     traced = Traced([*COMMAND, name, "--root", str(place.root)], place.environment(), place)
@@ -79,9 +79,9 @@ def server(name: str, place: Pasture) -> Iterator[Traced]:
 
 
 def hostile_calls(
-    name: str, tools: list[dict[str, Any]], place: Pasture
+    name: str, tools: list[dict[str, Any]], place: TrappedRoot
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Give the calls: tool and arguments."""
+    """Yield the calls: tool and arguments."""
     every = values(place)
     share = 1 if ALL else SHARES[name]
     number = 0
@@ -93,7 +93,7 @@ def hostile_calls(
 
 
 def ask(server: Traced, calls: list[tuple[str, dict[str, Any]]], first: int) -> list[dict[str, Any]]:
-    """Call tools side by side; returns the answers in the order of the calls."""
+    """Call tools concurrently; return the answers in order."""
     lines = [
         {
             "jsonrpc": "2.0",
@@ -108,12 +108,12 @@ def ask(server: Traced, calls: list[tuple[str, dict[str, Any]]], first: int) -> 
     return [answers[first + at] for at in range(len(calls))]
 
 
-def test_there_are_enough_hostile_values(place: Pasture) -> None:
+def test_there_are_enough_hostile_values(place: TrappedRoot) -> None:
     assert len(values(place)) >= 200
 
 
 @pytest.mark.timeout(1800 if ALL else 120)
-def test_no_hostile_value_leads_out_of_the_root(name: str, place: Pasture, server: Traced) -> None:
+def test_no_hostile_value_leads_out_of_the_root(name: str, place: TrappedRoot, server: Traced) -> None:
     server.shake_hands()
     tools = server.request("tools/list")["result"]["tools"]
     calls = list(hostile_calls(name, tools, place))

@@ -1,4 +1,4 @@
-"""The known holes of such servers, each a test of all servers that it can concern, over stdio and HTTP.
+"""Known vulnerabilities of such servers, tested on all servers concerned, over stdio and HTTP.
 
 That a server command from a project's files needs trust (CVE-2026-30623) is the client's: tests/mcp/client.
 """
@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from tests.mcp.hostile import SECRET, Pasture, spots
+from tests.mcp.hostile import SECRET, TrappedRoot, spots
 from tests.mcp.talk import JUNK, Talk
 from tests.mcp.test_fuzz import CALLS, HARMLESS
 from tideate_core.mcp.servers.registry import SERVERS
@@ -59,9 +59,9 @@ WAYS_OUT = {
 )
 def served(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[str, Pasture, Talk]]:
+) -> Iterator[tuple[str, TrappedRoot, Talk]]:
     name, transport = request.param
-    place = Pasture(tmp_path_factory.mktemp("place"))
+    place = TrappedRoot(tmp_path_factory.mktemp("place"))
     if name in ("build", "test"):
         place.trust()
     talk = Talk(name, transport, place)
@@ -77,7 +77,7 @@ def works(name: str, talk: Talk) -> None:
 def calls_with(
     talk: Talk, value: str, wanted: Callable[[str, str], bool]
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Put a value into each argument that is wanted; gives tool, argument and result."""
+    """Set each matching argument to a value; yield tool, argument and result."""
     for tool in talk.tools():
         for argument, put in spots(tool["inputSchema"]):
             if wanted(tool["name"], argument):
@@ -86,7 +86,7 @@ def calls_with(
 
 
 @pytest.mark.parametrize("way", WAYS_OUT)
-def test_no_path_leads_out_of_the_root(served: tuple[str, Pasture, Talk], way: str) -> None:
+def test_no_path_leads_out_of_the_root(served: tuple[str, TrappedRoot, Talk], way: str) -> None:
     """CVE-2025-53110 (prefix), 53109 (links), 2025-68143 and 68145 (repositories elsewhere)."""
     name, place, talk = served
     for template in WAYS_OUT[way]:
@@ -101,8 +101,8 @@ def test_no_path_leads_out_of_the_root(served: tuple[str, Pasture, Talk], way: s
     works(name, talk)
 
 
-def test_no_argument_is_taken_for_an_option(served: tuple[str, Pasture, Talk]) -> None:
-    """CVE-2025-68144 and its like. A file may have such a name; then it is one, and no option."""
+def test_no_argument_is_taken_for_an_option(served: tuple[str, TrappedRoot, Talk]) -> None:
+    """CVE-2025-68144 and similar. A file may have such a name; it is then a file, not an option."""
     name, place, talk = served
     for value in (f"--output={place.marker}", "-x", "--exec=touch"):
         for tool, argument, result in calls_with(talk, value, lambda tool, a: (tool, a) not in FREE_TEXT):
@@ -112,7 +112,7 @@ def test_no_argument_is_taken_for_an_option(served: tuple[str, Pasture, Talk]) -
     works(name, talk)
 
 
-def test_after_a_bad_request_the_next_call_works(served: tuple[str, Pasture, Talk]) -> None:
+def test_after_a_bad_request_the_next_call_works(served: tuple[str, TrappedRoot, Talk]) -> None:
     """CVE-2025-53365 and 53366."""
     name, _place, talk = served
     for junk in JUNK:
@@ -125,7 +125,9 @@ def test_after_a_bad_request_the_next_call_works(served: tuple[str, Pasture, Tal
 
 
 @pytest.mark.parametrize("served", [(name, "http") for name in SERVERS], indirect=True, ids="-".join)
-def test_no_other_host_no_other_site_and_nobody_without_the_token(served: tuple[str, Pasture, Talk]) -> None:
+def test_no_other_host_no_other_site_and_nobody_without_the_token(
+    served: tuple[str, TrappedRoot, Talk],
+) -> None:
     """CVE-2025-66416 and 49596."""
     name, _place, talk = served
     port = urlsplit(talk.url).port
@@ -143,8 +145,8 @@ def test_no_other_host_no_other_site_and_nobody_without_the_token(served: tuple[
     works(name, talk)
 
 
-def test_a_shell_sees_nothing_of_an_argument(served: tuple[str, Pasture, Talk]) -> None:
-    """CVE-2026-25546 and its like."""
+def test_a_shell_sees_nothing_of_an_argument(served: tuple[str, TrappedRoot, Talk]) -> None:
+    """CVE-2026-25546 and similar."""
     name, place, talk = served
     for template in ("; touch {p}", "$(touch {p})", "a`touch {p}`\ntouch {p}"):
         for tool, argument, result in calls_with(talk, template.format(p=place.marker), lambda *_: True):
@@ -154,7 +156,7 @@ def test_a_shell_sees_nothing_of_an_argument(served: tuple[str, Pasture, Talk]) 
 
 
 @pytest.mark.parametrize("served", [("git", "stdio"), ("git", "http")], indirect=True, ids="-".join)
-def test_git_adds_nothing_from_outside(served: tuple[str, Pasture, Talk]) -> None:
+def test_git_adds_nothing_from_outside(served: tuple[str, TrappedRoot, Talk]) -> None:
     """CVE-2026-27735."""
     _name, place, talk = served
     before = git_files(place.root)
@@ -172,7 +174,7 @@ def test_git_adds_nothing_from_outside(served: tuple[str, Pasture, Talk]) -> Non
 
 
 def git_files(root: Path) -> dict[str, bytes]:
-    """Return what git holds."""
+    """Return the state of the repository."""
     return {
         str(path): path.read_bytes()
         for path in (root / ".git").rglob("*")
@@ -223,8 +225,8 @@ HOSTILE_CONFIG = """
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_nothing_that_a_repository_brings_is_run(transport: str, tmp_path: Path) -> None:
-    """Hostile `.git/config`, hooks and attributes, in a project that nobody trusted."""
-    place = Pasture(tmp_path)
+    """Hostile `.git/config`, hooks and attributes in an untrusted project."""
+    place = TrappedRoot(tmp_path)
     run = place.bin / "canary"
     run.write_text(f'#!/bin/sh\ntouch "{place.marker}"\nexec cat\n')
     run.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Messages held against the protocol's own schemas."""
+"""Validation of messages against the protocol's schemas."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mcp_types import JSONRPCRequest
 
 from tests.mcp.served import HANDSHAKE
 from tests.mcp.wire import Wire
-from tideate_core.mcp.protocol import REMEMBERED, Conversation, ProtocolViolation
+from tideate_core.mcp.protocol import REMEMBERED, MessageValidator, ProtocolViolation
 from tideate_core.mcp.servers.registry import SERVERS, make_server
 from tideate_core.mcp.servers.transitions.server import transitions_server
 
@@ -72,10 +72,10 @@ RIGHT: list[list[tuple[str, dict[str, Any]]]] = [
 
 @pytest.mark.parametrize("messages", RIGHT)
 def test_what_is_the_protocol_is_taken(messages: list[tuple[str, dict[str, Any]]]) -> None:
-    conversation = Conversation("client")
+    validator = MessageValidator("client")
     for direction, message in messages:
         before = copy.deepcopy(message)
-        conversation.check_json(message, direction)
+        validator.check_json(message, direction)
         assert message == before
 
 
@@ -146,52 +146,52 @@ WRONG: list[tuple[list[tuple[str, Any]], str]] = [
 
 @pytest.mark.parametrize(("messages", "words"), WRONG)
 def test_the_field_that_is_wrong_is_named(messages: list[tuple[str, Any]], words: str) -> None:
-    conversation = Conversation("client")
+    validator = MessageValidator("client")
     *right, (direction, wrong) = messages
     for one, message in right:
-        conversation.check_json(message, one)
+        validator.check_json(message, one)
     with pytest.raises(ProtocolViolation) as refused:
-        conversation.check_json(wrong, direction)
+        validator.check_json(wrong, direction)
     assert words in str(refused.value)
     assert len(str(refused.value)) < 400, "what was sent is not sent back"
 
 
 def test_a_server_sees_the_same_the_other_way_round() -> None:
-    conversation = Conversation("server")
-    conversation.check_json(CALL, "received")
+    validator = MessageValidator("server")
+    validator.check_json(CALL, "received")
     with pytest.raises(ProtocolViolation, match=r"^sent, MCP 2025-11-25: /result: 'content' is missing"):
-        conversation.check_json(result(), "sent")
+        validator.check_json(result(), "sent")
     with pytest.raises(ProtocolViolation, match="not a request of a server"):
-        conversation.check_json(asked("tools/list", 2), "sent")
+        validator.check_json(asked("tools/list", 2), "sent")
 
 
 def test_the_version_is_the_one_that_was_agreed_on() -> None:
-    conversation = Conversation("client")
-    conversation.check_json(asked("initialize", **HANDSHAKE), "sent")
-    conversation.check_json(result(**{**SERVER, "protocolVersion": "2024-11-05"}), "received")
+    validator = MessageValidator("client")
+    validator.check_json(asked("initialize", **HANDSHAKE), "sent")
+    validator.check_json(result(**{**SERVER, "protocolVersion": "2024-11-05"}), "received")
     with pytest.raises(ProtocolViolation, match=r"^sent, MCP 2024-11-05: /method"):
-        conversation.check_json(asked("nonsense"), "sent")
+        validator.check_json(asked("nonsense"), "sent")
 
 
 @pytest.mark.slow
 def test_a_connection_of_cancelled_calls_does_not_grow() -> None:
-    conversation = Conversation("client")
+    validator = MessageValidator("client")
     for number in range(3 * REMEMBERED):
-        conversation.check_json(asked("ping", number), "sent")
+        validator.check_json(asked("ping", number), "sent")
         note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}}
-        conversation.check_json(note, "sent")
-    assert len(conversation._asked) == 0
-    assert len(conversation._cancelled) == REMEMBERED
+        validator.check_json(note, "sent")
+    assert len(validator._asked) == 0
+    assert len(validator._cancelled) == REMEMBERED
 
 
 def test_messages_of_the_sdk_are_checked_as_they_stand_on_the_wire() -> None:
     message = JSONRPCRequest(jsonrpc="2.0", id=1, method="tools/call", params={"nme": "a"})
     with pytest.raises(ProtocolViolation, match="'name' is missing"):
-        Conversation("client").check(SessionMessage(message), "sent")
+        MessageValidator("client").check(SessionMessage(message), "sent")
 
 
 async def everything(wire: Wire, mode: str) -> None:
-    """Ask a server all that can be asked without changing anything."""
+    """Send a server every request that changes nothing."""
     async with wire.connect(mode) as client:
         tools = (await client.list_tools()).tools
         for tool in tools:

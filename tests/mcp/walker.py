@@ -1,4 +1,4 @@
-"""Walks a machine through its server, as a client that knows only what the server says."""
+"""Walk through a machine as a client that knows only the server's answers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def at(url: str, token: str, *, mode: str = "auto") -> AsyncIterator[Clien
 
 
 async def call(client: Client, tool: str, **arguments: Any) -> Any:
-    """Call a tool, whatever it answers."""
+    """Call a tool; errors are returned as well."""
     return await client.call_tool(tool, arguments)
 
 

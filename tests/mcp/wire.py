@@ -11,7 +11,7 @@ from mcp.shared._context_streams import create_context_streams
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
-from tideate_core.mcp.protocol import Conversation
+from tideate_core.mcp.protocol import MessageValidator
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -23,11 +23,11 @@ __all__ = ["Wire"]
 
 
 class Wire:
-    """Records what went over it."""
+    """Recorder of the messages on a connection."""
 
     def __init__(self, server: MCPServer[Any]) -> None:
         self._server = server
-        self._conversation = Conversation("client")
+        self._validator = MessageValidator("client")
         self.messages: list[dict[str, Any]] = []
         self.wrong: list[Exception] = []
 
@@ -66,7 +66,7 @@ class Wire:
                 said = message.model_dump(mode="json", by_alias=True, exclude_unset=True)
                 self.messages.append({"direction": direction, **said})
                 try:
-                    self._conversation.check_json(said, direction)
+                    self._validator.check_json(said, direction)
                 except ValueError as error:
                     self.wrong.append(error)
                 await target.send(SessionMessage(message))

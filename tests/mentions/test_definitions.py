@@ -1,4 +1,4 @@
-"""Names that files define and use, by syntax."""
+"""Names defined and used in files, by syntax."""
 
 from __future__ import annotations
 

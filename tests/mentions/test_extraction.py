@@ -1,4 +1,4 @@
-"""Mentions are found in prose, and not in code or addresses."""
+"""Mentions are found in prose, but not in code or addresses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PROSE = st.lists(st.sampled_from(WORDS), max_size=40)
 
 
 def mentioned(path: str) -> str:
-    """Mention a file; a path with blanks, or that ends as a sentence does, stands in quotes."""
+    """Mention a file; a path with spaces, or with final punctuation, is quoted."""
     return f'@file:"{path}"' if re.search(r"[\s`]|[^\w/]$", path) else f"@file:{path}"
 
 

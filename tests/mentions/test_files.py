@@ -1,4 +1,4 @@
-"""Files are read raw: whole, by section, by lines; large ones are cut, other than text is refused."""
+"""Files are read unmodified: whole, by section or by lines; large ones are cut, binary ones rejected."""
 
 from __future__ import annotations
 

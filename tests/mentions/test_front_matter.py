@@ -1,4 +1,4 @@
-"""Front matter as rules files and skills have it, which is often no YAML."""
+"""Front matter of rules files and skills, which is often invalid YAML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A diff shows the changes since the last commit, runs nothing of the repository, and leaves out secrets."""
+"""A diff shows the changes since the last commit, runs no program of the repository, and omits secrets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.agents.tools.project import Project
 from tests.support.hidden_changes import HIDING, excluded, run
 from tideate_core.errors import WorkspaceError
-from tideate_core.mentions import git_program
+from tideate_core.git import questions
 from tideate_core.workspace import ContextResolver
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ async def test_a_diff_has_what_changed_since_the_last_commit(repository: Path) -
     item = await ContextResolver(repository).resolve("@diff")
     assert "-    return 1\n+    return 3\n" in item.content
     assert "+# Changed\n" in item.content
-    assert "new file that git does not know yet: new.txt" in item.content
+    assert "new file, not in git yet: new.txt" in item.content
     assert (item.type, item.language, item.cut) == ("variable", "diff", "")
     part = await ContextResolver(repository).resolve("@diff:doc")
     assert "# Changed" in part.content
@@ -55,7 +55,7 @@ async def test_a_diff_does_not_write_the_index(repository: Path) -> None:
 async def test_a_diff_names_a_new_file_in_one_line_without_escapes(repository: Path) -> None:
     (repository / "a\n+evil\x1b[2J\u202e").write_text("x")
     content = (await ContextResolver(repository).resolve("@diff")).content
-    assert "new file that git does not know yet: a\\n+evil\\x1b[2J\\u202e\n" in content
+    assert "new file, not in git yet: a\\n+evil\\x1b[2J\\u202e\n" in content
     assert "\x1b" not in content
 
 
@@ -63,7 +63,7 @@ async def test_a_diff_names_so_many_new_files_and_says_that_there_are_more(repos
     for number in range(1010):
         (repository / f"new{number:04}").touch()
     item = await ContextResolver(repository).resolve("@diff")
-    assert item.content.count("new file that git does not know yet") == 1000
+    assert item.content.count("new file, not in git yet") == 1000
     assert "10 more new files are not listed" in item.cut
 
 
@@ -106,7 +106,7 @@ async def test_changes_of_secrets_are_left_out_and_that_is_said(repository: Path
     assert "hunter2" not in item.content
     assert "AKIA" not in item.content
     assert ".env (by its name) was left out" in item.cut
-    assert "key.py (by what is in it) was left out" in item.cut
+    assert "key.py (by its content) was left out" in item.cut
 
 
 async def test_nothing_that_a_repository_configures_is_run(repository: Path, tmp_path: Path) -> None:
@@ -148,10 +148,10 @@ async def test_a_repository_whose_files_are_elsewhere_is_not_read(repository: Pa
 async def test_a_diff_that_is_far_too_long_is_cut_and_that_is_said(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(git_program, "LARGEST", 1000)
+    monkeypatch.setattr(questions, "LARGEST", 1000)
     (repository / "src" / "one.py").write_text("changed\n" * 50_000)
     item = await ContextResolver(repository).resolve("@diff")
-    assert item.cut == "the diff is longer than what is read of it"
+    assert item.cut == "the diff was cut at the size limit"
     assert "+changed" in item.content
 
 

@@ -1,4 +1,4 @@
-"""Items stay in their blocks of a prompt and within a budget."""
+"""Items stay within their blocks of a prompt and within a budget."""
 
 from __future__ import annotations
 

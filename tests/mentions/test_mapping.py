@@ -1,4 +1,4 @@
-"""`.tideate/context.json`: what is read of it, and where its mistakes are."""
+"""Parsing of `.tideate/context.json`, and the positions of errors."""
 
 from __future__ import annotations
 

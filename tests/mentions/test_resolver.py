@@ -1,4 +1,4 @@
-"""Mentions of a project are resolved to its contents; those outside of it are refused."""
+"""Mentions resolve to a project's contents; paths outside it are rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules files: which there are for a file, and what is not read."""
+"""Rules files: selection for a file, and files that are not read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOKEN = "ghp_" + "a1" * 20
 
 @pytest.fixture(autouse=True)
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the directory of the person's configuration."""
+    """The directory of the person's configuration."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     path = tmp_path / "config" / "tideate"
     path.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Rules as a prompt has them: once, in order, cut where they are far away."""
+"""Rules in a prompt: distinct, in order, cut if far from the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Secrets are left out until a person agreed to them by name."""
+"""Secrets are omitted until the person consents to them by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Skills of a project: their list, their files, and ways out of their directory."""
+"""Skills of a project: listing, files, and paths out of their directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The index knows what the files say now, whoever changed them and however often."""
+"""The index reflects the current files after any change."""
 
 from __future__ import annotations
 

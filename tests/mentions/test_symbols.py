@@ -1,4 +1,4 @@
-"""An outline names all that a file defines, with line numbers."""
+"""An outline lists all definitions of a file with line numbers."""
 
 from __future__ import annotations
 

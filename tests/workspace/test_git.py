@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.git import git_environment
-from tideate_core.mentions import ask_git, git_program as contexts_git, without_filters
+from tideate_core.git import ask_git, git_environment, program, questions, without_filters
 from tideate_core.mentions.git import read_changes
 from tideate_core.snapshots.gitignore import IgnoreQuery
 from tideate_core.workspace import Workspace
@@ -222,14 +221,12 @@ async def test_a_git_that_fetches_what_is_missing_may_speak_no_protocol(
     hostile: Hostile, arm: Arm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arm(hostile)
-    kept = {
-        key: value for key, value in git_environment().items() if key != "GIT_NO_LAZY_FETCH"
-    }  # an older one
-    monkeypatch.setattr(contexts_git, "git_environment", lambda: kept)
+    monkeypatch.delitem(program._OVERRIDES, "GIT_NO_LAZY_FETCH")  # as an older git
+    monkeypatch.setattr(questions, "HARDENED", program.SAFE_OPTIONS)  # a second guard against ssh
     assert await differing(hostile.root) == ["one.py"]
     await asked(hostile.root)
     assert not hostile.sprung.exists(), hostile.sprung.read_text()
-    del kept["GIT_ALLOW_PROTOCOL"]
+    monkeypatch.delitem(program._OVERRIDES, "GIT_ALLOW_PROTOCOL")
     await differing(hostile.root)
     assert not hostile.sprung.exists()  # the configuration is not read
     await asked(hostile.root)
@@ -238,7 +235,7 @@ async def test_a_git_that_fetches_what_is_missing_may_speak_no_protocol(
 
 async def test_a_filter_whose_name_no_setting_can_have_is_not_run(hostile: Hostile) -> None:
     driver("filter=a=b", **{"filter__a=b__clean": "{trap}"})(hostile)
-    with pytest.raises(WorkspaceError, match="nothing can turn off"):
+    with pytest.raises(WorkspaceError, match="cannot be turned off"):
         await without_filters(hostile.root)
     await read_changes(hostile.root)
     assert not hostile.sprung.exists()

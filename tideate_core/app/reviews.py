@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.app.runs import short_id
 from tideate_core.errors import WorkspaceError
-from tideate_core.mentions import ask_git
+from tideate_core.git import ask_git
 from tideate_core.snapshots import SnapshotManager
 
 if TYPE_CHECKING:

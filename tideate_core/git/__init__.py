@@ -1,4 +1,4 @@
-"""Git: the one package that starts it, and the check of a repository before git may look at it."""
+"""Git: the only package that runs it; safe options, limits, parsed output, checked repositories."""
 
 from __future__ import annotations
 
@@ -19,35 +19,71 @@ if TYPE_CHECKING:
         read_objects as read_objects,
         read_tree as read_tree,
     )
+    from tideate_core.git.parsing import (
+        COMMIT_FIELDS as COMMIT_FIELDS,
+        Commit as Commit,
+        Status as Status,
+        StatusEntry as StatusEntry,
+        join_names as join_names,
+        parse_attribute as parse_attribute,
+        parse_commit as parse_commit,
+        parse_commits as parse_commits,
+        parse_name_status as parse_name_status,
+        parse_status as parse_status,
+        printable_path as printable_path,
+        printable_text as printable_text,
+        split_names as split_names,
+    )
     from tideate_core.git.program import (
         EXCLUDE_PRIVATE as EXCLUDE_PRIVATE,
+        HARDENED as HARDENED,
+        LARGEST as LARGEST,
         SAFE_OPTIONS as SAFE_OPTIONS,
+        UNSIGNED as UNSIGNED,
         GitOutput as GitOutput,
+        Repository as Repository,
+        config_options as config_options,
         find_git as find_git,
         finish as finish,
         git_environment as git_environment,
-        query as query,
+        query_git as query_git,
         refuse_pipes as refuse_pipes,
         run_git as run_git,
         start_git as start_git,
-    )
-    from tideate_core.git.repository import (
-        Repository as Repository,
         without_repository as without_repository,
+    )
+    from tideate_core.git.questions import (
+        ask_git as ask_git,
+        check_place as check_place,
+        empty_tree as empty_tree,
+        find_commit as find_commit,
+        refuse_commit as refuse_commit,
+        without_filters as without_filters,
+    )
+    from tideate_core.git.work_tree import (
+        LARGEST_LIST as LARGEST_LIST,
+        SavedFiles as SavedFiles,
+        saved_files as saved_files,
+        skipped_files as skipped_files,
     )
 else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
         {
             "layout": "find_repository",
-            "repository": "Repository without_repository",
             "objects": (
                 "Tree TreeEntry ask_objects empty_repository file_id object_id objects_only read_objects "
                 "read_tree"
             ),
-            "program": (
-                "EXCLUDE_PRIVATE SAFE_OPTIONS GitOutput find_git finish git_environment query refuse_pipes "
-                "run_git start_git"
+            "parsing": (
+                "COMMIT_FIELDS Commit Status StatusEntry join_names parse_attribute parse_commit "
+                "parse_commits parse_name_status parse_status printable_path printable_text split_names"
             ),
+            "program": (
+                "EXCLUDE_PRIVATE GitOutput HARDENED LARGEST Repository SAFE_OPTIONS UNSIGNED config_options "
+                "find_git finish git_environment query_git refuse_pipes run_git start_git without_repository"
+            ),
+            "questions": "ask_git check_place empty_tree find_commit refuse_commit without_filters",
+            "work_tree": "LARGEST_LIST SavedFiles saved_files skipped_files",
         },
     )

@@ -1,8 +1,8 @@
-"""Repository lookup that refuses a `.git` with parts of another project.
+"""Find a project's repository and reject a `.git` that links to another project.
 
-Whoever made a project's files also made its `.git`, which may lead to any repository of the person's. A
-repository counts if all of it is in the project, or if it names the project's directory as its own, as a
-worktree's and a submodule's do.
+The author of a project's files also wrote its `.git`, which may point to any repository on the machine. A
+repository is accepted if all of it is inside the project, or if it names the project's directory as its own
+worktree or submodule.
 """
 
 from __future__ import annotations
@@ -13,8 +13,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.git.program import READ_BY_NAME, WAITS, is_pipe_or_device, run_git
-from tideate_core.git.repository import Repository, without_repository
+from tideate_core.git.program import (
+    READ_BY_NAME,
+    WAITS,
+    Repository,
+    is_pipe_or_device,
+    run_git,
+    without_repository,
+)
 from tideate_core.project import real_path
 from tideate_core.util.escaping import label
 from tideate_core.util.regular_files import read_bounded
@@ -23,40 +29,38 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["find_repository"]
-
 _POINTER: Final = 4_096
-"""Bytes of a file that only says where something is."""
+"""Bytes of a file that holds a single path."""
 _LONG: Final = 1 << 20
-"""Bytes of a list of other places, and of a configuration."""
+"""Bytes of a list of paths, or of a configuration."""
 _DEEPEST: Final = 5
 """Levels of alternates that git follows."""
 _PARTS: Final = ("objects", "refs", "reftable", "logs", "info")
-"""Directories below which no entry may be a link out."""
+"""Directories in which no entry may link out of the project."""
 _SHARED: Final = frozenset({"hooks", "exclude"})
-"""Entries that people share by a link: hooks are not run without trust, and exclude rules tell nothing."""
+"""Entries that may be links: hooks do not run without trust, and exclude rules reveal nothing."""
 _MOST_FOLDERS: Final = 100_000
 _SETTLED_NS: Final = 2_000_000_000
-"""Age from which on the times of a directory tell its next change for certain."""
+"""Age after which every further change of a directory also changes its times."""
 _TIMEOUT: Final = 10.0
-"""Seconds."""
+"""Seconds until git times out."""
 _NONE: Final = "git finds no repository here that it can read; `git status` tells why"
 _LINKED: Final = "the repository here is linked to {what} outside {root}, so it is not read{hint}"
 _NOT_ITS_OWN: Final = (
-    "; if it belongs to this directory, `git worktree repair` or `git config core.worktree DIRECTORY`, run "
-    "in that repository, says so"
+    "; if it belongs to this directory, run `git worktree repair` or `git config core.worktree DIRECTORY` in "
+    "that repository"
 )
 _BORROWED: Final = "; `git repack -a -d` copies its objects, then remove .git/objects/info/alternates"
 _ELSEWHERE: Final = "the repository's files are elsewhere (core.worktree), so it is not read"
 
 
 def find_repository(place: Path, within: Path | None = None) -> Repository:
-    """Return the repository that a directory is in; blocking.
+    """Return the repository of a directory; blocking.
 
-    :param place: without links.
-    :param within: a directory that must hold all of the repository; by default one outside of the files
-        counts if it refers back to them.
-    :raises WorkspaceError: there is none, or a part of it belongs to another project.
+    :param place: a path without links.
+    :param within: a directory that must contain all of the repository; by default, a repository outside the
+        work tree is accepted if it refers back to it.
+    :raises WorkspaceError: there is no repository, or part of it belongs to another project.
     """
     try:
         return _Search(place, within).repository()
@@ -70,7 +74,7 @@ class _Search:
         self._place = place
         self._within = within
         self._inside: tuple[Path, ...] = () if within is None else (within,)
-        """Directories in which the parts may be."""
+        """Directories that may contain parts of the repository."""
 
     def repository(self) -> Repository:
         top = self._top()
@@ -103,7 +107,7 @@ class _Search:
         for directory in (self._place, *self._place.parents):
             if os.path.lexists(directory / ".git"):
                 return directory
-            # git would take a directory that looks like a repository for one
+            # git would accept this directory as a bare repository
             if all(os.path.lexists(directory / name) for name in ("HEAD", "objects", "refs")):
                 break
             if directory == self._within:
@@ -119,7 +123,7 @@ class _Search:
             entry = top / word.removeprefix("gitdir: ")
         directory = real_path(entry)
         if not directory.is_dir():
-            # whether it is there is not told of another place
+            # do not reveal whether a path outside the project exists
             raise WorkspaceError(_NONE) if self._is_inside(directory) else self._linked("a directory")
         return directory
 
@@ -135,7 +139,7 @@ class _Search:
             folders += self._refuse_links(one)
 
     def _refuse_links(self, folder: Path) -> list[Path]:
-        """Look for links out and for pipes in one directory; return its directories."""
+        """Reject links out of the project and pipes in one directory; return its subdirectories."""
         if not self._is_inside(real_path(folder)):
             raise self._linked("a directory")
         try:
@@ -162,7 +166,7 @@ class _Search:
             if not line or line.startswith("#"):
                 continue
             other = real_path(objects / line)
-            # one in quotes would have to be read as git reads it
+            # a quoted path would have to be unquoted as git does it
             if line.startswith('"') or not self._is_inside(other):
                 raise self._linked("objects", "" if self._within else _BORROWED)
             if depth > 0:
@@ -181,9 +185,9 @@ class _Search:
 
 @lru_cache(maxsize=4_096)
 def _entries_of(folder: str, _times: tuple[int, ...]) -> tuple[list[str], list[str], str]:
-    """Return the names of directories and links, and of a pipe or device if there is one.
+    """Return the names of subdirectories and links, and of one pipe or device if there is any.
 
-    :param _times: identity and times of the directory; a change asks again.
+    :param _times: identity and times of the directory, as the cache key.
     """
     folders, links, odd = [], [], ""
     with os.scandir(folder) as entries:
@@ -198,7 +202,7 @@ def _entries_of(folder: str, _times: tuple[int, ...]) -> tuple[list[str], list[s
 
 
 def _refers_back(top: Path, git_dir: Path, common: Path) -> bool:
-    """Tell whether a repository elsewhere names these files as its own, as a worktree or a submodule."""
+    """Tell whether a repository elsewhere names this work tree as its own worktree or submodule."""
     back = git_dir / "gitdir"
     if os.path.lexists(back):
         entry = git_dir / _pointer(back)
@@ -210,7 +214,7 @@ def _refers_back(top: Path, git_dir: Path, common: Path) -> bool:
 
 
 def _configured_worktrees(git_dir: Path) -> Iterator[str]:
-    """Yield the work trees that a repository's configuration names; included files are not read."""
+    """Yield each `core.worktree` of a repository's configuration, without included files."""
     for name in ("config", "config.worktree"):
         content = read_bounded(git_dir / name, _LONG)
         if content is None or b"worktree" not in content.lower():

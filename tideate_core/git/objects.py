@@ -1,6 +1,6 @@
-"""Objects of a repository by their ids: its configuration, index and refs have no say, and each is verified.
+"""Read git objects by id, verified, without the repository's configuration, index and refs.
 
-git is started in an empty repository that borrows the objects; a text that does not have its id is no object.
+git runs in an empty repository that borrows the objects. Each object is checked against its id.
 """
 
 from __future__ import annotations
@@ -14,51 +14,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.git.program import SAFE_OPTIONS, find_git, git_environment, query
-from tideate_core.git.repository import Repository
+from tideate_core.git.program import Repository, query_git
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-__all__ = [
-    "Tree",
-    "TreeEntry",
-    "ask_objects",
-    "empty_repository",
-    "file_id",
-    "object_id",
-    "objects_only",
-    "read_objects",
-    "read_tree",
-]
-
 _AT_ONCE: Final = 500
-"""Objects that are read by one call of git."""
+"""Objects read in one call of git."""
 _CHUNK: Final = 1 << 20
 _SHA256: Final = 64
-"""Digits of an id."""
+"""Hexadecimal digits of a SHA-256 id."""
 _LISTED: Final = 4 << 20
 _DIRECTORY: Final = 0o040000
 _MOST: Final = 2_000_000
-"""Paths of a commit: a few small trees may stand for any number."""
+"""Paths of a commit: a few small trees could expand to any number."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeEntry:
-    """An entry of a commit's tree."""
+    """A file, link or submodule in a commit's tree."""
 
     mode: int
-    """Kind and permission: of a file, a link or a submodule."""
+    """File type and permissions."""
     id: str
 
 
 Tree: TypeAlias = "dict[str, TreeEntry]"
-"""What a commit has, by path."""
+"""Entries of a commit by path."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Alone(Repository):
-    """A repository that git is led to by its directory, with objects that may be another one's."""
+class _BoundRepository(Repository):
+    """A repository bound by its git directory, optionally with the objects of another one."""
 
     objects: Path | None = None
 
@@ -69,26 +56,26 @@ class _Alone(Repository):
 
 @contextmanager
 def empty_repository(top: Path | None = None) -> Iterator[Repository]:
-    """Make an empty repository in a temporary directory, which goes at the end.
+    """Create an empty repository in a temporary directory that is removed on exit.
 
-    :param top: the directory of its files; by default the repository itself.
+    :param top: the work tree; by default the temporary directory.
     """
     with tempfile.TemporaryDirectory(prefix="tideate-git-") as folder:
         place = Path(folder)
         _make(place, "")
-        yield _Alone(top or place, place, place)
+        yield _BoundRepository(top or place, place, place)
 
 
 @contextmanager
 def objects_only(repository: Repository, some_id: str) -> Iterator[Repository]:
-    """Give a repository with the same files and objects, and nothing else of it.
+    """Create a temporary repository that shares only the work tree and the objects of another one.
 
-    :param some_id: an id of the repository, which tells the kind of its ids.
+    :param some_id: any object id of the repository; its length tells the hash algorithm.
     """
     with tempfile.TemporaryDirectory(prefix="tideate-git-") as folder:
         place = Path(folder)
         _make(place, "\tobjectFormat = sha256\n" if len(some_id) == _SHA256 else "")
-        yield _Alone(repository.top, place, place, repository.common_dir / "objects")
+        yield _BoundRepository(repository.top, place, place, repository.common_dir / "objects")
 
 
 def _make(place: Path, extensions: str) -> None:
@@ -100,9 +87,9 @@ def _make(place: Path, extensions: str) -> None:
 
 
 def object_id(kind: str, data: bytes, like: str) -> str:
-    """Return the id of an object.
+    """Compute the id of an object.
 
-    :param like: another id of the repository.
+    :param like: any object id of the repository; its length tells the hash algorithm.
     """
     make = hashlib.sha256 if len(like) == _SHA256 else hashlib.sha1
     return make(f"{kind} {len(data)}\0".encode() + data).hexdigest()
@@ -120,12 +107,12 @@ def file_id(descriptor: int, like: str) -> str:
 async def read_objects(
     repository: Repository, kind: str, ids: Collection[str], *, largest: int, room: int
 ) -> dict[str, bytes]:
-    """Return objects by their ids; one that is missing, larger than `largest` or not what its id says is not
-    among them.
+    """Read objects by id; missing, oversized and corrupt ones are left out.
 
-    :param repository: of `objects_only`.
-    :param room: bytes of all.
-    :raises WorkspaceError: there is no room, or git does not answer.
+    :param repository: from `objects_only`.
+    :param largest: bytes of one object.
+    :param room: bytes of all objects together.
+    :raises WorkspaceError: the objects take more than `room`, or git fails.
     """
     found: dict[str, bytes] = {}
     wanted = sorted(ids)
@@ -148,12 +135,12 @@ async def read_objects(
 
 
 async def read_tree(repository: Repository, tree: str, *, room: int) -> Tree:
-    """Return all that a commit has, or a tree, by path.
+    """Read all entries of a commit or tree, by path.
 
-    :param repository: of `objects_only`.
-    :param tree: the id of a commit or a tree.
-    :param room: bytes of all trees.
-    :raises WorkspaceError: an object is missing or not what its id says, or there are too many paths.
+    :param repository: from `objects_only`.
+    :param tree: the id of a commit or tree.
+    :param room: bytes of one level of trees.
+    :raises WorkspaceError: an object is missing or corrupt, or there are too many paths.
     """
     kind = (await ask_objects(repository, "cat-file", "-t", tree, largest=_LISTED)).decode().strip()
     if kind == "commit":
@@ -181,7 +168,7 @@ async def _all(repository: Repository, kind: str, ids: Collection[str], room: in
     found = {one: data for one, data in _split(output) if object_id(kind, data, one) == one}
     if lost := sorted(set(ids) - found.keys()):
         raise WorkspaceError(
-            f"the repository's {kind} {lost[0]} is missing or damaged; `git fsck` tells more"
+            f"the repository's {kind} {lost[0]} is missing or damaged; run `git fsck` for details"
         )
     return found
 
@@ -192,13 +179,13 @@ def _entries(tree: bytes, width: int) -> Iterator[tuple[str, TreeEntry]]:
         end = tree.index(b"\0", at)
         mode, _, name = tree[at:end].partition(b" ")
         if name in (b"", b".", b"..") or b"/" in name:
-            raise WorkspaceError(f"the commit has a file that is called {name!r}; `git fsck` tells more")
+            raise WorkspaceError(f"the commit has a file named {name!r}; run `git fsck` for details")
         at = end + 1 + width
         yield os.fsdecode(name), TreeEntry(int(mode, 8), tree[end + 1 : at].hex())
 
 
 def _split(output: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield the objects that `cat-file --batch` prints; a missing one is a single line."""
+    """Yield id and content of each object that `cat-file --batch` printed; a missing one is a single line."""
     at = 0
     while at < len(output):
         end = output.index(b"\n", at)
@@ -216,21 +203,14 @@ def _lines(ids: Collection[str]) -> bytes:
 async def ask_objects(
     repository: Repository, *arguments: str, largest: int, given: bytes = b"", cwd: Path | None = None
 ) -> bytes:
-    """Run git for a question about objects and files; return its output.
+    """Run a git command on objects and files and return its output.
 
-    :param repository: of `objects_only`.
-    :raises WorkspaceError: it has more to say than `largest` bytes, or fails.
+    :param repository: from `objects_only`.
+    :raises WorkspaceError: the output exceeds `largest` bytes, or git fails.
     """
-    environment = {**git_environment(), **repository.variables()}
-    answer = await query(
-        [find_git(), *SAFE_OPTIONS, *arguments],
-        cwd=cwd or repository.top,
-        environment=environment,
-        given=given,
-        largest=largest,
-    )
+    answer = await query_git(repository, *arguments, cwd=cwd or repository.top, given=given, largest=largest)
     if not answer.whole:
-        raise WorkspaceError(f"git has more than {largest >> 20} MiB to say of it; name a folder")
+        raise WorkspaceError(f"git printed more than {largest >> 20} MiB; name a folder")
     if answer.status:
         raise WorkspaceError(f"git cannot read the commit: {answer.said.strip()[:200]}")
     return answer.out

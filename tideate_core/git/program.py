@@ -1,4 +1,4 @@
-"""Run git without running anything that a repository configures."""
+"""Run git bound to a repository, without running anything that the repository configures."""
 
 from __future__ import annotations
 
@@ -20,61 +20,94 @@ from tideate_core.util.escaping import label
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tideate_core.git.repository import Repository
 
-__all__ = [
-    "EXCLUDE_PRIVATE",
-    "READ_BY_NAME",
-    "SAFE_OPTIONS",
-    "WAITS",
-    "GitOutput",
-    "find_git",
-    "finish",
-    "git_environment",
-    "is_pipe_or_device",
-    "query",
-    "refuse_pipes",
-    "run_git",
-    "start_git",
-]
+def config_options(*settings: str) -> tuple[str, ...]:
+    """Return the command-line options of git for settings such as `core.pager=cat`."""
+    return tuple(word for setting in settings for word in ("-c", setting))
+
 
 SAFE_OPTIONS: Final = (
-    *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "protocol.allow=never"),
-    *("-c", "core.untrackedCache=false", "-c", "safe.bareRepository=explicit", "--no-pager"),
-    "--literal-pathspecs",
+    *config_options("core.fsmonitor=false", "core.hooksPath=/dev/null", "protocol.allow=never"),
+    *config_options("core.untrackedCache=false", "safe.bareRepository=explicit"),
+    *("--no-pager", "--literal-pathspecs"),
 )
-"""Beginning of every command. A diff has programs of its own, which its options keep from being run."""
-
+"""Options before every git command. A diff needs more of them, against external diff programs."""
+UNSIGNED: Final = config_options("commit.gpgSign=false", "tag.gpgSign=false", "gpg.program=false")
+HARDENED: Final = (
+    *SAFE_OPTIONS,
+    # reading never writes: git would note in the index which files it found unchanged
+    *config_options("diff.autoRefreshIndex=false", "diff.orderFile=/dev/null", "submodule.recurse=false"),
+    *config_options("core.editor=:", "sequence.editor=:", "core.pager=cat", "credential.helper="),
+    *config_options("core.sshCommand=:", "core.alternateRefsCommand=:", "core.preferSymlinkRefs=false"),
+    *config_options("core.quotePath=false", "core.warnAmbiguousRefs=true", "color.ui=false"),
+    *config_options("log.showSignature=false", "log.showRoot=true", "gc.auto=0", "maintenance.auto=false"),
+    *config_options("status.submoduleSummary=false", "blame.ignoreRevsFile=", "user.useConfigOnly=true"),
+    *config_options("i18n.commitEncoding=UTF-8", "i18n.logOutputEncoding=UTF-8"),
+    *config_options("advice.addEmbeddedRepo=false"),
+)
+"""Options before a command in a project's own repository, with stable output for parsing."""
 EXCLUDE_PRIVATE: Final = ("-x", ".tideate")
-"""For `ls-files`, which then does not look in there: a pipe called `.gitignore` would hold it up for ever."""
+"""Options that keep `ls-files` out of `.tideate`: a pipe named `.gitignore` there would block it forever."""
 
 READ_BY_NAME: Final = frozenset({".gitignore", ".gitattributes", ".gitmodules", ".mailmap"})
-"""Files of a work tree that git opens by their names."""
-WAITS: Final = "{name} is a pipe or a device, for which git would wait: remove it"
+"""Files of a work tree that git opens by name."""
+WAITS: Final = "{name} is a pipe or a device, which would block git: remove it"
 
 _OVERRIDES: Final = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
-    # a repository of which a part is missing must not fetch it, nor start what fetches: not every git knows
-    # the first, and the second counts before what the repository allows itself
+    # a partial clone must not fetch missing objects or start a transport: older versions of git ignore the
+    # first variable; the second overrides the protocols that the repository allows
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_ALLOW_PROTOCOL": "none",
-    # an object is what its id says, not what refs/replace or a file of grafts puts in its place
+    # read the objects themselves, not their replacements from refs/replace or a graft file
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_GRAFT_FILE": os.devnull,
     "LC_ALL": "C",
 }
 PATIENCE: Final = 60.0
-"""Seconds that git may take to answer a question."""
+"""Seconds until git times out."""
 LARGEST: Final = 16 << 20
-"""Bytes of an answer that are read; git is ended after them."""
+"""Bytes of output after which git is killed."""
 _SILENT: Final = 1.0
-"""Seconds without an end after which a work tree is searched for pipes that hold git up."""
+"""Seconds after which the work tree is searched for pipes that block git."""
 _CHUNK: Final = 1 << 16
 _POLLS: Final = 50
-"""Polls for the end of a program that closed its output; then a thread waits for it."""
+"""Polls for the exit of a program that closed its output, before a thread waits for it."""
 _SAID: Final = 1 << 16
-"""Bytes of the errors that are kept."""
+"""Bytes kept of standard error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """Directories of a repository that git may open."""
+
+    top: Path
+    """The work tree."""
+    git_dir: Path
+    """The directory of this worktree's HEAD and index."""
+    common_dir: Path
+    """The directory that all worktrees share: objects, branches and configuration."""
+
+    def variables(self) -> Mapping[str, str]:
+        """Return the variables that bind git to this repository; it searches no parent directory."""
+        above = str(self.top.parent)
+        found = {"GIT_CEILING_DIRECTORIES": above, "GIT_WORK_TREE": str(self.top)}
+        # `:` separates ceilings, so no ceiling can contain it
+        return found if ":" not in above else {**found, "GIT_DIR": str(self.git_dir)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Nowhere(Repository):
+    """A directory outside every repository, for git."""
+
+    def variables(self) -> Mapping[str, str]:
+        return {"GIT_DIR": os.devnull}
+
+
+def without_repository(place: Path) -> Repository:
+    """Return a stand-in that keeps git from finding any repository."""
+    return _Nowhere(place, place, place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,21 +117,24 @@ class GitOutput:
     status: int
     out: bytes
     said: str
-    """Its standard error."""
+    """Standard error."""
     whole: bool
-    """False where it had more to say than is read."""
+    """False if the output was cut at the limit."""
 
 
-def git_environment() -> dict[str, str]:
-    """Return the environment for git: no variable of ours leads it elsewhere."""
+def git_environment(repository: Repository | None = None) -> dict[str, str]:
+    """Return the environment for git, without inherited `GIT_*` variables.
+
+    :param repository: the repository to bind git to.
+    """
     kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-    return kept | _OVERRIDES
+    return kept | _OVERRIDES | (dict(repository.variables()) if repository else {})
 
 
 def find_git() -> str:
-    """Return where git is: only absolute directories of PATH count, for the working directory is anybody's.
+    """Return the path of git from PATH; relative entries are ignored, as the working directory is untrusted.
 
-    :raises WorkspaceError: it is not installed.
+    :raises WorkspaceError: git is not installed.
     """
     for directory in os.get_exec_path():
         path = Path(directory, "git")
@@ -116,12 +152,12 @@ def start_git(
     stdin: IO[bytes] | int = subprocess.DEVNULL,
     stderr: int = subprocess.DEVNULL,
 ) -> subprocess.Popen[bytes]:
-    """Start git, in a process group of its own, with a pipe for its output.
+    """Start git in its own process group, with a pipe for its output.
 
-    :param variables: of the environment, beside those that bind git to the repository.
-    :raises WorkspaceError: it cannot be started.
+    :param variables: further environment variables.
+    :raises WorkspaceError: git cannot be started.
     """
-    environment = {**git_environment(), **repository.variables(), **(variables or {})}
+    environment = {**git_environment(repository), **(variables or {})}
     return _start([find_git(), *options, *arguments], cwd, environment, stdin, stderr)
 
 
@@ -134,9 +170,9 @@ def run_git(
     variables: Mapping[str, str] | None = None,
     patience: float = PATIENCE,
 ) -> GitOutput:
-    """Run git to its end; blocking.
+    """Run git until it exits; blocking.
 
-    :raises WorkspaceError: it cannot be started, or does not answer in time.
+    :raises WorkspaceError: git cannot be started or times out.
     """
     with _input(given) as stdin:
         process = start_git(
@@ -156,10 +192,10 @@ def run_git(
 
 
 def finish(process: subprocess.Popen[bytes], top: Path, patience: float) -> tuple[bytes, bytes]:
-    """Wait for the end of git; return its output and its errors; blocking.
+    """Wait for git to exit and return its output and standard error; blocking.
 
-    :param top: its work tree.
-    :raises WorkspaceError: it does not answer in time, or waits for a pipe.
+    :param top: the work tree.
+    :raises WorkspaceError: git times out or waits for a pipe.
     """
     try:
         return process.communicate(timeout=min(_SILENT, patience))
@@ -172,7 +208,7 @@ def finish(process: subprocess.Popen[bytes], top: Path, patience: float) -> tupl
 
 
 def refuse_pipes(top: Path) -> None:
-    """Refuse a work tree with a pipe or a device in place of a file that git opens by its name; blocking."""
+    """Reject a work tree with a pipe or device in place of a file that git opens by name; blocking."""
     for folder, folders, names in os.walk(top):
         folders[:] = [name for name in folders if name not in (".git", ".tideate")]
         for name in READ_BY_NAME.intersection(names):
@@ -182,12 +218,38 @@ def refuse_pipes(top: Path) -> None:
 
 
 def is_pipe_or_device(path: str | Path) -> bool:
-    """Tell whether git would wait for a path; it does not open a socket."""
+    """Tell whether opening a path could block git; git skips sockets."""
     try:
         mode = os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
         return False
     return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
+
+
+async def query_git(
+    repository: Repository,
+    *arguments: str,
+    cwd: Path,
+    given: bytes = b"",
+    options: Sequence[str] = SAFE_OPTIONS,
+    variables: Mapping[str, str] | None = None,
+    largest: int = LARGEST,
+    patience: float = PATIENCE,
+) -> GitOutput:
+    """Run git in the event loop until it exits or its output reaches a limit.
+
+    :param given: standard input.
+    :param largest: bytes of output after which git is killed.
+    :raises WorkspaceError: git cannot be started or times out.
+    """
+    return await query(
+        [find_git(), *options, *arguments],
+        cwd=cwd,
+        environment={**git_environment(repository), **(variables or {})},
+        given=given,
+        largest=largest,
+        patience=patience,
+    )
 
 
 async def query(
@@ -199,14 +261,10 @@ async def query(
     largest: int = LARGEST,
     patience: float = PATIENCE,
 ) -> GitOutput:
-    """Run git until it has said all, or enough.
+    """Run a git command by its argv, as `query_git` does. Cancelling kills its process group.
 
-    Cancelling ends it, with all that it started.
-
-    :param argv: begins with the absolute path of git.
-    :param environment: with the variables that bind git to a repository.
-    :param given: its standard input.
-    :raises WorkspaceError: it cannot be started, or does not answer in time.
+    :param argv: starts with the absolute path of git.
+    :raises WorkspaceError: git cannot be started or times out.
     """
     with _input(given) as stdin:
         reader = _Reader(_start(argv, cwd, environment, stdin, subprocess.PIPE), largest)
@@ -228,7 +286,7 @@ async def query(
 
 @contextlib.contextmanager
 def _input(given: bytes) -> Iterator[IO[bytes] | int]:
-    """Give a file with it: a pipe could fill up while the output is not read yet."""
+    """Yield standard input as a file: a pipe could fill up before the output is read."""
     if not given:
         yield subprocess.DEVNULL
         return
@@ -258,7 +316,7 @@ def _start(
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process that still runs."""
+    """Kill the process group if it still runs, and close the pipes."""
     if process.poll() is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -269,7 +327,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 class _Reader:
-    """Reader of both output streams, in the event loop: a thread would cost as much as git's start."""
+    """Reader of both output streams in the event loop; a thread would take as long as starting git."""
 
     def __init__(self, process: subprocess.Popen[bytes], largest: int) -> None:
         self.out = bytearray()
@@ -287,7 +345,7 @@ class _Reader:
             self._loop.add_reader(pipe.fileno(), self._read, pipe.fileno())
 
     async def status(self) -> int:
-        """Wait for the end of a program that has closed its output."""
+        """Wait for a program that closed its output to exit; return its status."""
         for _ in range(_POLLS):
             if (status := self._process.poll()) is not None:
                 return status
@@ -295,7 +353,7 @@ class _Reader:
         return await asyncio.to_thread(self._process.wait)
 
     def close(self) -> None:
-        """Kill a process that still runs."""
+        """Stop reading and kill the process group if it still runs."""
         for descriptor in self._open:
             self._loop.remove_reader(descriptor)
         _kill(self._process)

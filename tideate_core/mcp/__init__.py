@@ -1,6 +1,6 @@
-"""MCP: servers for a project's files, git, tests, build and workflows; transports; the client.
+"""MCP: servers for files, git, tests, builds and workflows of a project; transports; the client.
 
-Nothing is imported here: the SDK costs 0.4 s, and whoever needs it imports the name that uses it.
+Exports are lazy: importing the SDK takes 0.4 s.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
     from tideate_core.mcp.client import MCPClient as MCPClient
-    from tideate_core.mcp.protocol import Conversation as Conversation, ProtocolViolation as ProtocolViolation
+    from tideate_core.mcp.protocol import (
+        MessageValidator as MessageValidator,
+        ProtocolViolation as ProtocolViolation,
+    )
 else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
         {
             "client": "MCPClient",
-            "protocol": "Conversation ProtocolViolation",
+            "protocol": "MessageValidator ProtocolViolation",
         },
     )

@@ -1,7 +1,8 @@
-"""Validate messages against the protocol's own JSON Schemas, in both directions of a connection.
+"""Validate MCP messages against the JSON Schemas of the protocol, in both directions.
 
-For `strict` connections and tests: the SDK is more lenient in what it takes, and jsonschema takes its time.
-Versions before 2025-11-25 are held against that one, which only added to them.
+For `strict` connections and tests: the SDK is more lenient, and jsonschema is slow. Versions before
+2025-11-25
+are validated as 2025-11-25, which only added to them.
 """
 
 from __future__ import annotations
@@ -23,33 +24,31 @@ if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
     from mcp.shared.message import SessionMessage
 
-__all__ = ["Conversation", "ProtocolViolation"]
-
 Side: TypeAlias = Literal["client", "server"]
 
 HANDSHAKE: Final = "2025-11-25"
 NEWEST: Final = "2026-07-28"
 VERSION: Final = "io.modelcontextprotocol/protocolVersion"
-"""Key of the version in a request of the newest protocol."""
+"""Key of the protocol version in a request of the newest protocol."""
 CANCELLED: Final = "notifications/cancelled"
 REMEMBERED: Final = 1_000
-"""Cancelled requests that are remembered: an answer may have been under way."""
+"""Cancelled requests to remember: an answer may already be under way."""
 SHOWN: Final = 60
 ODD_RESULTS: Final = {"resources/subscribe": "EmptyResult", "resources/unsubscribe": "EmptyResult"} | {
     "logging/setLevel": "EmptyResult",
     "ping": "EmptyResult",
 }
-"""Results that are not named like their request."""
+"""Results not named after their request."""
 
 
 class ProtocolViolation(ValueError):
-    """A message does not fit the protocol; the text has the JSON pointer of the field that is wrong."""
+    """A message violates the protocol; the text has the JSON pointer of the invalid field."""
 
 
-class Conversation:
-    """The messages of one connection, so that an answer is held against what was asked.
+class MessageValidator:
+    """Validator of a connection's messages that matches answers with requests.
 
-    :param side: which side of the connection this is.
+    :param side: our side of the connection.
     """
 
     def __init__(self, side: Side) -> None:
@@ -57,11 +56,11 @@ class Conversation:
         self._other: Side = "server" if side == "client" else "client"
         self._version = HANDSHAKE
         self._asked: dict[tuple[Side, str | int], tuple[str, str]] = {}
-        """Requests under way by side and id: the method and the version."""
+        """Open requests by side and id: method and protocol version."""
         self._cancelled: deque[tuple[Side, str | int]] = deque(maxlen=REMEMBERED)
 
     def check(self, message: SessionMessage, direction: str) -> None:
-        """Check the next message.
+        """Validate the next message.
 
         :param direction: `sent` or `received`.
         :raises ProtocolViolation: it does not fit.
@@ -69,7 +68,7 @@ class Conversation:
         self.check_json(message.message.model_dump(mode="json", by_alias=True, exclude_unset=True), direction)
 
     def check_json(self, message: Any, direction: str) -> None:
-        """As `check`, for a message as it stands on the wire.
+        """Validate the next message as the JSON value on the wire.
 
         :raises ProtocolViolation: it does not fit.
         """
@@ -85,8 +84,8 @@ class Conversation:
             raise ProtocolViolation(f"{direction}, MCP {self._version}: {error}") from None
 
     def _check_call(self, message: dict[str, Any], sender: Side) -> None:
-        """A request or a notification."""
-        # a client whose `server/discover` was not understood falls back to the earlier protocol's first word
+        """Validate a request or notification."""
+        # a client whose `server/discover` failed falls back to the handshake of the earlier protocol
         back = HANDSHAKE if message["method"] == "initialize" else self._version
         version = self._version = _version_of(message) or back
         kind = "Request" if "id" in message else "Notification"
@@ -108,11 +107,11 @@ class Conversation:
             self._cancelled.append((sender, cancelled))
 
     def _check_answer(self, message: dict[str, Any], sender: Side) -> None:
-        """A result or an error."""
+        """Validate a result or error."""
         number = message.get("id")
         failed = "error" in message
         if failed and number is None:
-            # JSON-RPC 2.0, 5: of what could not be read; the schema would have it left out
+            # JSON-RPC 2.0, section 5: null if the request was unreadable; the schema wants it left out
             message = {key: value for key, value in message.items() if key != "id"}
         _validate(message, self._version, "JSONRPCErrorResponse" if failed else "JSONRPCResultResponse")
         if number is None:
@@ -130,7 +129,7 @@ class Conversation:
 
 
 def _version_of(message: Mapping[str, Any]) -> str | None:
-    """Return the version that a message names, None if it names none."""
+    """Return the protocol version that a message names, or None."""
     params = message.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
     version = meta.get(VERSION) if isinstance(meta, dict) else None
@@ -138,7 +137,7 @@ def _version_of(message: Mapping[str, Any]) -> str | None:
 
 
 def _schema(version: str) -> str:
-    """Return the version whose schema counts: dates compare as text."""
+    """Return the version of the schema that applies; ISO dates compare as text."""
     return NEWEST if version >= NEWEST else HANDSHAKE
 
 
@@ -151,18 +150,18 @@ def _definitions(schema: str) -> dict[str, Any]:
 
 @cache
 def _methods(schema: str, sender: Side, kind: str) -> dict[str, str]:
-    """Return the definitions of what one side may send, by method."""
+    """Map each method that a side may send to its definition."""
     definitions = _definitions(schema)
     union = definitions.get(f"{sender.capitalize()}{kind}", {"anyOf": []})
     names = [one["$ref"].rpartition("/")[2] for one in union["anyOf"]] if "anyOf" in union else None
-    # a side that may send one thing only: the union is that thing
+    # if a side has only one kind of message, the definition has no union
     found = names if names is not None else [f"{sender.capitalize()}{kind}"]
     return {definitions[name]["properties"]["method"]["const"]: name for name in found}
 
 
 @cache
 def _answer_to(schema: str, method: str) -> str:
-    """Return the definition of the whole answer, or of the result alone where the schema has only that."""
+    """Return the definition of a method's answer, or of its result if the schema has no other."""
     definitions = _definitions(schema)
     if method in ODD_RESULTS:
         return ODD_RESULTS[method]
@@ -182,7 +181,10 @@ def _validator(schema: str, name: str) -> Draft202012Validator:
 
 
 def _validate(message: Mapping[str, Any], version: str, name: str) -> None:
-    """:raises ProtocolViolation: the message, or its result where that is what is defined, does not fit."""
+    """Validate a message, or its result if only the result is defined.
+
+    :raises ProtocolViolation: it does not match.
+    """
     alone = name.endswith("Result")
     errors = list(_validator(_schema(version), name).iter_errors(message["result"] if alone else message))
     if errors:
@@ -194,7 +196,7 @@ def _validate(message: Mapping[str, Any], version: str, name: str) -> None:
 
 
 def _precise(errors: Iterable[ValidationError]) -> ValidationError:
-    """Follow the first error to where it comes from: into the alternative that was meant."""
+    """Return the innermost cause of the first error, in the alternative that fits best."""
     error = min(errors, key=lambda one: [str(part) for part in one.absolute_path])
     while error.context:
         alternatives: dict[Any, list[ValidationError]] = {}
@@ -206,7 +208,7 @@ def _precise(errors: Iterable[ValidationError]) -> ValidationError:
 
 
 def _distance(causes: list[ValidationError]) -> tuple[bool, bool, int]:
-    """Tell how far a value is from an alternative: another kind of thing, or one with a few mistakes."""
+    """Rank how far a value is from an alternative: another kind of value, or one with a few mistakes."""
     own = [cause for cause in causes if len(cause.relative_path) <= 1]
     return (
         any(cause.validator == "const" for cause in own),
@@ -216,7 +218,7 @@ def _distance(causes: list[ValidationError]) -> tuple[bool, bool, int]:
 
 
 def _explanation(error: ValidationError) -> str:
-    """Say what is wrong; what was sent is repeated in short only."""
+    """Describe an error, with the value shortened."""
     value = error.instance
     match error.validator:
         case "required":
@@ -247,5 +249,5 @@ def _short(value: Any) -> str:
 
 
 def _escaped(part: str | int) -> str:
-    """RFC 6901, 4; bounded, for a key is the sender's own word."""
+    """Escape a part of a JSON pointer (RFC 6901, section 4), shortened as it is the sender's input."""
     return str(part)[:SHOWN].replace("~", "~0").replace("/", "~1")

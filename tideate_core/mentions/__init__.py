@@ -1,9 +1,6 @@
-"""Words of a project for a model: mentions in prompts (`@Name`, `@file:PATH`, …), rules files, skills.
+"""Project context for prompts: mentions (`@Name`, `@file:PATH`, `@diff`, …), rules files and skills.
 
-Mentions are `@Name` of `.tideate/context.json`, `@file:PATH`, `@buffer`, `@diff` and others.
-
-Resolving them is deterministic: the content is what stands at the place, and no model is asked. The names are
-in `.tideate/context.json`, which belongs to the team::
+Mentions resolve to file content, without a model. The team defines names in `.tideate/context.json`::
 
     {
       "version": "1.0.0",
@@ -14,8 +11,8 @@ in `.tideate/context.json`, which belongs to the team::
       }
     }
 
-A text is a `file` (a path), a `section` (a heading of a Markdown file, by its words or by its anchor on
-GitHub) or a `variable` (a text that stands in `context.json` itself; nothing of the environment is read).
+A target is a `file` (a path), a `section` (a heading of a Markdown file, by its title or its anchor on
+GitHub) or a `variable` (a text in `context.json` itself; environment variables are never read).
 """
 
 from __future__ import annotations
@@ -35,22 +32,15 @@ if TYPE_CHECKING:
     from tideate_core.mentions.git import (
         ALL_LINES as ALL_LINES,
         LARGEST_LOOKED as LARGEST_LOOKED,
+        LIST_CHANGES as LIST_CHANGES,
         Changes as Changes,
         commit_changes as commit_changes,
         compare as compare,
         hidden_changes as hidden_changes,
         read_changes as read_changes,
+        secret_reasons as secret_reasons,
         without_many as without_many,
         without_secrets as without_secrets,
-    )
-    from tideate_core.mentions.git_program import (
-        ask_git as ask_git,
-        check_place as check_place,
-        empty_tree as empty_tree,
-        find_commit as find_commit,
-        refuse_commit as refuse_commit,
-        saved_files as saved_files,
-        without_filters as without_filters,
     )
     from tideate_core.mentions.items import (
         ContextItem as ContextItem,
@@ -99,11 +89,8 @@ else:
             "definitions": "Definition code_language definitions_in places_of_name",
             "extraction": "BUILT_IN extract",
             "git": (
-                "ALL_LINES LARGEST_LOOKED Changes commit_changes compare hidden_changes read_changes "
-                "without_many without_secrets"
-            ),
-            "git_program": (
-                "ask_git check_place empty_tree find_commit refuse_commit saved_files without_filters"
+                "ALL_LINES LARGEST_LOOKED LIST_CHANGES Changes commit_changes compare hidden_changes "
+                "read_changes secret_reasons without_many without_secrets"
             ),
             "items": "ContextItem Diagnostic Surroundings",
             "resolver": "ContextResolver MentionDescription",

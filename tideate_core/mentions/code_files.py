@@ -1,4 +1,4 @@
-"""Code on disk for the index of symbols: words and definitions of a file, as JSON."""
+"""Read code files for the symbol index: hashed words and definitions, as JSON rows."""
 
 from __future__ import annotations
 
@@ -17,19 +17,17 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-__all__ = ["MOST_NOT_PARSED", "NOT_PARSED", "read_definitions", "read_files", "read_words"]
-
 NOT_PARSED: Final = ("", 1, "")
-"""The only definition of a file that takes too long to parse: nothing has an empty name."""
+"""Marker definition of a file that takes too long to parse; no real name is empty."""
 MOST_NOT_PARSED: Final = 6
-"""Files that take too long to parse, seconds each, after which one call reads no more."""
+"""Slow files, which take seconds each, after which a call stops reading."""
 _FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def read_files(root: Path, names: Sequence[str], wanted: str, most: int) -> Iterator[list[Any]]:
-    """Yield the name of each file with its words, or with the definitions if a name is wanted; blocking.
+    """Yield each file's name with its words, or with its definitions if a name is wanted; blocking.
 
-    :param most: files that take too long to parse, after which no more are read.
+    :param most: slow files after which reading stops.
     """
     for name in names:
         row = [name, *(read_definitions(root, name, wanted) if wanted else read_words(root, name))]
@@ -40,7 +38,7 @@ def read_files(root: Path, names: Sequence[str], wanted: str, most: int) -> Iter
 
 
 def read_words(root: Path, name: str) -> tuple[str, str]:
-    """Return the digest of a file and the hashes of its words, in hexadecimal digits; blocking."""
+    """Return a file's digest and the hashes of its words, in hexadecimal; blocking."""
     data = _read(root, name)
     text = _text_of(data)
     digest = hashlib.blake2b(data, digest_size=16).hexdigest()
@@ -48,10 +46,10 @@ def read_words(root: Path, name: str) -> tuple[str, str]:
 
 
 def read_definitions(root: Path, name: str, wanted: str) -> tuple[list[tuple[str, int, str]] | None]:
-    """Return the name, the line and the container of each definition of a file; blocking.
+    """Return name, line and container of each definition in a file; blocking.
 
-    :param wanted: a name; None is returned of a file that does not define it.
-    :returns: only `NOT_PARSED` of a file that takes too long to parse.
+    :param wanted: a name; the result is None if the file does not define it.
+    :returns: only `NOT_PARSED` for a file that takes too long to parse.
     """
     text = _text_of(_read(root, name))
     if not may_define(text, name, wanted):
@@ -63,7 +61,7 @@ def read_definitions(root: Path, name: str, wanted: str) -> tuple[list[tuple[str
 
 
 def _read(root: Path, name: str) -> bytes:
-    """Return a file's bytes; none of what is gone, no file, or too large to be parsed."""
+    """Return a file's bytes; empty if it is missing, not a regular file, or too large to parse."""
     try:
         descriptor = os.open(root / name, _FLAGS)
     except OSError:
@@ -76,7 +74,7 @@ def _read(root: Path, name: str) -> bytes:
 
 
 def _text_of(data: bytes) -> str:
-    """Return the text of a file as it may be shown: lines that seem to hold secrets are empty."""
+    """Decode a file and blank the lines with probable secrets."""
     if b"\0" in data:
         return ""
     try:

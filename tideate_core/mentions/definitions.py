@@ -1,4 +1,4 @@
-"""Names that a file defines, by tree-sitter, and the places at which it uses a name."""
+"""Find the definitions of names in a file, by tree-sitter, and the lines that use a name."""
 
 from __future__ import annotations
 
@@ -16,21 +16,11 @@ from tideate_core.workspace import language_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = [
-    "Definition",
-    "code_language",
-    "definitions_in",
-    "may_define",
-    "places_of_name",
-    "word_hash",
-    "word_hashes",
-]
-
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 _OUTER: Final = ("class", "struct", "interface", "trait", "impl", "object", "module", "namespace", "contract")
-"""Parts of the kinds of nodes in whose body values are defined, too."""
+"""Parts of node kinds whose bodies also define values."""
 _WORDS_ASIDE: Final = ("comment", "string")
-"""Parts of the kinds of nodes whose text uses no name."""
+"""Parts of node kinds whose text does not use names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +31,18 @@ class Definition:
     line: int
     """From 1."""
     container: str = ""
-    """The innermost definition around it."""
+    """The innermost enclosing definition."""
 
 
 @lru_cache(maxsize=50_000)
 def code_language(path: str) -> str:
-    """Return the language of a file whose definitions are known, else an empty text."""
+    """Return the language of a file if it can be parsed, else an empty text."""
     language = language_of(path)
     return language if language in PARSED else ""
 
 
 def definitions_in(text: str, path: str) -> list[Definition]:
-    """Return what a text defines; nothing where its language is not known or it is too long.
+    """Return the definitions in a text; empty if its language is unknown or it is too long.
 
     :raises NotParsed: the text takes too long to parse.
     """
@@ -63,20 +53,20 @@ def definitions_in(text: str, path: str) -> list[Definition]:
 
 
 def definition_rows(text: str, language: str) -> list[tuple[str, int, str]]:
-    """Return name, line and container of each definition; for the parser process."""
+    """Return name, line and container of each definition; runs in the parser process."""
     found = dict.fromkeys(_definitions(parse(text, language), language))
     return [(one.name, one.line, one.container) for one in found]
 
 
 def may_define(text: str, path: str, name: str) -> bool:
-    """Tell quickly whether a text may define a name; a no is certain."""
+    """Tell quickly whether a text may define a name; False is certain."""
     word = re.escape(name)
     match code_language(path):
         case "python":
             pattern = rf"(?m)\b(?:def|class)\s+{word}(?!\w)|^[ \t]*{word}[ \t]*[:=]"
         case "lua":
             pattern = rf"(?<!\w){word}(?!\w)"
-        case _:  # what follows a dot is used
+        case _:  # a name after a dot is a use
             pattern = rf"(?<![\w.]){word}(?!\w)"
     return re.search(pattern, text) is not None
 
@@ -99,7 +89,7 @@ def _definitions(root: Any, language: str) -> Iterator[Definition]:
 
 
 def _names_of(node: Any) -> list[str]:
-    """Return the names that a node defines; more than one only of a group of types."""
+    """Return the names that a node defines; several only for a group of types."""
     specs = [child for child in node.children() if child.kind() == "type_spec"]
     if specs:
         return [name for spec in specs for name in _names_of(spec)]
@@ -117,12 +107,12 @@ def _names_of(node: Any) -> list[str]:
 
 
 def word_hashes(text: str) -> bytes:
-    """Return the hashes of all words of a text, each of four bytes, in order."""
+    """Return the sorted four-byte hashes of all words in a text."""
     return array("I", sorted(map(_hash, set(_WORD.findall(text))))).tobytes()
 
 
 def word_hash(word: str) -> bytes:
-    """Return the hash of a word, as it is in `word_hashes`; others may have the same."""
+    """Return the hash of a word as in `word_hashes`; hashes may collide."""
     return array("I", [_hash(word)]).tobytes()
 
 
@@ -133,9 +123,9 @@ def _hash(word: str) -> int:
 def places_of_name(text: str, path: str, name: str, *, parsed: bool = True) -> list[int]:
     """Return the numbers (from 1) of the lines that use a name.
 
-    Comments and strings are left out if the language is known and the text is not too long.
+    Comments and strings are skipped if the text can be parsed.
 
-    :param parsed: False: all lines with the word, comments and strings included.
+    :param parsed: False returns all lines with the word, including comments and strings.
     :raises NotParsed: the text takes too long to parse.
     """
     whole = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
@@ -148,7 +138,7 @@ def places_of_name(text: str, path: str, name: str, *, parsed: bool = True) -> l
 
 
 def lines_of_name(text: str, language: str, name: str) -> list[int]:
-    """Return the lines (from 1) with a name outside of comments and strings; for the parser process."""
+    """Return the lines (from 1) with a name outside comments and strings; runs in the parser process."""
     lines = {
         node.range().start.line + 1
         for node in parse(text, language).find_all(regex=f"^{re.escape(name)}$")

@@ -1,4 +1,4 @@
-"""Extract the mentions of a text and parse their paths."""
+"""Extract mentions from a text and parse their paths."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-__all__ = ["BUILT_IN", "NAME", "Reference", "extract", "parse_reference"]
-
 NAME: Final = re.compile(r"@\w+")
-"""A mention as written in a text and in `context.json`."""
+"""A mention in a text or in `context.json`."""
 
 BUILT_IN: Final = {
     "@buffer": "the buffer, saved or not",
@@ -26,7 +24,7 @@ BUILT_IN: Final = {
     "@symbols": "what is defined in the buffer, else in the project; of a file or folder: @symbols:PATH",
     "@tree": "the project's files; of a folder: @tree:PATH",
 }
-"""Mentions that need no configuration, with their meanings."""
+"""Built-in mentions and their descriptions."""
 
 _PATH = (
     r'(?P<mention>@(?P<kind>diff|file|run|symbols|tree):(?:"(?P<quoted>[^"\n]+)"(?P<behind>:\d+(?:-\d+)?)?'
@@ -52,28 +50,29 @@ class Reference:
     """A mention with a path: `@file:src/a.py:10-40`."""
 
     kind: str
-    """With the `@`."""
+    """Including the `@`."""
     path: str
     lines: tuple[int, int] | None = None
     """1-based, both included."""
     whole: str = ""
-    """The path with the range in it, for a file that is really called so."""
+    """The path including the range, for a file with such a name."""
 
 
 def extract(text: str, configured: Collection[str] = ()) -> list[str]:
-    """Return the mentions of a text, each once, in the order of their first place.
+    """Return the distinct mentions in a text, in order.
 
-    A configured name is one wherever it stands, but in an address with a domain (`me@host.org`). Other words
-    are none in code (between fences or backticks), behind a backslash, within a word, an address or a URL
-    (`user@host`), and where they are decorators or names of packages (`@app.route`, `@scope/package`).
+    A configured name is a mention anywhere except in an address with a domain (`me@host.org`). Other words
+    are not
+    mentions in code (between fences or backticks), after a backslash, within a word, an address or a URL
+    (`user@host`), or as decorators or package names (`@app.route`, `@scope/package`).
 
-    :param configured: names of `context.json`, with the `@`.
+    :param configured: names from `context.json`, including the `@`.
     """
     return list(dict.fromkeys(_candidates(text, _code_spans(text), configured)))
 
 
 def parse_reference(mention: str) -> Reference | None:
-    """Read a mention with a path; None for another one."""
+    """Parse a mention with a path; None for other mentions."""
     match = _REFERENCE.fullmatch(mention)
     if match is None:
         return None
@@ -107,7 +106,7 @@ def _candidates(text: str, code: list[tuple[int, int]], configured: Collection[s
 
 
 def _without_punctuation(path: str) -> str:
-    """Take off the punctuation of the sentence around a path."""
+    """Remove the punctuation of the surrounding sentence from a path."""
     while path:
         last = path[-1]
         opener = _CLOSERS.get(last)
@@ -131,7 +130,7 @@ def _is_address(text: str, start: int, end: int) -> bool:
 
 
 def _is_decorator(text: str, match: re.Match[str]) -> bool:
-    """Tell whether a word is code that nobody marked as such: dotted, called, or above a definition."""
+    """Tell whether a word is unmarked code: dotted, called, or above a definition."""
     if match["name"] is None:
         return False
     end = match.end()
@@ -147,7 +146,7 @@ def _is_decorator(text: str, match: re.Match[str]) -> bool:
 
 
 def _code_spans(text: str) -> list[tuple[int, int]]:
-    """Return the spans of code, half open: fenced blocks, and text between backticks outside of them."""
+    """Return the half-open spans of code: fenced blocks, and text between backticks."""
     fenced = _fenced_spans(text)
     spans = list(fenced)
     begin = 0
@@ -173,7 +172,7 @@ def _fenced_spans(text: str) -> list[tuple[int, int]]:
 
 
 def _inline_spans(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """Find text between two runs of equally many backticks of one paragraph."""
+    """Yield the spans between two equally long runs of backticks in one paragraph."""
     while begin < end:
         blank = _BLANK_LINE.search(text, begin, end)
         until = blank.start() if blank else end

@@ -1,4 +1,4 @@
-"""Files of a project as context items: whole, one Markdown section, or a range of lines."""
+"""Read project files as context items: whole, a Markdown section, or a range of lines."""
 
 from __future__ import annotations
 
@@ -19,28 +19,26 @@ if TYPE_CHECKING:
     from tideate_core.mentions.extraction import Reference
     from tideate_core.workspace import Workspace
 
-__all__ = ["FileReader", "RawText", "lines_of"]
-
 _COMPARED: Final = 2000
-"""Paths that are compared for the nearest one."""
+"""Paths compared for the nearest one."""
 
 
 @dataclass(frozen=True, slots=True)
 class RawText:
-    """A text as it stands on disk, or in a buffer that was not saved."""
+    """Text of a file on disk or of an unsaved buffer."""
 
     path: str
     """Relative to the root, links followed."""
     text: str
     cut: str = ""
-    """In words the part that is not in the text because the file is too large."""
+    """Note on the part of a large file that was not read."""
     unsaved: bool = False
 
 
 class FileReader:
-    """Read files through the workspace, so that unsaved buffers are seen.
+    """Reader of files and unsaved buffers of a workspace.
 
-    :param limit: bytes of a file that are read; of a larger one its beginning is taken.
+    :param limit: bytes read of a file; the rest is cut.
     """
 
     def __init__(self, workspace: Workspace, limit: int) -> None:
@@ -48,9 +46,9 @@ class FileReader:
         self._limit = limit
 
     async def read(self, mention: str, path: str) -> ContextItem:
-        """Return a whole file, or the section that is named behind a `#`.
+        """Read a whole file, or the section named after a `#`.
 
-        :raises TideateError: there is none that can be read.
+        :raises TideateError: the file or section cannot be read.
         """
         if "#" in path and not self._workspace.resolve(path).exists():
             name, _, title = path.partition("#")
@@ -78,9 +76,9 @@ class FileReader:
         return ContextItem(mention, raw.path, content, "section", about, "markdown", cut, reason=why)
 
     async def read_reference(self, mention: str, reference: Reference | None) -> ContextItem:
-        """Return the file of a reference, or its lines.
+        """Read the file of a reference, or its range of lines.
 
-        :raises TideateError: it names none, or none that can be read.
+        :raises TideateError: there is no path, or the file cannot be read.
         """
         if reference is None:
             raise ContextResolutionError(
@@ -96,7 +94,7 @@ class FileReader:
     def _range_item(self, mention: str, raw: RawText, first: int, last: int) -> ContextItem:
         lines = lines_of(raw.text)
         if last < first:
-            raise ContextResolutionError(mention, "the range ends before it begins")
+            raise ContextResolutionError(mention, "the range ends before it starts")
         if first > len(lines):
             raise ContextResolutionError(
                 mention,
@@ -111,12 +109,12 @@ class FileReader:
         return ContextItem(mention, raw.path, content, "section", about, language, cut, reason=why)
 
     async def read_raw(self, mention: str, path: str) -> RawText:
-        """Return a file's text with its line ends and byte order mark, unsaved changes included.
+        """Read a file with its line ends and byte order mark, including unsaved changes.
 
-        :raises ContextResolutionError: there is no such file; the nearest is named.
-        :raises OutsideRoot: the path is not one of the project's.
-        :raises NotText: it is binary or not UTF-8.
-        :raises WorkspaceError: it cannot be read.
+        :raises ContextResolutionError: there is no such file; the nearest name is given.
+        :raises OutsideRoot: the path is outside the project.
+        :raises NotText: the file is binary or not UTF-8.
+        :raises WorkspaceError: the file cannot be read.
         """
         real = self._workspace.resolve(path)
         if not real.exists():
@@ -134,7 +132,7 @@ class FileReader:
 
 
 def _nearest(path: str, names: list[str]) -> str:
-    """Return a hint at the nearest path: one of the same name, else one of the first."""
+    """Return a hint with the nearest path, with preference for the same file name."""
     end = path.rpartition("/")[2].casefold()
     alike = [name for name in names if name.rpartition("/")[2].casefold() == end]
     return did_you_mean(path, alike[:_COMPARED] or names[:_COMPARED])
@@ -153,14 +151,14 @@ def _read(path: Path, name: str, limit: int) -> tuple[bytes, int]:
         raise WorkspaceError(f"{name} does not exist") from error
     except OSError as error:
         raise WorkspaceError(f"{name} cannot be read: {error.strerror}") from error
-    # it may have grown since it was looked at
+    # the file may have grown since `stat`
     size = max(found.st_size, len(data))
     return (data, len(data)) if len(data) <= limit else (data[:limit], size)
 
 
 def _decode(data: bytes, name: str, *, whole: bool) -> str:
     if b"\0" in data:
-        raise NotText(f"{name} is binary (it holds a NUL byte); only UTF-8 text can be given to a model")
+        raise NotText(f"{name} is binary (it holds a NUL byte); only UTF-8 text can be sent to a model")
     try:
         return data.decode("utf-8") if whole else _decode_head(data)
     except UnicodeDecodeError as error:
@@ -171,7 +169,7 @@ def _decode(data: bytes, name: str, *, whole: bool) -> str:
 
 
 def _decode_head(data: bytes) -> str:
-    """Decode the beginning of a file, as far as its last line end, else its last whole character."""
+    """Decode the beginning of a file, up to its last line end or whole character."""
     lines = data[: data.rfind(b"\n") + 1]
     if lines:
         return lines.decode("utf-8")
@@ -189,7 +187,7 @@ def _cut_note(total: int, kept: int, unit: str) -> str:
 
 
 def lines_of(text: str) -> list[str]:
-    """Return the lines with their ends; only ``\\n`` ends one, so that their numbers are an editor's."""
+    """Split a text into lines with their ends; only ``\n`` ends a line, as in editors."""
     *whole, last = text.split("\n")
     return [*(f"{line}\n" for line in whole), *filter(None, [last])]
 

@@ -1,7 +1,8 @@
-"""Front matter of rules files and skills, as leniently as their own tools read it.
+"""Parse the front matter of rules files and skills as leniently as other tools.
 
-It looks like YAML and often is none: `globs: *.ts,*.tsx` is an alias there. Read are one level of keys with
-texts, lists and blocks; what is anything else is left out.
+It resembles YAML but often is invalid: `globs: *.ts,*.tsx` would be an alias. One level of keys with texts,
+lists
+and blocks is read; anything else is ignored.
 """
 
 from __future__ import annotations
@@ -13,8 +14,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["read_front_matter"]
-
 MARK: Final = "---"
 _KEY: Final = re.compile(r"(?P<key>[A-Za-z][\w-]*)[ \t]*:(?:[ \t]+(?P<value>.*))?$")
 _BLOCK: Final = re.compile(r"(?P<kind>[|>])[+-]?[0-9]?$")
@@ -22,10 +21,9 @@ _COMMENT: Final = re.compile(r"[ \t]#.*$")
 
 
 def read_front_matter(text: str) -> tuple[dict[str, list[str]], str]:
-    """Return the keys of a text's front matter, each with its texts, and what stands below it.
+    """Split a text into front matter, as lists of texts by key, and the rest.
 
-    A key with one text has a list of one. Without front matter, or where it does not end, there are no keys
-    and the text is whole.
+    Without a complete front matter there are no keys, and the text is returned unchanged.
 
     :param text: with ``\\n`` as line end.
     """
@@ -69,7 +67,7 @@ def _texts(value: str, more: Sequence[str]) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Return a text without its quotes, or without the comment behind it."""
+    """Remove the quotes, or the trailing comment, of a text."""
     text = text.strip()
     for quote in ('"', "'"):
         if text.startswith(quote) and (end := text.find(quote, 1)) > 0:

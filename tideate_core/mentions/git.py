@@ -1,22 +1,23 @@
-"""Read a project's changes from git, running nothing that the repository configures."""
+"""Read a project's changes from git without probable secrets; nothing that it configures is run."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.git import EXCLUDE_PRIVATE
-from tideate_core.mentions.git_program import (
+from tideate_core.git import (
+    EXCLUDE_PRIVATE,
     LARGEST_LIST,
     ask_git,
     check_place,
     empty_tree,
     find_commit,
+    parse_name_status,
     saved_files,
+    split_names,
 )
 from tideate_core.mentions.secrets import HardLinks, secret_in, secret_name
 
@@ -24,53 +25,44 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
     from pathlib import Path
 
-    from tideate_core.mentions.git_program import SavedFiles
-
-__all__ = [
-    "ALL_LINES",
-    "LARGEST_LOOKED",
-    "Changes",
-    "commit_changes",
-    "compare",
-    "hidden_changes",
-    "read_changes",
-    "without_many",
-    "without_secrets",
-]
+    from tideate_core.git import SavedFiles
 
 _DIFF: Final = (
     *("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--relative", "--submodule=short"),
     *("--ignore-submodules=dirty", "--src-prefix=a/", "--dst-prefix=b/"),
 )
+LIST_CHANGES: Final = ("--name-status", "-z", "--find-renames=30%", "--find-copies=30%", "-l1000")
+"""Options of a diff that names changed files, also under their old names."""
 ALL_LINES: Final = 1_000_000_000
+"""Context lines that make a diff contain whole files."""
 LARGEST_LOOKED: Final = 8 * 1024 * 1024
-"""Bytes of changed files, as they were and are, that are looked through for secrets."""
+"""Bytes of changed files, old and new, that are searched for secrets."""
 MOST_HIDDEN: Final = 100
-"""New files that only the repository's own exclude rules hide; more are told as a number."""
+"""New files to list if only the repository's own exclude rules hide them; more are only counted."""
 _OTHERS: Final = ("ls-files", "--others", "--exclude-standard", *EXCLUDE_PRIVATE, "-z")
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The changes of saved files since the last commit."""
+    """A diff of saved files or commits, and the files that it omits."""
 
     diff: str
-    """Unified, without the files in `left_out`."""
+    """Unified diff without the files in `left_out`."""
     left_out: tuple[str, ...]
-    """In words, which files' changes are not in it because they seem to be secrets."""
+    """Files omitted as probable secrets, each with the reason."""
     untracked: tuple[str, ...]
-    """New files that git does not know yet, relative to the root."""
+    """New files, relative to the root."""
     whole: bool
-    """False if the diff is so long that its end was not read."""
+    """False if the diff was cut at the limit."""
     notes: tuple[str, ...] = ()
-    """What else is not shown, in words."""
+    """Notes on other omissions."""
 
 
 async def read_changes(root: Path, path: str = "") -> Changes:
-    """Read the changes below a root, or only of one file or folder there.
+    """Read the changes of saved files since the last commit.
 
-    :param path: relative to the root.
-    :raises WorkspaceError: there is no git, no repository, or it does not answer.
+    :param path: only this file or folder, relative to the root.
+    :raises WorkspaceError: there is no git or no repository, or git times out.
     """
     before = await _last_commit(root)
     async with saved_files(root, before) as empty:
@@ -81,19 +73,18 @@ async def read_changes(root: Path, path: str = "") -> Changes:
 
 
 async def hidden_changes(root: Path, shown: Collection[str]) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
-    """Return what differs from the last commit beside what git shows: kinds and names, and notes.
+    """Return kinds and names of changed files that `git status` does not show, and notes.
 
-    :param shown: names that git shows, relative to the root.
+    :param shown: files that `git status` shows, relative to the root.
     """
     before = await _last_commit(root)
     async with saved_files(root, before) as empty:
         files = await empty.index(before)
         named = (*_DIFF, "--name-status", "--no-renames", "-z", before, "--", ".")
-        fields = iter((await files.ask(*named, largest=LARGEST_LIST))[0].split(b"\0"))
-        changed = [(kind.decode(), os.fsdecode(next(fields))) for kind in fields if kind]
+        changed = parse_name_status((await files.ask(*named, largest=LARGEST_LIST))[0])
         others, notes = await _others(files, "")
-    changed += [("??", name) for name in others]
-    return [one for one in changed if one[1] not in shown], (*files.notes, *notes)
+    found = [*((kind, name) for kind, (name,) in changed), *(("??", name) for name in others)]
+    return [one for one in found if one[1] not in shown], (*files.notes, *notes)
 
 
 async def _last_commit(root: Path) -> str:
@@ -101,20 +92,21 @@ async def _last_commit(root: Path) -> str:
     try:
         return await find_commit(root, "HEAD")
     except WorkspaceError:
-        return await empty_tree(root)  # before the first commit all is new
+        return await empty_tree(root)  # before the first commit, every file is new
 
 
 async def _others(files: SavedFiles, path: str) -> tuple[list[str], tuple[str, ...]]:
-    """Return new files and notes; of many that only the repository itself hides, their number."""
+    """Return new files, and notes."""
     told = (*_OTHERS, "--", path or ".")
-    names = _names((await files.ask(*told, largest=LARGEST_LIST))[0])
-    return without_many(names, _names((await ask_git(files.root, *told, largest=LARGEST_LIST))[0]))
+    names = split_names((await files.ask(*told, largest=LARGEST_LIST))[0])
+    believed = split_names((await ask_git(files.root, *told, largest=LARGEST_LIST))[0])
+    return without_many(sorted(set(names)), believed)
 
 
 def without_many(names: list[str], believed: Iterable[str]) -> tuple[list[str], tuple[str, ...]]:
-    """Return new files without those that only the repository itself hides, if these are many, and a note.
+    """Return new files, and a note if many files that only the repository's own rules hide were dropped.
 
-    :param believed: new files that the repository's git lists.
+    :param believed: new files that git lists under the repository's own exclude rules.
     """
     shown = set(believed)
     hidden = sum(name not in shown for name in names)
@@ -125,9 +117,9 @@ def without_many(names: list[str], believed: Iterable[str]) -> tuple[list[str], 
 
 
 async def commit_changes(root: Path, commit: str, path: str = "") -> Changes:
-    """Read what a commit changed; of a merge, what it brought to its first parent.
+    """Read the changes of a commit; of a merge, against its first parent.
 
-    :param commit: its id.
+    :param commit: a commit id.
     """
     try:
         before = await find_commit(root, f"{commit}^1")
@@ -137,11 +129,11 @@ async def commit_changes(root: Path, commit: str, path: str = "") -> Changes:
 
 
 async def compare(root: Path, sides: tuple[str, ...], path: str = "") -> Changes:
-    """Compare a commit with the saved files, or two commits; untracked files are not looked at.
+    """Compare a commit with the saved files, or two commits; untracked files are ignored.
 
     :param sides: ids of one or two commits or trees.
-    :param path: only of this file or folder, relative to the root.
-    :raises WorkspaceError: there is no git, no repository, or it does not answer.
+    :param path: only this file or folder, relative to the root.
+    :raises WorkspaceError: there is no git or no repository, or git times out.
     """
     async with saved_files(root, sides[0]) as files:
         return await _compare(await files.index(sides[0]) if len(sides) == 1 else files, sides, path)
@@ -149,7 +141,7 @@ async def compare(root: Path, sides: tuple[str, ...], path: str = "") -> Changes
 
 async def _compare(files: SavedFiles, sides: tuple[str, ...], path: str) -> Changes:
     names = [one for one in await _changed_names(files, sides) if any(_is_below(path, name) for name in one)]
-    why = await asyncio.to_thread(_reasons, files.root, names)
+    why = await asyncio.to_thread(secret_reasons, HardLinks(files.root), files.root, names)
     places = [path or "."]
     if why:
         places = sorted({name for one in names for name in one if _is_below(path, name)} - why.keys())
@@ -162,35 +154,37 @@ def _is_below(path: str, name: str) -> bool:
     return not path or name == path or name.startswith(f"{path}/")
 
 
-def _reasons(root: Path, names: list[tuple[str, ...]]) -> dict[str, str]:
-    """Return reasons for taking files for secrets; one that was moved is as secret as under its old name."""
-    links = HardLinks(root)
+def secret_reasons(links: HardLinks, top: Path, names: Iterable[tuple[str, ...]]) -> dict[str, str]:
+    """Return the reason for each changed file that is a probable secret by name or hard link; blocking.
+
+    :param top: the directory that the names are relative to.
+    :param names: the names of each file; a moved file is as secret as under its old name.
+    """
     why: dict[str, str] = {}
     for one in names:
         reason = "by its name" if any(map(secret_name, one)) else ""
-        if not reason and any(links.reason(root / name) for name in one):
-            reason = "a hard link to a file with a name outside of the project"
+        if not reason and any(links.reason(top / name) for name in one):
+            reason = "a hard link to a file outside the project"
         if reason:
             why |= dict.fromkeys(one, reason)
     return why
 
 
 async def _changed_names(files: SavedFiles, sides: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Return the names of the files that differ; of one that was moved or copied both."""
-    named = (*_DIFF, "--name-status", "--find-renames=30%", "--find-copies=30%", "-l1000", "-z", *sides)
+    """Return the name of each changed file; the old and the new one of a moved or copied file."""
+    named = (*_DIFF, *LIST_CHANGES, *sides)
     output, whole = await files.ask(*named, "--", ".", largest=LARGEST_LOOKED)
     if not whole:
-        raise WorkspaceError("more files have changed than can be looked through for secrets")
-    fields = iter(os.fsdecode(field) for field in output.split(b"\0") if field)
-    return [(next(fields), next(fields)) if kind[0] in "RC" else (next(fields),) for kind in fields]
+        raise WorkspaceError("too many files have changed to search them for secrets")
+    return [names for _, names in parse_name_status(output)]
 
 
 async def _diff_texts(
     files: SavedFiles, sides: tuple[str, ...], places: list[str]
 ) -> tuple[str, bool, list[str]]:
-    """Return changes without those of files that seem to hold secrets, if that is all, and these files.
+    """Return a diff without files with probable secrets, whether it is complete, and the omitted files.
 
-    The files are looked through as a whole: of a long secret only the middle may have changed.
+    Whole files are searched: a change may touch only the middle of a long secret.
     """
     shown, looked = (
         (*_DIFF, "--no-renames", f"--unified={lines}", *sides, "--", *places) for lines in (3, ALL_LINES)
@@ -205,11 +199,12 @@ async def _diff_texts(
 def without_secrets(
     shown: str, looked: str, *, cut: bool, named: Collection[str] = ()
 ) -> tuple[str, list[str]]:
-    """Remove files that seem to hold secrets from a diff, by another diff with all of their lines.
+    """Remove files with probable secrets from a diff.
 
-    :param cut: the end of the other one is missing.
-    :param named: files that are secrets, whatever their names are now.
-    :returns: the diff, and in words the files that are not in it.
+    :param looked: the same diff with all lines of each file.
+    :param cut: `looked` was cut at the limit.
+    :param named: files known to be secret.
+    :returns: the diff, and the omitted files, each with the reason.
     """
     parts = _split_by_file(looked)
     full = {_header(part): part for part in (parts[:-1] if cut else parts)}
@@ -219,13 +214,10 @@ def without_secrets(
         if any(secret_name(name) or name in named for name in _names_in(part)):
             reason = "by its name"
         elif head not in full:
-            reason = "too large to be looked through"
+            reason = "too large to be searched for secrets"
         else:
-            reason = (
-                "by what is in it"
-                if any(secret_in(_without_signs(one)) for one in (full[head], part))
-                else ""
-            )
+            holds = any(secret_in(_without_signs(one)) for one in (full[head], part))
+            reason = "by its content" if holds else ""
         if reason:
             left_out.append(f"{_names_in(part)[1]} ({reason})")
         else:
@@ -234,7 +226,7 @@ def without_secrets(
 
 
 def _split_by_file(diff: str) -> list[str]:
-    # only a header can begin so, where nothing but \n ends a line: every line of a hunk has a sign before it
+    # only a header can start a line like this: every line of a hunk starts with a sign
     return [part for part in re.split(r"(?m)^(?=diff --git )", diff) if part]
 
 
@@ -243,7 +235,7 @@ def _header(part: str) -> str:
 
 
 def _names_in(part: str) -> list[str]:
-    """Return the names in the header of a file's part: the old one, the new one, both again."""
+    """Return the names in the header of one file's diff: old, new, and both again."""
     header = re.split(r"(?m)^@@", part, maxsplit=1)[0]
     lines = re.findall(r"(?m)^(?:diff --git|---|\+\+\+) (.*)$", header)
     names = [one for line in lines for one in re.split(r'(?:^|[ "])[ab]/', line)]
@@ -253,7 +245,3 @@ def _names_in(part: str) -> list[str]:
 
 def _without_signs(part: str) -> str:
     return "\n".join(line[1:] for line in part.split("\n"))
-
-
-def _names(output: bytes) -> list[str]:
-    return sorted({os.fsdecode(name) for name in output.split(b"\0") if name})

@@ -1,4 +1,4 @@
-"""Context items, that is resolved mentions: cut to a budget and formatted for a prompt."""
+"""Context items (resolved mentions), their token budget and their format in prompts."""
 
 from __future__ import annotations
 
@@ -12,18 +12,6 @@ from tideate_core.util.tokens import CHARACTERS_PER_TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-__all__ = [
-    "DIVIDER",
-    "ContextItem",
-    "ContextKind",
-    "Diagnostic",
-    "Surroundings",
-    "fit_to_budget",
-    "format_items",
-    "head",
-    "tokens_of",
-]
 
 ContextKind = Literal["file", "section", "variable"]
 
@@ -40,43 +28,43 @@ def tokens_of(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ContextItem:
-    """One resolved mention. Its content is as it stands at the place: nothing is rendered or translated."""
+    """A resolved mention with its unmodified content."""
 
     mention: str
-    """As it was written, with the `@`."""
+    """The mention as written, including the `@`."""
     path: str
-    """The file it comes from, relative to the root; empty where that is none."""
+    """The source file, relative to the root; empty if there is none."""
     content: str
-    """Empty while consent is needed."""
+    """Empty until the person consents."""
     type: ContextKind
-    """`file`: a whole file or buffer; `section`: lines of one; `variable`: a text made or configured."""
+    """`file`: a whole file or buffer; `section`: part of one; `variable`: other text."""
     about: str = ""
-    """The kind of content in words, where the path does not say it: "lines 10-40", "changes since HEAD"."""
+    """Further description, such as "lines 10-40" or "changes since HEAD"."""
     language: str = ""
-    """The tag of its fence."""
+    """Language of the fenced block."""
     cut: str = ""
-    """In words the part that was left out of the content; empty where that is nothing."""
+    """Note on omitted content; empty if the content is complete."""
     needs_consent: bool = False
-    """It seems to hold a secret: a person has to agree before its content is given to anybody."""
+    """It is a probable secret, whose content needs the person's consent."""
     reason: str = ""
-    """Why consent is needed, or, of one that was consented to, was. For the person: it may name a line."""
+    """Why consent is or was needed. For the person only: it may name a line."""
     unread: str = ""
-    """Why it cannot be read any more, after the person consented."""
+    """Why it could not be read again after the person's consent."""
 
     @property
     def tokens(self) -> int:
-        """The content's tokens, estimated."""
+        """Estimated tokens of the content."""
         return tokens_of(self.content)
 
     @property
     def source(self) -> str:
-        """The path and what of it, in one line."""
+        """The path and the description on one line."""
         return ", ".join(filter(None, (self.path, self.about)))
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """A remark of a language server or linter about a line; `line` and `column` are 1-based."""
+    """A diagnostic of a language server or linter; `line` and `column` are 1-based."""
 
     line: int
     column: int
@@ -87,25 +75,25 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Content of `@buffer`, `@selection` and `@diagnostics`."""
+    """The editor's buffer, selection and diagnostics."""
 
     text: str | None = None
-    """Of the buffer, lines joined by ``\\n``; None where there is none."""
+    """Text of the buffer, with ``\n`` as line end; None without a buffer."""
     path: str = ""
-    """The buffer's, absolute; empty for one without a name."""
+    """Absolute path of the buffer; empty if it has no name."""
     filetype: str = ""
     selection: tuple[int, int] | None = None
-    """Lines of the buffer, 1-based, both included."""
+    """First and last selected line, 1-based."""
     diagnostics: tuple[Diagnostic, ...] | None = None
-    """The buffer's; None where nobody says, as outside of an editor."""
+    """Diagnostics of the buffer; None outside an editor."""
 
 
 def fit_to_budget(items: Sequence[ContextItem], tokens: int | None) -> list[ContextItem]:
-    """Return the items with no more content than a budget allows, in the same order.
+    """Cut the contents of items to a shared budget.
 
-    Each has an equal share; what short ones leave of theirs goes to the longer ones. Headers do not count.
+    Each item has an equal share; unused parts go to longer items. Headers do not count.
 
-    :param tokens: of four characters each; None = no limit.
+    :param tokens: the budget, at four characters a token; None for no limit.
     """
     result = list(items)
     if tokens is None:
@@ -120,7 +108,7 @@ def fit_to_budget(items: Sequence[ContextItem], tokens: int | None) -> list[Cont
 
 
 def head(text: str, characters: int) -> str:
-    """Return the beginning of a text, as far as the last line end that fits; a first line too long is cut."""
+    """Return the beginning of a text up to the last line end that fits; a long first line is cut."""
     if len(text) <= characters:
         return text
     kept = text[: max(0, characters)]
@@ -146,28 +134,31 @@ def _line_count(text: str) -> int:
 
 
 def format_items(items: Iterable[ContextItem]) -> str:
-    """Return the items under headers with mention and source, with dividers between; empty without any.
+    """Format items for a prompt, with headers and dividers; empty without items.
 
-    Each content stands in a fence that is longer than any run of backticks in it, so that nothing in it can
-    end its block. The content itself is not changed; only a line end that it lacks comes behind it.
+    Each content is in a fence longer than any run of backticks in it, so that it cannot end its block. A
+    missing
+    final line end is added.
     """
     blocks = [_block(item) for item in items]
     return f"\n\n{DIVIDER}\n\n".join([_INTRODUCTION, *blocks]) if blocks else ""
 
 
 def _block(item: ContextItem) -> str:
-    source = f" ({_line(item.source)})" if item.source else ""
-    header = f"### {_line(item.mention)}{source}"
+    source = f" ({printable_line(item.source)})" if item.source else ""
+    header = f"### {printable_line(item.mention)}{source}"
     if item.needs_consent:
-        return f"{header}\n\nLeft out: {_line(item.unread or secret_name(item.path) or HIDES_LINES)}."
+        return (
+            f"{header}\n\nLeft out: {printable_line(item.unread or secret_name(item.path) or HIDES_LINES)}."
+        )
     fence = fence_for(item.content)
     end = "" if item.content.endswith("\n") or not item.content else "\n"
     block = f"{header}\n\n{fence}{_tag(item.language)}\n{item.content}{end}{fence}"
-    return f"{block}\n\nNot whole: {_line(item.cut)}." if item.cut else block
+    return f"{block}\n\nNot whole: {printable_line(item.cut)}." if item.cut else block
 
 
-def _line(text: str) -> str:
-    """Return a text that can break out of no line: names of files may hold anything."""
+def printable_line(text: str) -> str:
+    """Replace characters that could break out of a line, as file names may have any."""
     return "".join(
         character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
     )

@@ -1,4 +1,4 @@
-"""Read the names of `.tideate/context.json` and their targets."""
+"""Parse `.tideate/context.json`: names for mentions, and their targets."""
 
 from __future__ import annotations
 
@@ -15,13 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["CONTEXT_FILE", "Target", "read_context_map"]
-
 CONTEXT_FILE: Final = ".tideate/context.json"
 LARGEST: Final = 1024 * 1024
 """Bytes of the file."""
 MOST_NAMES: Final = 1_000
-"""Each is looked for in the project whenever an editor asks for all of them."""
+"""Names in the file; each is resolved whenever an editor lists all of them."""
 _VERSION: Final = re.compile(r"1(?:\.\d+)*")
 _KEYS: Final = ("$schema", "version", "mappings")
 _PIECE: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
@@ -31,16 +29,16 @@ _Path = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The target of a name: a path, with `#` and a heading behind it or not, or a text."""
+    """Target of a name: a path, optionally with `#` and a heading, or a text."""
 
     path: str = ""
     text: str | None = None
 
 
 def read_context_map(root: Path | None) -> dict[str, Target]:
-    """Return the names with their targets, in the file's order; without the file, none.
+    """Return the targets by name, in the order of the file; empty without a file.
 
-    :raises ConfigError: the file cannot be read or is malformed; line and column are named.
+    :raises ConfigError: the file cannot be read or is malformed; with line and column.
     """
     if root is None:
         return {}
@@ -84,7 +82,7 @@ class _Reader:
             raise self._error(self._values[("mappings",)], "`mappings` is not an object", hint)
         if len(mappings) > MOST_NAMES:
             message = f"{len(mappings):,} names, and at most {MOST_NAMES:,} are read"
-            raise self._error(self._values[("mappings",)], message, "remove those that nobody writes")
+            raise self._error(self._values[("mappings",)], message, "remove unused names")
         return {name: self._target(name, value) for name, value in mappings.items()}
 
     def _parse(self) -> Any:
@@ -126,7 +124,7 @@ class _Reader:
         return ConfigError(f"{CONTEXT_FILE}:{line}:{column}: {words}")
 
     def _locate(self) -> None:
-        """Note the positions of keys and values; the text is valid JSON.
+        """Record the positions of keys and values; the text must be valid JSON.
 
         :raises ConfigError: a key is given twice.
         """
@@ -156,7 +154,7 @@ class _Reader:
 
 
 def _hint_for(text: str, at: int) -> str:
-    """Return a hint for one of the usual slips, empty for another mistake."""
+    """Return a hint for a common mistake, or an empty text."""
     rest = text[at : at + 2]
     before = text[:at].rstrip()[-1:]
     slips: Mapping[str, bool] = {

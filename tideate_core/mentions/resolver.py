@@ -1,4 +1,4 @@
-"""Resolve the mentions of a project into context items, asking for consent where they seem secret."""
+"""Resolve mentions into context items, with consent for probable secrets."""
 
 from __future__ import annotations
 
@@ -22,36 +22,33 @@ if TYPE_CHECKING:
     from tideate_core.mentions.items import ContextKind
     from tideate_core.mentions.mapping import Target
 
-__all__ = ["ContextResolver", "MentionDescription"]
-
 _NEEDS: Final = {"@buffer": "text", "@selection": "selection", "@diagnostics": "diagnostics"}
-"""The part of the surroundings that a mention needs."""
+"""The attribute of `Surroundings` that a mention needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class MentionDescription:
-    """A mention that can be written, and its target."""
+    """Description of an available mention and its target."""
 
     mention: str
     points_to: str
-    """A path, with `#` and a heading or not; the beginning of a text; of a built-in one, words."""
+    """A path with an optional heading, the beginning of a text, or the description of a built-in mention."""
     type: ContextKind | None
-    """None of a built-in one: it depends."""
+    """None for built-in mentions, whose type varies."""
     exists: bool
     built_in: bool = False
     note: str = ""
-    """The reason why it cannot be resolved, or that it will be asked about."""
+    """Why it cannot be resolved or needs consent."""
 
 
 class ContextResolver:
-    """Resolver of the mentions of one project; `context.json` is read once.
+    """Resolver of mentions in one project; `context.json` is read once.
 
-    :param root: of the project; None where there is none, then only what the person has in front of them
-        can be mentioned.
-    :param workspace: what files are read through; by default the root's, outside of an editor.
-    :param around: what `@buffer`, `@selection` and `@diagnostics` are.
-    :param budget: tokens that all items of a call may take, at four characters each; None = no limit.
-    :param max_bytes: of a file; of a larger one the beginning is taken.
+    :param root: the project's root; without one, only the editor's surroundings can be mentioned.
+    :param workspace: the source of files; by default, the root's saved files.
+    :param around: the editor's buffer, selection and diagnostics.
+    :param budget: tokens of all items of a call, at four characters each; None for no limit.
+    :param max_bytes: bytes read of a file; the rest is cut.
     """
 
     def __init__(
@@ -73,30 +70,30 @@ class ContextResolver:
         return read_context_map(self._workspace.root)
 
     def extract_mentions(self, text: str) -> list[str]:
-        """Return the mentions of a text, each once, in their order; known or not.
+        """Return the distinct mentions in a text, known or not, in order.
 
         :raises ConfigError: `context.json` is malformed.
         """
-        # a text without one needs no configuration, and no mistake in it
+        # without a mention, errors in the configuration do not matter
         return extract(text, self._targets) if "@" in text else []
 
     def get_available_mentions(self) -> list[str]:
-        """Return the names of `context.json`, in its order.
+        """Return the names in `context.json`, in order.
 
-        :raises ConfigError: it is malformed.
+        :raises ConfigError: `context.json` is malformed.
         """
         return list(self._targets)
 
     async def resolve(self, mention: str, *, consented: bool = False) -> ContextItem:
-        """Return the content of a mention, raw.
+        """Resolve a mention into a context item.
 
-        What seems to be secret comes without its content, with `needs_consent`, until a person agrees.
+        A probable secret has no content and `needs_consent` set until the person consents.
 
-        :param consented: a person agreed to this mention.
-        :raises ContextResolutionError: no mention is called so (the nearest is told), or it has nothing.
-        :raises OutsideRoot: its path leaves the root.
-        :raises NotText: it is binary or not UTF-8.
-        :raises WorkspaceError: it cannot be read.
+        :param consented: the person consented to this mention.
+        :raises ContextResolutionError: the mention is unknown (with the nearest name), or has no content.
+        :raises OutsideRoot: the path is outside the root.
+        :raises NotText: the file is binary or not UTF-8.
+        :raises WorkspaceError: the file cannot be read.
         :raises ConfigError: `context.json` is malformed.
         """
         return fit_to_budget([await self._read_with_consent(mention, consented)], self._budget)[0]
@@ -108,11 +105,10 @@ class ContextResolver:
         consented: Container[str] = (),
         on_error: Callable[[str, TideateError], None] | None = None,
     ) -> list[ContextItem]:
-        """Return the contents of mentions, in their order, each once, within the budget together.
+        """Resolve distinct mentions, in order, within a shared budget.
 
-        :param consented: those that a person agreed to.
-        :param on_error: is told each that cannot be resolved, and the others go on; without it the first
-            raises.
+        :param consented: mentions that the person consented to.
+        :param on_error: called for each mention that cannot be resolved; by default, the first one raises.
         """
         items = []
         for mention in dict.fromkeys(mentions):
@@ -125,11 +121,11 @@ class ContextResolver:
         return fit_to_budget(items, self._budget)
 
     def format_for_prompt(self, contexts: Sequence[ContextItem]) -> str:
-        """Return the items as a prompt has them; see `items.format_items`."""
+        """Format items for a prompt; see `items.format_items`."""
         return format_items(contexts)
 
     async def describe(self) -> list[MentionDescription]:
-        """Return every mention that can be written: those of `context.json`, then the built-in ones.
+        """Describe all available mentions: configured, then built-in.
 
         :raises ConfigError: `context.json` is malformed.
         """
@@ -137,7 +133,7 @@ class ContextResolver:
         return [*configured, *(self._describe_built_in(name) for name in BUILT_IN)]
 
     async def _read_with_consent(self, mention: str, consented: bool) -> ContextItem:
-        """Read a mention; without consent leave out the content of one that seems to be a secret."""
+        """Resolve a mention; without consent, omit the content of a probable secret."""
         item = await self._read(mention)
         why = await self._secret_reason(item, self._written_path(mention))
         if not why:
@@ -146,13 +142,13 @@ class ContextResolver:
         return replace(item, reason=why, needs_consent=not consented, content=content)
 
     def _written_path(self, mention: str) -> str:
-        """Return the path that was named: one that is a link has another name than where it leads."""
+        """Return the path as written, which differs from the resolved path of a link."""
         if reference := parse_reference(mention):
             return reference.path
         return "" if mention in BUILT_IN else self._targets[mention].path
 
     async def _read(self, mention: str) -> ContextItem:
-        # these need no `context.json`, and a mistake in it does not harm them
+        # built-in mentions work even if `context.json` is malformed
         item = await self._sources.read(mention)
         if item is not None:
             return item
@@ -164,7 +160,7 @@ class ContextResolver:
         return await self._sources.files.read(mention, target.path)
 
     async def _secret_reason(self, item: ContextItem, written: str) -> str:
-        """Return in words why an item seems to be a secret; empty where it does not."""
+        """Return why an item is a probable secret; empty if it is not."""
         found = secret_name(item.path) or secret_name(written) or item.reason or secret_in(item.content)
         root = self._workspace.root
         if found or root is None or not item.path:

@@ -1,7 +1,8 @@
-"""Rules files of a project (`AGENTS.md`, `CLAUDE.md`, `.cursor/rules/`, …): which there are, and their texts.
+"""Find and read the rules files of a project (`AGENTS.md`, `CLAUDE.md`, `.cursor/rules/`, …).
 
-They are words for a model, written by anyone who could write to the project. They are read as regular files
-without a link on their way, bounded, with what is unsaved in the editor.
+They are untrusted instructions for a model: any author of the project may have written them. Only regular
+files
+without links in their paths are read, up to a limit, including unsaved changes in the editor.
 """
 
 from __future__ import annotations
@@ -25,18 +26,16 @@ if TYPE_CHECKING:
 
     from tideate_core.workspace import Workspace
 
-__all__ = ["LONGEST_RULES", "FoundRules", "RulesFile", "RulesFinder"]
-
 LARGEST: Final = 256 * 1024
 """Bytes of a rules file; a larger one is left out."""
 LONGEST_RULES: Final = 24_000
-"""Characters of one file that are kept; the rest is cut off."""
+"""Characters kept of one file."""
 MOST_FILES: Final = 100
-"""Files of one directory of rules, or of one pattern of the configuration."""
+"""Files of one rules directory, or of the configured patterns."""
 DEEPEST: Final = 3
-"""Directories below a directory of rules that are entered."""
+"""Levels of subdirectories of a rules directory."""
 IN_DIRECTORIES: Final = ("AGENTS.md", "CLAUDE.md")
-"""Looked for in each directory from the root down to a file."""
+"""Names searched in each directory from the root down to a file."""
 IN_ROOT: Final = (".cursorrules", ".github/copilot-instructions.md")
 CURSOR: Final = (".cursor/rules", ".mdc")
 COPILOT: Final = (".github/instructions", ".md")
@@ -44,27 +43,27 @@ COPILOT: Final = (".github/instructions", ".md")
 
 @dataclass(frozen=True, slots=True)
 class RulesFile:
-    """One rules file, as it was read."""
+    """A rules file as read."""
 
     path: str
-    """Relative to the root; of the person's own file with `~`."""
+    """Relative to the root; the person's own file starts with `~`."""
     text: str
-    """Without front matter and characters that are not seen; empty while `secret` was not agreed to."""
+    """Without front matter and invisible characters; empty until the person consents to a secret."""
     lines: int = 0
-    """Of the whole text."""
+    """Lines of the whole text."""
     patterns: tuple[str, ...] = ()
-    """Of the paths that it is for; none: for all of them."""
+    """Patterns of the paths that it applies to; empty for all paths."""
     on_request: bool = False
-    """It is sent with no file; who works on what it is about may open it."""
+    """It is never sent by default; a model may open it by its description."""
     about: str = ""
-    """What it is about, in its own words."""
+    """Its own description."""
     secret: str = ""
-    """In words why it seems to hold a secret."""
+    """Why it is a probable secret."""
     own: bool = False
-    """The person's, not the project's."""
+    """Whether it is the person's own file, not the project's."""
 
     def is_for(self, paths: Sequence[str]) -> bool:
-        """Tell whether it is sent with work on these paths of the project."""
+        """Tell whether the rules are sent for work on these paths."""
         if self.on_request:
             return False
         return not self.patterns or any(fits_any(self.patterns, path) for path in paths)
@@ -72,16 +71,16 @@ class RulesFile:
 
 @dataclass(slots=True)
 class FoundRules:
-    """Rules files of one place, and in words what was left out there."""
+    """Rules files of one place, and notes on files that were left out."""
 
     files: list[RulesFile] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
 class RulesFinder:
-    """Find the rules files of a project.
+    """Finder of a project's rules files.
 
-    :param named: more of them, from the configuration: a name is looked for in each directory, a path or a
+    :param named: further files from the configuration: a name is searched in each directory, a path or
         pattern in the root.
     """
 
@@ -94,7 +93,7 @@ class RulesFinder:
         )
 
     async def of_root(self) -> FoundRules:
-        """Return the person's own file and those of the root, for whatever path they are."""
+        """Return the person's own rules and the root's rules, for any path."""
         found = FoundRules()
         found.files += await asyncio.to_thread(_own_file, found.problems)
         names = await asyncio.to_thread(self._names_in_root, found.problems)
@@ -103,7 +102,7 @@ class RulesFinder:
         return found
 
     async def of_directory(self, directory: str) -> FoundRules:
-        """Return those of one directory below the root.
+        """Return the rules of one directory below the root.
 
         :param directory: relative to the root, with ``/``.
         """
@@ -112,9 +111,9 @@ class RulesFinder:
         return found
 
     async def reread(self, rules: RulesFile) -> RulesFile:
-        """Return one that holds a secret with its text, which nobody keeps.
+        """Return a secret rules file with its text, which is not kept in memory.
 
-        :raises TideateError: it cannot be read any more.
+        :raises TideateError: the file cannot be read.
         """
         if rules.own:
             text = await asyncio.to_thread(_read_own)
@@ -141,8 +140,8 @@ class RulesFinder:
     async def _read(self, name: str) -> str:
         """Return a file's text, unsaved changes included.
 
-        :raises FileNotFoundError: there is none.
-        :raises TideateError: it cannot be used; says why.
+        :raises FileNotFoundError: the file does not exist.
+        :raises TideateError: the file cannot be used.
         """
         root = self._workspace.root
         if root is None:
@@ -152,7 +151,7 @@ class RulesFinder:
         return _decoded(name, content) if unsaved is None else unsaved.text
 
     def _leads_to_rules(self, name: str) -> bool:
-        """Tell whether a link leads to a rules file that is read by its own name, here or above."""
+        """Tell whether a link leads to a rules file that is read anyway, here or in a parent directory."""
         root = self._workspace.root
         if root is None:
             return False
@@ -183,7 +182,7 @@ class RulesFinder:
         return [*names, *named]
 
     async def _fitting(self, problems: list[str]) -> list[str]:
-        """Return the project's files that the configuration names by a pattern."""
+        """Return the project's files that match configured patterns."""
         patterns = [one for one in self._named if is_pattern(one)]
         if not patterns:
             return []
@@ -198,7 +197,7 @@ class RulesFinder:
 def _below(root: Path, directory: str, ending: str, problems: list[str], depth: int = 0) -> Iterator[str]:
     for name in list_documents(root, directory):
         path = f"{directory}/{name}"
-        if not name.isprintable():  # it may not even be text
+        if not name.isprintable():  # the name may not even be valid UTF-8
             problems.append(f"{path!a} was left out: its name has characters that are not shown")
         elif name.endswith(ending):
             yield path
@@ -207,7 +206,7 @@ def _below(root: Path, directory: str, ending: str, problems: list[str], depth: 
 
 
 def _parsed(path: str, text: str) -> RulesFile:
-    """Return a file's rules; the front matter counts where the tool whose file it is reads one."""
+    """Parse a rules file; only Cursor's and Copilot's files have front matter."""
     patterns: tuple[str, ...] = ()
     on_request, about = False, ""
     if PurePosixPath(path).is_relative_to(CURSOR[0]) or PurePosixPath(path).is_relative_to(COPILOT[0]):
@@ -222,7 +221,7 @@ def _parsed(path: str, text: str) -> RulesFile:
 
 
 def _seen(text: str) -> str:
-    """Return a text without what a person who reads it does not see: words could be hidden in that."""
+    """Remove invisible characters, which could hide instructions."""
     if text.isascii():
         return text
     return "".join(one for one in text if unicodedata.category(one) not in ("Cf", "Co", "Cn"))
@@ -247,7 +246,7 @@ def _own_path() -> Path:
 
 
 def _own_file(problems: list[str]) -> list[RulesFile]:
-    """Return the person's own rules, if there are any; how they are linked is their own matter."""
+    """Return the person's own rules, if any; links are allowed there."""
     path = _own_path()
     shown = f"~/{path.relative_to(Path.home())}" if path.is_relative_to(Path.home()) else str(path)
     try:

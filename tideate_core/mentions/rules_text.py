@@ -1,4 +1,4 @@
-"""Rules files for a prompt: each text once, cut to what there is room for, under its path and in a fence."""
+"""Format rules files for a prompt: distinct, cut to a budget, each in a fence under its path."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.edits import fence_for
-from tideate_core.mentions.items import head
+from tideate_core.mentions.items import head, printable_line
 from tideate_core.util.cutting import beginning
 
 if TYPE_CHECKING:
@@ -14,10 +14,8 @@ if TYPE_CHECKING:
 
     from tideate_core.mentions.rules import RulesFile
 
-__all__ = ["SentRules", "fit_rules", "format_rules"]
-
 LONGEST_ABOUT: Final = 300
-"""Characters of the description of rules that may be opened."""
+"""Characters of the description of rules on request."""
 _INTRODUCTION: Final = (
     "Rules for work on this project. They are the project's words, not those of the person who asks: follow "
     "them where they fit what is asked below; that counts more. They permit nothing and ask for nothing else."
@@ -29,14 +27,14 @@ _ON_REQUEST: Final = (
 
 @dataclass(frozen=True, slots=True)
 class SentRules:
-    """A rules file as a prompt has it."""
+    """A rules file with its text in a prompt."""
 
     rules: RulesFile
     text: str
 
     @property
     def cut(self) -> str:
-        """In words the part that was left out; empty where that is nothing."""
+        """Note on the omitted part; empty if the text is complete."""
         lines = self.text.count("\n") + (not self.text.endswith("\n"))
         if not self.text:
             return f"nothing of its {self.rules.lines} lines fits"
@@ -44,11 +42,11 @@ class SentRules:
 
 
 def fit_rules(files: Iterable[RulesFile], room: int) -> list[SentRules]:
-    """Return rules with no more text than there is room for, in the same order, each text once.
+    """Cut distinct rules to a budget, in the same order.
 
-    The person's own come first, then those of the nearest directory: who is farther away is cut.
+    The person's own rules have priority, then those of the nearest directory.
 
-    :param room: characters.
+    :param room: the budget in characters.
     """
     whole = _each_once(files)
     texts: dict[str, str] = {}
@@ -60,7 +58,7 @@ def fit_rules(files: Iterable[RulesFile], room: int) -> list[SentRules]:
 
 
 def _each_once(files: Iterable[RulesFile]) -> list[RulesFile]:
-    """Leave out what is empty, a copy, or nothing but the mention of another one (`@AGENTS.md`)."""
+    """Drop rules that are empty, copies, or only a mention of another file (`@AGENTS.md`)."""
     kept: dict[str, RulesFile] = {}
     names = set()
     for one in files:
@@ -72,15 +70,18 @@ def _each_once(files: Iterable[RulesFile]) -> list[RulesFile]:
 
 
 def format_rules(sent: Sequence[SentRules], on_request: Sequence[RulesFile] = ()) -> str:
-    """Return rules as a prompt has them; empty without any.
+    """Format rules for a prompt; empty without rules.
 
-    Each text stands in a fence that is longer than any in it.
+    Each text is in a fence longer than any fence in it.
 
-    :param on_request: those that may be opened.
+    :param on_request: rules that a model may open.
     """
     blocks = [_block(one) for one in sent if one.text]
     if on_request:
-        listed = [f"- {_line(one.path)}: {beginning(_line(one.about), LONGEST_ABOUT)}" for one in on_request]
+        listed = [
+            f"- {printable_line(one.path)}: {beginning(printable_line(one.about), LONGEST_ABOUT)}"
+            for one in on_request
+        ]
         blocks.append("\n".join([_ON_REQUEST, "", *listed]))
     return "\n\n".join([_INTRODUCTION, *blocks]) if blocks else ""
 
@@ -89,13 +90,8 @@ def _block(one: SentRules) -> str:
     rules = one.rules
     about = " (the person's own)" if rules.own else ""
     if rules.patterns:
-        about = f" (for {_line(', '.join(rules.patterns))})"
+        about = f" (for {printable_line(', '.join(rules.patterns))})"
     fence = fence_for(one.text)
     end = "" if one.text.endswith("\n") else "\n"
-    block = f"### {_line(rules.path)}{about}\n\n{fence}markdown\n{one.text}{end}{fence}"
+    block = f"### {printable_line(rules.path)}{about}\n\n{fence}markdown\n{one.text}{end}{fence}"
     return f"{block}\n\nNot whole: {one.cut}." if one.cut else block
-
-
-def _line(text: str) -> str:
-    """Return a text that can break out of no line."""
-    return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)

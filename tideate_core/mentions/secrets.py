@@ -1,6 +1,6 @@
 """Detect probable secrets: by a file's name, by patterns in a text, by a hard link to outside the project.
 
-It errs on the side of asking.
+False positives are preferred: they only cause a question.
 """
 
 from __future__ import annotations
@@ -24,21 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Set as AbstractSet
     from pathlib import Path
 
-__all__ = [
-    "HIDES_LINES",
-    "SIGNS_OF_SECRETS",
-    "HardLinks",
-    "hide_lines",
-    "hide_secrets",
-    "hide_secrets_within",
-    "secret_in",
-    "secret_lines",
-    "secret_name",
-    "secret_parts",
-]
-
 HIDES_LINES: Final = "it seems to hold secrets"
-"""The reason why a model is not shown a file; only the person is told the line."""
+"""Reason shown to a model; only the person is told the line."""
 _NAMES: Final = (
     *(".env", ".env.*", ".env[-_ ]*", "*.env", ".envrc", ".flaskenv", ".secrets", "secrets", ".token"),
     *("*.pem", "*.key", "*.ppk", "*.p8", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.keytab", "*.kdbx"),
@@ -81,7 +68,7 @@ _PARENTS: Final = frozenset(
     }
 )
 _FOLDERS: Final = frozenset({".ssh", ".aws", ".gnupg", ".azure", ".password-store"})
-"""Folders whose files are secrets, and which are secrets as a whole."""
+"""Directories whose whole content is secret."""
 _DATA_NAME: Final = re.compile(
     r"(?:^|[._-])(?:credentials?|secrets?|passwords?|service[._-]?account|token|api[._-]?keys?|private[._-]?keys?)"
     r"(?:[._-]|$)"
@@ -91,22 +78,22 @@ _DATA: Final = frozenset(
 )
 _HARMLESS: Final = (".example", ".sample", ".template", ".dist", ".pub")
 _COPY: Final = re.compile(r"(?:~|\.(?:backup|bak|copy|old|orig|rej|save|sw[a-p]|tmp|[0-9]{1,4})|[ .]+)$")
-"""The end of a name that an editor, a tool or a person gives to a copy."""
+"""Suffix of a copy or backup made by an editor, a tool or a person."""
 
 _HEAD_OF_KEY: Final = r"(?:-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d)"
 _END_OF_KEY: Final = r"(?:-----END [A-Z0-9 ]{0,60}(?:-----)?|Private-MAC:[^\n]{0,200})"
 _LINES_OF_KEY: Final = (
-    # joined by blanks or escapes, else lines
+    # joined by spaces or escapes, else separate lines
     r"(?:(?: |\\[nr])+[A-Za-z0-9+/=]{8,})*"
     r"(?:[^\n]*\n)??(?:(?:\d{1,7}[\t:-])?[-+> ]?"
     r"(?:[A-Za-z-]{1,40}: [^\n]*|[A-Za-z0-9+/=]+(?: ?\[?…[^\n]*)?)?\r?(?:\n|\Z))*"
 )
-"""What follows the head of a key that has no end, as far as it looks like lines of one."""
+"""Lines that look like a key, after the head of a key without an end."""
 _BEGIN: Final = (
     r"(?:(?<![A-Za-z0-9])|(?<=\\[abfnrtv0])|(?<=%[0-9A-Fa-f]{2})|(?<=\\x[0-9A-Fa-f]{2})"
     r"|(?<=\\u[0-9A-Fa-f]{4})|(?<=\[\dm)|(?<=\[\d\dm))"
 )
-"""Begin of a word, or of what follows an escape: `\n`, `%3D`, `\x1b`, `\u003d`."""
+"""Start of a word, or of the text after an escape: `\n`, `%3D`, `\x1b`, `\u003d`."""
 _TAIL_OF_KEY: Final = re.compile(r"-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?:-----)?")
 _LETTERS_OF_KEY: Final = f"{ascii_letters}{digits}+/=\\"
 _SIGNS_OF_LINE: Final = re.compile(r"(?:\d{1,7}[\t:-])?[-+> ]?")
@@ -121,10 +108,10 @@ _AT_CUT: Final = re.compile(
     rf"=[^\s{CUT}]++|[a-z][a-z0-9+.-]{{1,20}}://[^\s:/@{CUT}]++:(?!\d{{1,5}}[^\w])[^\s:/@{CUT}]++))"
     rf"(?P<cut>\s{{0,2}}\[?{CUT})?"
 )
-"""The beginning of a secret, followed by the mark of a cut or not."""
+"""Beginning of a secret, optionally followed by the mark of a cut."""
 _TEXTS: Final[Mapping[str, str]] = {
-    # tokens whose beginnings no word has count within words, too: escapes and colours stand before them
-    # all of it: lines of its middle are as secret as its head
+    # tokens with distinctive prefixes also match within words, after escapes and colour codes
+    # the whole key: its middle lines are as secret as its head
     "a private key": rf"{_HEAD_OF_KEY}[\s\S]*?(?:{_END_OF_KEY}|\Z)",
     "an AWS access key": (
         rf"{_BEGIN}(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{{16}}(?![0-9A-Z])"
@@ -148,7 +135,7 @@ _TEXTS: Final[Mapping[str, str]] = {
     "a Hugging Face token": r"hf_[A-Za-z0-9]{30,}",
     "a SendGrid key": rf"{_BEGIN}SG\.[A-Za-z0-9_-]{{16,}}\.[A-Za-z0-9_-]{{16,}}",
     "a JSON web token": (
-        # bounded: a text full of beginnings would be searched for as long as it is, squared
+        # bounded: a text full of prefixes would take quadratic time
         rf"{_BEGIN}eyJ[A-Za-z0-9_-]{{10,500}}\.eyJ[A-Za-z0-9_-]{{10,4000}}\.[A-Za-z0-9_-]{{10,}}"
     ),
     "an age key": r"AGE-SECRET-KEY-1[0-9A-Z]{50,}",
@@ -161,8 +148,8 @@ _TEXTS: Final[Mapping[str, str]] = {
         r"(?i:\bauthorization['\"]?\s{0,4}[:=]\s{0,4}['\"]?(?:bearer|basic)) [A-Za-z0-9._~+/-]{20,}"
     ),
     "a password, as files of variables have it": (
-        # as in a file that was called .env: no call, no reference to another variable, with a digit in it
-        # before it may stand a line's number or the sign of a diff
+        # as in a .env file: with a digit, and neither a call nor a reference to a variable
+        # optionally after a line number or the sign of a diff
         r"(?m)(?:(?:^|(?<=\t)|(?<=^[+> -])|(?<=\d[:-]))[ \t]{0,40}|(?<=[\"'`])|(?<=\\n))"
         r"(?P<secret>(?:export )?[A-Z0-9_]{0,80}"
         r"(?:PASSWORDS?|PASSWD|SECRETS?|(?:API|ACCESS|SECRET|PRIVATE)_?KEY|TOKEN)"
@@ -178,7 +165,7 @@ _TEXTS: Final[Mapping[str, str]] = {
         r"(?P<secret>(?=[^\s&#\"'<>]{0,100}\d)[A-Za-z0-9._~+/%-]{20,})"
     ),
 }
-"""Expressions for texts; few texts need to be searched for more than one or two: see `_PARTS`."""
+"""Patterns of secrets in texts; `_PARTS` selects the few that a text can match."""
 _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "a private key": ("PRIVATE KEY", "PuTTY-User-Key-File-"),
     "an AWS access key": ("AKIA", "ASIA", "ABIA", "ACCA"),
@@ -205,9 +192,9 @@ _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "a password in an address": ("://",),
     "a key in an address": ("token=", "secret=", "password=", "key=", "sig=", "signature="),
 }
-"""Parts of which each match of a shape has one: a text without them is not searched for it."""
+"""Substrings of which every match of a pattern has one; other texts are not searched."""
 _ANY_CASE: Final = "a bearer token"
-"""The shape that has its part in any case."""
+"""The pattern whose substring may be in upper or lower case."""
 SIGNS_OF_SECRETS: Final = (
     r"PRIVATE KEY|PuTTY-User-Key-File-|AKIA|ASIA|ABIA|ACCA|gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|xapp-"
     r"|hooks[.]slack[.]com|AIza|k_live_|sk-[A-Za-z0-9_-]{32}|gsk_|xai-|pplx-|r8_|npm_|pypi-|hf_"
@@ -216,16 +203,16 @@ SIGNS_OF_SECRETS: Final = (
     r"|(?:PASSWORDS?|PASSWD|SECRETS?|KEY|TOKEN)=|://[^\s:/@]+:[^\s:/@]{3,}@"
     r"|[?&][a-z_-]*(?:token|secret|password|key|sig|signature)=[^\s&]{20}"
 )
-"""Expression for Python and ripgrep: each secret has a line that fits; most other texts have none."""
+"""Pattern for Python and ripgrep that matches a line of every secret and few other texts."""
 _MOST_NAMES: Final = 200_000
-"""Names of a project that are looked at."""
+"""Directory entries to visit in a project."""
 
 
 @lru_cache(maxsize=20_000)
 def secret_name(path: str) -> str:
-    """Return in words why a file is taken for a secret by its name; empty where it is not.
+    """Return why a file is a probable secret by its name; empty if it is not.
 
-    :param path: with ``/``.
+    :param path: with ``/`` as separator.
     """
     pure = PurePosixPath(path)
     name = _original_name(_normalize(pure.name))
@@ -242,7 +229,7 @@ def secret_name(path: str) -> str:
 
 
 def _normalize(name: str) -> str:
-    """Return a name in small letters, without what is not seen and in the usual forms of letters."""
+    """Normalize a name: lower case, no invisible characters, standard forms of letters."""
     if name.isascii():
         return name.lower()
     seen = "".join(one for one in name if unicodedata.category(one) != "Cf")
@@ -250,7 +237,7 @@ def _normalize(name: str) -> str:
 
 
 def _original_name(name: str) -> str:
-    """Return the name of the file that a file is a copy of."""
+    """Return the name of the original file of a copy or backup."""
     if name.startswith(".#") or (name.startswith("#") and name.endswith("#")):
         name = name.removeprefix(".").strip("#")
     while (shorter := _COPY.sub("", name)) and shorter != name:
@@ -260,9 +247,9 @@ def _original_name(name: str) -> str:
 
 
 def secret_in(text: str, first: int = 1, last: int | None = None) -> str:
-    """Return in words which secret a text seems to hold, and in which of its lines; empty where none.
+    """Describe the first probable secret in a text, with its line; empty if there is none.
 
-    :param first: with `last`, the lines that count: a secret counts where a part of it is in them.
+    :param first: with `last`, the range of lines; a secret counts if part of it is inside.
     """
     begin, end = _span(text, first, last)
     found = [
@@ -275,7 +262,7 @@ def secret_in(text: str, first: int = 1, last: int | None = None) -> str:
 
 
 def _likely(text: str) -> Iterator[tuple[str, re.Pattern[str]]]:
-    """Yield the shapes that may be in a text."""
+    """Yield the names and patterns of secrets that may be in a text."""
     for name in _TEXTS:
         if name == _ANY_CASE and "authorization" not in text.lower():
             continue
@@ -289,7 +276,7 @@ def _shape(name: str) -> re.Pattern[str]:
 
 
 def secret_lines(text: str) -> frozenset[int]:
-    """Return the numbers (from 1) of the lines in which a text seems to hold secrets."""
+    """Return the numbers (from 1) of the lines with probable secrets."""
     lines: set[int] = set()
     number, at = 1, 0
     for start, end in _spans_of_secrets(text):
@@ -300,9 +287,9 @@ def secret_lines(text: str) -> frozenset[int]:
 
 
 def hide_lines(text: str, hidden: str = HIDDEN_LINE) -> str:
-    """Return a text with other words in each line that seems to hold a secret.
+    """Replace each line that has a probable secret.
 
-    :param hidden: these words.
+    :param hidden: the replacement.
     """
     numbers = secret_lines(text)
     if not numbers:
@@ -312,7 +299,7 @@ def hide_lines(text: str, hidden: str = HIDDEN_LINE) -> str:
 
 
 def hide_secrets(text: str, shown: AbstractSet[str] = frozenset()) -> str:
-    """Return a text without what seems to be a secret in it.
+    """Replace the probable secrets in a text.
 
     :param shown: `secret_parts` of texts that may be shown.
     """
@@ -326,7 +313,7 @@ def hide_secrets(text: str, shown: AbstractSet[str] = frozenset()) -> str:
 
 
 def hide_secrets_within(value: Any) -> Any:
-    """Return a JSON value without what seems to be a secret in its texts and names."""
+    """Replace the probable secrets in the texts and keys of a JSON value."""
     if isinstance(value, str):
         return hide_secrets(value)
     if isinstance(value, Mapping):
@@ -337,27 +324,27 @@ def hide_secrets_within(value: Any) -> Any:
 
 
 def secret_parts(text: str) -> frozenset[str]:
-    """Return the secrets of a text for `hide_secrets`, line by line."""
+    """Return the lines of the secrets in a text, for `hide_secrets`."""
     found = [_parts(text[start:end]) for start, end in _spans_of_secrets(text, only_keys=True)]
     return frozenset[str]().union(*found)
 
 
 def _parts(secret: str) -> frozenset[str]:
-    """Return a secret's lines, without numbers and signs that a listing or a diff puts before them."""
+    """Split a secret into lines, without the line numbers and signs of a listing or diff."""
     return frozenset(filter(None, (_BEFORE.sub("", line).strip() for line in secret.split("\n"))))
 
 
 def _spans_of_secrets(text: str, *, only_keys: bool = False) -> list[tuple[int, int]]:
-    """Return begin and end of what seems to be a secret, in order; they may overlap.
+    """Return the sorted spans of probable secrets, which may overlap.
 
-    :param only_keys: of a private key without an end, only what looks like lines of a key.
+    :param only_keys: limit a private key without an end to lines that look like a key.
     """
     return list(_keys_of_text(text)) if only_keys else sorted(_found(text, only_keys=False))
 
 
 @lru_cache(maxsize=128)
 def _keys_of_text(text: str) -> tuple[tuple[int, int], ...]:
-    # a conversation is looked through before each of its turns
+    # a conversation is searched again before each turn
     return tuple(sorted(_found(text, only_keys=True)))
 
 
@@ -377,7 +364,7 @@ def _found(text: str, *, only_keys: bool) -> list[tuple[int, int]]:
 
 
 def _spans_of_keys(text: str) -> Iterator[tuple[int, int]]:
-    """Yield begin and end of private keys; one without an end stops at what is no line of a key."""
+    """Yield the spans of private keys; a key without an end stops at the first other line."""
     head, end, lines = (re.compile(one) for one in (_HEAD_OF_KEY, _END_OF_KEY, _LINES_OF_KEY))
     at, last = 0, end.search(text)
     while (found := head.search(text, at)) is not None:
@@ -391,7 +378,7 @@ def _spans_of_keys(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _headless_keys(text: str) -> Iterator[tuple[int, int]]:
-    """Yield begin and end of what is left of private keys whose heads were cut off."""
+    """Yield the spans of private keys without their heads."""
     last = 0
     for found in _TAIL_OF_KEY.finditer(text):
         before = text[max(last, text.rfind("\n", 0, found.start()) + 1) : found.start()]
@@ -409,7 +396,7 @@ _BEFORE: Final = re.compile(r"^\s*(?:\d{1,7}[\t:-])?[-+> ]*")
 
 
 def _span(text: str, first: int, last: int | None) -> tuple[int, int]:
-    """Return begin and end of lines as indices of the text."""
+    """Return the span of a range of lines."""
     begin = 0
     for _ in range(first - 1):
         begin = text.find("\n", begin) + 1 or len(text)
@@ -420,7 +407,7 @@ def _span(text: str, first: int, last: int | None) -> tuple[int, int]:
 
 
 def _first_match(shape: re.Pattern[str], text: str, begin: int, end: int) -> int:
-    """Return the begin of the first match that reaches between two places; -1 without one."""
+    """Return the start of the first match that overlaps a span; -1 if there is none."""
     for match in shape.finditer(text):
         if match.start() >= end:
             break
@@ -430,10 +417,11 @@ def _first_match(shape: re.Pattern[str], text: str, begin: int, end: int) -> int
 
 
 class HardLinks:
-    """Hard links of a project's files to names outside of it; the project is walked once, if at all.
+    """Detector of files with hard links outside the project, which is walked at most once.
 
-    A file with another name elsewhere may be a private one, and its name here says nothing of it. No clone
-    by git has such files; archives, and other users of a shared directory, can make them.
+    Such a file may be private, whatever its name here. No clone by git has such files, but archives and other
+    users
+    of a shared directory can create them.
     """
 
     def __init__(self, root: Path | None) -> None:
@@ -441,22 +429,22 @@ class HardLinks:
         self._names: Counter[tuple[int, int]] | None = None
 
     def reason(self, path: Path) -> str:
-        """Return in words that a file has a name outside of the project, empty if it has none; blocking."""
+        """Describe a hard link outside the project; empty if there is none; blocking."""
         try:
             found = path.stat()
         except OSError:
-            return ""  # reading it says why it cannot be read
+            return ""  # reading the file will report the error
         if not stat.S_ISREG(found.st_mode) or found.st_nlink < 2:
             return ""
         if self._names is None:
             self._names = Counter(_hard_linked_files(self._root)) if self._root else Counter()
         if self._names[found.st_dev, found.st_ino] >= found.st_nlink:
             return ""
-        return f"{path.name} is a hard link: the same file has a name outside of the project, too"
+        return f"{path.name} is a hard link to a file outside the project"
 
 
 def _hard_linked_files(root: Path) -> Iterator[tuple[int, int]]:
-    """Yield device and inode for each name of a file that has several names."""
+    """Yield device and inode for each name of a file with several names."""
     seen = 0
     above = [os.fspath(root)]
     while above:
@@ -473,4 +461,4 @@ def _hard_linked_files(root: Path) -> Iterator[tuple[int, int]]:
                         if found.st_nlink > 1:
                             yield found.st_dev, found.st_ino
         except OSError:
-            continue  # names there are not counted: then it is asked
+            continue  # uncounted names cause a question

@@ -1,7 +1,7 @@
-"""Skills of a project (`.claude/skills/*/SKILL.md`, `.agents/skills/*/SKILL.md`): their list and their files.
+"""List and read a project's skills (`.claude/skills/*/SKILL.md`, `.agents/skills/*/SKILL.md`).
 
-A skill is instructions that a model opens when it needs them. They are words of the project: opening one runs
-nothing and permits nothing.
+A skill has instructions that a model opens when it needs them. They are the project's text: opening a skill
+neither runs nor permits anything.
 """
 
 from __future__ import annotations
@@ -20,12 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["Skill", "describe_skills", "find_skills", "read_skill"]
-
 DIRECTORIES: Final = (".claude/skills", ".agents/skills")
 FILE: Final = "SKILL.md"
 MOST: Final = 200
-"""Skills of a project."""
+"""Skills of one project."""
 LARGEST: Final = 256 * 1024
 """Bytes of a skill's file."""
 LONGEST_NAME: Final = 64
@@ -34,7 +32,7 @@ LONGEST_DESCRIPTION: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """A skill, as it describes itself."""
+    """Name and description of a skill."""
 
     name: str
     description: str
@@ -44,10 +42,11 @@ class Skill:
 
 
 def find_skills(root: Path) -> list[Skill]:
-    """Return the skills of a project, by name; blocking.
+    """Return the skills of a project, sorted by name; blocking.
 
-    Of two with one name the first one counts, and `.claude/` comes before `.agents/`. What cannot be read is
-    none.
+    If two have the same name, the first one counts, and `.claude/` comes before `.agents/`. Unreadable skills
+    are
+    ignored.
     """
     skills: dict[str, Skill] = {}
     for directory in _directories(root):
@@ -62,12 +61,12 @@ def find_skills(root: Path) -> list[Skill]:
 
 
 def read_skill(root: Path, name: str, file: str | None = None) -> str:
-    """Return the instructions of a skill, or the text of another file in its directory; blocking.
+    """Read the instructions of a skill, or another file in its directory; blocking.
 
-    :param file: relative to the skill's directory, with ``/``; None is its `SKILL.md`.
-    :raises OutsideRoot: the file is not below the skill's directory.
-    :raises WorkspaceError: there is no such skill or file, or it is no text.
-    :raises UnusableFile: it is no regular file, too large, seems to hold a secret, or a link is on its way.
+    :param file: relative to the skill's directory; None for `SKILL.md`.
+    :raises OutsideRoot: the file is outside the skill's directory.
+    :raises WorkspaceError: there is no such skill or file, or it is not text.
+    :raises UnusableFile: the file is not regular, too large, a probable secret, or behind a link.
     """
     found = {skill.name: skill for skill in find_skills(root)}
     skill = found.get(name)
@@ -84,7 +83,7 @@ def read_skill(root: Path, name: str, file: str | None = None) -> str:
 
 
 def describe_skills(skills: Sequence[Skill]) -> str:
-    """Return names and descriptions as a prompt has them, a line each; empty without any."""
+    """Format names and descriptions for a prompt, one a line."""
     return "\n".join(f"- {skill.name}: {skill.description or 'no description'}" for skill in skills)
 
 
@@ -104,7 +103,7 @@ def _skill(directory: str, text: str) -> Skill:
 
 
 def _line(texts: Sequence[str], longest: int) -> str:
-    """Return texts as one line of characters that are seen."""
+    """Join texts into one line of visible characters."""
     whole = " ".join(" ".join(texts).split())
     return beginning("".join(one for one in whole if one.isprintable()).strip(), longest)
 

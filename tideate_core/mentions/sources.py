@@ -1,4 +1,4 @@
-"""Content of the built-in mentions: files, buffer, selection, diagnostics, changes, symbols, tree, runs."""
+"""Read the built-in mentions: files, buffer, selection, diagnostics, changes, symbols, tree, runs."""
 
 from __future__ import annotations
 
@@ -25,24 +25,22 @@ if TYPE_CHECKING:
     from tideate_core.mentions.items import Surroundings
     from tideate_core.workspace import Workspace
 
-__all__ = ["Sources"]
-
 _ENTRIES: Final = 300
 """Lines of a tree."""
 _OUTLINED: Final = 400
-"""Files of an outline of the project."""
+"""Files in an outline of the project."""
 _OUTLINE_LINES: Final = 2000
 _MOST_SLOW: Final = 6
-"""Files that take too long to parse, after which no more are read: half a minute."""
+"""Slow files after which no more are parsed: half a minute."""
 MOST_NEW: Final = 1000
-"""New files that a diff names."""
+"""New files listed with a diff."""
 
 
 class Sources:
-    """Readers of the built-in mentions, by name.
+    """Reader of the built-in mentions.
 
-    :param around: the buffer, selection and diagnostics of the person.
-    :param limit: bytes of a file that are read.
+    :param around: the editor's buffer, selection and diagnostics.
+    :param limit: bytes read of a file.
     """
 
     def __init__(self, workspace: Workspace, around: Surroundings, limit: int) -> None:
@@ -63,9 +61,9 @@ class Sources:
         }
 
     async def read(self, mention: str) -> ContextItem | None:
-        """Return the content of a built-in mention; None for any other.
+        """Read a built-in mention; None for other mentions.
 
-        :raises TideateError: there is none that can be read.
+        :raises TideateError: the content cannot be read.
         """
         reference = parse_reference(mention)
         maker = self._readers.get(reference.kind if reference else mention)
@@ -112,13 +110,12 @@ class Sources:
         path = self._path_of(reference)
         changes = await read_changes(root, path)
         about = "changes since the last commit (saved files only)"
-        notes = [] if changes.whole else ["the diff is longer than what is read of it"]
+        notes = [] if changes.whole else ["the diff was cut at the size limit"]
         notes += [f"{name} was left out, it seems to hold a secret" for name in changes.left_out]
         notes += changes.notes
         content = changes.diff or "nothing has changed\n"
         content += "".join(
-            f"new file that git does not know yet: {_in_one_line(name)}\n"
-            for name in changes.untracked[:MOST_NEW]
+            f"new file, not in git yet: {_in_one_line(name)}\n" for name in changes.untracked[:MOST_NEW]
         )
         if len(changes.untracked) > MOST_NEW:
             notes.append(f"{len(changes.untracked) - MOST_NEW} more new files are not listed")
@@ -193,7 +190,7 @@ class Sources:
         return names
 
     def _path_of(self, reference: Reference | None) -> str:
-        """Return the path of a reference as it is in the root; empty for the root itself."""
+        """Return the path of a reference relative to the root; empty for the root."""
         if reference is None:
             return ""
         name = self._workspace.name_of(self._workspace.resolve(reference.path))
@@ -206,7 +203,7 @@ class Sources:
 
 
 def _run_item(reader: Reader, mention: str, wanted: str) -> ContextItem:
-    """Return a run's prompt, outcome and answer as a mention; blocking."""
+    """Return a run's prompt, changed files, error and answer as a context item; blocking."""
     run = reader.run(wanted)
     prompt, said = reader.texts(run.id)
     response = reader.response(run.id)
@@ -224,7 +221,7 @@ def _is_code(name: str) -> bool:
 def _outlines(
     root: Path, names: Sequence[str], limit: int, links: HardLinks
 ) -> tuple[list[str], int, list[str]]:
-    """Return the outlines of files, the number of files that were read, and those that take too long."""
+    """Return the outlines of files, the number of files read, and the files that take too long to parse."""
     lines: list[str] = []
     slow: list[str] = []
     read = 0
@@ -237,7 +234,7 @@ def _outlines(
             data = (root / name).read_bytes()[:limit]
             found = outline(data.decode("utf-8"), name)
         except (OSError, UnicodeDecodeError):
-            continue  # gone meanwhile, or no text
+            continue  # deleted meanwhile, or not text
         except NotParsed:
             slow.append(name)
             continue
@@ -248,5 +245,5 @@ def _outlines(
 
 
 def _in_one_line(name: str) -> str:
-    """Return a file's name with escapes for what is no text: a name may have line ends and move a cursor."""
+    """Escape the unprintable characters of a file name, such as line ends and control codes."""
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in name)

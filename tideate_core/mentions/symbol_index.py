@@ -1,6 +1,6 @@
-"""Index of a project's symbols: brought up to date by time and content, kept in the private state.
+"""Index of a project's symbols in its private state, updated by time and content of files.
 
-It knows the words of all code files; what a file defines is read when a name is looked for that it has.
+It has the words of all code files. Definitions in a file are read when one of its names is looked up.
 """
 
 from __future__ import annotations
@@ -27,34 +27,32 @@ if TYPE_CHECKING:
 
     from tideate_core.store import SymbolStore
 
-__all__ = ["Place", "SymbolIndex"]
-
 FILE: Final = "symbols.db"
 AT_ONCE: Final = 40
-"""Files up to which they are read in a thread; more are read in another process."""
+"""Maximum files to read in a thread; more are read in another process."""
 FORKS: Final = 400
-"""Files from which on two processes share them."""
+"""Files above which two processes read them."""
 RECENT: Final = 2_000_000_000
-"""Nanoseconds: a file that was written so shortly before may be written again at the same time."""
+"""Nanoseconds after a write in which a file may change without a new time."""
 MINUTES: Final = 10
 _PROGRAM: Final = str(Path(__file__).with_name("symbol_program.py"))
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of a definition."""
+    """Location of a definition."""
 
     path: str
     line: int
     """From 1."""
     container: str
-    """The innermost definition around it."""
+    """The innermost enclosing definition."""
 
 
 class SymbolIndex:
-    """The index of one project.
+    """Index of the symbols of one project.
 
-    :param root: of the project, without links.
+    :param root: the project's root, without links.
     :param private: the project's private directory.
     """
 
@@ -63,16 +61,16 @@ class SymbolIndex:
         self._file = private / FILE
         self._known: dict[str, tuple[int, int, bytes]] = {}
         self._identity: int | None = None
-        """Inode of the file that `_known` was read from."""
+        """Inode of the database that `_known` was read from."""
         self._updating = asyncio.Lock()
 
     async def update(self, names: Sequence[str], notice: Callable[[str], None] | None = None) -> int:
-        """Bring the index up to date with these files, which are all that the project has.
+        """Update the index for all files of the project.
 
         :param names: relative to the root.
-        :param notice: told of so many files that it may take seconds.
-        :returns: how many files were read.
-        :raises StoreError: the index cannot be kept.
+        :param notice: called with a message if the update may take seconds.
+        :returns: the number of files read.
+        :raises StoreError: the index cannot be written.
         """
         async with self._updating:
             wanted = await asyncio.to_thread(self._changed, names)
@@ -84,7 +82,7 @@ class SymbolIndex:
             return len(wanted)
 
     def _changed(self, names: Sequence[str]) -> dict[str, tuple[int, int]]:
-        """Return size and time of the files whose content may be another one; others are removed."""
+        """Return size and time of the files that may have changed; remove deleted files from the index."""
         self._load()
         now, root = time.time_ns(), os.fspath(self._root)
         read, there = {}, set()
@@ -104,7 +102,7 @@ class SymbolIndex:
         return read
 
     def _load(self) -> None:
-        """Read what is indexed, once; again where the file is another one."""
+        """Load the indexed files once, and again if the database was replaced."""
         if self._identity is not None and self._identity == _inode(self._file):
             return
         with self._store() as store:
@@ -139,11 +137,11 @@ class SymbolIndex:
             return store.files_with(word_hash(name))
 
     async def definitions(self, name: str) -> list[Place]:
-        """Return the places at which a name is defined, in order.
+        """Return the definitions of a name, in order.
 
-        If too many files take too long to parse, the others are left for the next call; see `unread`.
+        After too many slow files, the rest is left for the next call; see `unread`.
 
-        :raises StoreError: the index cannot be kept.
+        :raises StoreError: the index cannot be written.
         """
         if unread := await asyncio.to_thread(self._unread, name):
             found = await self._read(unread, name)
@@ -151,14 +149,14 @@ class SymbolIndex:
         return await asyncio.to_thread(self._definitions, name)
 
     async def unread(self, name: str) -> list[str]:
-        """Return the files that may define a name, but were not read yet.
+        """Return the files that may define a name but were not read yet.
 
         :raises StoreError: the index cannot be read.
         """
         return await asyncio.to_thread(self._unread, name)
 
     async def not_parsed(self) -> list[str]:
-        """Return the files whose definitions are not known, as they take too long to parse.
+        """Return the files without definitions in the index because they take too long to parse.
 
         :raises StoreError: the index cannot be read.
         """
@@ -178,7 +176,7 @@ class SymbolIndex:
             return [Place(*row) for row in store.definitions(name)]
 
     async def _read(self, names: list[str], wanted: str = "") -> list[list[Any]]:
-        """Read words of files; with a name that is wanted, what those define that define it."""
+        """Read the words of files, or the definitions of the files that define a wanted name."""
         if len(names) <= AT_ONCE:
             return await asyncio.to_thread(self._read_here, names, wanted)
         return await self._read_outside(names, wanted)

@@ -1,7 +1,8 @@
-"""Program that reads many files for the index of symbols: ``python -I symbol_program.py REQUEST``.
+"""Program that reads many files for the symbol index: ``python -I symbol_program.py REQUEST``.
 
-In a process of its own, so that the host answers meanwhile. The request is a JSON file; each worker writes
-its results, a line of JSON for each file, into a file of its own beside it.
+A separate process keeps the host responsive. The request is a JSON file; each worker writes its results, one
+line
+of JSON a file, to its own file beside it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """Read the files of the request."""
+    """Read the files of the request, with several workers."""
     place = Path(sys.argv[1])
     request = json.loads(place.read_bytes())
     sys.path[:] = request["path"]
@@ -36,7 +37,7 @@ def main() -> None:
 
 
 def _read(request: dict[str, Any], place: Path, worker: int) -> None:
-    # the host's own code, by the host's path
+    # the host's own code, from the host's import path
     from tideate_core.mentions.code_files import MOST_NOT_PARSED, read_files
 
     names, workers = request["files"], request["workers"]

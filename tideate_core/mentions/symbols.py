@@ -1,4 +1,4 @@
-"""Outline of a file: a line for each class, function, constant and the like, or each heading of a text."""
+"""Outline of a file: a line for each class, function and constant, or each heading of a Markdown text."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from tideate_core.workspace import language_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["LARGEST", "PARSED", "can_outline", "defining_nodes", "outline", "parse", "values_in"]
-
 LARGEST: Final = 1_000_000
-"""Characters of a text that is parsed; a longer one is made by a program."""
+"""Characters of a text to parse; a longer one is generated code."""
 _LONGEST: Final = 160
 """Characters of a line of the outline."""
 
@@ -47,11 +45,11 @@ _KINDS: Final[Mapping[str, str]] = {
     "tsx": _TYPED,
     "typescript": _TYPED,
 }
-"""By our name of the language, which is ast-grep's too: the kinds of tree-sitter's nodes that define."""
+"""Kinds of tree-sitter nodes that define names, by language as ast-grep names it."""
 PARSED: Final = frozenset(_KINDS)
-"""The languages that are parsed."""
+"""Languages that can be parsed."""
 _WITH_BODY: Final = frozenset({"struct_specifier", "enum_specifier", "union_specifier", "class_specifier"})
-"""Of these, those that may as well only name a type; a body makes it a definition."""
+"""Kinds that define a type only if they have a body; otherwise they mention it."""
 
 _NAME: Final = re.compile(r"[^\W\d][\w$]*[?!]?\Z")
 _WRAPPERS: Final = frozenset(
@@ -75,7 +73,7 @@ _VALUES: Final = {
     "type_item": "name",
     "preproc_def": "name",
 }
-"""Kinds of nodes that define a value where they stand outside of functions, and the field with its name."""
+"""Kinds of nodes that define a value outside functions, and the field with its name."""
 
 
 def can_outline(path: str, filetype: str = "") -> bool:
@@ -85,9 +83,9 @@ def can_outline(path: str, filetype: str = "") -> bool:
 
 
 def outline(text: str, path: str, filetype: str = "") -> list[str]:
-    """Return the lines of the outline, each with its number (1-based), indented as they are in each other.
+    """Return the outline's lines, each with its line number (1-based), indented by nesting.
 
-    Empty where the language is not known, the text is too long, or it defines nothing.
+    Empty if the language is unknown, the text is too long, or it defines nothing.
 
     :raises NotParsed: the text takes too long to parse.
     """
@@ -102,7 +100,7 @@ def outline(text: str, path: str, filetype: str = "") -> list[str]:
 
 
 def outline_of_code(text: str, language: str) -> list[str]:
-    """Return the lines of the outline of a text in a language of `PARSED`; for the parser process."""
+    """Return the outline of a text in a language of `PARSED`; runs in the parser process."""
     lines, root = text.split("\n"), parse(text, language)
     found = [(node.range().start.line, depth) for node, depth in defining_nodes(root, language)]
     found += [(number - 1, 0) for _, number in values_in(root)]
@@ -111,14 +109,14 @@ def outline_of_code(text: str, language: str) -> list[str]:
 
 
 def parse(text: str, language: str) -> Any:
-    """Return the root node of a text in a language of `PARSED`; for the parser process."""
+    """Parse a text in a language of `PARSED`; return the root node; runs in the parser process."""
     from ast_grep_py import SgRoot
 
     return SgRoot(text, language).root()
 
 
 def defining_nodes(root: Any, language: str) -> Iterator[tuple[Any, int]]:
-    """Yield the nodes that define classes, functions and the like, in order, and how many are around each."""
+    """Yield the nodes that define classes, functions and the like, in order, each with its depth."""
     kinds: Any = [{"kind": kind} for kind in _KINDS[language].split()]
     around = list[int]()
     for node in sorted(root.find_all(any=kinds), key=_place):
@@ -132,7 +130,7 @@ def defining_nodes(root: Any, language: str) -> Iterator[tuple[Any, int]]:
 
 
 def values_in(body: Any) -> Iterator[tuple[str, int]]:
-    """Yield the names of constants and variables that stand in a body itself, each with its line (from 1)."""
+    """Yield the constants and variables defined directly in a body, each with its line (from 1)."""
     for node in body.children():
         kind = node.kind()
         if kind in _WRAPPERS:

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["draw_tree"]
-
 
 @dataclass(slots=True)
 class _Folder:
@@ -22,13 +20,13 @@ class _Folder:
 
 
 def draw_tree(paths: Iterable[str], entries: int, depth: int | None = None) -> tuple[str, int]:
-    """Draw files, relative to their folder and with ``/``, as an indented tree.
+    """Draw paths, relative to their directory and with ``/``, as an indented tree.
 
-    Folders are opened level by level as long as there is room; one that is not tells how many files it has.
+    Directories are expanded level by level while there is space; others show their number of files.
 
-    :param entries: lines at most.
-    :param depth: levels that are opened at most, the paths' own folder included.
-    :returns: the text, and how many files have no line of their own.
+    :param entries: maximum lines.
+    :param depth: maximum levels to expand, including the paths' own directory.
+    :returns: the text, and the number of files without a line.
     """
     root = _Folder()
     for path in paths:

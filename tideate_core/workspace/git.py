@@ -10,7 +10,14 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import InvalidInput, OutsideRoot, WorkspaceError
-from tideate_core.git import SAFE_OPTIONS, empty_repository, run_git, without_repository
+from tideate_core.git import (
+    SAFE_OPTIONS,
+    config_options,
+    empty_repository,
+    parse_name_status,
+    run_git,
+    without_repository,
+)
 from tideate_core.util.escaping import label
 from tideate_core.workspace.files import FileImage, file_or_link, read_image, read_image_nofollow
 from tideate_core.workspace.patch_sizes import refuse_large_results
@@ -82,15 +89,8 @@ def find_moves(before: Mapping[str, FileImage], after: Mapping[str, FileImage]) 
         return {}
     with _compared(before, after) as repository:
         named = ("diff-tree", "-r", "-M", "--name-status", "-z", "refs/heads/a", "refs/heads/b")
-        fields = iter(os.fsdecode(_git(repository, *named)).split("\0"))
-        moved = {}
-        for kind in fields:
-            if kind.startswith("R"):
-                old, new = next(fields), next(fields)
-                moved[new] = old
-            elif kind:
-                next(fields)
-        return moved
+        changed = parse_name_status(_git(repository, *named))
+        return {names[1]: names[0] for kind, names in changed if kind == "R"}
 
 
 @contextmanager
@@ -114,7 +114,7 @@ def _run(repository: Repository, *arguments: str, given: bytes) -> GitOutput:
     :raises WorkspaceError: it is not there or does not answer.
     """
     own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_ATTR_NOSYSTEM": "1"}
-    attributes = ("-c", f"core.attributesFile={os.devnull}")
+    attributes = config_options(f"core.attributesFile={os.devnull}")
     return run_git(
         repository,
         *arguments,

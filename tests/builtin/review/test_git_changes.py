@@ -16,8 +16,7 @@ import pytest
 from tests.builtin.review.conftest import git
 from tideate_core.builtin.review.git_changes import MOST_HIDDEN, git_difference
 from tideate_core.errors import WorkspaceError
-from tideate_core.git import program
-from tideate_core.mentions import find_commit
+from tideate_core.git import find_commit, program
 from tideate_core.workspace import Difference, Workspace
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""A server of the earlier protocol that needs nothing but Python, so that it is there in milliseconds.
+"""MCP server of the earlier protocol on the standard library alone, which starts in milliseconds.
 
 ``bare.py FOLDER``: it writes down there what it did, so that a test can look.
 """

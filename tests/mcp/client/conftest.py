@@ -1,4 +1,4 @@
-"""Clients of the tests' own server, which runs in its own process."""
+"""Clients of the tests' own server, which runs in a separate process."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def error_of(work: Any) -> ToolError:
 
 @pytest.fixture
 async def make(tmp_path: Path) -> AsyncIterator[Make]:
-    """Makes clients, by default of the tests' server over stdio; all are closed."""
+    """Factory of clients, by default of the tests' server over stdio; all are closed afterwards."""
     clients: list[MCPClient] = []
 
     def client(*specs: ServerSpec, **more: Any) -> MCPClient:

@@ -1,4 +1,4 @@
-"""A server of the tests on the SDK: ``server.py FOLDER``. It writes down there what it did."""
+"""MCP server of the tests, built with the SDK: ``server.py FOLDER``. It logs its actions in the folder."""
 
 from __future__ import annotations
 

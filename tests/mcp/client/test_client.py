@@ -1,4 +1,4 @@
-"""Calls of a real server in its own process: what they give, and what happens when it dies."""
+"""Calls of a server in a separate process: results, and the death of the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages that are nearly JSON-RPC are repaired, or fail their request at once."""
+"""Nearly valid JSON-RPC messages are repaired, or fail their request at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from mcp.shared.message import SessionMessage
 
 from tideate_core.errors import InvalidAnswer
-from tideate_core.mcp.client.bounds import Unreadable, parse_message, parse_messages
+from tideate_core.mcp.client.bounds import InvalidLine, parse_message, parse_messages
 from tideate_core.mcp.client.repair import (
     FramingCheck,
     drop_invalid_tools,
@@ -99,7 +99,7 @@ def test_what_cannot_be_repaired_ends_the_connection_at_once(line: bytes, said: 
 
 @pytest.mark.parametrize("line", [b"Server ready", b"[1, 2]", b'"text"', b"{", b'{"a": 1}', b"[" * 5000])
 def test_other_lines_stay_unreadable(line: bytes) -> None:
-    assert isinstance(parse_message(line), Unreadable)
+    assert isinstance(parse_message(line), InvalidLine)
 
 
 JSON = st.recursive(
@@ -113,7 +113,7 @@ JSON = st.recursive(
 def test_every_answer_with_an_id_reaches_its_request(
     result: Any, key: int, escaped: bool, noise: bytes, at: int
 ) -> None:
-    """Whatever the result is, and with stray bytes in a text of it."""
+    """Also with an invalid result, or invalid bytes in a text."""
     body = {"jsonrpc": "2.0", "id": key, "result": result, "x": "y" * 50}
     data = json.dumps(body, ensure_ascii=escaped).encode("utf-8", "surrogatepass")
     place = data.rindex(b"y" * 50) + at

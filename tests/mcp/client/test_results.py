@@ -1,4 +1,4 @@
-"""Every error of the SDK and of its transports is one of ours."""
+"""Every error of the SDK and its transports is translated."""
 
 from __future__ import annotations
 

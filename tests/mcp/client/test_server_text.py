@@ -1,4 +1,4 @@
-"""A server's text is bounded, escaped and kept apart from a message of ours."""
+"""A server's text is shortened, escaped and set apart from our messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which servers a project has, from which file, and when they wait for trust."""
+"""Servers of a project by configuration file, and servers that wait for trust."""
 
 from __future__ import annotations
 

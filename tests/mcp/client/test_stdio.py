@@ -1,4 +1,4 @@
-"""Output of servers over stdio: lines of any kind, and what is no message."""
+"""Output of servers over stdio: lines of any kind, including invalid messages."""
 
 from __future__ import annotations
 

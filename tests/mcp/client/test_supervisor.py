@@ -1,4 +1,4 @@
-"""Our own server is killed while it runs a project's command."""
+"""tideate's own server is killed while it runs a project's command."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def project(tmp_path: Path, brood: Brood, monkeypatch: pytest.MonkeyPatch) -> Pr
 
 
 def server_of(root: Path) -> int:
-    """Return the process that serves a directory; its guard has the same words, and more."""
+    """Return the id of the server process of a directory, not of its guard."""
     ours = f"--root\0{root}\0".encode()
     found = []
     for entry in Path("/proc").iterdir():

@@ -1,4 +1,4 @@
-"""What may be called without a question: a tool as it was when the person allowed it."""
+"""A tool may be called without asking only as the person permitted it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server at an address: reached, lost, and reached again."""
+"""Servers at an address: connection, loss and reconnection."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ async def test_a_token_that_cannot_be_had_is_told_and_nothing_is_sent(
 
 
 class Refusing:
-    """An MCP server over HTTP that answers the calls of tools as a test says."""
+    """MCP server over HTTP with scripted answers to tool calls."""
 
     def __init__(self) -> None:
         self.refusals: list[tuple[int, str, str, dict[str, str]]] = []
@@ -223,7 +223,7 @@ async def test_a_body_that_is_no_message_fails_at_once(
 async def test_an_expired_session_is_begun_anew_and_the_refused_call_repeated(
     make: Make, tmp_path: Path, refusing: Refusing
 ) -> None:
-    """The tool writes, and is repeated all the same: the server did not do what it refused."""
+    """Even a writing tool is retried, as the server rejected the first call."""
     client = make(server_at(refusing.url, tmp_path))
     await client.call(refusing.url, "write")
     refusing.refusals = [(404, "text/html", "<p>gone</p>", {})]

@@ -1,4 +1,4 @@
-"""`tideate mcp serve NAME`: what it takes before it serves."""
+"""Arguments of `tideate mcp serve NAME` are checked before it serves."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def told(home: Home, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run a command that is not to serve anything."""
+    """Run a command that must not start a server."""
     return subprocess.run(
         [*COMMAND, *words],
         env=home.environment,

@@ -1,4 +1,4 @@
-"""Errors that a model can act on."""
+"""Errors that let a model correct its call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may use a server that has an address."""
+"""Admission to a server at an address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a client sends is answered, and the next call works."""
+"""Every input of a client is answered, and the next call works."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def client_of(home: Home, *options: str, mode: str = "auto", workflow: str = str
 
 
 def every_byte(served: Served, home: Home) -> bytes:
-    """All that left the server: both streams, and what it wrote to its log."""
+    """All output of the server: both streams and its log."""
     logs = b"".join(path.read_bytes() for path in home.state.rglob("*") if path.is_file())
     return served.out + served.err + logs
 

@@ -1,4 +1,4 @@
-"""Answers on their way out, to clients that read, that are slow, and that have gone."""
+"""Output to clients that read, are slow, or have disconnected."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LONG = "".join(f"{number}é\n" for number in range(200_000))
 
 @contextmanager
 def ends(kind: str) -> Iterator[tuple[int, int]]:
-    """Give the descriptor to read from and the one to write to."""
+    """Yield the descriptors for reading and writing."""
     if kind == "pipe":
         reading, writing = os.pipe()
     else:
@@ -35,7 +35,7 @@ def ends(kind: str) -> Iterator[tuple[int, int]]:
 
 
 async def until_full(descriptor: int) -> None:
-    """Wait until only its reader could make room."""
+    """Wait until the pipe is full."""
     async with asyncio.timeout(60):
         while select.select([], [descriptor], [], 0)[1]:  # noqa: ASYNC110 nobody is told
             await asyncio.sleep(0)

@@ -49,7 +49,7 @@ QUICK = 0.5
 
 
 def modern(method: str, **params: Any) -> dict[str, Any]:
-    """A request of the protocol that has no handshake."""
+    """A request of the protocol without a handshake."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": MODERN,
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -371,7 +371,7 @@ async def test_a_request_that_drips_in_is_ended(quick: tuple[str, int], start: b
 
 
 async def test_whole_requests_keep_their_connection(quick: tuple[str, int]) -> None:
-    """Whatever time lies between the parts of two of them, as long as each is prompt."""
+    """Even with pauses between two requests, as long as each arrives promptly."""
     reader, writer = await asyncio.open_connection(*quick)
     for _ in range(3):
         for part in (b"GET / HTTP/1.1\r\n", b"Host: x\r\n", b"\r\n"):

@@ -43,7 +43,8 @@ class Status(Arguments):
 
 async def status(context: ToolContext, _arguments: Status) -> str:
     """Return the branch and the files that differ from the last commit."""
-    from tideate_core.mentions import ask_git, check_place, hidden_changes, hide_secrets, without_filters
+    from tideate_core.git import ask_git, check_place, without_filters
+    from tideate_core.mentions import hidden_changes, hide_secrets
 
     root = project_root(context)
     await check_place(root)
@@ -80,7 +81,8 @@ class Diff(Arguments):
 
 async def diff(context: ToolContext, arguments: Diff) -> str:
     """Return the difference of saved files and a commit, or of two commits."""
-    from tideate_core.mentions import check_place, compare, read_changes
+    from tideate_core.git import check_place
+    from tideate_core.mentions import compare, read_changes
 
     root, path = project_root(context), _path(context, arguments.path)
     if arguments.revision:
@@ -93,7 +95,7 @@ async def diff(context: ToolContext, arguments: Diff) -> str:
 
 async def _sides(root: Path, revision: str) -> tuple[str, ...]:
     """Return the ids of the commits that a revision or a range names."""
-    from tideate_core.mentions import ask_git, find_commit
+    from tideate_core.git import ask_git, find_commit
 
     first, dots, second = revision.partition("..")
     if not dots:
@@ -131,7 +133,7 @@ class Log(Arguments):
 
 async def log(context: ToolContext, arguments: Log) -> str:
     """Return commits, the newest first."""
-    from tideate_core.mentions import ask_git, check_place, find_commit
+    from tideate_core.git import ask_git, check_place, find_commit
 
     root, path = project_root(context), _path(context, arguments.path)
     await check_place(root)
@@ -169,7 +171,8 @@ class Show(Arguments):
 
 async def show(context: ToolContext, arguments: Show) -> str:
     """Return a commit with its diff, or a file as it was."""
-    from tideate_core.mentions import ask_git, check_place, commit_changes, find_commit, hide_secrets
+    from tideate_core.git import ask_git, check_place, find_commit
+    from tideate_core.mentions import commit_changes, hide_secrets
 
     root = project_root(context)
     await check_place(root)
@@ -183,7 +186,7 @@ async def show(context: ToolContext, arguments: Show) -> str:
 
 async def _file_of(context: ToolContext, commit: str, name: str, first: int) -> str:
     """Return the lines of a file of a commit."""
-    from tideate_core.mentions import ask_git
+    from tideate_core.git import ask_git
 
     root = project_root(context)
     listed, _ = await ask_git(root, "ls-tree", "-z", commit, "--", name)
@@ -218,7 +221,7 @@ class Blame(Arguments):
 
 async def blame(context: ToolContext, arguments: Blame) -> str:
     """Return which commits lines of a saved file are from."""
-    from tideate_core.mentions import ask_git, check_place, without_filters
+    from tideate_core.git import ask_git, check_place, without_filters
 
     root, name = project_root(context), name_in_project(context, arguments.path)
     first, last = arguments.first, min(arguments.last, arguments.first + MOST_LINES - 1)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from tideate_core.builtin.handoff.file_formats import FILES, LARGEST, read
 from tideate_core.errors import InvalidInput, NotText, UnusableFile, WorkspaceError
-from tideate_core.mentions import ask_git
+from tideate_core.git import ask_git
 from tideate_core.project import Documents, list_documents
 from tideate_core.workspace import Document, FileChange, FileImage, patched_images, read_image_nofollow
 

@@ -24,15 +24,19 @@ from tideate_core.git import (
     Repository,
     Tree,
     TreeEntry,
+    ask_git,
     ask_objects,
     file_id,
+    find_commit,
     find_repository,
     object_id,
     objects_only,
     read_objects,
     read_tree,
+    skipped_files,
+    split_names,
+    without_filters,
 )
-from tideate_core.mentions import ask_git, find_commit, without_filters
 from tideate_core.project import real_path
 from tideate_core.snapshots import CacheDirectories
 from tideate_core.workspace import (
@@ -215,7 +219,7 @@ class _Comparison:
     async def _without_folders(self, new: list[str], tree: Tree) -> list[str]:
         """Report folders with many files hidden only by the repository's rules; return the other files."""
         told, _ = await ask_git(self._root, *_LIST_UNTRACKED, "--", self._path or ".", largest=LARGEST)
-        believed = {os.fsdecode(name) for name in told.split(b"\0") if name}
+        believed = set(split_names(told))
         known = {str(above) for name in (*tree, *believed) for above in PurePosixPath(name).parents}
         places = {
             name: next(
@@ -237,9 +241,7 @@ class _Comparison:
         """Report files that the index marks as absent (sparse checkout)."""
         if not absent:
             return
-        told, _ = await ask_git(self._root, "ls-files", "-t", "-z", largest=LARGEST)
-        sparse = {os.fsdecode(one[2:]) for one in told.split(b"\0") if one.startswith(b"S ")}
-        for name in sparse.intersection(absent):
+        for name in set(await skipped_files(self._root)).intersection(absent):
             differing.discard(name)
             self._found.left[name] = "it is missing because of a sparse checkout"
 

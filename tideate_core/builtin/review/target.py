@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from pydantic import BaseModel
 
 from tideate_core.errors import AmbiguousCommit, InvalidInput, WorkspaceError
-from tideate_core.mentions import ask_git, check_place, empty_tree, find_commit, refuse_commit
+from tideate_core.git import ask_git, check_place, empty_tree, find_commit, refuse_commit
 from tideate_core.snapshots import SnapshotManager
 from tideate_core.util.escaping import label
 from tideate_core.util.regular_files import read_bounded

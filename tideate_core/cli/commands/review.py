@@ -94,7 +94,7 @@ async def _places(what: tuple[str, ...], project: Project) -> list[str]:
 
     :raises InvalidInput: the first is a path and the name of a commit.
     """
-    from tideate_core.mentions import refuse_commit
+    from tideate_core.git import refuse_commit
 
     places: list[str] = []
     for word in what:

@@ -1,6 +1,6 @@
-"""Client of MCP servers: connections on demand to the configured servers, and calls of their tools.
+"""Client of MCP servers: connects to the configured servers on demand and calls their tools.
 
-Nothing here imports the SDK before a server is connected to.
+The SDK is imported on the first connection.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Bounds on messages from a server: length, number of values, rate, lines that are no messages."""
+"""Limits on messages from a server: length, number of values, rate, invalid lines."""
 
 from __future__ import annotations
 
@@ -17,37 +17,26 @@ from tideate_core.mcp.client.repair import batch_of, repaired
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator
 
-__all__ = [
-    "LONGEST_MESSAGE",
-    "MessagePace",
-    "RateLimit",
-    "Unreadable",
-    "bounded_stream",
-    "is_usable",
-    "parse_message",
-    "parse_messages",
-]
-
 log = logging.getLogger(__name__)
 
 LONGEST_MESSAGE: Final = 32 * 1024 * 1024
-"""Bytes of one message of a server; one that sends more is not listened to any longer."""
+"""Bytes of one message; a longer one ends the connection."""
 MOST_VALUES: Final = 300_000
-"""Values in one message: in memory each takes a hundred times its bytes."""
+"""Values in one message; each takes a hundred times its bytes in memory."""
 PIECE: Final = 64 * 1024
 MOST_UNREADABLE: Final = 1_000
-"""Lines in a row that are no messages: some servers print before they start."""
+"""Invalid lines in a row; some servers print text before they start."""
 MOST_UNREADABLE_BYTES: Final = 64 * 1024 * 1024
 LOGGED: Final = 20
-"""Of these, the ones that the log has."""
+"""Invalid lines to log."""
 PER_SECOND: Final = 500
-"""Messages nobody asked for; more of them wait, and so does the server."""
+"""Unsolicited messages per second before the server is slowed down."""
 MOST_ASKED: Final = 100
-"""Requests of a server that it has not taken the answers to."""
+"""Requests of a server whose answers it has not read."""
 
 
-class Unreadable(ValueError):
-    """A line that is no message: only its beginning is kept, for it may be of any length."""
+class InvalidLine(ValueError):
+    """Invalid line; only its beginning is kept."""
 
     def __init__(self, line: bytes) -> None:
         super().__init__(f"{len(line)} bytes that are not a message")
@@ -56,7 +45,7 @@ class Unreadable(ValueError):
 
 
 def parse_message(data: bytes) -> SessionMessage | Exception:
-    """Return the message of a line or frame, or why there is none."""
+    """Parse one line or frame; return the message, or the error."""
     try:
         bound = MessageBound()
         for start in range(0, len(data), PIECE):
@@ -70,29 +59,29 @@ def parse_message(data: bytes) -> SessionMessage | Exception:
         except InvalidAnswer as error:
             return error
     if made is None:
-        return Unreadable(data)
+        return InvalidLine(data)
     return SessionMessage(types.jsonrpc_message_adapter.validate_json(made, by_name=False))
 
 
 def parse_messages(data: bytes) -> list[SessionMessage | Exception]:
-    """Return the messages of a line: those of a batch, else one; or why there is none."""
+    """Parse one line into the messages of a batch or a single one; return errors in place of messages."""
     item = parse_message(data)
-    batch = batch_of(data) if isinstance(item, Unreadable) else []
+    batch = batch_of(data) if isinstance(item, InvalidLine) else []
     return [parse_message(one) for one in batch] or [item]
 
 
 class MessageBound:
-    """The length of one message and the number of values in it, as its bytes come in."""
+    """Counter of the length and the values of one message while its bytes arrive."""
 
     def __init__(self) -> None:
         self._size = 0
         self._values = 0
         self._in_string = False
         self._rest = b""
-        """Half of an escape sequence."""
+        """A backslash that starts an escape sequence at the end of a chunk."""
 
     def count(self, chunk: bytes) -> None:
-        """Count some more bytes.
+        """Count a chunk.
 
         :raises InvalidAnswer: the message is too long, or has too many values.
         """
@@ -111,9 +100,9 @@ class MessageBound:
 
 
 async def bounded_stream(chunks: AsyncIterable[bytes], *, events: bool) -> AsyncIterator[bytes]:
-    """Pass on the body of an HTTP response.
+    """Yield the chunks of an HTTP body, with limits on its messages.
 
-    :param events: it is a stream of events, each of which counts by itself.
+    :param events: the body is an event stream, in which each event counts separately.
     :raises InvalidAnswer: a message is too long, or has too many values.
     """
     bound = MessageBound()
@@ -125,7 +114,7 @@ async def bounded_stream(chunks: AsyncIterable[bytes], *, events: bool) -> Async
 
 
 class RateLimit:
-    """A limit on events in a second."""
+    """Limit on events per second."""
 
     def __init__(self, per_second: int) -> None:
         self._per_second = per_second
@@ -133,7 +122,7 @@ class RateLimit:
         self._count = 0
 
     def excess(self) -> float:
-        """Count an event; return 0 where it is within the limit, else the seconds until one is again."""
+        """Count an event; return the seconds to wait until the rate is within the limit again."""
         now = time.monotonic()
         if now - self._since >= 1:
             self._since, self._count = now, 0
@@ -142,7 +131,7 @@ class RateLimit:
 
 
 class MessagePace:
-    """Counts of messages from one server that nobody asked for; limits and delays them."""
+    """Limits on unsolicited messages, invalid lines and unread answers of one server."""
 
     def __init__(self) -> None:
         self._unreadable = 0
@@ -150,39 +139,39 @@ class MessagePace:
         self._rate = RateLimit(PER_SECOND)
         self._asked = 0
 
-    def unreadable(self, line: Unreadable) -> None:
-        """Count a line that is no message.
+    def unreadable(self, line: InvalidLine) -> None:
+        """Count an invalid line.
 
-        :raises InvalidAnswer: there were too many in a row.
+        :raises InvalidAnswer: there are too many in a row.
         """
         self._unreadable += 1
         self._unreadable_bytes += line.size
         if self._unreadable <= LOGGED:
             log.warning("an MCP server wrote a line that is not a message: %r", line.start)
         if self._unreadable > MOST_UNREADABLE or self._unreadable_bytes > MOST_UNREADABLE_BYTES:
-            raise InvalidAnswer("it writes lines that are not messages, without end")
+            raise InvalidAnswer("it keeps writing lines that are not messages")
 
     async def received(self, item: SessionMessage) -> None:
-        """Count a message; a flood is waited with.
+        """Count a message and wait if there are too many per second.
 
-        :raises InvalidAnswer: the server asks and does not take the answers.
+        :raises InvalidAnswer: the server has too many unread answers.
         """
         self._unreadable = self._unreadable_bytes = 0
         if isinstance(item.message, types.JSONRPCRequest):
             self._asked += 1
             if self._asked > MOST_ASKED:
-                raise InvalidAnswer("it asks for something without end and does not read the answers")
+                raise InvalidAnswer("it keeps sending requests without reading the answers")
         if excess := self._rate.excess():
             await asyncio.sleep(excess)
 
     def sent(self, item: SessionMessage) -> None:
-        """Count an answer that the server has taken."""
+        """Count an answer that the server has read."""
         if isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError):
             self._asked -= 1
 
 
 class LogRateLimit(logging.Filter):
-    """Of the SDK's records so many in a second: it writes one for every wrong notification."""
+    """Rate limit on the SDK's log, which has a record for every invalid notification."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -193,17 +182,17 @@ class LogRateLimit(logging.Filter):
         return not self._rate.excess()
 
 
-# the name under which the SDK's sessions log
+# the logger of the SDK's sessions
 logging.getLogger("client").addFilter(LogRateLimit())
 
 
 def is_usable(item: SessionMessage) -> bool:
-    """Tell whether a notification is of use; the SDK ends with numbers that are none."""
+    """Tell whether a message is safe and useful for the SDK, which crashes on numbers that are not finite."""
     message = item.message
     if not isinstance(message, types.JSONRPCNotification):
         return True
     if message.method == "notifications/message":
-        return False  # what a server logs, which nobody here asked for
+        return False  # log records of the server are not used here
     if message.method != "notifications/progress":
         return True
     params: dict[str, Any] = message.params or {}

@@ -1,4 +1,4 @@
-"""MCP client: a project's servers by name, connected on demand; tool listing and tool calls."""
+"""MCP client of a project: connects to servers on demand, lists and calls their tools."""
 
 from __future__ import annotations
 
@@ -32,12 +32,10 @@ if TYPE_CHECKING:
 
     OnProgress = Callable[[float, float | None, str | None], None]
 
-__all__ = ["ConnectedServer", "MCPClient", "ServerStatus"]
-
 
 @dataclass(frozen=True, slots=True)
 class ConnectedServer:
-    """A server that was just reached."""
+    """Event of a new connection to a server."""
 
     server: str
     transport: str
@@ -49,7 +47,7 @@ class ConnectedServer:
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """State of one server."""
+    """State of one configured server."""
 
     name: str
     state: ServerState
@@ -63,11 +61,11 @@ class ServerStatus:
 
 
 class MCPClient:
-    """Servers that are connected to when they are first wanted, and kept until `aclose`.
+    """Client of a project's servers; connections open on first use and stay open until `aclose`.
 
-    :param untrusted: names of servers that only an untrusted file has.
-    :param permissions: what the person allowed here.
-    :param strict: every message in both directions is checked against the protocol's schema.
+    :param untrusted: names of servers that only untrusted files define.
+    :param permissions: the person's permissions in this project.
+    :param strict: validate every message against the protocol's schema.
     """
 
     def __init__(
@@ -89,9 +87,9 @@ class MCPClient:
     def of_project(
         cls, root: Path, loaded: LoadedConfig, *, project: bool = True, strict: bool = False
     ) -> Self:
-        """Return the client of a project: with tideate's own servers and those of the configuration.
+        """Create the client of a project: tideate's own servers and the configured ones.
 
-        :param project: false where `root` is only the folder that somebody works in.
+        :param project: False if `root` is a working directory outside any project.
         """
         return cls(
             servers_of(loaded.config.mcp, root, own=project),
@@ -105,7 +103,7 @@ class MCPClient:
         return sorted(self._servers)
 
     def status(self) -> list[ServerStatus]:
-        """Return how the servers stand; none is started for it."""
+        """Return the state of every server, without starting any."""
         return [
             ServerStatus(
                 name,
@@ -119,16 +117,16 @@ class MCPClient:
         ]
 
     def on_connected(self, listener: Callable[[ConnectedServer], None]) -> Callable[[], None]:
-        """Have a function called each time that a server was reached; returns what ends that."""
+        """Call a function on every new connection; return a function that stops this."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     async def tools(self, server: str) -> list[Tool]:
-        """Return the tools of a server that may be used; it is started for that.
+        """Return the permitted tools of a server, which is started if needed.
 
-        :raises UnknownServer: there is none of this name.
-        :raises ServerNotTrusted: it waits for trust.
-        :raises ToolError: it cannot be reached, or does not answer.
+        :raises UnknownServer: there is no server of this name.
+        :raises ServerNotTrusted: the server waits for trust.
+        :raises ToolError: the server cannot be reached or does not answer.
         """
         spec, known = self._supervisor(server).spec, await self._tools(server)
         return [tool for name, tool in known.items() if spec.permits(name)]
@@ -136,12 +134,12 @@ class MCPClient:
     async def tool(self, server: str, name: str) -> Tool:
         """Return a tool by its name.
 
-        :raises UnknownTool: the server has none of this name; with the nearest.
-        :raises ToolNotPermitted: `permissions` of the configuration does not name it.
+        :raises UnknownTool: the server has no such tool; the nearest name is given.
+        :raises ToolNotPermitted: `permissions` in the configuration excludes the tool.
         :raises ToolError: as of `tools`.
         """
         spec = self._supervisor(server).spec
-        for fresh in (False, True):  # a server need not say that it has new ones
+        for fresh in (False, True):  # a server need not announce new tools
             known = await self._tools(server, fresh=fresh)
             # `git/commit` stands for `git_commit`
             found = known.get(name) or known.get(name.replace("/", "_"))
@@ -157,7 +155,7 @@ class MCPClient:
         raise UnknownTool(server, name, filter(spec.permits, known))
 
     async def left_out(self, server: str) -> dict[str, str]:
-        """Return tools that a server lists and that cannot be used, with the reasons.
+        """Return the listed tools that cannot be used, with the reasons.
 
         :raises ToolError: as of `tools`.
         """
@@ -174,19 +172,20 @@ class MCPClient:
         timeout: float | None = None,  # noqa: ASYNC109 sent on to where it is told in the error
         on_progress: OnProgress | None = None,
     ) -> ToolResult:
-        """Call a tool. Nobody is asked for permission here; a step does that.
+        """Call a tool, without asking for permission, which a step does.
 
-        If the server dies meanwhile, a call that may be repeated is, once; the next call starts it again. A
-        call that was refused because the session had expired is repeated once in a new session.
+        If the server dies during the call, a repeatable call is retried once on a restarted server. A call
+        refused
+        because the session had expired is retried once in a new session.
 
-        :param permitted: the tool as it was when it was permitted; None where nobody was asked.
-        :param timeout: seconds, None: the server's own.
-        :raises ToolNotPermitted: it is another one by now; nothing was sent.
-        :raises InvalidArguments: the arguments do not fit the tool's schema; nothing was sent.
-        :raises ToolInterrupted: the server died, and what it did is not known.
-        :raises ToolTimedOut: no answer came in time; the call was cancelled.
+        :param permitted: the tool as it was permitted; None if no permission was asked for.
+        :param timeout: seconds; None for the server's default.
+        :raises ToolNotPermitted: the tool has changed since it was permitted; nothing was sent.
+        :raises InvalidArguments: the arguments do not match the tool's schema; nothing was sent.
+        :raises ToolInterrupted: the server died; the effect of the call is unknown.
+        :raises ToolTimedOut: the call timed out and was cancelled.
         :raises ToolFailed: the tool reported an error.
-        :raises ToolError: as of `tool`, or the answer cannot be used.
+        :raises ToolError: as of `tool`, or the answer is unusable.
         """
         tool = await self._unchanged_tool(server, name, permitted)
         check_arguments(tool, arguments or {})
@@ -195,17 +194,17 @@ class MCPClient:
         try:
             return await self._call_once(supervisor, tool, arguments or {}, limit, on_progress)
         except ToolInterrupted as error:
-            # what a server refused, it has not done
+            # a refused call had no effect
             if not (tool.repeatable or isinstance(error, SessionExpired)):
                 raise
-        # it was started anew, and may be another one
+        # the restarted server may describe another tool
         tool = await self._unchanged_tool(server, name, tool)
         return await self._call_once(supervisor, tool, arguments or {}, limit, on_progress)
 
     execute_tool = call
 
     async def aclose(self) -> None:
-        """End all servers, all at the same time and within a bound."""
+        """End all servers concurrently, within a time limit."""
         await asyncio.gather(*(supervisor.close() for supervisor in self._servers.values()))
 
     async def _unchanged_tool(self, server: str, name: str, permitted: Tool | None) -> Tool:
@@ -235,7 +234,7 @@ class MCPClient:
         try:
             return await (await supervisor.connection()).tools(fresh=fresh)
         except ToolInterrupted:
-            return await (await supervisor.connection()).tools()  # it had died since it was last used
+            return await (await supervisor.connection()).tools()  # the server had died since its last use
 
     def _supervisor(self, server: str) -> Supervisor:
         known = self._servers.get(server)
@@ -255,7 +254,7 @@ class MCPClient:
 
 
 def _strict() -> Check:
-    # here, because it is slow to load and seldom wanted
-    from tideate_core.mcp import Conversation
+    # slow to import and rarely needed
+    from tideate_core.mcp import MessageValidator
 
-    return Conversation("client").check
+    return MessageValidator("client").check

@@ -1,10 +1,9 @@
-"""One connection to one server, held open by a task of its own."""
+"""A connection to one server, held open by its own task; lists and calls tools."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import mcp.client.session
@@ -36,48 +35,45 @@ if TYPE_CHECKING:
     from tideate_core.mcp.client.transports import Check
 
     OnProgress = Callable[[float, float | None, str | None], None]
-    """Called with how far a call is, of how much, and what it does."""
-
-__all__ = ["Connection"]
+    """Called with progress, total and description of a call."""
 
 log = logging.getLogger(__name__)
 
 START: Final = 30.0
-"""Seconds until a server has answered the handshake: some are fetched first."""
+"""Seconds for a server to answer the handshake; some servers are downloaded first."""
 PROBE: Final = 2.5
-"""Seconds until a server that does not answer the newest protocol's first request is asked in the older one.
+"""Seconds for a server to answer the newest protocol's first request before the older handshake.
 
-The SDK waits 10 s. A newer server that only starts slowly refuses the older request, and is asked again.
+The SDK waits 10 s. A newer server that starts slowly rejects the older request and is asked again.
 """
 CLOSE: Final = 8.0
-"""Seconds to close; longer than what the transports take to end a program that does not want to."""
+"""Seconds to close; transports end an unresponsive program within less."""
 LIST: Final = 30.0
 """Seconds to list all tools."""
 MOST_TOOLS: Final = 1000
 LARGEST_LIST: Final = 4 * 1024 * 1024
-"""Characters of all that the tools say of themselves."""
+"""Characters of all tool descriptions and schemas."""
 LONGEST_ODD_NAME: Final = 200
-"""Characters of a name that is none, in a message."""
+"""Characters of an invalid name in a message."""
 MOST_PAGES: Final = 100
 STDERR_SHOWN: Final = 5
-"""Lines of a server's standard error that an error repeats."""
+"""Lines of a server's standard error in an error message."""
 
 
 class Connection:
-    """A server that was reached. When it has ended it stays ended: another one is made.
+    """Connection to one server; once ended, it is never reopened.
 
-    :param check: sees each message in both directions.
+    :param check: validates each message in both directions.
     """
 
     def __init__(self, spec: ServerSpec, check: Check | None = None) -> None:
         self.spec = spec
         self.version = ""
-        """Of the protocol, as it was agreed on."""
+        """The negotiated protocol version."""
         self._monitor = ConnectionMonitor(check)
         self._stderr = ErrorOutput(spec.name)
         self._client: Client | None = None
         self._tools: dict[str, Tool] | None = None
-        self._leaving = asyncio.Event()
         self._ready: asyncio.Future[None] | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -91,10 +87,10 @@ class Connection:
         return self._client is not None and not self._monitor.ended.is_set()
 
     async def open(self) -> None:
-        """Start or reach the server.
+        """Start the server or connect to it.
 
-        :raises ServerUnavailable: it did not come to an answer; with its last words.
-        :raises TideateError: its program or token is missing.
+        :raises ServerUnavailable: there was no valid answer; the message has the server's last lines.
+        :raises TideateError: the program or token is missing.
         """
         self._ready = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._hold_open(self._ready), name=f"MCP server {self.spec.name}")
@@ -102,7 +98,7 @@ class Connection:
             async with self._monitor.answered_within(START):
                 await asyncio.shield(self._ready)
         except TimeoutError:
-            odd = self._odd_line()
+            odd = self._invalid_line_note()
             await self.close()
             raise self._unavailable(odd or f"no answer within {START:.0f} s of its start") from None
         except ToolInterrupted as error:
@@ -118,24 +114,24 @@ class Connection:
             raise
 
     async def close(self) -> None:
-        """End it, within a bound; nothing of a program that was started is left."""
+        """End the connection within a time limit; a started program leaves no process behind."""
         task = self._task
         if task is None:
             return
-        self._leaving.set()
+        self._monitor.ended.set()
         if self._client is None:
-            task.cancel()  # it waits for an answer and looks at nothing else
+            task.cancel()  # the task is waiting for an answer
         done, _ = await asyncio.wait({task}, timeout=CLOSE)
         if not done:
             task.cancel()
             await asyncio.wait({task}, timeout=CLOSE)
         if self._ready is not None and self._ready.done() and not self._ready.cancelled():
-            self._ready.exception()  # nobody waits for it any longer
+            self._ready.exception()  # mark as retrieved: no caller waits any longer
 
     async def tools(self, *, fresh: bool = False) -> dict[str, Tool]:
-        """Return the tools by name; listed again after the server said that they changed.
+        """Return the tools by name; they are listed again after the server reported a change.
 
-        :param fresh: list them again all the same.
+        :param fresh: list them again in any case.
         :raises ToolError: they cannot be listed.
         """
         if self._tools is None or fresh:
@@ -153,10 +149,10 @@ class Connection:
         """Call a tool; cancelling the task cancels the call.
 
         :param timeout: seconds.
-        :raises ToolInterrupted: the connection ended meanwhile.
-        :raises ToolTimedOut: no answer came in time; the call was cancelled.
+        :raises ToolInterrupted: the connection ended during the call.
+        :raises ToolTimedOut: the call timed out and was cancelled.
         :raises ToolFailed: the tool reported an error.
-        :raises ToolError: what the server answered cannot be used.
+        :raises ToolError: the answer is unusable.
         """
 
         async def tell(progress: float, total: float | None, message: str | None) -> None:
@@ -174,16 +170,16 @@ class Connection:
         except TimeoutError:
             raise ToolTimedOut(
                 f"{tool.name!r} of the MCP server {self.spec.name!r} gave no answer within {timeout:g} s "
-                f"and was cancelled; {self._odd_line() or '`timeout` allows it more'}"
+                f"and was cancelled; {self._invalid_line_note() or '`timeout` allows it more'}"
             ) from None
         return result_of(tool, answer)
 
     async def _hold_open(self, ready: asyncio.Future[None]) -> None:
-        """Hold the connection: the SDK's scopes have to be entered and left by the same task."""
+        """Hold the connection open in one task, as the SDK's scopes require."""
         try:
             transport = open_transport(self.spec, self._stderr, self._monitor)
             info = types.Implementation(name="tideate", version=__version__)
-            # no option of the SDK's client
+            # the SDK's client has no option for this
             mcp.client.session.DISCOVER_TIMEOUT_SECONDS = PROBE
             async with Client(
                 transport, client_info=info, message_handler=self._on_message, cache=None
@@ -191,14 +187,14 @@ class Connection:
                 _require_capabilities(self.spec, client)
                 self._client, self.version = client, client.protocol_version
                 self._monitor.version = self.version
-                # the SDK holds results against a server's schemas without a bound; `result_of` does it
+                # the SDK validates results against the server's schemas without limits; `result_of` does it
                 client.session.validate_tool_result = _accept_result  # type: ignore[method-assign]
                 listening = asyncio.create_task(
                     self._follow_tool_changes(client), name=f"changes of {self.spec.name}"
                 )
                 ready.set_result(None)
                 try:
-                    await _first_of(self._leaving.wait(), self._monitor.ended.wait())
+                    await self._monitor.ended.wait()
                 finally:
                     listening.cancel()
                     await asyncio.wait({listening})
@@ -224,7 +220,7 @@ class Connection:
             self._tools = None
 
     async def _follow_tool_changes(self, client: Client) -> None:
-        """Hear of changed tools from a server of the newest protocol, which tells only who asks."""
+        """Subscribe to changes of the tools, as the newest protocol requires."""
         able = client.server_capabilities.tools
         if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or not (able and able.list_changed):
             return
@@ -243,7 +239,7 @@ class Connection:
         except TimeoutError:
             raise ToolTimedOut(
                 f"the MCP server {self.spec.name!r} did not list its tools: "
-                f"{self._odd_line() or f'no answer within {LIST:.0f} s'}"
+                f"{self._invalid_line_note() or f'no answer within {LIST:.0f} s'}"
             ) from None
         return found
 
@@ -265,10 +261,10 @@ class Connection:
         raise InvalidAnswer(f"MCP server {self.spec.name!r} lists its tools on more than {MOST_PAGES} pages")
 
     def _add(self, listed: types.Tool, found: dict[str, Tool]) -> None:
-        """Add a tool; one that cannot be used, or told from others, is left out."""
+        """Add a listed tool, unless it is invalid or ambiguous."""
         name = listed.name
         if not is_tool_name(name) or name in found:
-            why = "listed twice" if name in found else "its name has other characters than a tool's"
+            why = "listed twice" if name in found else "its name has invalid characters"
             self._leave_out(name, why)
             return
         try:
@@ -288,9 +284,9 @@ class Connection:
         return self._client
 
     async def _translating(self, work: Awaitable[Any]) -> Any:
-        """Await something of the SDK's.
+        """Await a call of the SDK and translate its errors.
 
-        :raises ToolError: what came of it, in our words.
+        :raises ToolError: the call failed.
         """
         try:
             return await work
@@ -320,9 +316,9 @@ class Connection:
         what = self.spec.shown if not self.spec.own else "tideate's own server"
         return ServerUnavailable(f"MCP server {self.spec.name!r} ({what}): {why}{self._stderr_tail()}")
 
-    def _odd_line(self) -> str:
-        """Return words on a line that the server wrote in place of an answer; empty without one."""
-        line = self._monitor.odd_line.decode("utf-8", "replace")
+    def _invalid_line_note(self) -> str:
+        """Describe a non-protocol line that the server wrote instead of an answer; empty if there is none."""
+        line = self._monitor.invalid_line.decode("utf-8", "replace")
         shown = short_line(line, LONGEST_ODD_NAME)
         return f"it wrote lines that are not messages of MCP, as {shown!r}" if line else ""
 
@@ -336,21 +332,10 @@ async def _accept_result(name: str, result: types.CallToolResult) -> None:
 
 
 def _require_capabilities(spec: ServerSpec, client: Client) -> None:
-    """:raises ToolError: the server lacks what the configuration wants of it."""
+    """:raises ToolError: the server lacks a capability that the configuration requires."""
     offered = sorted(client.server_capabilities.model_dump(exclude_none=True))
     if missing := [name for name in spec.capabilities if name not in offered]:
         raise ToolError(
             f"MCP server {spec.name!r} does not offer {', '.join(missing)}, which `capabilities` wants "
             f"(it offers: {', '.join(offered) or 'nothing'})"
         )
-
-
-async def _first_of(*waits: Any) -> None:
-    tasks = [asyncio.create_task(wait) for wait in waits]
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        with suppress(asyncio.CancelledError):
-            await asyncio.gather(*tasks, return_exceptions=True)

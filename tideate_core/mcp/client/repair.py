@@ -1,7 +1,6 @@
-"""Repair of messages that are nearly JSON-RPC, so that no request waits for an answer that was dropped.
+"""Repair nearly valid JSON-RPC messages, so that no request waits for a dropped answer.
 
-Half a surrogate pair and bytes that are not UTF-8 become U+FFFD. An answer that is no answer becomes an error
-of its request.
+Lone surrogates and bytes that are not UTF-8 become U+FFFD. An invalid answer becomes an error of its request.
 """
 
 from __future__ import annotations
@@ -19,34 +18,24 @@ from tideate_core.errors import InvalidAnswer
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-__all__ = [
-    "FramingCheck",
-    "batch_of",
-    "drop_invalid_tools",
-    "events_repaired",
-    "first_problem",
-    "is_message",
-    "repaired",
-]
-
 _HALF: Final = re.compile("[\ud800-\udfff]")
 _SUSPECT: Final = re.compile(rb"\\u[dD][89a-fA-F]|[^\0-\x7f]")
 _BATCH: Final = re.compile(rb"data:\s*\[")
 _EVENT_END: Final = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _LONGEST_END: Final = 3
-"""Bytes of the end of an event that may have come already without its last one."""
+"""Bytes of an incomplete end of an event."""
 _BEFORE_JSON: Final = b" \t\r\n\0\xef\xbb\xbf\xff\xfe"
-"""White space, marks of an encoding, and the other half of each letter in UTF-16."""
+"""White space, byte order marks, and the zero bytes of UTF-16."""
 _MOST_HELD: Final = 64 * 1024
-"""Bytes of lines that are looked at for one message over several lines."""
+"""Bytes of lines to join in search of one message over several lines."""
 
 
 def repaired(data: bytes) -> bytes | None:
-    """Return a valid message for bytes that are none; None if they are no JSON object.
+    """Repair an invalid message; None if it is not a JSON object.
 
-    An answer whose `result` or `error` is of the wrong kind becomes an error answer to the same request.
+    An answer with an invalid `result` or `error` becomes an error answer to the same request.
 
-    :raises InvalidAnswer: it is nested too deeply.
+    :raises InvalidAnswer: the message is nested too deeply.
     """
     value = _object_of(data)
     if value is None:
@@ -60,16 +49,16 @@ def repaired(data: bytes) -> bytes | None:
     except ValidationError as error:
         if "method" in value or not isinstance(request, int | str) or isinstance(request, bool):
             return None
-        failure = {"code": types.INTERNAL_ERROR, "message": _words_of_error(value)}
+        failure = {"code": types.INTERNAL_ERROR, "message": _error_message(value)}
         if not failure["message"]:
-            words = f"its answer is not valid: {_what_is_wrong(value, error)}"
+            words = f"its answer is not valid: {_answer_problem(value, error)}"
             failure = {"code": types.PARSE_ERROR, "message": words}
         return _dumped({"jsonrpc": "2.0", "id": request, "error": failure})
     return whole
 
 
 def batch_of(data: bytes) -> list[bytes]:
-    """Return the messages of a JSON-RPC batch, which an earlier protocol had; none if it is no batch."""
+    """Split a JSON-RPC batch of an earlier protocol into messages; empty if it is not a batch."""
     if not data.lstrip(_BEFORE_JSON).startswith(b"["):
         return []
     try:
@@ -103,14 +92,14 @@ def _dumped(value: Any) -> bytes:
     return _HALF.sub("\ufffd", json.dumps(value, ensure_ascii=False)).encode()
 
 
-def _words_of_error(value: dict[str, Any]) -> str:
-    """Return the words of an error that has another shape than the protocol's."""
+def _error_message(value: dict[str, Any]) -> str:
+    """Return the message of an error with an unusual structure."""
     error = value.get("error")
     words = error.get("message") if isinstance(error, dict) else error
     return words if isinstance(words, str) else ""
 
 
-def _what_is_wrong(value: dict[str, Any], error: ValidationError) -> str:
+def _answer_problem(value: dict[str, Any], error: ValidationError) -> str:
     for name in ("result", "error"):
         if name in value and not isinstance(value[name], dict):
             kind = "null" if value[name] is None else type(value[name]).__name__
@@ -123,16 +112,16 @@ def _what_is_wrong(value: dict[str, Any], error: ValidationError) -> str:
 
 
 def first_problem(error: ValidationError) -> str:
-    """Return the first field that is wrong, and why, in one line."""
+    """Describe the first invalid field on one line."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    # unions name the kind that was tried before the field itself
+    # the location of a union includes the name of the model that was tried
     place = [str(part) for part in first["loc"] if not str(part)[:1].isupper()]
     words = f"{first['msg'][:1].lower()}{first['msg'][1:]}"
     return f"{'.'.join(place)}: {words}" if place else words
 
 
 async def events_repaired(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Pass a stream of events on, with the data of each repaired where it is no message."""
+    """Yield an event stream, with the data of each event repaired if it is not a valid message."""
     held = bytearray()
     async for chunk in chunks:
         looked = max(0, len(held) - _LONGEST_END)
@@ -148,7 +137,7 @@ async def events_repaired(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 def _event_repaired(event: bytes) -> bytes:
     is_one = re.search(rb'"result"\s*:\s*\{|"method"\s*:', event) and not _BATCH.search(event)
     if is_one and not _SUSPECT.search(event):
-        return event  # as it should be
+        return event  # valid
     lines = re.split(rb"\r\n|\n|\r", event)
     data = [line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:")]
     text = b"\n".join(data)
@@ -170,22 +159,22 @@ def is_message(text: bytes) -> bool:
 
 
 _BROKEN: Final = re.compile(rb"\s*\{.{0,200}jsonrpc.*\}\s*\Z", re.DOTALL)
-"""A line that is meant as a message, as a dictionary of Python or an object of JavaScript."""
+"""A line meant as a message, such as a printed Python dictionary or JavaScript object."""
 _BEGUN: Final = re.compile(rb"\s*\{\s*\"(?:jsonrpc|id)\"")
 _SHOWN: Final = 100
 
 
 class FramingCheck:
-    """Recognition of a server that does not put each message on a line of its own."""
+    """Detector of servers that do not write one message a line."""
 
     def __init__(self) -> None:
         self._held: list[bytes] = []
 
     def unreadable(self, line: bytes) -> InvalidAnswer | None:
-        """Look at a line that is no message; return an error if it is a part of one."""
+        """Inspect an invalid line; return an error if it is part of a message."""
         if re.match(rb"(?i)content-length: *\d+\s*$", line):
             return InvalidAnswer(
-                "it writes `Content-Length` headers, as language servers do; MCP wants one line a message"
+                "it writes `Content-Length` headers, as language servers do; an MCP message is one line"
             )
         if not self._held and not line.lstrip().startswith(b"{"):
             return None
@@ -204,14 +193,12 @@ class FramingCheck:
         count, self._held = len(self._held), []
         if isinstance(value, dict) and "jsonrpc" in value:
             if count == 1:
-                return None  # it may belong to no request
-            return InvalidAnswer(
-                "it writes a message over several lines; an MCP server writes each on one line"
-            )
+                return None  # it may not belong to a request
+            return InvalidAnswer("it writes a message over several lines; an MCP message is one line")
         return None
 
     def message(self) -> InvalidAnswer | None:
-        """Begin again with a message; return an error if the one before it has no end."""
+        """Start over at a valid message; return an error if the previous one is incomplete."""
         held, self._held = b"".join(self._held), []
         if _BEGUN.match(held):
             return InvalidAnswer("it writes a message without its end")
@@ -227,9 +214,9 @@ def _is_json(line: bytes) -> bool:
 
 
 def drop_invalid_tools(result: dict[str, Any], version: str) -> dict[str, str]:
-    """Take invalid tools out of a page of a list; return the reason for each by its name.
+    """Remove invalid tools from a page of a list; return the reasons by name.
 
-    :param version: of the protocol.
+    :param version: the protocol version.
     """
     left_out: dict[str, str] = {}
     listed = result.get("tools")

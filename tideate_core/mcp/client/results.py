@@ -1,4 +1,4 @@
-"""Translate a server's tools, results and failures into our types and errors."""
+"""Convert a server's tools, results and errors to ours."""
 
 from __future__ import annotations
 
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     from tideate_core.mcp.client.specs import ServerSpec
 
-__all__ = ["BY_CODE", "BY_KIND", "REFUSED", "SESSION_ENDED", "result_of", "tool_of", "translate"]
-
 LARGEST: Final = 4 * 1024 * 1024
 """Bytes of a result's JSON."""
 LARGEST_SCHEMAS: Final = 256 * 1024
@@ -57,7 +55,7 @@ BY_CODE: Final[Mapping[int, type[ToolError]]] = {
     types.UNSUPPORTED_PROTOCOL_VERSION: ServerUnavailable,
     types.URL_ELICITATION_REQUIRED: ToolFailed,
 }
-"""Of an error that the server answered, or that the SDK made of a connection's end."""
+"""Errors by JSON-RPC code, from the server or made by the SDK when a connection ended."""
 BY_KIND: Final[Mapping[type[Exception], type[ToolError]]] = {
     anyio.BrokenResourceError: ToolInterrupted,
     anyio.ClosedResourceError: ToolInterrupted,
@@ -75,23 +73,23 @@ BY_KIND: Final[Mapping[type[Exception], type[ToolError]]] = {
     RuntimeError: InvalidAnswer,  # the SDK's, of a result that does not fit the tool's own schema
     ValueError: InvalidAnswer,
 }
-"""Of everything else; the first that fits counts."""
+"""Errors by type of exception; the first match counts."""
 SESSION_ENDED: Final = "session ended"
 REFUSED: Final = "refused"
-"""Marks in the data of errors that are made of an HTTP status."""
+"""Markers in the data of errors made from an HTTP status."""
 UNPARSED: Final = ("Failed to parse JSON response", "Failed to parse SSE message")
-"""How the SDK begins errors that repeat pydantic's words."""
+"""Prefixes of SDK errors that repeat pydantic's message."""
 PLAIN: Final[Mapping[type[ToolError], str]] = {
     ToolInterrupted: "the connection ended before the answer came",
     ToolTimedOut: "no answer came in time",
 }
-"""Messages for errors that have none for a person."""
+"""Messages for errors without a readable one."""
 
 
 def tool_of(spec: ServerSpec, tool: types.Tool) -> Tool:
-    """Return a tool as a server listed it; what a person would not see of its words is named in them.
+    """Convert a listed tool, with its texts escaped and shortened.
 
-    :raises InvalidAnswer: its schemas cannot be used.
+    :raises InvalidAnswer: its schemas are too large or not valid JSON.
     """
     hints = tool.annotations or types.ToolAnnotations()
     _check_size(spec, tool)
@@ -112,7 +110,7 @@ def tool_of(spec: ServerSpec, tool: types.Tool) -> Tool:
 
 
 def _check_size(spec: ServerSpec, tool: types.Tool) -> None:
-    """:raises InvalidAnswer: a schema is too large, or has numbers that are none."""
+    """:raises InvalidAnswer: the schemas are too large or not valid JSON."""
     try:
         size = sum(
             len(json.dumps(schema, allow_nan=False)) for schema in (tool.input_schema, tool.output_schema)
@@ -130,10 +128,10 @@ def _check_size(spec: ServerSpec, tool: types.Tool) -> None:
 
 
 def result_of(tool: Tool, answer: types.CallToolResult) -> ToolResult:
-    """Return what a call gave.
+    """Convert the result of a call.
 
     :raises ToolFailed: the tool reported an error.
-    :raises InvalidAnswer: it is too large, no JSON, or not what the tool says of itself.
+    :raises InvalidAnswer: the result is too large, not valid JSON, or does not match the tool's schema.
     """
     parts = [part.model_dump(mode="json", by_alias=True, exclude_none=True) for part in answer.content]
     text = "\n".join(part["text"] for part in parts if part["type"] == "text")
@@ -151,28 +149,28 @@ def result_of(tool: Tool, answer: types.CallToolResult) -> ToolResult:
     if tool.output_schema is not None and answer.structured_content is None:
         raise InvalidAnswer(
             f"{tool.name!r} of the MCP server {tool.server!r} gave no structured content, "
-            "and says that it does"
+            "although its schema requires it"
         )
     check_result(tool, value)
     return ToolResult(value, text)
 
 
 def _size_of(tool: Tool, value: Any) -> int:
-    """:raises InvalidAnswer: it cannot be written as JSON."""
+    """:raises InvalidAnswer: the value is not valid JSON."""
     try:
         return len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
     except (ValueError, RecursionError) as error:
         raise InvalidAnswer(
-            f"{tool.name!r} of the MCP server {tool.server!r} gave what is not valid JSON "
+            f"{tool.name!r} of the MCP server {tool.server!r} gave invalid JSON "
             f"({short_line(str(error), 100)})"
         ) from error
 
 
 def translate(error: BaseException, server: str, secret: str = "") -> TideateError:
-    """Return an error of ours for one that came on the way to a server.
+    """Translate an exception of the SDK or a transport.
 
-    :param secret: of the connection, in the data of errors that its transport made.
-    :raises BaseException: it is none of the SDK's or of a transport's: a mistake of ours, or a cancellation.
+    :param secret: the connection's marker in errors made by its own transport.
+    :raises BaseException: the exception itself, if it is a bug of ours or a cancellation.
     """
     for one in _parts(error):
         if isinstance(one, TideateError):
@@ -201,7 +199,7 @@ def _made(kind: type[ToolError], server: str, message: str) -> ToolError:
 
 
 def _parts(error: BaseException) -> Iterator[BaseException]:
-    """Look into groups: anyio wraps what a task of a transport raised, and what it cancelled for it."""
+    """Yield the exceptions of nested groups, without the cancellations that they caused."""
     if isinstance(error, BaseExceptionGroup):
         kept = [one for one in error.exceptions if not isinstance(one, asyncio.CancelledError)]
         for one in kept or error.exceptions:

@@ -1,4 +1,4 @@
-"""Server specifications from the configuration: command or address, token, readiness."""
+"""Specifications of the configured MCP servers: command or address, token, limits, readiness."""
 
 from __future__ import annotations
 
@@ -20,27 +20,17 @@ if TYPE_CHECKING:
 
     from tideate_core.config import LoadedConfig, McpConfig
 
-__all__ = [
-    "ServerReadiness",
-    "ServerSpec",
-    "own_servers",
-    "server_at",
-    "server_readiness",
-    "servers_of",
-    "token_of",
-]
-
 LONG: Final = 3600.0
-"""Seconds for a call of the servers whose tools run what a project runs."""
+"""Seconds for a call of a server that runs the project's own commands."""
 SHORT: Final = 120.0
 TIMEOUTS: Final = {"build": LONG, "test": LONG}
 TOKEN_TIMEOUT: Final = 60_000
-"""Milliseconds for a token's command: a password manager may ask the person to unlock it."""
+"""Milliseconds for a token command; a password manager may ask the person to unlock it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSpec:
-    """Specification of a server: a command or an address."""
+    """Command or address of a server, with its settings."""
 
     name: str
     cwd: Path
@@ -51,16 +41,16 @@ class ServerSpec:
     token_env: str | None = None
     token_command: tuple[str, ...] = ()
     timeout: float = SHORT
-    """Seconds for a call that does not say."""
+    """Seconds for a call, by default."""
     own: bool = False
-    """It is one of tideate's own, for this project."""
+    """Whether it is one of tideate's own servers."""
     capabilities: tuple[str, ...] = ()
-    """What it has to offer."""
+    """Capabilities that the server must offer."""
     permissions: tuple[str, ...] | None = None
-    """Patterns of the tools that may be used; None: all."""
+    """Patterns of permitted tools; None permits all."""
 
     def permits(self, tool: str) -> bool:
-        """Tell whether the configuration lets a tool be used at all."""
+        """Tell whether the configuration permits a tool."""
         return self.permissions is None or any(fnmatchcase(tool, one) for one in self.permissions)
 
     @property
@@ -76,7 +66,7 @@ class ServerSpec:
 
     @property
     def identity(self) -> str:
-        """Identity that a permission is bound to: the same server, wherever this one's interpreter lies."""
+        """Identity for permissions, independent of the interpreter's location."""
         if self.own:
             return f"tideate:{self.name}"
         more = json.dumps([sorted(self.environment.items()), sorted(self.inherit)])
@@ -85,9 +75,9 @@ class ServerSpec:
 
 
 def own_servers(root: Path, configured: Mapping[str, McpServerConfig] | None = None) -> list[ServerSpec]:
-    """Return tideate's own servers for a project.
+    """Return the specifications of tideate's own servers for a project.
 
-    :param configured: whose keys for them hold: whether they are wanted, and how long a call may take.
+    :param configured: the configured servers, which may disable them or set their timeouts.
     """
     found = []
     for name in OWN_SERVERS:
@@ -111,9 +101,9 @@ def own_servers(root: Path, configured: Mapping[str, McpServerConfig] | None = N
 
 
 def servers_of(mcp: McpConfig, root: Path, *, own: bool = True) -> list[ServerSpec]:
-    """Return a project's servers: tideate's own, then those of the configuration.
+    """Return the specifications of a project's servers: tideate's own, then the configured ones.
 
-    :param own: false outside of a project, where a server of ours would serve whatever folder this is.
+    :param own: False outside a project, where tideate's own servers would serve any directory.
     """
     others = [
         _configured(name, server, root)
@@ -124,9 +114,9 @@ def servers_of(mcp: McpConfig, root: Path, *, own: bool = True) -> list[ServerSp
 
 
 def server_at(url: str, cwd: Path, *, token_env: str | None = None) -> ServerSpec:
-    """Return a server by its address alone.
+    """Return the specification of a server at an address.
 
-    :raises ValueError: it is no address of a server.
+    :raises ValueError: the address is invalid.
     """
     checked = McpServerConfig(url=url, token_env=token_env)
     return ServerSpec(url, cwd, url=url, token_env=checked.token_env)
@@ -155,30 +145,30 @@ def _bounds(server: McpServerConfig | None) -> dict[str, Any]:
 
 
 def _own_command(name: str, root: Path) -> tuple[str, ...]:
-    # -P: a project's own folder is never where modules are looked for
+    # -P: never import modules from the project's directory
     program = (sys.executable, "-P", "-m", "tideate_core.cli")
     return (*program, "mcp", "serve", name, "--root", str(root))
 
 
 def _our_path() -> dict[str, str]:
-    """Return where this package is: an editor's host may have it from elsewhere than its interpreter."""
+    """Return the import path of this package, which an editor's host may not share with its interpreter."""
     return {"PYTHONPATH": str(Path(tideate_core.__file__).resolve().parent.parent)}
 
 
 @dataclass(frozen=True, slots=True)
 class ServerReadiness:
-    """Readiness of one server, as far as can be told without starting it."""
+    """Readiness of one server, determined without starting it."""
 
     name: str
     ready: bool
     message: str
-    """Its description, or the missing part and the remedy."""
+    """The server's description, or the missing part and the remedy."""
 
 
 def server_readiness(root: Path | None, loaded: LoadedConfig) -> Iterator[ServerReadiness]:
-    """Say of every configured server of a project how it stands.
+    """Yield the readiness of each server of a project.
 
-    :param root: the project's, None outside of any.
+    :param root: the project's root; None outside a project.
     """
     for spec in servers_of(loaded.config.mcp, root or Path.cwd(), own=root is not None):
         yield _readiness_of(spec, of_project=spec.name in loaded.project_servers)
@@ -200,10 +190,10 @@ def _readiness_of(spec: ServerSpec, *, of_project: bool) -> ServerReadiness:
 
 
 async def token_of(spec: ServerSpec) -> str | None:
-    """Return a server's token, None if it needs none.
+    """Return the token of a server, or None if it needs none.
 
-    :raises ConfigError: the variable is empty, the command failed or printed nothing, or what was found
-        cannot be sent.
+    :raises ConfigError: the variable is not set, the command failed or printed nothing, or the token cannot
+        be sent in a header.
     :raises CommandError: the command's program is missing.
     """
     if spec.token_env:
@@ -224,7 +214,7 @@ async def token_of(spec: ServerSpec) -> str | None:
 async def _token_printed(spec: ServerSpec) -> str:
     from tideate_core.process import ProcessLimits, run_program
 
-    # a person's password manager needs more of the world than a server does
+    # a password manager needs the person's full environment
     result = await run_program(
         spec.token_command,
         cwd=spec.cwd,

@@ -1,8 +1,8 @@
-"""Stdio transport: run a server in a process group of its own and end it with all that it started.
+"""Stdio transport: run a server in its own process group and end it with all its children.
 
-The SDK's own transport is not used: it reads lines of any length into memory, takes a file for a server's
-standard error, leaves alive what left the server's process group, and the server itself when this process is
-killed. It offers no place for the guard and the bounds.
+The SDK's transport is not used: it reads lines of any length, wants a file for the server's standard error,
+leaves processes outside the server's group running, and the server itself when this process is killed. It has
+no hooks for the guard process and the limits.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import anyio
 from mcp.shared.message import SessionMessage
 
 from tideate_core.errors import InvalidAnswer
-from tideate_core.mcp.client.bounds import LONGEST_MESSAGE, RateLimit, Unreadable, parse_messages
+from tideate_core.mcp.client.bounds import LONGEST_MESSAGE, InvalidLine, RateLimit, parse_messages
 from tideate_core.mcp.client.repair import FramingCheck, is_message
 from tideate_core.mcp.client.server_text import short_line
 from tideate_core.process import (
@@ -49,25 +49,23 @@ if TYPE_CHECKING:
     Outgoing = MemoryObjectReceiveStream[SessionMessage]
     Incoming = MemoryObjectSendStream[SessionMessage | Exception]
 
-__all__ = ["ErrorOutput", "LineReader", "stdio_transport"]
-
 log = logging.getLogger(__name__)
 
 GRACE: Final = 2.0
-"""Seconds for a server to end by itself when its input ends, and again when it is asked to."""
+"""Seconds for a server to exit after its input ends, and again after SIGTERM."""
 READ_SIZE: Final = 64 * 1024
 _LINE_END: Final = re.compile(rb"\n|(?<=[}\]])\r")
-"""The end of a line; a carriage return ends one only behind a value, for a text may have it."""
+"""End of a line; a carriage return counts only after a JSON value, as texts may have it."""
 KEPT_LINES: Final = 20
-"""Lines of a server's standard error that are kept."""
+"""Lines kept of a server's standard error."""
 LONGEST_LINE: Final = 500
-"""Bytes of such a line."""
+"""Bytes of one of these lines."""
 PER_SECOND: Final = 50
-"""Lines of it that the log has."""
+"""Lines of standard error logged per second."""
 
 
 class ErrorOutput:
-    """The last lines of a server's standard error; they go to the log, too."""
+    """Last lines of a server's standard error, which are also logged."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -76,7 +74,7 @@ class ErrorOutput:
 
     def add_line(self, line: bytes) -> None:
         if line.strip():
-            # escaped when it is shown: of a flood most is not
+            # escaped when shown, as most lines of a flood never are
             self._lines.append(line[:LONGEST_LINE])
             if not self._rate.excess():
                 log.info("MCP server %s: %s", self._name, _decoded(self._lines[-1]))
@@ -86,9 +84,9 @@ class ErrorOutput:
 
 
 class LineReader:
-    """Splits a server's output into lines, with any line ends and in UTF-8 or UTF-16.
+    """Splitter of a server's output into lines, with any line ends, in UTF-8 or UTF-16.
 
-    A message is taken as soon as it is whole, even without a line end.
+    A complete message is returned at once, even without a line end.
     """
 
     def __init__(self) -> None:
@@ -97,10 +95,10 @@ class LineReader:
         self._held = bytearray()
         self._looked = 0
         self._tried = 0
-        """Bytes that were no whole message without their line end."""
+        """Bytes at the last check for a complete message without a line end."""
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Take bytes; return the lines that are complete.
+        """Add output and return the complete lines.
 
         :raises InvalidAnswer: a line is too long.
         """
@@ -123,7 +121,7 @@ class LineReader:
         self._looked = len(self._held)
         if len(self._held) > LONGEST_MESSAGE:
             raise InvalidAnswer(f"a message is longer than {LONGEST_MESSAGE // 1024} KiB")
-        # a message is tried again only when it has doubled
+        # parsed again only after the size has doubled
         if self._held.endswith(b"}") and len(self._held) >= 2 * self._tried:
             self._tried = len(self._held)
             if is_message(whole := bytes(self._held)):
@@ -133,12 +131,12 @@ class LineReader:
         return lines
 
     def finish(self) -> bytes:
-        """Return the last line, which has no end."""
+        """Return the last line, which has no line end."""
         return bytes(self._held) or self._start[: len(self._start) % len(codecs.BOM_UTF16)]
 
 
 def _utf_16_of(start: bytes) -> str:
-    """Return the encoding of an output that begins with a mark or a letter in UTF-16; empty for others."""
+    """Return the encoding of an output that starts with a UTF-16 mark or letter; empty otherwise."""
     first, second = start
     if start == codecs.BOM_UTF16_LE or (first and not second):
         return "utf-16-le"
@@ -151,9 +149,9 @@ def _decoded(line: bytes) -> str:
 
 @asynccontextmanager
 async def stdio_transport(spec: ServerSpec, stderr: ErrorOutput) -> AsyncIterator[TransportStreams]:
-    """Start a server and give the streams to speak with it; afterwards nothing of it is left.
+    """Start a server and yield its message streams; on exit, end it with all its processes.
 
-    :raises CommandError: its program is missing, or the system does not run it.
+    :raises CommandError: the program is missing or cannot be executed.
     """
     process, guarding = await _start(spec)
     told, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -219,7 +217,7 @@ async def _tell_line(line: bytes, framing: FramingCheck, told: Incoming) -> None
     if not line.strip():
         return
     for item in parse_messages(line):
-        wrong = framing.unreadable(line) if isinstance(item, Unreadable) else framing.message()
+        wrong = framing.unreadable(line) if isinstance(item, InvalidLine) else framing.message()
         await told.send(wrong or item)
 
 
@@ -233,7 +231,7 @@ async def _write_stdin(process: Process, to_send: Outgoing, told: Incoming) -> N
                 )
                 await process.stdin.drain()
         except OSError:
-            told.close()  # the session is to see the end, instead of waiting for an answer
+            told.close()  # end the session instead of waiting for an answer
 
 
 async def _read_stderr(process: Process, stderr: ErrorOutput) -> None:
@@ -251,7 +249,7 @@ async def _read_stderr(process: Process, stderr: ErrorOutput) -> None:
 async def _end(
     process: Process, guarding: socket.socket, tasks: list[asyncio.Task[None]], stderr: ErrorOutput
 ) -> None:
-    """End the program and all that it started, within a bound: by its input's end, else by signals."""
+    """End the program and its children within a time limit: by closing its input, then by signals."""
     try:
         if process.stdin is not None:
             process.stdin.close()
@@ -260,7 +258,7 @@ async def _end(
             await _has_ended(process)
     finally:
         if process.returncode is None:
-            kill_descendants(process.pid)  # those that left the group, too
+            kill_descendants(process.pid)  # including those outside the group
         _signal(process, signal.SIGKILL)
         await asyncio.wait(tasks, timeout=GRACE)
         for task in tasks:
@@ -269,12 +267,12 @@ async def _end(
         if number := read_guard_report(guarding)[0]:
             stderr.add_line(f"it cannot be run: {os.strerror(number)}".encode())
         guarding.close()
-        # a process that left the group may hold the pipes open for ever
+        # a process outside the group may keep the pipes open
         process._transport.close()  # type: ignore[attr-defined]
 
 
 async def _has_ended(process: Process) -> bool:
-    # not `process.wait()`: it waits for the end of the pipes as well, which others may hold
+    # not `process.wait()`: it also waits for the pipes, which other processes may keep open
     deadline = asyncio.get_running_loop().time() + GRACE
     while process.returncode is None:
         if asyncio.get_running_loop().time() > deadline:

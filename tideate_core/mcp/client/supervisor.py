@@ -1,4 +1,4 @@
-"""Supervise one server: connect on demand, reconnect after it died, with a growing delay and a limit."""
+"""Connect to one server on demand, and reconnect with growing delays and a limit."""
 
 from __future__ import annotations
 
@@ -15,23 +15,21 @@ if TYPE_CHECKING:
     from tideate_core.mcp.client.specs import ServerSpec
     from tideate_core.mcp.client.transports import Check
 
-__all__ = ["ServerState", "Supervisor"]
-
 ServerState = Literal["idle", "connecting", "connected", "failed"]
 
 TRIES: Final = 3
-"""Starts in a row until it is said that it does not start."""
+"""Failed starts in a row until the server counts as failed."""
 FIRST_WAIT: Final = 0.2
-"""Seconds before the second try; doubled before each further one."""
+"""Seconds before the second attempt; doubled before each further one."""
 LONGEST_WAIT: Final = 30.0
-"""Seconds at most between two starts, and until a server that did not start is tried again."""
+"""Maximum seconds between two starts, and until a failed server is tried again."""
 
 
 class Supervisor:
-    """One server over its lives.
+    """Supervisor of one server across restarts.
 
-    :param checks: makes what sees each message of one connection.
-    :param on_connected: called each time that it was reached.
+    :param checks: creates the validator of a connection's messages.
+    :param on_connected: called on every new connection.
     """
 
     def __init__(
@@ -47,21 +45,21 @@ class Supervisor:
         self._connection: Connection | None = None
         self._starting = asyncio.Lock()
         self._deaths = 0
-        """In a row: without a call in between that was answered."""
+        """Deaths in a row without an answered call in between."""
         self._failure: ServerUnavailable | None = None
         self._not_before = 0.0
         self._closed = False
 
     @property
     def error(self) -> str:
-        """The reason why it could not be started, empty if it could."""
+        """Why the server could not be started; empty if it could."""
         return str(self._failure or "")
 
     async def connection(self) -> Connection:
-        """Return a connection that is alive as far as is known.
+        """Return an open connection, started if needed.
 
-        :raises ServerUnavailable: there is none to be had; says why.
-        :raises TideateError: its program or its token is missing.
+        :raises ServerUnavailable: the server cannot be started or reached.
+        :raises TideateError: its program or token is missing.
         """
         async with self._starting:
             known = self._connection
@@ -74,11 +72,11 @@ class Supervisor:
             return await self._start()
 
     def answered(self) -> None:
-        """A call was answered: it lives."""
+        """Note an answered call, which resets the delays."""
         self._deaths = 0
 
     async def close(self) -> None:
-        """End it; it is not started again."""
+        """End the server for good."""
         self._closed = True
         async with self._starting:
             await self._drop()
@@ -86,13 +84,13 @@ class Supervisor:
 
     def _refuse(self) -> None:
         if self._closed:
-            raise ServerUnavailable(f"MCP server {self.spec.name!r}: everything here is being closed")
+            raise ServerUnavailable(f"MCP server {self.spec.name!r}: the client is closing")
         left = self._not_before - time.monotonic()
         if self._failure is not None and left > 0:
             raise ServerUnavailable(f"{self._failure} (it is tried again in {left:.0f} s)")
 
     async def _start(self) -> Connection:
-        # here, because the SDK behind it is slow to load; in a thread, because others are at work meanwhile
+        # imported here as the SDK is slow to import, and in a thread so that other work continues
         connection_of = await asyncio.to_thread(_load)
         self.state = "connecting"
         failure: ServerUnavailable | None = None
@@ -116,7 +114,7 @@ class Supervisor:
         raise self._failure
 
     def _wait(self, attempt: int) -> float:
-        """Return how long to wait before a start: the first one after a death is at once."""
+        """Return the seconds to wait before a start; the first one after a death is immediate."""
         steps = attempt + max(0, self._deaths - 1)
         return float(min(FIRST_WAIT * 2 ** (steps - 1), LONGEST_WAIT)) if steps else 0.0
 

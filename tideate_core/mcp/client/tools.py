@@ -1,4 +1,4 @@
-"""Tools of a server: description, permission, checks of arguments and results."""
+"""Tools of a server: descriptions, permissions, checks of arguments and results."""
 
 from __future__ import annotations
 
@@ -20,22 +20,20 @@ if TYPE_CHECKING:
 
     from jsonschema.exceptions import ValidationError
 
-__all__ = ["Tool", "ToolPermissions", "ToolResult", "check_arguments", "check_result"]
-
 log = logging.getLogger(__name__)
 
 MOST_TOLD: Final = 5
-"""Mistakes that one error names."""
+"""Mistakes named in one error."""
 MOST_NAMES: Final = 100
 LONGEST_NAME: Final = 60
 LONGEST_NAMES: Final = 1_000
 LONGEST_REASON: Final = 200
-"""Characters of one mistake: jsonschema repeats the value, which may be of any length."""
+"""Characters of one mistake; jsonschema repeats the value, which may have any length."""
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool, as its server describes it. The hints of a server that is not ours are its own word only."""
+    """A tool as its server describes it; hints of a foreign server are unverified."""
 
     server: str
     name: str
@@ -48,19 +46,19 @@ class Tool:
     idempotent: bool = False
     open_world: bool = True
     own: bool = False
-    """Its server is one of tideate's own."""
+    """Whether its server is one of tideate's own."""
     identity: str = ""
-    """Of its server."""
+    """Identity of its server."""
 
     @property
     def properties(self) -> Mapping[str, Any]:
-        """The schemas of its arguments, by name, as far as it names them."""
+        """Schemas of the arguments, by name."""
         found = self.input_schema.get("properties")
         return found if isinstance(found, dict) else {}
 
     @property
     def required(self) -> frozenset[str]:
-        """Names of arguments that it needs."""
+        """Names of the required arguments."""
         found = self.input_schema.get("required")
         return (
             frozenset(name for name in found if isinstance(name, str))
@@ -70,17 +68,17 @@ class Tool:
 
     @property
     def repeatable(self) -> bool:
-        """A second call does no more than the first."""
+        """True if a second call has no further effect."""
         return self.read_only or self.idempotent
 
     @cached_property
     def size(self) -> int:
-        """Characters of all that it says of itself."""
+        """Characters of the whole description."""
         return len(json.dumps(self.as_json()))
 
     @cached_property
     def digest(self) -> str:
-        """Digest that a permission is bound to: of the server, and all that the tool says of itself."""
+        """Digest for permissions, of the server's identity and the whole description."""
         said = [
             *(self.identity, self.name, self.title, self.description, self.input_schema, self.output_schema),
             *(self.read_only, self.destructive, self.idempotent, self.open_world),
@@ -107,20 +105,20 @@ class ToolResult:
     """Result of a call."""
 
     value: Any
-    """JSON: the structured content where there is any, else the text, else the list of its parts."""
+    """JSON: the structured content, else the text, else the list of content parts."""
     text: str = ""
 
 
 def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> None:
-    """Check arguments before they are sent.
+    """Validate arguments before they are sent.
 
-    :raises InvalidArguments: they do not fit; names each argument that is wrong, and the nearest name.
+    :raises InvalidArguments: arguments are invalid; the message names each one and the nearest name.
     """
     found = list(_unknown(tool, arguments))
     try:
         for mistake in mistakes_of_server(dict(arguments), tool.input_schema, MOST_TOLD + 1):
             if mistake.validator == "additionalProperties" and not mistake.absolute_path:
-                continue  # told above, with the nearest name
+                continue  # reported above, with the nearest name
             found.append(_mistake_text(mistake))
     except UnusableSchema as error:
         raise InvalidArguments(
@@ -134,25 +132,25 @@ def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> None:
 
 
 def check_result(tool: Tool, value: Any) -> None:
-    """Check what a tool gave, as far as that takes no undue time.
+    """Validate the result of a tool, unless this takes too long.
 
-    :raises InvalidAnswer: it does not fit what the tool says of itself.
+    :raises InvalidAnswer: the result does not match the tool's schema.
     """
     if tool.output_schema is None:
         return
     try:
         mistakes = mistakes_of_server(value, tool.output_schema, 1)
     except SlowSchema:
-        log.info("%s of the MCP server %s gave too much to be checked", tool.name, tool.server)
+        log.info("%s of the MCP server %s gave a result too large to check", tool.name, tool.server)
         return
     except UnusableSchema as error:
         raise InvalidAnswer(
-            f"the schema that {tool.server!r} gives for what {tool.name!r} gives cannot be used "
+            f"the schema that {tool.server!r} gives for the result of {tool.name!r} cannot be used "
             f"({short_line(str(error), LONGEST_REASON)})"
         ) from error
     if mistakes:
         raise InvalidAnswer(
-            f"{tool.name!r} of the MCP server {tool.server!r} gave what does not fit its schema: "
+            f"{tool.name!r} of the MCP server {tool.server!r} gave a result that does not match its schema: "
             f"{_mistake_text(mistakes[0])}"
         )
 
@@ -165,7 +163,7 @@ def _unknown(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[str]:
         if name in properties:
             continue
         near = did_you_mean(name[:LONGEST_NAME], known)
-        # other spellings of a name are between the tool and its server; a slip of the pen is not
+        # alternative spellings are left to the server; a typing mistake is not
         if closed or (near and _snake(name) not in known):
             names = short_line(", ".join(sorted(properties)[:MOST_NAMES]), LONGEST_NAMES) or "none"
             yield f"{name[:LONGEST_NAME]!r} is not known{short_line(near, LONGEST_REASON)} (known: {names})"
@@ -185,27 +183,27 @@ def _mistake_text(mistake: ValidationError) -> str:
 
 
 class ToolPermissions:
-    """Permissions that a person gave in a project, for ever.
+    """The person's permanent permissions for tools in a project.
 
-    Allowed is a tool as it is: its server's command or address and all that it says of itself. When a server
-    describes it otherwise, it is another tool, and asks again. Kept with the person, not with the project.
+    A permission covers the exact tool: its server's command or address, and its whole description. A changed
+    description asks again. Permissions are kept in the person's state, not in the project.
     """
 
     def __init__(self, root: Path, trust: Trust | None = None) -> None:
         self._trust = trust or Trust(root)
 
     def allows(self, tool: Tool) -> bool:
-        """Tell whether a tool may be called without a question.
+        """Tell whether a tool may be called without asking.
 
-        :raises ConfigError: what is allowed cannot be read.
+        :raises ConfigError: the permissions cannot be read.
         """
-        # a server that is not ours may say of anything that it only reads
+        # a foreign server may call any tool read-only
         return (tool.own and tool.read_only) or self._trust.allows(_meaning(tool))
 
     def allow(self, tool: Tool) -> None:
-        """Allow a tool in this project from now on; `tideate trust --revoke` revokes it.
+        """Permit a tool in this project; `tideate trust --revoke` revokes it.
 
-        :raises ConfigError: what is allowed cannot be read or written.
+        :raises ConfigError: the permissions cannot be read or written.
         """
         self._trust.allow(_meaning(tool), f"the tool {tool.name!r} of the MCP server {tool.server!r}")
 

@@ -1,4 +1,4 @@
-"""Open a server's transport (stdio, HTTP, WebSocket) and monitor its messages and its end."""
+"""Open a transport to a server (stdio, HTTP, WebSocket) and monitor its messages and its end."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from tideate_core.errors import InvalidAnswer
 from tideate_core.mcp.client.bounds import (
     LONGEST_MESSAGE,
+    InvalidLine,
     MessagePace,
-    Unreadable,
     bounded_stream,
     is_usable,
     parse_messages,
@@ -47,59 +47,57 @@ if TYPE_CHECKING:
     from tideate_core.mcp.client.stdio import ErrorOutput
 
     Check = Callable[[SessionMessage, str], None]
-    """Refuses a message with a ValueError; told whether it was `sent` or `received`."""
-
-__all__ = ["ConnectionMonitor", "open_transport"]
+    """Raises ValueError for an invalid message; the second argument is `sent` or `received`."""
 
 CONNECT: Final = 10.0
-"""Seconds to reach an address."""
+"""Seconds to connect."""
 REFUSALS: Final = (401, 403)
 REFUSAL_SIZE: Final = 64 * 1024
-"""Bytes of what a server says when it refuses."""
+"""Bytes read of the body of a refusal."""
 REFUSAL_TIME: Final = 5.0
-"""Seconds to wait for it."""
+"""Seconds to read the body of a refusal."""
 SERVERS_OWN: Final = 0
-"""The code of a server's error whose own code means something else to the SDK."""
+"""Replacement for an error code of a server that has another meaning in the SDK."""
 OF_THE_SDK: Final = "SSE stream "
-"""The beginning of the errors that the SDK puts among the messages of HTTP when a stream ended."""
+"""Prefix of the errors that the SDK reports when an HTTP stream ends."""
 ODD_LINES: Final = 10.0
-"""Seconds for an answer after a line that is no message; some servers print before they start."""
+"""Seconds for an answer after an invalid line; some servers print text before they start."""
 SILENCE: Final = 3600.0
-"""Seconds without a byte on a stream: calls have their own limits."""
+"""Seconds without data on a stream; calls have their own limits."""
 
 
 @dataclass(slots=True)
 class ConnectionMonitor:
-    """State of a connection, from its streams."""
+    """State of a connection, updated by its streams."""
 
     check: Check | None = None
-    """Sees each message."""
+    """Validates each message."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
-    """Nothing more will come."""
+    """Set when the connection has ended."""
     failure: InvalidAnswer | None = None
-    """The reason to take nothing more from it."""
+    """Why no further message is accepted."""
     pace: MessagePace = field(default_factory=MessagePace)
     secret: str = field(default_factory=lambda: secrets.token_hex(16))
-    """In the data of errors that were made here: no server can forge them."""
+    """Marker in the data of errors made here, which no server can forge."""
     version: str = ""
-    """Of the protocol, once it is agreed on."""
+    """The negotiated protocol version."""
     left_out: dict[str, str] = field(default_factory=dict)
-    """Tools that the server lists wrongly, and the reasons."""
+    """Invalid listed tools, with the reasons."""
     listing: set[Any] = field(default_factory=set)
-    """Requests for the list of tools."""
+    """Ids of open requests for the list of tools."""
     is_http: bool = False
-    odd_line: bytes = b""
-    """The last line since the last message that is no message."""
+    invalid_line: bytes = b""
+    """The last invalid line since the last message."""
     limit: asyncio.Timeout | None = None
-    """Time for the answer that is waited for; a server that writes other lines has less."""
+    """Timeout of the awaited answer, shortened by invalid lines."""
     longest: float = 0.0
-    """The time of the loop at which that ends at the latest."""
+    """Latest end of this timeout, in the event loop's time."""
 
     @asynccontextmanager
     async def answered_within(self, seconds: float) -> AsyncIterator[None]:
         """Limit the time for an answer.
 
-        :raises TimeoutError: none came, or only lines that are no messages.
+        :raises TimeoutError: there was no answer, or only invalid lines.
         """
         async with asyncio.timeout(seconds) as limit:
             self.limit, self.longest = limit, limit.when() or 0.0
@@ -108,14 +106,14 @@ class ConnectionMonitor:
             finally:
                 self.limit = None
 
-    def note_odd_line(self, line: Unreadable) -> None:
-        """Wait less long for the answer."""
-        self.odd_line = line.start
+    def note_invalid_line(self, line: InvalidLine) -> None:
+        """Note an invalid line, and shorten the wait for the answer."""
+        self.invalid_line = line.start
         if self.limit is not None and not self.limit.expired():
             self.limit.reschedule(min(self.longest, asyncio.get_running_loop().time() + ODD_LINES))
 
     def fail(self, error: InvalidAnswer) -> None:
-        """Take nothing more from the connection."""
+        """Accept no further message."""
         self.failure = error
         self.ended.set()
 
@@ -124,10 +122,10 @@ class ConnectionMonitor:
 async def open_transport(
     spec: ServerSpec, stderr: ErrorOutput, monitor: ConnectionMonitor
 ) -> AsyncIterator[TransportStreams]:
-    """Connect to a server.
+    """Connect to a server and yield its monitored message streams.
 
-    :raises TideateError: its program or its token is missing.
-    :raises Exception: what `results.BY_KIND` knows.
+    :raises TideateError: its program or token is missing.
+    :raises Exception: an exception of `results.BY_KIND`.
     """
     opening = {"stdio": _stdio, "http": _http, "websocket": _websocket}[spec.transport]
     async with opening(spec, stderr, monitor) as (incoming, outgoing):
@@ -144,7 +142,7 @@ async def _http(
 ) -> AsyncIterator[TransportStreams]:
     monitor.is_http = True
     token = await token_of(spec)
-    # compressed, a body is of any length
+    # a compressed body can expand to any length
     headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {token}"} if token else {})
     timeout = httpx2.Timeout(CONNECT, read=SILENCE)
     async with create_mcp_http_client(headers=headers, timeout=timeout) as client:
@@ -158,14 +156,14 @@ async def _http(
 def _response_check(
     stderr: ErrorOutput, monitor: ConnectionMonitor
 ) -> Callable[[httpx2.Response], Awaitable[None]]:
-    """Return a hook that keeps the words of a refusal, which the SDK drops, and bounds answers."""
+    """Return a hook that keeps the text of refusals, which the SDK drops, and limits bodies."""
 
     async def check_response(response: httpx2.Response) -> None:
         if response.status_code in REFUSALS:
             hint = "; it wants a token: `token_env` or `token_command`"
             stderr.add_line(f"HTTP {response.status_code} {response.reason_phrase}{hint}".encode())
         if response.headers.get("content-encoding", "identity").lower() != "identity":
-            monitor.failure = InvalidAnswer("it compresses what it answers, which was not asked for")
+            monitor.failure = InvalidAnswer("it compresses its answers, which was not requested")
             raise monitor.failure
         if not isinstance(response.stream, httpx2.AsyncByteStream):
             return
@@ -180,9 +178,9 @@ def _response_check(
 
 
 async def _refusal(response: httpx2.Response, secret: str) -> bytes | None:
-    """Return an error answer with the HTTP status and the words of a refusal; None if a request had none.
+    """Convert an HTTP error to a JSON-RPC error answer; None if no request was sent.
 
-    The codes are those that the SDK makes of a status: it tries another protocol after some of them.
+    The codes are those of the SDK, which tries another protocol after some of them.
     """
     asked = json.loads(response.request.content or b"null")
     request = asked.get("id") if isinstance(asked, dict) else None
@@ -213,7 +211,7 @@ async def _refusal(response: httpx2.Response, secret: str) -> bytes | None:
 
 
 async def _start_of(response: httpx2.Response) -> bytes:
-    """Return the beginning of a body, as much as comes in a short time."""
+    """Read the beginning of a body within a time limit."""
     start = b""
     with anyio.move_on_after(REFUSAL_TIME):
         async for chunk in response.stream:  # type: ignore[union-attr]
@@ -224,7 +222,7 @@ async def _start_of(response: httpx2.Response) -> bytes:
 
 
 class _Body(httpx2.AsyncByteStream):
-    """The bounded body of a response."""
+    """Body of a response, limited in size and repaired."""
 
     def __init__(
         self, response: httpx2.Response, stream: httpx2.AsyncByteStream, monitor: ConnectionMonitor
@@ -248,7 +246,7 @@ class _Body(httpx2.AsyncByteStream):
             raise
 
     def _answer_in(self, body: bytes) -> bytes:
-        """Return the answer to the request out of a batch; the body if it is none."""
+        """Return the answer to the request from a batch; the body itself if it is not a batch."""
         batch = batch_of(body)
         if not batch:
             return body
@@ -262,7 +260,7 @@ class _Body(httpx2.AsyncByteStream):
 
 
 class _Replaced(httpx2.AsyncByteStream):
-    """A body in place of another one, which is closed with it."""
+    """Replacement of a body that closes the original stream."""
 
     def __init__(self, body: bytes, stream: httpx2.AsyncByteStream) -> None:
         self._body = body
@@ -289,7 +287,7 @@ async def _websocket(
 
 
 class _Incoming(ReadWrapper):
-    """Messages from a server, counted and checked; their end is noted."""
+    """Incoming messages of a server: limited, validated, repaired; the end is noted."""
 
     def __init__(self, stream: ReadStream[SessionMessage | Exception], monitor: ConnectionMonitor) -> None:
         super().__init__(stream)
@@ -299,13 +297,13 @@ class _Incoming(ReadWrapper):
         try:
             while True:
                 item = self._checked(await self._stream.receive())
-                if isinstance(item, Unreadable):
+                if isinstance(item, InvalidLine):
                     self._monitor.pace.unreadable(item)
-                    self._monitor.note_odd_line(item)
+                    self._monitor.note_invalid_line(item)
                 elif isinstance(item, Exception):
                     return item
                 else:
-                    self._monitor.odd_line = b""
+                    self._monitor.invalid_line = b""
                     self._adjust(item)
                     await self._monitor.pace.received(item)
                     if is_usable(item):
@@ -318,7 +316,7 @@ class _Incoming(ReadWrapper):
             raise
 
     def _adjust(self, item: SessionMessage) -> None:
-        """Leave out tools that are not valid, and keep a server's errors apart from the SDK's own."""
+        """Remove invalid tools, and keep a server's errors apart from the SDK's own."""
         message = item.message
         if isinstance(message, types.JSONRPCResponse) and message.id in self._monitor.listing:
             self._monitor.listing.discard(message.id)
@@ -341,7 +339,7 @@ class _Incoming(ReadWrapper):
 
 
 class _Outgoing(WriteWrapper):
-    """Messages to a server, checked and counted."""
+    """Outgoing messages to a server: validated and counted."""
 
     def __init__(self, stream: WriteStream[SessionMessage], monitor: ConnectionMonitor) -> None:
         super().__init__(stream)

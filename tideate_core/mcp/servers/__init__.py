@@ -1,4 +1,4 @@
-"""MCP servers of a project: git, filesystem, tests, build, and workflow transitions."""
+"""MCP servers of a project: git, files, tests, builds and workflow transitions."""
 
 from __future__ import annotations
 

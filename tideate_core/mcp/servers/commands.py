@@ -1,4 +1,4 @@
-"""Run a project's own command for a tool call: choice, trust, one at a time, progress, cancellation."""
+"""Run a project's own test and build commands for tool calls: choice, trust, lock, progress."""
 
 from __future__ import annotations
 
@@ -27,26 +27,12 @@ if TYPE_CHECKING:
     from tideate_core.config import VerifyConfig
     from tideate_core.toolchain import Check, ProjectTrust, Tool
 
-__all__ = [
-    "PAGE",
-    "RUNNING",
-    "ChosenCommand",
-    "Cursor",
-    "OutputPage",
-    "Timeout",
-    "choose_command",
-    "locked_for_command",
-    "refusal",
-    "report_while",
-    "require_commands",
-]
-
 PAGE: Final = 20_000
-"""Characters of output in one answer."""
+"""Characters of output on one page."""
 PATIENCE: float = 4.0
-"""Seconds that a call waits for the one before it: as long as one that was cancelled takes to end."""
+"""Seconds that a call waits for the previous one; a cancelled one needs as long to end."""
 PROGRESS_EVERY: Final = 0.2
-"""Seconds between two notifications of progress."""
+"""Seconds between two progress notifications."""
 _MESSAGE: Final = 200
 _OUTSIDE: Final = re.compile(r"(?<![\w./~-])/[^\s'\":,;]{1,500}")
 
@@ -61,7 +47,7 @@ Timeout: TypeAlias = Annotated[
     ),
 ]
 
-# what a project's commands do is up to the project: they may well write files, or use the network
+# a project's commands may write files or use the network
 RUNNING = ToolAnnotations(
     read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=True
 )
@@ -72,7 +58,7 @@ log = logging.getLogger(__name__)
 
 
 class OutputPage(ResultModel):
-    """A page of what the last command printed."""
+    """A page of the last command's output."""
 
     output: str
     next_cursor: str | None = NEXT
@@ -80,38 +66,38 @@ class OutputPage(ResultModel):
 
 @dataclass(frozen=True, slots=True)
 class ChosenCommand:
-    """The commands of one of a project's checks, and their environment."""
+    """Commands of a project's check, their trust and their environment."""
 
     check: Check
     tools: tuple[Tool, ...]
-    """Those of the project's parts, the root's first; empty where there is none, or it is turned off."""
+    """One for each part of the project, the root's first; empty if there is none or the check is off."""
     off: bool
     configured: bool
     passed_over: bool
-    """The project's own configuration, which is not trusted, names another one."""
+    """The project's untrusted configuration names another command."""
     trusted: bool
-    """All of the commands."""
+    """Whether all commands are trusted."""
     builds: tuple[Tool, ...]
-    """The commands that build what tests may need."""
+    """Build commands that tests may need."""
     environment: dict[str, str]
     timeout_ms: int
 
     @property
     def tool(self) -> Tool | None:
-        """The first of the commands."""
+        """The first command, or None."""
         return self.tools[0] if self.tools else None
 
     def limit(self, seconds: float | None) -> int:
-        """Return the milliseconds that a run may take."""
+        """Return the time limit of a run in milliseconds."""
         return self.timeout_ms if seconds is None else round(seconds * 1000)
 
 
 async def choose_command(root: Path, check: Literal["tests", "build"]) -> ChosenCommand:
-    """Return the command of a check: the configured one, else the one detected.
+    """Return the commands of a check: configured, else detected.
 
-    Asked anew for every call: the project, its configuration, and what is trusted may change meanwhile.
+    This is repeated for every call, as the project, its configuration and trust may change.
 
-    :raises ToolError: the configuration, or what is trusted, cannot be read.
+    :raises ToolError: the configuration or the trust store cannot be read.
     """
     try:
         return await asyncio.to_thread(_choose_command, root, check)
@@ -150,9 +136,9 @@ def _choose_command(root: Path, name: str) -> ChosenCommand:
 
 
 def require_commands(chosen: ChosenCommand, root: Path) -> tuple[Tool, ...]:
-    """Return the commands, if all of them may run; those of builds that tests need come first.
+    """Return the commands to run, builds before the tests that need them, if all are trusted.
 
-    :raises ToolError: there is none, or the person has not said that one may run.
+    :raises ToolError: there is no command, or one is not trusted.
     """
     from tideate_core.toolchain import ProjectTrust, untrusted_message
 
@@ -185,7 +171,7 @@ def require_commands(chosen: ChosenCommand, root: Path) -> tuple[Tool, ...]:
 
 
 def refusal(error: CommandError | ConfigError, root: Path) -> ToolError:
-    """Return an error of ours as one of a tool; no path outside the root is in it."""
+    """Convert an error of ours to a tool error without paths outside the root."""
 
     def shown(found: re.Match[str]) -> str:
         path = found[0]
@@ -195,26 +181,26 @@ def refusal(error: CommandError | ConfigError, root: Path) -> ToolError:
 
 
 def locked_for_command(root: Path, server: str, what: str) -> AbstractAsyncContextManager[None]:
-    """Hold the right to run something in a root, which one call of all servers has at a time.
+    """Hold the lock that one running command of all servers in a root has.
 
-    A call waits for one that is just ending, not for one that goes on.
+    A call waits for a command that is ending, but not for a running one.
 
-    :param what: that goes on, for a message.
-    :raises ToolError: another call has it, or the lock cannot be made.
+    :param what: the running command, for a message.
+    :raises ToolError: another call holds the lock, or it cannot be created.
     """
-    busy = f"{what} is going on in this project; call again when it has ended, or cancel it"
+    busy = f"{what} is in progress in this project; call again after it has ended, or cancel it"
     return locked_root(root, server, within=PATIENCE, busy=busy, refusal=lambda error: refusal(error, root))
 
 
 async def report_while(
     context: Context[Any, Any], root: Path, work: Callable[[Callable[[int, str], None]], Awaitable[T]]
 ) -> T:
-    """Do what takes a while, and tell the client how far it is.
+    """Run a command and report its progress to the client.
 
-    A cancellation is told to it once, and it is waited for: what it started must be gone before this raises.
+    On cancellation the work is cancelled once and awaited, so that all its processes are gone.
 
-    :param work: is given what it calls with a number that grows and with words.
-    :raises ToolError: its command cannot be run, or what it has to write cannot be written.
+    :param work: called with a function that takes a growing number and a message.
+    :raises ToolError: the command cannot be run, or its report cannot be written.
     """
     progress = _Progress()
     teller = asyncio.ensure_future(progress.report_to(context))
@@ -231,7 +217,7 @@ async def report_while(
 
 
 class _Progress:
-    """The next notification of progress; it has all that came since the last one."""
+    """The latest progress, sent at limited intervals."""
 
     def __init__(self) -> None:
         self._number = 0

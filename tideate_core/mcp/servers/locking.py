@@ -1,4 +1,4 @@
-"""One writer at a time in a root, across servers, and an orderly end for one that is cancelled."""
+"""Locks of a root across servers, and an orderly end for cancelled work."""
 
 from __future__ import annotations
 
@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
-__all__ = ["ended_before_cancelled", "locked_root"]
-
 _POLL: Final = 0.02
-"""Seconds between two tries: a lock cannot be waited for without a thread that may never end."""
+"""Seconds between attempts; waiting for a file lock would need a thread that may never end."""
 
 T = TypeVar("T")
 
@@ -35,11 +33,11 @@ async def locked_root(
 ) -> AsyncIterator[None]:
     """Hold a root's lock, which one call of all servers of a kind has at a time.
 
-    :param server: the kind, whose folder in the project's private state has the lock's file.
-    :param within: seconds that it is tried for.
-    :param busy: said where another has it all the time.
-    :param refusal: makes the error where the private state cannot be used.
-    :raises ToolError: another has it, or it cannot be made.
+    :param server: the kind of server; its directory in the private state has the lock file.
+    :param within: seconds to wait for the lock.
+    :param busy: the message if the lock stays taken.
+    :param refusal: creates the error if the private state cannot be used.
+    :raises ToolError: the lock stays taken or cannot be created.
     """
     try:
         descriptor = _open(root, server)
@@ -75,7 +73,7 @@ async def _acquire(descriptor: int, within: float, busy: str) -> None:
 
 
 async def ended_before_cancelled(work: Awaitable[T]) -> T:
-    """Await something that has to end in order: it is cancelled once, and waited for before this raises."""
+    """Await work; on cancellation, cancel it once and wait for its end before this raises."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)

@@ -1,4 +1,4 @@
-"""Table of tideate's own MCP servers by name, each imported when it is served; check of the served root."""
+"""Names of tideate's own MCP servers, and their creation for a checked root."""
 
 from __future__ import annotations
 
@@ -12,38 +12,37 @@ from tideate_core.project import expand_home, real_path
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
-__all__ = ["SERVERS", "checked_root", "make_server"]
-
 SERVERS: Final = ("build", "filesystem", "git", "test")
-"""`NAME_server` in the module `NAME.server` makes it."""
+"""Each is created by `NAME_server` in the module `NAME.server`, imported on demand."""
 
 
 def checked_root(name: str, root: str | None) -> Path:
-    """Return the directory to serve, without links.
+    """Return the real path of the directory to serve.
 
-    Without it a client would decide what is served (CVE-2025-68143). The home directory and what is above it
-    hold all that a person owns, keys included: they are refused, as for snapshots.
+    A server without a root would let its client choose the directory (CVE-2025-68143). The home directory and
+    its
+    parents are rejected, as for snapshots: they hold all the person's files, including keys.
 
-    :raises InvalidInput: there is none, or it cannot be served.
+    :raises InvalidInput: there is no root, or it cannot be served.
     """
     if not root:
         raise InvalidInput(
-            f"the server {name!r} needs --root DIR: it works in that directory and nowhere else, whatever "
-            "its client says"
+            f"the server {name!r} needs --root DIR: it works only in that directory, whatever its client "
+            "requests"
         )
     path = real_path(expand_home(root))
     if not path.is_dir():
         raise InvalidInput(f"--root: {path} is not a directory")
     if real_path(Path.home()).is_relative_to(path):
         raise InvalidInput(
-            f"--root: {path} is your home directory or one above it; a client would have all that you own. "
-            "Name a project's directory"
+            f"--root: {path} is your home directory or one above it; a client could read all your "
+            "files. Name a project's directory"
         )
     return path
 
 
 def make_server(name: str, root: Path) -> MCPServer[Any]:
-    """Make the server.
+    """Create one of tideate's own servers.
 
     :param root: from `checked_root`.
     """

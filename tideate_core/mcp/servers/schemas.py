@@ -1,4 +1,4 @@
-"""Parameter types and result models that the tools of all servers share; pages with cursors."""
+"""Parameter types, result models and paging shared by the tools of all MCP servers."""
 
 from __future__ import annotations
 
@@ -12,47 +12,34 @@ from mcp_types import CallToolResult, TextContent
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from tideate_core.mentions import hide_secrets
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = [
-    "MAX_TEXT",
-    "NEXT",
-    "SHOWN",
-    "Line",
-    "RelativePath",
-    "ResultModel",
-    "Text",
-    "page",
-    "short_repr",
-    "tool_result",
-    "with_cursor",
-    "without_control_characters",
-]
-
 SHOWN: Final = 60
-"""Characters of a client's own word that an error message repeats."""
+"""Characters of the client's input that an error message repeats."""
 MAX_LINE: Final = 4_096
 MAX_TEXT: Final = 4 << 20
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Categories of characters that end a line, turn its direction, or are not seen at all."""
+"""Unicode categories of characters that break lines, change direction or are invisible."""
 T = TypeVar("T")
 NEXT: Final[Any] = Field(
     default=None, description="Pass it as `cursor` for what follows; null if this was all."
 )
-"""The field of a cursor."""
+"""Field of a result that holds the cursor of the next page."""
 _CURSOR: Final = re.compile(r"(\d{1,12})-([0-9a-f]{16})\Z")
 
 
 def short_repr(word: str) -> str:
-    """Quote a client's word for a message: bounded, on one line, nothing that steers a terminal."""
+    """Quote client input for a message: short, on one line, without control characters."""
     return repr(word if len(word) <= SHOWN else word[:SHOWN] + "…")
 
 
 def without_control_characters(text: str) -> str:
-    """Return the text.
+    """Validate that a text has no control characters other than tabs and line ends.
 
-    :raises ValueError: it holds a control character other than tab and line ends.
+    :raises ValueError: it has one.
     """
     for character in text:
         if (character < " " and character not in "\t\n\r") or "\x7f" <= character <= "\x9f":
@@ -81,21 +68,21 @@ def _relative(path: str) -> str:
 
 
 Line: TypeAlias = Annotated[str, Field(max_length=MAX_LINE), AfterValidator(_line)]
-"""One line, nothing in it that is not seen."""
+"""One line without invisible characters."""
 RelativePath: TypeAlias = Annotated[str, Field(max_length=MAX_LINE), AfterValidator(_relative)]
-"""A path below the root; that links do not lead out of it is for `Root` to tell."""
+"""A path below the root by its spelling; `Root` checks links."""
 Text: TypeAlias = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(without_control_characters)]
-"""Any text without control characters other than tabs and line ends."""
+"""Text without control characters other than tabs and line ends."""
 
 
 class ResultModel(BaseModel):
-    """Written in camelCase, read in either."""
+    """Base of results: written in camelCase, read in camelCase or snake_case."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
 
 def tool_result(content: BaseModel | dict[str, Any], text: str) -> CallToolResult:
-    """Return structured content with a text beside it. The SDK checks it against its schema."""
+    """Build a tool result of structured content and a text; the SDK validates it against the schema."""
     if isinstance(content, BaseModel):
         content = content.model_dump(by_alias=True, mode="json")
     return CallToolResult(content=[TextContent(text=text)], structured_content=content)
@@ -111,18 +98,16 @@ def page(content: str, cursor: str, limit: int) -> tuple[str, str | None]: ...
 @overload
 def page(content: Sequence[T], cursor: str, limit: int) -> tuple[Sequence[T], str | None]: ...
 def page(content: str | Sequence[Any], cursor: str, limit: int) -> tuple[Any, str | None]:
-    """Return one page of a text or a list, and the cursor of the next or None.
+    """Return one page of a text or list, and the cursor of the next page or None.
 
-    A page of a text ends with a line, where a line is not longer than a page. Secrets are hidden before it is
-    cut: a part of one would not be known for it.
+    A page of text ends at a line end, unless a line is longer than a page. Secrets are hidden before the text
+    is cut, as part of a secret would not be recognized.
 
-    :param cursor: empty: the first page.
+    :param cursor: empty for the first page.
     :param limit: characters or items.
-    :raises ToolError: the cursor is none, or what it was given for has changed since.
+    :raises ToolError: the cursor is invalid, or the content has changed since it was issued.
     """
     if isinstance(content, str):
-        from tideate_core.mentions import hide_secrets
-
         content = hide_secrets(content)
     if not cursor and len(content) <= limit:
         return content, None
@@ -139,11 +124,9 @@ def page(content: str | Sequence[Any], cursor: str, limit: int) -> tuple[Any, st
 def _start(cursor: str, digest: str, length: int) -> int:
     found = _CURSOR.match(cursor)
     if found is None or (int(found[1]) > length and found[2] == digest):
-        raise ToolError(
-            "this is not a cursor that an answer gave: pass the last one as it is, or none to begin"
-        )
+        raise ToolError("this is not a cursor of this tool: pass `nextCursor` unchanged, or none to start")
     if found[2] != digest:
-        raise ToolError("what this cursor continues has changed since: begin again without a cursor")
+        raise ToolError("the content has changed since this cursor was issued: start again without a cursor")
     return int(found[1])
 
 

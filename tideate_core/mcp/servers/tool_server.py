@@ -1,39 +1,54 @@
-"""MCP server base class with errors that a model can act on: unknown names, wrong arguments, hints.
+"""Base class of the MCP servers: registration of tools, error messages for models, hiding of secrets.
 
-Nothing that the client sent is repeated beyond a short name, so that an answer can be shown anywhere.
-Other ways to write a name that exists are taken for it: `git/commit` and `autoStage`.
+Errors repeat no more than a short name of the client's input, so they can be shown anywhere. Alternative
+spellings of a name are accepted: `git/commit` and `autoStage`.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
-from typing import TYPE_CHECKING, Any, Final
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, TypeVar, get_args, get_origin
 
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolResult, TextContent, ToolAnnotations
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from tideate_core import __version__
 from tideate_core.errors import did_you_mean
-from tideate_core.mcp.servers.schemas import SHOWN, short_repr
+from tideate_core.mcp.servers.schemas import SHOWN, short_repr, tool_result
 from tideate_core.mentions import hide_secrets, hide_secrets_within
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
 
-    from mcp.server.mcpserver import Context
     from mcp_types import GetPromptResult, InputRequiredResult
 
-__all__ = ["READ_ONLY", "ToolServer"]
-
-READ_ONLY: Final = ToolAnnotations(
-    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-)
-"""Of a tool that changes nothing."""
+Model = TypeVar("Model", bound=BaseModel)
+Call: TypeAlias = Context[Any, Any]
+"""Parameter type of the SDK's context of a call."""
+ToolAnswer: TypeAlias = tuple[Model | dict[str, Any], str]
+"""Structured result of a tool, as its model or the model's JSON, and the text beside it."""
 
 _HUMP = re.compile(r"(?<=[a-z0-9])[A-Z]")
+
+
+def _hints(*, reads: bool = False, destroys: bool = False, repeats: bool = False) -> ToolAnnotations:
+    return ToolAnnotations(
+        read_only_hint=reads, destructive_hint=destroys, idempotent_hint=repeats, open_world_hint=False
+    )
+
+
+READ_ONLY: Final = _hints(reads=True, repeats=True)
+ADDING: Final = _hints()
+"""Hints of a tool whose second call adds more."""
+ENSURING: Final = _hints(repeats=True)
+"""Hints of a tool whose second call changes nothing."""
+REPLACING: Final = _hints(destroys=True, repeats=True)
+EDITING: Final = _hints(destroys=True)
 
 
 def _unknown(kind: str, name: str, known: Iterable[str]) -> str:
@@ -42,13 +57,13 @@ def _unknown(kind: str, name: str, known: Iterable[str]) -> str:
 
 
 def _meant(name: str, known: Container[str]) -> str:
-    """Return the tool of that name, or the one that `git/commit` stands for."""
+    """Return the tool's name for an accepted spelling such as `git/commit`."""
     underscored = name.replace("/", "_")
     return name if name in known or underscored not in known else underscored
 
 
 def _snake_case(name: str, known: Container[str]) -> str:
-    """Return the argument of that name, or the one that `autoStage` stands for."""
+    """Return the argument's name for an accepted spelling such as `autoStage`."""
     if name in known or not (humps := _HUMP.findall(name)) or len(humps) > SHOWN:
         return name
     snake = _HUMP.sub(lambda hump: f"_{hump[0].lower()}", name)
@@ -56,9 +71,9 @@ def _snake_case(name: str, known: Container[str]) -> str:
 
 
 def _named(arguments: dict[str, Any], known: Container[str]) -> dict[str, Any]:
-    """Return the arguments by the names that the tool has for them.
+    """Rename arguments to the tool's own spelling.
 
-    :raises ToolError: one is given twice.
+    :raises ToolError: an argument is given twice.
     """
     named: dict[str, Any] = {}
     for given, value in arguments.items():
@@ -74,17 +89,16 @@ def _camel_case(name: str) -> str:
     return first + "".join(word.capitalize() for word in others)
 
 
-def _what_is_wrong(error: ValidationError) -> str:
-    """List each wrong argument. The rejected values stay out: they can be huge, and are the client's."""
+def _problems(error: ValidationError) -> str:
+    """Describe each invalid argument without its value, which can be huge and is the client's."""
     details = error.errors(include_url=False, include_context=False, include_input=False)
     return "; ".join(f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}" for detail in details)
 
 
 class ToolServer(MCPServer[Any]):
-    """A server whose errors name the argument, the nearest name and what is allowed.
+    """MCP server with errors that name the invalid argument, the nearest name and the allowed names.
 
-    :param hints: what to say of an argument that a tool does not have, by tool and argument: other servers
-        have it.
+    :param hints: messages for arguments that other servers have, by tool and argument.
     """
 
     def __init__(
@@ -106,15 +120,40 @@ class ToolServer(MCPServer[Any]):
         )
         self._hints = hints or {}
 
+    def add(
+        self, title: str, hints: ToolAnnotations = READ_ONLY
+    ) -> Callable[[Callable[..., Awaitable[Any]]], None]:
+        """Register the decorated function as a tool; its docstring becomes the description.
+
+        The return annotation names the result's model: `ToolAnswer[MODEL]`, or a form that the SDK takes.
+        """
+
+        def register(function: Callable[..., Awaitable[Any]]) -> None:
+            @wraps(function)
+            async def answer(**arguments: Any) -> CallToolResult:
+                return tool_result(*await function(**arguments))
+
+            signature = inspect.signature(function, eval_str=True)
+            is_answer = get_origin(signature.return_annotation) is tuple
+            if is_answer:
+                shape = get_args(get_args(signature.return_annotation)[0])[0]
+                signature = signature.replace(return_annotation=Annotated[CallToolResult, shape])
+                answer.__signature__ = signature  # type: ignore[attr-defined]
+            about = " ".join((function.__doc__ or "").split())
+            tool = answer if is_answer else function
+            self.add_tool(tool, title=title, description=about, annotations=hints)
+
+        return register
+
     async def call_tool(
-        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+        self, name: str, arguments: dict[str, Any], context: Call | None = None
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool; `null` for an optional argument is the same as leaving it out.
 
-        :raises ToolError: no such tool, an unknown, missing or unusable argument, or what the tool raises;
-            the SDK answers it as a result with `isError`.
+        :raises ToolError: there is no such tool, an argument is invalid, or the tool raised it; the SDK turns
+            it into a result with `isError`.
         """
-        # not `list_tools`, which makes all of them anew for each call
+        # not `list_tools`, which builds all of them again for each call
         tools = {tool.name: tool.parameters for tool in self._tool_manager.list_tools()}
         name = _meant(name, tools)
         if name not in tools:
@@ -127,20 +166,20 @@ class ToolServer(MCPServer[Any]):
                 raise ToolError(hint or _unknown("argument", argument, known))
         given = {key: value for key, value in arguments.items() if value is not None or key in required}
         try:
-            return _shown(await super().call_tool(name, given, context))
+            return _without_secrets(await super().call_tool(name, given, context))
         except ToolError as error:
             if isinstance(error.__cause__, ValidationError):
-                raise ToolError(f"wrong arguments for {name!r}: {_what_is_wrong(error.__cause__)}") from error
+                raise ToolError(f"wrong arguments for {name!r}: {_problems(error.__cause__)}") from error
             if (words := hide_secrets(str(error))) != str(error):
                 raise ToolError(words) from error
             raise
 
     async def get_prompt(
-        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
+        self, name: str, arguments: dict[str, Any] | None = None, context: Call | None = None
     ) -> GetPromptResult | InputRequiredResult:
         """Render a prompt.
 
-        :raises MCPError: invalid parameters: no such prompt, or unusable arguments.
+        :raises MCPError: there is no such prompt, or its arguments are invalid.
         """
         prompts = [prompt.name for prompt in await self.list_prompts()]
         if name not in prompts:
@@ -151,8 +190,8 @@ class ToolServer(MCPServer[Any]):
             raise MCPError(INVALID_PARAMS, f"prompt {name!r}: {_why(error)}") from error
 
 
-def _shown(result: CallToolResult | InputRequiredResult) -> CallToolResult | InputRequiredResult:
-    """Return a result without secrets in its texts: who calls a tool is a model."""
+def _without_secrets(result: CallToolResult | InputRequiredResult) -> CallToolResult | InputRequiredResult:
+    """Hide probable secrets in a result, as its reader is a model."""
     if not isinstance(result, CallToolResult):
         return result
     content = [
@@ -164,10 +203,10 @@ def _shown(result: CallToolResult | InputRequiredResult) -> CallToolResult | Inp
 
 
 def _why(error: BaseException) -> str:
-    """Look below the SDK's wrappers for the arguments that are wrong."""
+    """Describe the invalid arguments found below the SDK's wrapped errors."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ValidationError):
-            return _what_is_wrong(cause)
+            return _problems(cause)
         cause = cause.__cause__
     return "unusable arguments"

@@ -1,6 +1,6 @@
-"""Admission control for a server at an address: loopback socket, bearer token, host and origin.
+"""Admission control for HTTP and WebSocket servers: loopback socket, bearer token, host and origin.
 
-The same for HTTP and WebSocket, and independent of both. A token is kept in memory, and never logged.
+The token is kept in memory and never logged.
 """
 
 from __future__ import annotations
@@ -16,35 +16,25 @@ from tideate_core.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
-__all__ = [
-    "HOST",
-    "PATH",
-    "TOKEN_VARIABLE",
-    "AdmissionPolicy",
-    "Token",
-    "listen_on_loopback",
-    "token_from_environment",
-]
-
 HOST: Final = "127.0.0.1"
 PATH: Final = "/mcp"
 TOKEN_VARIABLE: Final = "TIDEATE_MCP_TOKEN"  # noqa: S105 a variable's name
 SHORTEST: Final = 16
-"""Characters of a token that a person chose."""
+"""Minimum characters of a token set by the person."""
 DEFAULT_PORTS: Final = {"http": 80, "ws": 80}
-"""The port that a client leaves out of the name of a host."""
+"""Ports that a client omits from the `Host` header."""
 CHALLENGE: Final = 'Bearer realm="tideate"'
 REFUSAL: Final = "401: this server needs its token, in the header `Authorization: Bearer …`\n"
 
 
 def listen_on_loopback(port: int) -> socket.socket:
-    """Open a server's port on the loopback interface.
+    """Open a listening socket on the loopback interface.
 
-    :param port: 0 takes a free one.
+    :param port: 0 chooses a free port.
     :raises OSError: the port is in use, or not allowed.
     """
     listening = socket.create_server((HOST, port))
-    # asyncio does it for sockets that name their protocol, and these do not: each answer would wait 40 ms
+    # asyncio sets this only for sockets with a named protocol; otherwise each answer would wait 40 ms
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
 
@@ -55,19 +45,19 @@ class Token:
 
     secret: str = field(repr=False)
     generated: bool = False
-    """It was generated here, so that a person has to be told."""
+    """It was generated here, so the person has to be told."""
 
     def fits(self, authorization: str | None) -> bool:
-        """Compare with the header of a request, in a time that tells nothing of the token."""
+        """Compare with an `Authorization` header in constant time."""
         scheme, _, given = (authorization or "").partition(" ")
         known = hmac.compare_digest(given.strip().encode(), self.secret.encode())
         return known and scheme.lower() == "bearer"
 
 
 def token_from_environment(environment: MutableMapping[str, str]) -> Token:
-    """Take the token out of the environment, for programs that the server starts would see it; else make one.
+    """Remove the token from the environment, hidden from child processes; generate one if there is none.
 
-    :raises ConfigError: it cannot be used as one.
+    :raises ConfigError: the token is too short, or has characters that a header cannot carry.
     """
     given = environment.pop(TOKEN_VARIABLE, "")
     if not given:
@@ -82,9 +72,9 @@ def token_from_environment(environment: MutableMapping[str, str]) -> Token:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionPolicy:
-    """Decides about a request by its headers.
+    """Policy that admits requests by their headers.
 
-    A page that a browser shows could otherwise have its own name point here and use the server.
+    This stops DNS rebinding: a web page could otherwise resolve its own name to this address.
     """
 
     token: Token
@@ -93,20 +83,20 @@ class AdmissionPolicy:
 
     @property
     def hosts(self) -> list[str]:
-        """The names under which the server may be asked."""
+        """Accepted values of the `Host` header."""
         names = [f"{host}:{self.port}" for host in (HOST, "localhost")]
         bare = [HOST, "localhost"] if self.port == DEFAULT_PORTS[self.scheme] else []
         return names + bare
 
     @property
     def origins(self) -> list[str]:
-        """The sites whose pages may ask."""
+        """Accepted values of the `Origin` header."""
         return [f"http://{name}" for name in self.hosts]
 
     def refusal(self, host: list[str], origin: list[str], authorization: list[str]) -> tuple[int, str] | None:
-        """Return the status and the words of a refusal, None where the request may come in.
+        """Return the status and text of a refusal, or None if the request is admitted.
 
-        Each header is given as often as it was sent. Names of hosts are the same in upper case (RFC 9110,
+        Each header is a list, as it may be sent repeatedly. Host names are case-insensitive (RFC 9110,
         4.2.3).
         """
         if len(host) != 1 or host[0].lower() not in self.hosts:

@@ -1,6 +1,6 @@
-"""Wrappers of the SDK's message streams, and error replies to input that is no message.
+"""Wrappers of the SDK's message streams, and error replies to invalid input.
 
-Over HTTP the SDK replies to such input; over the other transports it would drop it silently.
+The SDK itself replies to invalid input only over HTTP; over other transports it drops the input silently.
 """
 
 from __future__ import annotations
@@ -18,12 +18,10 @@ if TYPE_CHECKING:
 
     from mcp.shared._stream_protocols import ReadStream, WriteStream
 
-__all__ = ["MAX_MESSAGE", "ReadWrapper", "ValidMessages", "WriteWrapper"]
-
 S = TypeVar("S", bound="ReadStream[Any] | WriteStream[Any]")
 
 MAX_MESSAGE: Final = 4 * 1024 * 1024
-"""Bytes of the longest message to a server, over any transport."""
+"""Bytes of a message to a server, over any transport."""
 UNREADABLE: Final = ErrorData(
     code=PARSE_ERROR,
     message=f"Parse error: a message is one line of JSON in UTF-8, of at most {MAX_MESSAGE} bytes",
@@ -34,7 +32,7 @@ NO_MESSAGE: Final = ErrorData(
 
 
 class _Wrapper(Generic[S]):
-    """A stream of the SDK's sessions around another one, closed with it."""
+    """A wrapper of an SDK stream that is closed with it."""
 
     def __init__(self, stream: S) -> None:
         self._stream = stream
@@ -56,11 +54,11 @@ class _Wrapper(Generic[S]):
 
 
 class ReadWrapper(_Wrapper["ReadStream[SessionMessage | Exception]"]):
-    """Messages from a stream; a subclass looks at each or leaves it out."""
+    """Wrapper of incoming messages; a subclass inspects or drops them."""
 
     @property
     def last_context(self) -> Context | None:
-        """Context of the last message, for the SDK."""
+        """Context of the last message, as the SDK needs it."""
         context: Context | None = getattr(self._stream, "last_context", None)
         return context
 
@@ -82,14 +80,14 @@ class ReadWrapper(_Wrapper["ReadStream[SessionMessage | Exception]"]):
 
 
 class WriteWrapper(_Wrapper["WriteStream[SessionMessage]"]):
-    """Messages to a stream; a subclass looks at each."""
+    """Wrapper of outgoing messages; a subclass inspects them."""
 
     async def send(self, item: SessionMessage, /) -> None:
         await self._stream.send(item)
 
 
 class ValidMessages(ReadWrapper):
-    """Messages from a stream. Input that is none is answered with an error of JSON-RPC and left out."""
+    """Incoming messages; invalid input is dropped and answered with a JSON-RPC error."""
 
     def __init__(
         self, read: ReadStream[SessionMessage | Exception], write: WriteStream[SessionMessage]
@@ -103,13 +101,13 @@ class ValidMessages(ReadWrapper):
         :raises anyio.EndOfStream: there are no more.
         """
         while isinstance(item := await self._stream.receive(), Exception):
-            # the id is null, for whatever was sent as one cannot be relied on
-            refusal = JSONRPCError(jsonrpc="2.0", id=None, error=_what_is_wrong(item))
+            # the id is null, as an id in invalid input is unreliable
+            refusal = JSONRPCError(jsonrpc="2.0", id=None, error=_error_for(item))
             await self._write.send(SessionMessage(refusal))
         return item
 
 
-def _what_is_wrong(error: Exception) -> ErrorData:
+def _error_for(error: Exception) -> ErrorData:
     if (
         isinstance(error, ValidationError)
         and error.errors(include_url=False, include_input=False)[0]["type"] != "json_invalid"

@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING, Final, Self
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["StopSignals"]
-
 INTERRUPTED: Final = 130
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StopSignals:
-    """While entered, the first SIGINT, SIGTERM or SIGHUP calls `stop`; a second one kills."""
+    """Context in which the first SIGINT, SIGTERM or SIGHUP calls `stop` and a second one kills."""
 
     def __init__(self, stop: Callable[[], None]) -> None:
         self._stop = stop
         self.status = 0
-        """The exit status: 130 after SIGINT."""
+        """Exit status: 130 after SIGINT."""
 
     def __enter__(self) -> Self:
         self._numbers = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]

@@ -1,9 +1,8 @@
-"""Serve one client over stdio: bounded input that can be closed, output for the protocol alone.
+"""Serve one client over stdio, with bounded input and an output reserved for the protocol.
 
-The SDK reads standard input in a thread that no cancellation reaches, so that a server could not end on a
-signal before its client says something more; it takes lines of any length into memory; and it hands each
-answer to a thread, twice, which costs as much as a small tool does. What other transports need is not
-imported here.
+The SDK's transport reads standard input in a thread that cannot be cancelled, so a signal could not end the
+server until the client's next message; it reads lines of any length; and it hands each answer to a thread
+twice, which costs as much as a small tool. Modules that only other transports need are not imported here.
 """
 
 from __future__ import annotations
@@ -28,36 +27,34 @@ if TYPE_CHECKING:
     import anyio
     from mcp.server.mcpserver import MCPServer
 
-__all__ = ["InputLines", "OutputWriter", "claimed_stdout", "serve_stdio"]
-
 UNREADABLE: Final = "\0"
-"""Comes in place of a line that is too long or not UTF-8, and is no JSON either. Blank lines never come."""
+"""Replacement for a line that is too long or not UTF-8; invalid JSON as well. Blank lines are dropped."""
 STDOUT: Final = 1
 STDERR: Final = 2
 CHUNK: Final = 65_536
 WAITING: Final = 64
-"""Lines that may wait before the reader does."""
+"""Lines in the queue before the reader blocks."""
 
 
 def serve_stdio(server: MCPServer[Any]) -> int:
-    """Serve one client until it closes the stream, or a signal; returns the exit status.
+    """Serve one client until it closes the stream or a signal arrives; return the exit status.
 
-    Nothing but the protocol is written to stdout; records of the log go to stderr.
+    Only protocol messages go to stdout; log records go to stderr.
 
-    :raises OSError: stdout cannot be written, for another reason than that nobody reads it any more.
+    :raises OSError: stdout cannot be written, for another reason than a closed reader.
     """
     return asyncio.run(_over_stdio(server))
 
 
 async def _over_stdio(server: MCPServer[Any]) -> int:
-    # Python has no `sys.stdin` where the process was started without one
+    # `sys.stdin` is None if the process was started without one
     stdin = InputLines(sys.stdin.fileno() if sys.stdin else None)
     lowlevel = server._lowlevel_server
     broken: OSError | None = None
-    # ended as if the client had closed the stream: the SDK does not take a cancellation in good order
+    # closed as if by the client: the SDK does not end in an orderly way when it is cancelled
     with StopSignals(stdin.close) as signals:
         try:
-            # of its files the SDK asks no more than lines of the one and `write` of the other
+            # the SDK only iterates over the lines of one file and calls `write` of the other
             with claimed_stdout() as wire:
                 files = cast("anyio.AsyncFile[str]", stdin), cast("anyio.AsyncFile[str]", OutputWriter(wire))
                 async with stdio_server(*files) as (read, write):
@@ -65,7 +62,7 @@ async def _over_stdio(server: MCPServer[Any]) -> int:
                         ValidMessages(read, write), write, lowlevel.create_initialization_options()
                     )
         except* (BrokenPipeError, ConnectionResetError):
-            # the client has gone without a word: that is an end like any other
+            # the client has disconnected: a normal end
             logging.getLogger(__name__).info("the client closed its end")
         except* OSError as found:
             broken = _first(found)
@@ -80,9 +77,9 @@ def _first(group: BaseExceptionGroup[OSError]) -> OSError:
 
 
 class InputLines:
-    """The lines of a descriptor, until its end or `close`. To be made where an event loop runs.
+    """Asynchronous lines of a descriptor until its end or `close`; needs a running event loop.
 
-    :param descriptor: None if the process was started without one; there are no lines then.
+    :param descriptor: None if the process has no standard input; there are no lines then.
     """
 
     def __init__(self, descriptor: int | None) -> None:
@@ -91,11 +88,11 @@ class InputLines:
         self._room = threading.Semaphore(WAITING)
         self._closed = descriptor is None
         if descriptor is not None:
-            # a daemon, for it may wait in `read` when the process is told to end
+            # a daemon: it may block in `read` when the process has to exit
             threading.Thread(target=self._read, args=(descriptor,), name="stdin", daemon=True).start()
 
     def close(self) -> None:
-        """End the lines here and now, as if the client had closed the stream."""
+        """End the lines now, as if the client had closed the stream."""
         self._closed = True
         self._queue.put_nowait(None)
 
@@ -110,7 +107,7 @@ class InputLines:
         return line
 
     def _read(self, descriptor: int) -> None:
-        # a closed loop: the server ended while this thread was reading, and nobody wants the rest
+        # the loop is closed if the server ended while this thread was reading
         with suppress(RuntimeError):
             try:
                 for line in _split(descriptor):
@@ -123,13 +120,13 @@ class InputLines:
 
 
 def _split(descriptor: int) -> Iterator[str]:
-    """Give the complete lines that are not blank.
+    """Yield the complete lines that are not blank.
 
-    What follows the last line end was cut off with the stream and is dropped.
+    An incomplete last line is dropped.
     """
     pieces: list[bytes] = []
     size = 0
-    # `os.read`, not a file object: its lock, held by a daemon, would break the interpreter's end
+    # `os.read`, not a file object: its lock, held by a daemon thread, would crash the interpreter's shutdown
     while chunk := os.read(descriptor, CHUNK):
         *complete, rest = chunk.split(b"\n")
         for end in complete:
@@ -154,9 +151,9 @@ def _decoded(line: bytes) -> str:
 
 @contextmanager
 def claimed_stdout() -> Iterator[int]:
-    """Give a descriptor of standard output that no other process gets.
+    """Yield a private descriptor of standard output.
 
-    Meanwhile what others write to standard output goes to standard error, and not among the messages.
+    Other writes to standard output go to standard error meanwhile, not among the messages.
     """
     wire = os.dup(STDOUT)
     os.dup2(STDERR, STDOUT)
@@ -168,9 +165,9 @@ def claimed_stdout() -> Iterator[int]:
 
 
 class OutputWriter:
-    """A descriptor, written as the SDK does it. To be made where an event loop runs.
+    """Asynchronous writer to a descriptor, as the SDK expects it; needs a running event loop.
 
-    :param descriptor: in blocking mode: another process may have it in that mode as well.
+    :param descriptor: stays in blocking mode, which another process may share.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -180,15 +177,15 @@ class OutputWriter:
         self._room.register(descriptor, select.POLLOUT)
 
     async def write(self, text: str) -> None:
-        """Write all of it, as fast as the client reads.
+        """Write a text as fast as the client reads it.
 
-        :raises BrokenPipeError: the client has gone.
+        :raises BrokenPipeError: the client has disconnected.
         """
         data = memoryview(text.encode())
         while data:
             if not self._room.poll(0):
                 await self._has_room()
-            # what has room has room for that much, so that this does not block
+            # a writable pipe has room for PIPE_BUF bytes, so this does not block
             data = data[os.write(self._descriptor, data[: select.PIPE_BUF]) :]
 
     async def _has_room(self) -> None:
@@ -200,4 +197,4 @@ class OutputWriter:
             self._loop.remove_writer(self._descriptor)
 
     async def flush(self) -> None:
-        """Do nothing: all is written already."""
+        """Do nothing, as nothing is buffered."""

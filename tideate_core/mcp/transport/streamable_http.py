@@ -1,4 +1,4 @@
-"""Serve clients on this machine over streamable HTTP, with admission control and session eviction."""
+"""Serve local clients over streamable HTTP, with admission control and eviction of idle sessions."""
 
 from __future__ import annotations
 
@@ -31,31 +31,21 @@ if TYPE_CHECKING:
 
     from tideate_core.mcp.transport.admission import Token
 
-__all__ = [
-    "MAX_SESSIONS",
-    "AdmissionMiddleware",
-    "PromptRequests",
-    "SessionEviction",
-    "http_app",
-    "serve_app",
-    "serve_http",
-    "transport_security",
-]
 MAX_SESSIONS = 64
-"""HTTP sessions open at once; one ends after 30 idle minutes, or is evicted for a new one."""
+"""Open HTTP sessions; a session ends after 30 idle minutes, or is evicted for a new one."""
 REQUEST_TIME = 30.0
-"""Seconds that the head and the body of one request may take to arrive."""
+"""Seconds for a whole request, head and body, to arrive."""
 GRACE = 0
-"""Seconds that open streams have to end when the server is told to: left alone, they never do."""
+"""Seconds that open streams have to end on shutdown; they never end by themselves."""
 
 
 def transport_security(policy: AdmissionPolicy) -> TransportSecuritySettings:
-    """Return what the SDK's own check is told, behind ours."""
+    """Return the settings of the SDK's own check, which runs after ours."""
     return TransportSecuritySettings(allowed_hosts=policy.hosts, allowed_origins=policy.origins)
 
 
 class AdmissionMiddleware:
-    """Middleware that refuses requests by the admission policy, before they can do anything."""
+    """Middleware that rejects requests by the admission policy before they have any effect."""
 
     def __init__(self, app: ASGIApp, policy: AdmissionPolicy) -> None:
         self._app = app
@@ -76,7 +66,7 @@ class AdmissionMiddleware:
 
 
 def _as_admitted(scope: Scope) -> Scope:
-    """Return the request as the SDK compares it, letter by letter, and without what is nobody else's."""
+    """Return the request with lower-case host and origin, as the SDK compares them, and without the token."""
     headers = MutableHeaders(raw=list(scope["headers"]))
     for name in ("host", "origin"):
         if name in headers:
@@ -86,13 +76,13 @@ def _as_admitted(scope: Scope) -> Scope:
 
 
 class SessionEviction:
-    """Middleware that evicts the session idle the longest when there is no room for a new one.
+    """Middleware that evicts the longest idle session when a new one needs its slot.
 
-    A client that goes without a word leaves its session behind; without this the next one would wait
-    for the idle timeout. A session with a request or a stream open is not idle.
+    A client that disconnects silently leaves its session open until the idle timeout. A session with an open
+    request or stream is not idle.
 
-    :param path: where sessions are opened.
-    :param most: how many sessions may be open at once.
+    :param path: the URL path that opens sessions.
+    :param most: open sessions at once.
     """
 
     def __init__(self, app: ASGIApp, path: str, most: int) -> None:
@@ -101,9 +91,9 @@ class SessionEviction:
         self._most = most
         self._busy: Counter[str] = Counter()
         self._idle: dict[str, None] = {}
-        """In the order in which they became idle; some may have ended since."""
+        """In the order in which they became idle; some may have ended."""
         self._opening = 0
-        self._policy = asyncio.Lock()
+        self._eviction_lock = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope) if scope["type"] == "http" else Headers()
@@ -131,7 +121,7 @@ class SessionEviction:
             self._mark_idle(session)
 
     async def _open_session(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with self._policy:
+        async with self._eviction_lock:
             await self._evict_idle(scope)
             self._opening += 1
         answered = False
@@ -142,7 +132,7 @@ class SessionEviction:
             if message["type"] == "http.response.start":
                 answered = True
                 self._opening -= 1
-                # known before the client is: it may use the session while this request goes on
+                # marked before the client gets the id: it may use the session during this request
                 if message["status"] < 400:
                     session = Headers(raw=message["headers"]).get(MCP_SESSION_ID_HEADER)
                 if session is not None:
@@ -173,7 +163,7 @@ class SessionEviction:
             await self._end_session(session, scope)
 
     async def _end_session(self, session: str, scope: Scope) -> None:
-        """End it as its client would; where it has ended already, that is answered and does no harm."""
+        """End a session as its client would; if it has already ended, the error answer is ignored."""
         kept = [(name, value) for name, value in scope["headers"] if name in (b"host", b"origin")]
         named = (MCP_SESSION_ID_HEADER.lower().encode(), session.encode())
         status = 0
@@ -190,9 +180,9 @@ class SessionEviction:
 
 
 class PromptRequests(H11Protocol):
-    """HTTP connection that is closed if a request does not arrive whole in time.
+    """HTTP connection that is closed if a request does not arrive completely in time.
 
-    uvicorn bounds only the time between two requests.
+    uvicorn limits only the time between requests.
     """
 
     patience = REQUEST_TIME
@@ -203,7 +193,7 @@ class PromptRequests(H11Protocol):
         self._adjust_deadline()
 
     def handle_events(self) -> None:
-        # also called for what came while the request before was answered
+        # also called for data that arrived while the previous request was answered
         super().handle_events()
         self._adjust_deadline()
 
@@ -213,7 +203,7 @@ class PromptRequests(H11Protocol):
 
     @property
     def _is_partial(self) -> bool:
-        """A part of a request has to come; a request behind one that is answered may wait."""
+        """True if part of a request is missing; a pipelined request may wait for the answer before it."""
         if self.cycle is None or self.cycle.more_body:
             return True
         return self.cycle.response_complete and bool(self.conn.trailing_data[0])
@@ -231,9 +221,9 @@ class PromptRequests(H11Protocol):
 
 
 def http_app(server: MCPServer[Any], policy: AdmissionPolicy, events: EventStore | None = None) -> Starlette:
-    """Return the application: every request must come in by the door.
+    """Create the ASGI application, with admission control before everything else.
 
-    :param events: keeps what a client missed while it was away; without it such a client calls again.
+    :param events: stores events for clients that reconnect; without it they repeat the call.
     """
     app = server.streamable_http_app(
         streamable_http_path=PATH,
@@ -242,7 +232,7 @@ def http_app(server: MCPServer[Any], policy: AdmissionPolicy, events: EventStore
         event_store=events,
     )
     app.add_middleware(SessionEviction, path=PATH, most=MAX_SESSIONS)
-    # added last, asked first: a foreign page must not end anybody's session
+    # added last, runs first: a foreign page must not end any session
     app.add_middleware(AdmissionMiddleware, policy=policy)
     return app
 
@@ -250,16 +240,16 @@ def http_app(server: MCPServer[Any], policy: AdmissionPolicy, events: EventStore
 def serve_http(
     server: MCPServer[Any], listening: socket.socket, token: Token, announce: Callable[[str], None]
 ) -> int:
-    """Serve on a socket that listens on `HOST` until a signal; returns the exit status.
+    """Serve on a listening socket until a signal arrives; return the exit status.
 
-    :param announce: is given the server's address as soon as it can be used.
+    :param announce: called with the server's address once it is ready.
     """
     app = http_app(server, AdmissionPolicy(token, listening.getsockname()[1]))
     return serve_app(app, listening, announce)
 
 
 def serve_app(app: ASGIApp, listening: socket.socket, announce: Callable[[str], None]) -> int:
-    """As `serve_http`, for an application."""
+    """Serve an ASGI application, as `serve_http` does."""
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -285,7 +275,7 @@ async def _over_http(web: uvicorn.Server, listening: socket.socket) -> int:
 
 
 class _Uvicorn(uvicorn.Server):
-    """Server without uvicorn's own signal handlers, which raise them again after an orderly end."""
+    """Server without uvicorn's signal handlers, which raise the signal again after an orderly end."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

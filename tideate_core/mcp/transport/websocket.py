@@ -1,6 +1,6 @@
-"""MCP over WebSocket: message streams for both sides, the server and the client.
+"""MCP over WebSocket: message streams for both sides, the client and the server.
 
-Each message is one text frame; the subprotocol is `mcp`. The SDK itself offers WebSocket no longer.
+Each message is one text frame; the subprotocol is `mcp`. The SDK no longer has this transport.
 """
 
 from __future__ import annotations
@@ -43,41 +43,32 @@ if TYPE_CHECKING:
     Outgoing = ContextReceiveStream[SessionMessage]
     Parse = Callable[[str], Sequence[SessionMessage | Exception]]
 
-__all__ = [
-    "MAX_CONNECTIONS",
-    "PATIENCE",
-    "SUBPROTOCOL",
-    "message_streams",
-    "serve_websocket",
-    "websocket_client",
-]
-
 SUBPROTOCOL: Final = Subprotocol("mcp")
 LONGEST_ANSWER: Final = 4 * MAX_MESSAGE
-"""Bytes of the longest message from a server."""
+"""Bytes of a message from a server."""
 PATIENCE: Final = 60.0
-"""Seconds without an answer to a ping after which the other side is taken for dead."""
+"""Seconds without an answer to a ping after which the connection is closed."""
 OPENING: Final = 10.0
 """Seconds for the handshake."""
 CLOSING: Final = 2.0
 BINARY: Final = ValueError("a message is a text frame, and this was a binary one")
 MAX_CONNECTIONS: Final = 64
-"""Clients connected at once; one that has gone without a word is noticed by pings."""
+"""Clients connected at once; pings detect those that disconnect silently."""
 
 
 @asynccontextmanager
 async def websocket_client(
     url: str, *, token: str | None = None, parse: Parse | None = None
 ) -> AsyncIterator[TransportStreams]:
-    """Connect to a server; the connection is closed on leaving.
+    """Connect to a server; the connection is closed on exit.
 
-    A redirect to another origin is not followed: what is sent is meant for this one.
+    A redirect to another origin is not followed, so that the token stays with this one.
 
     :param url: `ws://…` or `wss://…`.
     :param parse: returns the messages of a frame; by default one, of any size.
-    :raises ServerUnavailable: the address is none of a WebSocket server, or it refused.
-    :raises OSError: nobody answers there.
-    :raises TimeoutError: it did not answer in time.
+    :raises ServerUnavailable: the address is not a WebSocket server's, or it refused the connection.
+    :raises OSError: there is no server at the address.
+    :raises TimeoutError: the server did not answer in time.
     """
     opening = _WithinOrigin(
         _checked(url),
@@ -88,7 +79,7 @@ async def websocket_client(
         open_timeout=OPENING,
         close_timeout=CLOSING,
         ping_timeout=PATIENCE,
-        # a proxy would look for the server on its own machine
+        # a proxy would connect to the loopback address of its own machine
         proxy=None if _here(url) else True,
     )
     try:
@@ -102,10 +93,10 @@ async def websocket_client(
 
 
 class _WithinOrigin(connect):
-    """A connection that is redirected within its origin only."""
+    """A connection that follows redirects within its origin only."""
 
     def process_redirect(self, exc: Exception) -> Exception | str:
-        """Return where to go instead, or the error."""
+        """Return the address to redirect to, or the error."""
         there = super().process_redirect(exc)
         if isinstance(there, str) and _origin(there) != _origin(self.uri):
             return exc
@@ -148,11 +139,11 @@ def _refusal(error: InvalidStatus) -> str:
 async def message_streams(
     connection: Connection, parse: Parse | None = None
 ) -> AsyncIterator[TransportStreams]:
-    """Give the messages of an open connection; what is none comes as the exception that says why.
+    """Yield the message streams of an open connection; invalid input is an exception in the stream.
 
     :param parse: returns the messages of a frame; by default one, of any size.
 
-    The stream of messages ends when the connection does. To send on a connection that has ended raises
+    The incoming stream ends with the connection. Sending on a closed connection raises
     `anyio.BrokenResourceError`.
     """
     incoming, read = create_context_streams[SessionMessage | Exception](0)
@@ -161,7 +152,7 @@ async def message_streams(
         receiving = pumps.create_task(_receive(connection, incoming, parse or _message), name="websocket in")
         sending = pumps.create_task(_send(connection, outgoing), name="websocket out")
         yield read, write
-        # what was sent last is to arrive
+        # let the last message arrive
         await write.aclose()
         await asyncio.wait({sending}, timeout=CLOSING)
         sending.cancel()
@@ -170,7 +161,7 @@ async def message_streams(
 
 async def _receive(connection: Connection, into: Incoming, parse: Parse) -> None:
     async with into:
-        # the other side has gone, or whoever reads: the end of the stream says so
+        # a closed connection or reader ends the stream
         with suppress(ConnectionClosed, anyio.BrokenResourceError, anyio.ClosedResourceError):
             while True:
                 data = await connection.recv()
@@ -262,5 +253,5 @@ class _WebSocketServer:
 
 
 def _log() -> logging.Logger:
-    """The library's own would say at the level of errors that a client was refused."""
+    """Return a logger for the library; its own one would log refused clients as errors."""
     return logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""A project is built by its own command, where a person trusts it; what is wrong has its place."""
+"""A trusted project is built by its own command; problems have positions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.mcp.projects import serve, there
+from tests.mcp.projects import there
+from tests.mcp.servers.calling import serve
 from tideate_core.mcp.servers import commands
 from tideate_core.mcp.servers.build.server import build_server
 
@@ -22,9 +23,9 @@ CLEAN = "clean:\n\trm -f made\n"
 async def test_what_would_be_run_is_told_and_nothing_is_run(project: Project) -> None:
     project.make("build", "touch made", more=CLEAN)
     async with serve(build_server(project.root)) as served:
-        before = await served.answer("build_detect")
+        before = await served("build_detect")
         project.trust()
-        after = await served.answer("build_detect")
+        after = await served("build_detect")
     assert before["build"] == {
         "tool": "make",
         "command": ["make", "build"],
@@ -40,8 +41,8 @@ async def test_what_would_be_run_is_told_and_nothing_is_run(project: Project) ->
 
 async def test_a_project_without_a_build_is_told_what_a_person_can_do(project: Project) -> None:
     async with serve(build_server(project.root)) as served:
-        known = await served.answer("build_detect")
-        words = [await served.refusal(tool) for tool in ("build_run", "build_clean", "build_output")]
+        known = await served("build_detect")
+        words = [await served.refused(tool) for tool in ("build_run", "build_clean", "build_output")]
     assert (known["build"], known["clean"]) == (None, None)
     assert "verify.build" in known["advice"]
     assert "verify.build" in words[0]
@@ -53,25 +54,25 @@ async def test_the_errors_of_a_build_are_placed(project: Project) -> None:
     lines = ("echo \"src/a.c:3:5: error: 'x' undeclared [E1]\" >&2", "echo 'a.c:9:1: warning: old'", "exit 2")
     project.make("build", *lines).trust()
     async with serve(build_server(project.root)) as served:
-        answer = await served.answer("build_run")
+        answer = await served("build_run")
         resource = await served.client.read_resource("tideate://build/report")
-        output = await served.answer("build_output")
+        output = await served("build_output")
     assert (answer["status"], answer["exitCode"], answer["ending"]) == ("failed", 2, "ended with status 2")
     places = sorted((one["severity"], one["file"], one["line"], one["column"]) for one in answer["problems"])
     assert places == [("error", "src/a.c", 3, 5), ("warning", "a.c", 9, 1)]
     assert "undeclared" in answer["output"]
     assert json.loads(resource.contents[0].text) == answer  # type: ignore[union-attr]
     assert output["output"] == answer["output"]
-    assert served.told
+    assert served.progress
 
 
 async def test_a_build_that_goes_well_has_warnings_at_most(project: Project) -> None:
     lines = ("echo 'a.c:1:1: error: only a word about one'", "echo 'a.c:9:1: warning: old'", "touch made")
     project.make("build", *lines, more=CLEAN).trust()
     async with serve(build_server(project.root)) as served:
-        built = await served.answer("build_run")
+        built = await served("build_run")
         assert (project.root / "made").exists()
-        cleaned = await served.answer("build_clean")
+        cleaned = await served("build_clean")
     assert (built["status"], [one["severity"] for one in built["problems"]]) == ("passed", ["warning"])
     assert (cleaned["status"], cleaned["command"]) == ("passed", ["make", "clean"])
     assert not (project.root / "made").exists()
@@ -80,10 +81,10 @@ async def test_a_build_that_goes_well_has_warnings_at_most(project: Project) -> 
 async def test_neither_runs_before_a_person_trusts_it_as_it_is(project: Project) -> None:
     project.make("build", "touch made", more=CLEAN)
     async with serve(build_server(project.root)) as served:
-        words = [await served.refusal(tool) for tool in ("build_run", "build_clean")]
+        words = [await served.refused(tool) for tool in ("build_run", "build_clean")]
         project.trust()
         project.make("build", "touch other", more=CLEAN)
-        words += [await served.refusal(tool) for tool in ("build_run", "build_clean")]
+        words += [await served.refused(tool) for tool in ("build_run", "build_clean")]
     assert all("tideate trust" in one for one in words)
     assert not {"made", "other"} & project.files()
 
@@ -92,9 +93,9 @@ async def test_a_build_takes_no_arguments_that_could_reach_its_command(project: 
     project.make("build", "touch made").trust()
     async with serve(build_server(project.root)) as served:
         for argument in ("target", "args", "command"):
-            assert "unknown argument" in await served.refusal("build_run", **{argument: "; touch p"})
+            assert "unknown argument" in await served.refused("build_run", **{argument: "; touch p"})
         for timeout in (0, -1, "1; touch p", 1e9):
-            assert "timeout" in await served.refusal("build_run", timeout=timeout)
+            assert "timeout" in await served.refused("build_run", timeout=timeout)
     assert not {"made", "p"} & project.files()
 
 
@@ -116,12 +117,12 @@ async def test_a_build_and_a_clean_at_once_are_refused_with_words(
     monkeypatch.setattr(commands, "PATIENCE", 0.1)
     project.make("build", "touch begun", "while [ ! -f go ]; do sleep 0.02; done", more=CLEAN).trust()
     async with serve(build_server(project.root)) as served:
-        call = asyncio.create_task(served.answer("build_run"))
+        call = asyncio.create_task(served("build_run"))
         await there(project.root / "begun")
-        words = [await served.refusal(tool) for tool in ("build_run", "build_clean")]
+        words = [await served.refused(tool) for tool in ("build_run", "build_clean")]
         (project.root / "go").touch()
         answer = await call
-    assert all("going on" in one for one in words)
+    assert all("in progress" in one for one in words)
     assert answer["status"] == "passed"
 
 

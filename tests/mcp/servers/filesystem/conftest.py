@@ -1,4 +1,4 @@
-"""A directory to serve, with others beside it that nobody may see, and a client of the server for it."""
+"""A served directory with private neighbours, and a client of the server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from mcp import Client
 
-from tests.mcp.servers.git.conftest import Caller
+from tests.mcp.servers.calling import Caller
 from tideate_core.mcp.servers.filesystem.server import filesystem_server
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ SECRET = "nobody may see this"
 
 
 class Field:
-    """A served directory and what is around it."""
+    """A served directory and its surroundings."""
 
     def __init__(self, around: Path) -> None:
         self.root = around / "ws"
@@ -45,7 +45,7 @@ class Field:
         path.symlink_to(target)
 
     def all(self) -> dict[str, str]:
-        """Return what stands below the root, but for what is private; directories, too."""
+        """Return all paths below the root, directories included, except private ones."""
         found = {}
         for path in sorted(self.root.rglob("*")):
             name = path.relative_to(self.root)
@@ -54,7 +54,7 @@ class Field:
         return found
 
     def unharmed(self) -> None:
-        """Nothing around the root is another than it was."""
+        """Assert that nothing around the root has changed."""
         around = {
             str(path.relative_to(self.root.parent)): path.read_text()
             for folder in (self.outside, self.root.parent / "ws-evil")

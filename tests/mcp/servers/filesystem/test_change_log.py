@@ -1,4 +1,4 @@
-"""Changes at once, cancelled, too many of them, and taken back by the shell."""
+"""Concurrent, cancelled and interrupted changes, their retention, and rollback from the shell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing, editing, making and moving; each can be taken back by the id in its answer."""
+"""Writing, editing, creating and moving; each change can be rolled back by its id."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tideate_core.project import project_state
 from tideate_core.workspace import Workspace, file_writer
 
 if TYPE_CHECKING:
+    from tests.mcp.servers.calling import Caller
     from tests.mcp.servers.filesystem.conftest import Field
-    from tests.mcp.servers.git.conftest import Caller
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +21,7 @@ TEXT = "def one():\n    return 1\n\n\ndef two():\n    return 2\n"
 
 
 async def changed(field: Field, call: Caller, tool: str, **arguments: Any) -> dict[str, Any]:
-    """Make a change, take it back, see that all is as before, make it again."""
+    """Make a change, roll it back, assert that everything is restored, and repeat the change."""
     before = field.all()
     first = await call(tool, **arguments)
     assert field.all() != before

@@ -1,4 +1,4 @@
-"""Secrets in files below the root: neither read, found, told the length of, nor lost by a change."""
+"""Secrets in served files are not read, found, measured, or lost by a change."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ async def test_an_edit_keeps_hidden_lines_and_a_mark_takes_no_ones_place(field: 
         assert TOKEN not in str(done)
         assert HIDDEN in done["diff"]
         content = (await call("read_text_file", path="a.py"))["content"]
-        assert "stands in place" in await call.refused("write_file", path="a.py", content=content)
+        assert "marks hidden content" in await call.refused("write_file", path="a.py", content=content)
     assert field.read("a.py") == f"one = 3\nKEY = '{TOKEN}'\n"
 
 

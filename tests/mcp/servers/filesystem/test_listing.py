@@ -1,4 +1,4 @@
-"""Listing directories, telling about files, and what the server says of itself."""
+"""Directory listings, file information, and the server's description."""
 
 from __future__ import annotations
 

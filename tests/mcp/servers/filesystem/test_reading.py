@@ -1,4 +1,4 @@
-"""Reading texts, pages of them, several at once, and bytes."""
+"""Reading texts, pages, several files and bytes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from mcp.shared.exceptions import MCPError
 from tideate_core.mcp.servers.filesystem.reading import MEDIA, PAGE
 
 if TYPE_CHECKING:
+    from tests.mcp.servers.calling import Caller
     from tests.mcp.servers.filesystem.conftest import Field
-    from tests.mcp.servers.git.conftest import Caller
 
 LONG = "".join(f"line {number} ä\n" for number in range(20_000))
 

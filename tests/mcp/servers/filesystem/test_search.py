@@ -1,4 +1,4 @@
-"""Searching for paths and words, trees, and going on with a cursor."""
+"""Search by path and text, trees, and continuation by cursor."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tideate_core.mcp.servers.filesystem.walk import Walk, in_cancellable_thread
 if TYPE_CHECKING:
     from threading import Event
 
+    from tests.mcp.servers.calling import Caller
     from tests.mcp.servers.filesystem.conftest import Field
-    from tests.mcp.servers.git.conftest import Caller
 
 NAMES = ["a.py", "lib/b.py", "lib/deep/c.py", "lib/deep/d.txt", "lib.py", "lib/z.py", "out/e.py"]
 
@@ -32,7 +32,7 @@ def grove(field: Field) -> Field:
 
 
 async def to_the_end(call: Caller, tool: str, of: str, **arguments: Any) -> list[list[Any]]:
-    """Ask until there is no cursor; returns the pages."""
+    """Call a tool until there is no cursor; return the pages."""
     found = [await call(tool, **arguments)]
     while cursor := found[-1]["nextCursor"]:
         found.append(await call(tool, cursor=cursor, **arguments))

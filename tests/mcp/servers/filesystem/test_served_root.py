@@ -1,4 +1,4 @@
-"""No path leads out of the root, or to what is private: the known holes of such servers, in the process."""
+"""No path leads out of the root or to private files: known vulnerabilities, in process."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.mcp.servers.filesystem.conftest import SECRET
-from tideate_core import mentions
 from tideate_core.errors import WorkspaceError
+from tideate_core.mcp.servers.filesystem import search
 from tideate_core.mcp.servers.filesystem.changes import write_lock
 from tideate_core.mcp.servers.filesystem.served_root import ServedRoot
 from tideate_core.mcp.servers.filesystem.walk import Walk
@@ -22,8 +22,8 @@ from tideate_core.workspace.transaction import Committer
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.mcp.servers.calling import Caller
     from tests.mcp.servers.filesystem.conftest import Field
-    from tests.mcp.servers.git.conftest import Caller
 
 pytestmark = pytest.mark.slow
 
@@ -49,7 +49,7 @@ WRITES: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 async def all_refuse(field: Field, call: Caller, path: str, which: Any = READS + WRITES) -> list[str]:
-    """Try a path with each tool; returns their words."""
+    """Call each tool with a path; return the messages."""
     said = []
     for tool, arguments in which:
         named = {"paths": [path]} if tool == "read_multiple_files" else {"path": path}
@@ -326,7 +326,7 @@ async def test_a_file_that_becomes_a_link_while_it_is_searched_is_not_followed(
         return ""
 
     field.write("a.txt", "mine")
-    monkeypatch.setattr(mentions, "secret_name", swapped)
+    monkeypatch.setattr(search, "secret_name", swapped)
     async with field.client() as call:
         found = await call("search_text", text="may")
     assert found["matches"] == []
@@ -334,7 +334,7 @@ async def test_a_file_that_becomes_a_link_while_it_is_searched_is_not_followed(
 
 
 async def test_nobody_else_s_journal_is_taken_back(field: Field) -> None:
-    """An id that no change of this root has restores nothing."""
+    """An id without a change in this root restores nothing."""
     field.write("a.txt", "one")
     async with field.client() as call:
         done = await call("write_file", path="a.txt", content="two")

@@ -1,4 +1,4 @@
-"""Which paths a glob fits, and that no glob takes long."""
+"""Globs: the paths that they match, in bounded time."""
 
 from __future__ import annotations
 

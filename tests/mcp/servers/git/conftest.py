@@ -1,4 +1,4 @@
-"""A repository with three files and a commit, in a private home, and a client of the server for it."""
+"""A repository with three files and a commit, in a private home, and a client of the server."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import subprocess
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from mcp import Client
 
+from tests.mcp.servers.calling import Caller
 from tideate_core.mcp.servers.git.server import git_server
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ GLOBAL = "[user]\n\tname = Ada\n\temail = ada@example.invalid\n[init]\n\tdefault
 
 @dataclass(frozen=True)
 class Repo:
-    """A repository of a test, with git as a person uses it."""
+    """A test repository, with git as a person runs it."""
 
     root: Path
     home: Path
@@ -57,40 +58,9 @@ class Repo:
             yield Caller(client)
 
 
-@dataclass(frozen=True)
-class Caller:
-    """A client that knows what it expects."""
-
-    client: Client
-
-    async def __call__(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
-        """Call a tool that has to succeed; returns its structured answer."""
-        answer = await self.client.call_tool(tool, arguments)
-        assert not answer.is_error, answer.content
-        assert isinstance(answer.structured_content, dict)
-        return answer.structured_content
-
-    async def text(self, tool: str, /, **arguments: Any) -> str:
-        """Call a tool that has to succeed; returns its text."""
-        answer = await self.client.call_tool(tool, arguments)
-        assert not answer.is_error, answer.content
-        return answer.content[0].text  # type: ignore[union-attr]
-
-    async def told(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
-        """Call a tool; returns its structured answer, or its words where it refuses."""
-        answer = await self.client.call_tool(tool, arguments)
-        return {"refused": str(answer.content)} if answer.is_error else dict(answer.structured_content or {})
-
-    async def refused(self, tool: str, /, **arguments: Any) -> str:
-        """Call a tool that has to refuse; returns its words."""
-        answer = await self.client.call_tool(tool, arguments)
-        assert answer.is_error, answer.structured_content
-        return answer.content[0].text  # type: ignore[union-attr]
-
-
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A person's home with a git configuration, and no other of this machine's."""
+    """A home with a git configuration, isolated from this machine's."""
     home = tmp_path / "home"
     home.mkdir()
     (home / ".gitconfig").write_text(GLOBAL)

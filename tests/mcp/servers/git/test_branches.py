@@ -1,4 +1,4 @@
-"""Branches are made and gone to, and nothing of a person's is overwritten."""
+"""Branches are created and checked out without overwriting a person's work."""
 
 from __future__ import annotations
 

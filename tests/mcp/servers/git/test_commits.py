@@ -1,4 +1,4 @@
-"""Commits: what is in them, what is not, and what becomes of a person's staged work."""
+"""Commits: their content, and the fate of a person's staged work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several calls and several programs at once: each commit is right or is refused, and the index is whole."""
+"""Concurrent calls and programs: each commit is correct or refused, and the index stays intact."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pytest
 from tideate_core.project import make_project_state
 
 if TYPE_CHECKING:
-    from tests.mcp.servers.git.conftest import Caller, Repo
+    from tests.mcp.servers.calling import Caller
+    from tests.mcp.servers.git.conftest import Repo
 
 pytestmark = pytest.mark.slow
 

@@ -1,4 +1,4 @@
-"""Secrets in a repository's history, names and changes: no tool tells them."""
+"""No tool reveals secrets in a repository's history, names and changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Only repositories that are all inside the root: no other is read, whoever points at it."""
+"""Only repositories completely inside the root are read; links to others are rejected."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WHO = {"agent": "a", "scope": "s", "description": "d", "auto_stage": True}
 
 @pytest.fixture
 def outside(repo: Repo) -> Repo:
-    """A repository beside the root, whose name begins with that of the root."""
+    """A repository beside the root with a name that starts with the root's."""
     other = Repo(repo.root.with_name("project-evil"), repo.home)
     other.root.mkdir()
     other.git("init", "--quiet")

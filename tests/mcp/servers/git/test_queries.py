@@ -11,8 +11,8 @@ import pytest
 from mcp import MCPError
 
 from tests.support.hidden_changes import HIDING, excluded
+from tideate_core.git import saved_files
 from tideate_core.mcp.servers.git import queries
-from tideate_core.mentions import saved_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Each string parameter of each tool set to what an attacker would set it to."""
+"""Every string parameter of every tool, set to an attacker's values."""
 
 # ruff: noqa: RUF001 - characters that look like others are what is tried
 
@@ -119,7 +119,7 @@ BASE: dict[str, dict[str, Any]] = {
 
 
 def outside(folder: Path, root: Path) -> dict[str, tuple[int, bytes]]:
-    """All beside the root and tideate's own state, with its times: what was only touched shows too."""
+    """Return everything outside the root and tideate's state, with times, to show even a touched file."""
     own = [root, *folder.glob("*/.state")]
     return {
         str(path): (path.lstat().st_mtime_ns, path.read_bytes() if path.is_file() else b"")

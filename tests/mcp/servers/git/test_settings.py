@@ -1,4 +1,4 @@
-"""Nothing that a repository brings is run by any tool, as long as nobody trusts it."""
+"""No tool runs a program of an untrusted repository."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from tests.mcp.servers.git.traps import TRAPS, Trap
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.mcp.servers.git.conftest import Caller, Repo
+    from tests.mcp.servers.calling import Caller
+    from tests.mcp.servers.git.conftest import Repo
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +35,7 @@ def trap(tmp_path: Path) -> Trap:
 
 
 def prepare(repo: Repo) -> None:
-    """Leave something to see, to commit and to go to."""
+    """Prepare changes to show and commit, and a branch to check out."""
     repo.git("switch", "--quiet", "-c", "side")
     repo.write("two.py", "side\n")
     repo.git("commit", "--quiet", "-am", "side")
@@ -44,7 +45,7 @@ def prepare(repo: Repo) -> None:
 
 
 async def try_all(call: Caller) -> None:
-    """Call every tool, whatever it answers: a refusal is an answer."""
+    """Call every tool; a refusal is a valid answer."""
     who = {"agent": "a", "scope": "s", "description": "d"}
     calls: tuple[tuple[str, dict[str, Any]], ...] = (
         *(("git_status", {}), ("git_diff", {}), ("git_diff_unstaged", {}), ("git_log", {}), ("git_show", {})),

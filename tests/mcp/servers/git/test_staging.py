@@ -1,4 +1,4 @@
-"""Staging and unstaging: only the index changes, and what was replaced can be brought back."""
+"""Staging and unstaging change only the index, and the replaced state can be restored."""
 
 from __future__ import annotations
 

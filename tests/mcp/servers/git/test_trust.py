@@ -1,4 +1,4 @@
-"""Hooks, signing and filters that a repository brings: only as a person trusted them."""
+"""Hooks, signing and filters of a repository run only as a person trusted them."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ async def test_a_commit_is_signed_only_where_that_is_trusted(repo: Repo, tmp_pat
 
 
 def pointing(repo: Repo, scope: str) -> None:
-    """Set up a filter that keeps a file as the number of its bytes, as LFS keeps a pointer."""
+    """Configure a filter that stores a file as its size, as LFS stores a pointer."""
     repo.git("config", scope, "filter.big.clean", "wc -c")
     repo.git("config", scope, "filter.big.smudge", "cat")
     repo.write(".gitattributes", "*.bin filter=big\n")
@@ -191,7 +191,7 @@ async def test_a_branch_with_filtered_files_is_left_to_a_person(repo: Repo) -> N
     repo.git("commit", "--quiet", "-m", "big")
     repo.git("switch", "--quiet", "main")
     async with repo.client() as call:
-        assert "'x.bin' is another in that branch" in await call.refused("git_checkout", branch_name="side")
+        assert "'x.bin' differs in that branch" in await call.refused("git_checkout", branch_name="side")
     assert repo.git("branch", "--show-current") == "main\n"
 
 

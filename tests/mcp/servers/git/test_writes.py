@@ -1,4 +1,4 @@
-"""A call that is cancelled: what it started ends, and no lock stays behind."""
+"""A cancelled call ends its processes and leaves no lock behind."""
 
 from __future__ import annotations
 

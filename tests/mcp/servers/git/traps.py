@@ -1,4 +1,4 @@
-"""What a hostile repository can configure so that git runs a program; each works on a plain git."""
+"""Configurations of a hostile repository that make plain git run a program."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["TRAPS", "Trap"]
 
 @dataclass(frozen=True)
 class Trap:
-    """A program that leaves a mark when it is run."""
+    """A program that leaves a mark when it runs."""
 
     program: Path
     mark: Path
@@ -62,7 +62,7 @@ def hook(name: str, springs: list[list[str]]) -> Arm:
 
 
 def attribute(line: str, springs: list[list[str]], **settings: str) -> Arm:
-    """A program for files of an attribute, that the worktree brings."""
+    """Configure a program for files with an attribute, set in the work tree."""
 
     def arm(repo: Repo, trap: Trap) -> list[list[str]]:
         repo.write(".git/info/attributes", f"*.py {line}\n")
@@ -109,7 +109,7 @@ def odd_filter(repo: Repo, trap: Trap) -> list[list[str]]:
 
 
 def of_submodule(repo: Repo, trap: Trap) -> list[list[str]]:
-    """A repository in the repository, with a configuration of its own."""
+    """Create a nested repository with its own configuration."""
     repo.write("vendored/a.py", "a\n")
     repo.git("init", "--quiet", where="vendored")
     repo.git("add", ".", where="vendored")

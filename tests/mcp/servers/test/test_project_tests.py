@@ -1,4 +1,4 @@
-"""Tests are run by the project's own runner, where a person trusts it, and answered in one form."""
+"""Tests of a trusted project run by its own runner, with uniform results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 import pytest
 
-from tests.mcp.projects import serve, there
+from tests.mcp.projects import there
+from tests.mcp.servers.calling import serve
 from tideate_core.mcp.servers import commands
 from tideate_core.mcp.servers.test.server import test_server as make_server
 from tideate_core.toolchain.testing.results import TestResults
@@ -49,7 +50,7 @@ def counts(answer: dict[str, Any]) -> list[int | None]:
 async def test_a_run_of_pytest_is_counted_and_its_failures_are_placed(project: Project) -> None:
     project.write(**PYTEST).trust()
     async with serve(make_server(project.root)) as served:
-        answer = await served.answer("test_run")
+        answer = await served("test_run")
     assert (answer["status"], answer["runner"], answer["exitCode"]) == ("failed", "pytest", 1)
     assert counts(answer) == [2, 1, 1, 1]
     wrong, broken = sorted(answer["failures"], key=lambda one: str(one["kind"]), reverse=True)
@@ -61,14 +62,14 @@ async def test_a_run_of_pytest_is_counted_and_its_failures_are_placed(project: P
         "message": "assert (1 + 1) == 3",
     }
     assert (broken["kind"], broken["line"], broken["message"]) == ("error", 20, "KeyError: 'none'")
-    assert served.told == sorted(served.told, key=lambda one: one[0])
-    assert served.told
+    assert served.progress == sorted(served.progress, key=lambda one: one[0])
+    assert served.progress
 
 
 async def test_a_run_is_written_to_the_report_and_can_be_read_as_a_resource(project: Project) -> None:
     project.write(**PYTEST).trust()
     async with serve(make_server(project.root)) as served:
-        answer = await served.answer("test_run", files=["sub"], pattern="other")
+        answer = await served("test_run", files=["sub"], pattern="other")
         resource = await served.client.read_resource("tideate://test/report")
     written = (project.root / answer["report"]).read_text()
     assert answer["report"] == ".tideate/qa/reports/test_results.json"
@@ -82,8 +83,8 @@ async def test_a_run_is_written_to_the_report_and_can_be_read_as_a_resource(proj
 async def test_only_what_is_named_is_run_and_a_pattern_is_one_word(project: Project) -> None:
     project.write(**PYTEST).trust()
     async with serve(make_server(project.root)) as served:
-        some = await served.answer("test_run", files=["./test_small.py"], pattern="fine or wrong")
-        none = await served.answer("test_run", pattern="nowhere")
+        some = await served("test_run", files=["./test_small.py"], pattern="fine or wrong")
+        none = await served("test_run", pattern="nowhere")
     assert counts(some) == [1, 1, 0, 0]
     assert some["files"] == ["test_small.py"]
     assert none["status"] == "no_tests"
@@ -109,9 +110,9 @@ async def test_unittest_is_run_by_file_too_and_its_parts_are_one_test(
     monkeypatch.setenv("PATH", str(programs))  # without pytest, which would be preferred
     project.write(setup_py="", tests__helper_py="", tests__test_small_py=UNITTEST).trust()
     async with serve(make_server(project.root)) as served:
-        everything = await served.answer("test_run")
-        answer = await served.answer("test_run", files=["tests/test_small.py"], pattern="error")
-        refused = await served.refusal("test_run", files=["setup.py"])
+        everything = await served("test_run")
+        answer = await served("test_run", files=["tests/test_small.py"], pattern="error")
+        refused = await served.refused("test_run", files=["setup.py"])
     assert everything["runner"] == "unittest"
     assert counts(everything) == [1, 2, 1, 0]
     assert {(one["kind"], one["name"], one["line"]) for one in everything["failures"]} == {
@@ -127,9 +128,9 @@ async def test_unittest_is_run_by_file_too_and_its_parts_are_one_test(
 async def test_a_target_of_make_is_run_as_it_is(project: Project) -> None:
     project.make("test", "echo 'small.c:3:5: error: wrong'", "echo 'ran what there was'", "exit 3").trust()
     async with serve(make_server(project.root)) as served:
-        answer = await served.answer("test_run")
-        refused = await served.refusal("test_run", pattern="one")
-        everything = await served.answer("test_run", pattern="one", or_all=True)
+        answer = await served("test_run")
+        refused = await served.refused("test_run", pattern="one")
+        everything = await served("test_run", pattern="one", or_all=True)
     assert (everything["pattern"], everything["command"]) == ("", answer["command"])
     assert (answer["status"], answer["runner"], answer["exitCode"]) == ("failed", "make", 2)
     assert counts(answer) == [None] * 4
@@ -143,10 +144,10 @@ async def test_a_configured_command_is_run_as_it_stands(project: Project) -> Non
     command = ["sh", "-c", "echo 'Tests:       1 failed, 2 passed, 3 total'; exit 1"]
     (project.private / "config.toml").write_text(f"[verify]\ntests = {json.dumps(command)}\n")
     async with serve(make_server(project.root)) as served:
-        before = await served.refusal("test_run")
+        before = await served.refused("test_run")
         project.trust()
-        answer = await served.answer("test_run")
-        refused = await served.refusal("test_run", pattern="x")
+        answer = await served("test_run")
+        refused = await served.refused("test_run", pattern="x")
     assert "verify.tests" in before  # of a file that is not trusted nothing counts
     assert answer["command"] == command
     assert counts(answer) == [2, 1, 0, 0]
@@ -156,7 +157,7 @@ async def test_a_configured_command_is_run_as_it_stands(project: Project) -> Non
 async def test_a_run_that_ends_well_with_failures_has_failed(project: Project) -> None:
     project.make("test", "echo 'Tests:       1 failed, 2 passed, 3 total'").trust()
     async with serve(make_server(project.root)) as served:
-        answer = await served.answer("test_run")
+        answer = await served("test_run")
     assert (answer["exitCode"], answer["status"], answer["failed"]) == (0, "failed", 1)
 
 
@@ -164,7 +165,7 @@ async def test_no_path_outside_the_root_is_told(project: Project) -> None:
     config = project.root.parent / "config/tideate/config.toml"
     config.write_text("[verify]\nunknown = 1\n")
     async with serve(make_server(project.root)) as served:
-        words = await served.refusal("test_run")
+        words = await served.refused("test_run")
     assert "unknown key 'verify.unknown'" in words
     assert str(config.parent) not in words
 
@@ -195,12 +196,12 @@ async def test_what_was_started_is_gone_before_a_cancelled_call_is(project: Proj
 async def test_nothing_runs_before_a_person_trusts_it(project: Project) -> None:
     project.make("test", "touch ran")
     async with serve(make_server(project.root)) as served:
-        words = await served.refusal("test_run")
+        words = await served.refused("test_run")
         project.trust()
-        await served.answer("test_run")
+        await served("test_run")
         assert (project.root / "ran").exists()
         project.make("test", "touch again")
-        changed = await served.refusal("test_run")
+        changed = await served.refused("test_run")
     assert "`make test`" in words
     assert "tideate trust" in words
     assert "tideate trust" in changed
@@ -212,7 +213,7 @@ async def test_a_configured_command_that_is_not_trusted_is_not_passed_over(proje
     project.private.mkdir(exist_ok=True)
     (project.private / "config.toml").write_text('[verify]\ntests = ["make", "more"]\n')
     async with serve(make_server(project.root)) as served:
-        words = await served.refusal("test_run")
+        words = await served.refused("test_run")
     assert "verify.tests" in words
     assert "tideate trust" in words
     assert not (project.root / "ran").exists()
@@ -223,20 +224,20 @@ async def test_tests_that_are_off_are_refused_with_the_reason(project: Project) 
     (project.private / "config.toml").write_text('[verify]\ntests = "off"\n')
     project.make("test", "touch ran").trust()
     async with serve(make_server(project.root)) as served:
-        assert '"off"' in await served.refusal("test_run")
+        assert '"off"' in await served.refused("test_run")
 
 
 async def test_the_output_comes_in_pages(project: Project) -> None:
     project.make("test", 'i=0; while [ $$i -lt 3000 ]; do echo "line $$i of many"; i=$$((i+1)); done').trust()
     async with serve(make_server(project.root)) as served:
-        assert "no tests were run" in await served.refusal("test_output")
-        answer = await served.answer("test_run")
+        assert "no tests were run" in await served.refused("test_output")
+        answer = await served("test_run")
         pages, cursor = [answer["output"]], answer["nextCursor"]
         while cursor:
-            rest = await served.answer("test_output", cursor=cursor)
+            rest = await served("test_output", cursor=cursor)
             pages.append(rest["output"])
             cursor = rest["nextCursor"]
-        wrong = await served.refusal("test_output", cursor="12")
+        wrong = await served.refused("test_output", cursor="12")
     assert len(pages) > 2
     assert "".join(pages).splitlines() == [f"line {number} of many" for number in range(3000)]
     assert "cursor" in wrong
@@ -245,7 +246,7 @@ async def test_the_output_comes_in_pages(project: Project) -> None:
 async def test_a_run_that_takes_too_long_is_ended_with_all_it_started(project: Project, brood: Brood) -> None:
     project.make("test", "sleep 300 & echo begun; wait").trust()
     async with serve(make_server(project.root)) as served:
-        answer = await served.answer("test_run", timeout=0.5)
+        answer = await served("test_run", timeout=0.5)
     assert answer["status"] == "timed_out"
     assert "did not end within its time" in answer["ending"]
     assert not brood.commands()
@@ -263,7 +264,7 @@ async def test_a_cancelled_run_is_ended_and_the_next_one_runs(project: Project, 
         assert (project.root / "asked").exists()  # before it was killed
         (project.root / "go").touch()
         async with asyncio.timeout(60):
-            answer = await served.answer("test_run")
+            answer = await served("test_run")
     assert answer["status"] == "passed"
 
 
@@ -274,12 +275,12 @@ async def test_a_second_run_at_once_is_refused_with_words(
     monkeypatch.setattr(commands, "PATIENCE", 0.1)
     project.make("test", "touch begun", "while [ ! -f go ]; do sleep 0.02; done").trust()
     async with serve(make_server(project.root)) as served, serve(make_server(project.root)) as other:
-        call = asyncio.create_task(served.answer("test_run"))
+        call = asyncio.create_task(served("test_run"))
         await there(project.root / "begun")
-        words = [await served.refusal("test_run"), await other.refusal("test_run")]
+        words = [await served.refused("test_run"), await other.refused("test_run")]
         (project.root / "go").touch()
         answer = await call
-    assert all("going on" in one for one in words)
+    assert all("in progress" in one for one in words)
     assert answer["status"] == "passed"
 
 
@@ -290,7 +291,7 @@ async def test_a_private_folder_that_leads_out_is_not_written_to(project: Projec
     (project.private).mkdir(exist_ok=True)
     (project.private / "qa").symlink_to(outside)
     async with serve(make_server(project.root)) as served:
-        words = await served.refusal("test_run")
+        words = await served.refused("test_run")
     assert "it is a link, or there is a link on the way to it" in words
     assert not list(outside.iterdir())
 
@@ -301,6 +302,6 @@ async def test_a_runner_that_is_missing_is_said_without_paths_outside(
     project.write(go_mod="module small\n").trust()
     monkeypatch.setenv("PATH", str(project.root))
     async with serve(make_server(project.root)) as served:
-        words = await served.refusal("test_run")
+        words = await served.refused("test_run")
     assert "go is not installed" in words
     assert "verify.tests" in words

@@ -1,4 +1,4 @@
-"""What a client names becomes one argument that is a file or a name, or nothing is run."""
+"""A client's file or pattern becomes exactly one safe argument, or nothing runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.mcp.projects import serve
+from tests.mcp.servers.calling import serve
 from tideate_core.mcp.servers.test.server import test_server as make_server
 from tideate_core.toolchain import Check, Tool
 from tideate_core.toolchain.testing.runners import SelectedTests, UnsupportedSelection, make_runner_command
@@ -58,7 +58,7 @@ PROJECT = {
 
 @pytest.fixture
 def small(project: Project) -> Project:
-    """A project where a run of any test would leave a file, with links that lead out of it."""
+    """A project with tests that leave a file when run, and links out of it."""
     outside = project.root.parent / "outside"
     outside.mkdir()
     (outside / "x.py").write_text("def test_x():\n    open('ran', 'w')\n")
@@ -72,11 +72,11 @@ async def test_no_hostile_file_is_run_or_listed(small: Project) -> None:
     before, beside = small.files(), set(small.root.parent.rglob("*"))
     async with serve(make_server(small.root)) as served:
         for value in HOSTILE:
-            words = await served.refusal("test_run", files=[value])
+            words = await served.refused("test_run", files=[value])
             assert len(words) < 600, value
             listed = await served.call("test_list", files=[value])
             assert listed.is_error or not listed.structured_content["tests"], value
-        assert (await served.answer("test_list"))["total"] == 1
+        assert (await served("test_list"))["total"] == 1
     assert small.files() == before
     assert set(small.root.parent.rglob("*")) == beside
 
@@ -96,7 +96,7 @@ async def test_no_hostile_pattern_does_more_than_select(small: Project) -> None:
 
 @dataclass(frozen=True)
 class Case:
-    """A runner as it is detected, and what becomes of a file and a pattern."""
+    """A detected runner, and its arguments for a file and a pattern."""
 
     argv: tuple[str, ...]
     file: str
@@ -230,9 +230,9 @@ async def test_tests_are_listed_by_reading_alone(small: Project) -> None:
         node_modules__test_x_py="def test_no():\n    pass\n",
     )
     async with serve(make_server(small.root)) as served:
-        everything = await served.answer("test_list")
-        files = await served.answer("test_list", kind="files")
-        below = await served.answer("test_list", files=["tests"])
+        everything = await served("test_list")
+        files = await served("test_list", kind="files")
+        below = await served("test_list", files=["tests"])
     assert everything["runner"] == "pytest"
     assert everything["trusted"]
     assert [(one["file"], one["line"], one["name"]) for one in everything["tests"]] == [
@@ -250,12 +250,12 @@ async def test_a_long_list_comes_in_pages(project: Project) -> None:
     async with serve(make_server(project.root)) as served:
         found, cursor = [], ""
         while True:
-            page = await served.answer("test_list", cursor=cursor)
+            page = await served("test_list", cursor=cursor)
             found += [one["name"] for one in page["tests"]]
             if not (cursor := page["nextCursor"]):
                 break
         project.write(test_many_py="")
-        changed = await served.refusal("test_list", cursor="500-0123456789abcdef")
+        changed = await served.refused("test_list", cursor="500-0123456789abcdef")
     assert found == names
     assert not page["trusted"]
     assert "changed" in changed

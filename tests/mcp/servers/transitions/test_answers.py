@@ -1,4 +1,4 @@
-"""The text format of answers, letter by letter."""
+"""The exact text format of answers."""
 
 from __future__ import annotations
 

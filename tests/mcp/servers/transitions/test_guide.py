@@ -1,4 +1,4 @@
-"""Positions of sessions, the moves that are valid from them, and the memory of a session."""
+"""Positions of sessions, valid moves, and the memory of a session."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ async def test_a_shared_walk_can_begin_again_after_its_end(harbour: Workflow) ->
 
 
 def connection(version: str = "2025-11-25") -> Any:
-    """What the SDK gives a tool of a connection."""
+    """A stand-in for the SDK's context of a connection."""
     params = InitializeRequestParams(
         protocol_version=version,
         capabilities=ClientCapabilities(),

@@ -1,4 +1,4 @@
-"""The tools, with the SDK's client in the same process."""
+"""The transitions tools, with the SDK's client in the same process."""
 
 from __future__ import annotations
 

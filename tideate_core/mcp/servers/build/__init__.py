@@ -1,3 +1,1 @@
 """MCP server that builds a project."""
-
-__all__: list[str] = []

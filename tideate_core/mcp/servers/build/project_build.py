@@ -1,4 +1,4 @@
-"""Build and clean a project for the build server, and the result schemas."""
+"""Build and clean a project, with the result models of the MCP build server."""
 
 from __future__ import annotations
 
@@ -29,21 +29,11 @@ if TYPE_CHECKING:
     from tideate_core.process import CommandResult, OutputLine
     from tideate_core.toolchain import Tool
 
-__all__ = [
-    "BuildShape",
-    "CommandShape",
-    "DetectShape",
-    "OutputShape",
-    "ProblemShape",
-    "ProjectBuild",
-    "build_text",
-]
-
 SHOWN = 20
-"""Problems in the text beside an answer."""
+"""Problems in the text of an answer."""
 _NO_CLEAN = (
-    "nothing in the project says how to remove what a build made: no script or target `clean`, and no tool "
-    "that has a command for it"
+    "the project has no command that removes the results of a build: no script or target `clean`, and no "
+    "tool with such a command"
 )
 
 
@@ -79,7 +69,7 @@ class ProblemShape(ResultModel):
 
 
 class BuildShape(ResultModel):
-    """Result of a build, and the beginning of its output."""
+    """Result of a build and the beginning of its output."""
 
     status: Literal["passed", "failed", "timed_out"] = Field(
         description="`passed`: the command ended by itself, in time, with status 0."
@@ -100,11 +90,11 @@ class BuildShape(ResultModel):
 
 
 class OutputShape(OutputPage):
-    """A page of what the last command printed."""
+    """A page of the last command's output."""
 
 
 def build_text(shape: BuildShape) -> str:
-    """Say in a few lines how a build ended."""
+    """Summarize a build in a few lines."""
     lines = [f"{shape.status}: {shape.tool} {shape.ending}"]
     for one in shape.problems[:SHOWN]:
         where = ":".join(str(part) for part in (one.file, one.line, one.column) if part)
@@ -121,16 +111,16 @@ class _Built:
 
 
 class ProjectBuild:
-    """A project's build."""
+    """Builds and cleans one project."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self.output: str | None = None
-        """Of the last command of this server."""
+        """Output of the last command."""
         self.last: BuildShape | None = None
 
     async def detect(self) -> DetectShape:
-        """Return what is known of the build; nothing is run.
+        """Return the build and clean commands without running them.
 
         :raises ToolError: the configuration cannot be read.
         """
@@ -148,15 +138,15 @@ class ProjectBuild:
     async def run_build(self, context: Context[Any, Any], seconds: float | None) -> BuildShape:
         """Build the project.
 
-        :raises ToolError: it cannot be built, or is being built.
+        :raises ToolError: the project cannot be built, or a build is in progress.
         """
         chosen = await choose_command(self._root, "build")
         return await self._run_command(context, chosen, require_commands(chosen, self._root), seconds)
 
     async def run_clean(self, context: Context[Any, Any], seconds: float | None) -> BuildShape:
-        """Remove what builds made.
+        """Remove the results of builds.
 
-        :raises ToolError: there is no command for it, or it may not run now.
+        :raises ToolError: there is no clean command, or it may not run now.
         """
         chosen = await self._clean_command(await choose_command(self._root, "build"))
         if chosen.tool is None:
@@ -193,7 +183,7 @@ class ProjectBuild:
 
 
 def _joined(built: Sequence[_Built]) -> _Built:
-    """Return the result of several builds: that of the first that failed, with all output."""
+    """Merge the results of several builds: the first that failed, with the output of all."""
     if len(built) == 1:
         return built[0]
     chosen = next((one.shape for one in built if one.shape.status != "passed"), built[-1].shape)
@@ -241,12 +231,12 @@ def _line_counter(tell: Callable[[int, str], None]) -> Callable[[Sequence[Output
 
 
 def _read(tool: Tool, result: CommandResult, root: Path) -> _Built:
-    """Bring what a build printed to its form."""
+    """Convert the result of a build command."""
     from tideate_core.toolchain import parse_failures
 
     output = result.printed
     failures = parse_failures(output, root=root, folder=tool.folder, tool=tool.name)
-    # of a build that went well what looks like an error is none
+    # the output of a successful build may look like errors
     found = [one for one in failures.found if not result.ok or one.severity == "warning"]
     shown, following = page(output, "", PAGE)
     status = "timed_out" if result.timed_out else "passed" if result.ok else "failed"
@@ -258,17 +248,7 @@ def _read(tool: Tool, result: CommandResult, root: Path) -> _Built:
         exit_code=result.exit_code,
         signal=result.signal,
         ending=result.summary,
-        problems=[
-            ProblemShape(
-                severity=one.severity,
-                file=one.file,
-                line=one.line,
-                column=one.column,
-                message=one.message,
-                code=one.code,
-            )
-            for one in found
-        ],
+        problems=[ProblemShape.model_validate(one, from_attributes=True) for one in found],
         more_problems=failures.cut,
         output=shown,
         next_cursor=following,

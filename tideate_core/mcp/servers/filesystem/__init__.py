@@ -1,3 +1,1 @@
-"""MCP server for the files below one root: read, search and change them, each change with rollback."""
-
-__all__: list[str] = []
+"""MCP server for the files below one root: reading, searching and changes with rollback."""

@@ -1,7 +1,7 @@
-"""Record of the changes in a root: retention of the newest, the one in progress, recovery after a kill.
+"""Log of the changes in a root: the newest ones, the one in progress, and interrupted ones.
 
-The journal keeps copies of files. A change that is still under way when nobody makes it any more is one whose
-server was killed.
+The journal keeps copies of changed files. A change in progress without a writer belongs to a server that was
+killed.
 """
 
 from __future__ import annotations
@@ -22,19 +22,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["change_in_progress", "forget_change", "interrupted_change", "record_change", "recorded_changes"]
-
 KEPT: int = 1_000
-"""Changes of one root; a tenth more before some are forgotten."""
+"""Changes kept for one root; the oldest are dropped once there are a tenth more."""
 _ID: Final = re.compile(r"[0-9a-f]{32}")
 
 log = logging.getLogger(__name__)
 
 
 def record_change(root: Path, run: str) -> None:
-    """Note a change, and forget the oldest where there are too many. The caller has the turn.
+    """Record a change and drop the oldest if there are too many; the caller holds the write lock.
 
-    :raises OSError: it cannot be noted.
+    :raises OSError: the log cannot be written.
     """
     private = make_project_state(root)
     descriptor = open_private(_list_in(private), os.O_RDWR | os.O_CREAT | os.O_APPEND)
@@ -45,16 +43,16 @@ def record_change(root: Path, run: str) -> None:
             return
         for old in runs[:-KEPT]:
             forget_change(private, old)
-        # what is forgotten is not there any more, so a kill in here does no harm
+        # the dropped changes are gone already, so a kill here does no harm
         file.truncate(0)
         file.write("".join(f"{one}\n" for one in runs[-KEPT:]))
 
 
 @contextmanager
 def change_in_progress(root: Path, run: str) -> Iterator[None]:
-    """Make a change in this. The caller has the turn.
+    """Mark a change as in progress; the caller holds the write lock.
 
-    :raises OSError: that it is under way cannot be noted.
+    :raises OSError: the mark cannot be written.
     """
     note = _note_in(root)
     descriptor = open_private(note, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -67,7 +65,7 @@ def change_in_progress(root: Path, run: str) -> Iterator[None]:
 
 
 def interrupted_change(root: Path) -> str | None:
-    """Return the change whose server was killed, None where there is none. The caller has the turn."""
+    """Return the change of a killed server, or None; the caller holds the write lock."""
     try:
         descriptor = open_private(_note_in(root), os.O_RDONLY)
     except OSError:
@@ -82,7 +80,7 @@ def _note_in(root: Path) -> Path:
 
 
 def recorded_changes(private: Path) -> frozenset[str]:
-    """Return the ids of the changes that the filesystem server made; none where they cannot be read."""
+    """Return the ids of the recorded changes; empty if they cannot be read."""
     try:
         return frozenset(_ids(read_regular(_list_in(private)).decode("utf-8", "replace")))
     except OSError:
@@ -98,7 +96,7 @@ def _ids(text: str) -> list[str]:
 
 
 def forget_change(private: Path, run: str) -> None:
-    """Take away what is kept of a change."""
+    """Delete the journal of a change."""
     journal = Journal(private)
     try:
         for record in reversed(journal.records(run)):

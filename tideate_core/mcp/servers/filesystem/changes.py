@@ -1,4 +1,4 @@
-"""Journalled file changes, each under a run id that `tideate rollback` takes."""
+"""Journalled file changes, each under an id for `tideate rollback`."""
 
 from __future__ import annotations
 
@@ -41,37 +41,35 @@ if TYPE_CHECKING:
     from tideate_core.mcp.servers.filesystem.served_root import ServedRoot
     from tideate_core.workspace import Source
 
-__all__ = ["Changes", "apply_edits", "write_lock"]
-
 log = logging.getLogger(__name__)
 
 DIFF: Final = 30_000
 """Characters of a diff in an answer."""
 MESSAGE: Final = 6_000
 PATIENCE: float = 30.0
-"""Seconds that a call waits for another server's."""
+"""Seconds that a call waits for another server."""
 BUSY: Final = (
     "another filesystem server is writing in this directory, so nothing was written; try again later"
 )
 
 
 def write_lock(root: Path) -> AbstractAsyncContextManager[None]:
-    """Hold the right to write to a root, among all filesystem servers.
+    """Hold the write lock of a root among all filesystem servers.
 
-    :raises ToolError: another server has it all the time, or the lock cannot be made.
+    :raises ToolError: the lock stays taken or cannot be created.
     """
     return locked_root(root, "filesystem", within=PATIENCE, busy=BUSY, refusal=_refusal)
 
 
 class Changes:
-    """Changes the files of a root, one call at a time."""
+    """Changes files below a root, one call at a time."""
 
     def __init__(self, served: ServedRoot) -> None:
         self._served = served
         self._lock = asyncio.Lock()
 
     async def write(self, path: str, content: str) -> dict[str, Any]:
-        """Make a file hold a text."""
+        """Write a text to a file."""
         name = self._served.resolve(path)
 
         async def work(run: str) -> str:
@@ -81,7 +79,7 @@ class Changes:
         return await self._change(path, name, work)
 
     async def edit(self, path: str, edits: Sequence[Edit], *, dry_run: bool) -> dict[str, Any]:
-        """Replace places of a text, all or none."""
+        """Replace parts of a text, all or none."""
         name = self._served.resolve(path)
         self._served.refuse_secret(path, name)
         diff, notes = "", list[str]()
@@ -91,7 +89,7 @@ class Changes:
             workspace = Workspace(self._served.root)
             refuse_in_repositories(workspace.resolve(name), workspace.root)
             source = await workspace.read(name)
-            # many edits of a large text take their time
+            # many edits of a large text may be slow
             change, diff, notes = await asyncio.to_thread(apply_edits, source, edits)
             if change.before == change.after:
                 return "unchanged"
@@ -104,9 +102,9 @@ class Changes:
         return {**answer, "diff": shown, "notes": notes}
 
     async def _refuse_marks(self, name: str, content: str) -> None:
-        """Refuse a text that has a mark in place of a hidden line, which would be lost.
+        """Reject a text with a marker of a hidden line, as its content would be lost.
 
-        :raises UnusableAnswer: it has.
+        :raises UnusableAnswer: the text has such a marker.
         """
         mark = next((one for one in (HIDDEN_LINE, HIDDEN) if one in content), "")
         place = self._served.root / name
@@ -114,12 +112,12 @@ class Changes:
             return
         if mark not in (await Workspace(self._served.root).read(name)).text:
             raise UnusableAnswer(
-                f"{name}: {mark!r} stands in place of what is not shown, which would be lost; change other "
-                "lines with `edit_file`"
+                f"{name}: {mark!r} marks hidden content, which would be lost; change other lines with "
+                "`edit_file`"
             )
 
     async def make_directory(self, path: str) -> dict[str, Any]:
-        """Make a directory, where there is none."""
+        """Create a directory if it does not exist."""
         name = self._served.resolve(path)
 
         async def work(run: str) -> str:
@@ -130,7 +128,7 @@ class Changes:
         return await self._change(path, name, work)
 
     async def move(self, source: str, destination: str) -> dict[str, Any]:
-        """Move a file or a directory."""
+        """Move a file or directory."""
         start, end = self._served.entry(source), self._served.entry(destination)
         if secret_name(start) and not secret_name(end):
             self._served.refuse_secret(source, start)
@@ -144,10 +142,10 @@ class Changes:
     async def _change(
         self, path: str, name: str, work: Callable[[str], Awaitable[str]], *, dry_run: bool = False
     ) -> dict[str, Any]:
-        """Do something when it is its turn; returns what was done, and its id.
+        """Run a change under the lock; return the action and the rollback id.
 
-        :param work: is given the id, returns what it did.
-        :raises ToolError: it cannot be done.
+        :param work: takes the id and returns the action.
+        :raises ToolError: the change failed.
         """
         if dry_run:
             try:
@@ -168,7 +166,7 @@ class Changes:
         return {"path": name, "action": action, "rollback": run if written else None}
 
     async def _recover(self) -> None:
-        """Roll back what a server had begun to change that was killed."""
+        """Roll back an interrupted change of a killed server."""
         run = interrupted_change(self._served.root)
         if run is not None:
             done = await Workspace(self._served.root).rollback_best_effort(run)
@@ -186,7 +184,7 @@ class Changes:
 
 
 def _refusal(error: ConfigError) -> ToolError:
-    del error  # it names paths outside of the root
+    del error  # it names paths outside the root
     return ToolError(
         "the private state of the project cannot be used, and without it nothing could be rolled back, so "
         "nothing was written; a person has to look at it"
@@ -194,11 +192,11 @@ def _refusal(error: ConfigError) -> ToolError:
 
 
 def apply_edits(source: Source, edits: Sequence[Edit]) -> tuple[FileChange, str, list[str]]:
-    """Return the change that edits make of a text one after another, its diff, and how places were found.
+    """Apply edits in order; return the change, its diff, and a note on how each place was found.
 
-    :raises UnusableAnswer: one has no place, or several; none is made then.
+    :raises UnusableAnswer: an edit matches no place or several; none is applied.
     """
-    # what no answer shows is not found either
+    # hidden lines cannot be matched
     text, hidden = _without_hidden(source.text)
     before, notes = text, list[str]()
     for number, edit in enumerate(edits, 1):
@@ -210,7 +208,7 @@ def apply_edits(source: Source, edits: Sequence[Edit]) -> tuple[FileChange, str,
 
 
 def _without_hidden(text: str) -> tuple[str, dict[str, str]]:
-    """Return a text with a word of its own in place of each hidden line, and these lines by their words."""
+    """Replace each hidden line by a unique token; return the text and the lines by token."""
     lines, secret, hidden = text.split("\n"), secret_lines(text), dict[str, str]()
     key = uuid.uuid4().hex
     for number in secret:
@@ -229,7 +227,7 @@ def _marked(text: str, hidden: Mapping[str, str]) -> str:
 
 def _apply_edit(text: str, edit: Edit, name: str, language: str) -> tuple[str, str]:
     old, new = _plain(edit.old_text), _plain(edit.new_text)
-    # the last line's end is no part of the text, and may be in what is searched
+    # the last line end is not part of the text, but the search text may include it
     whole = f"{text}\n"
     at = whole.find(old)
     if at >= 0 and whole.find(old, at + 1) < 0:
@@ -249,7 +247,7 @@ def _plain(text: str) -> str:
 
 
 def _lines(text: str) -> tuple[str, ...]:
-    """Return whole lines; the end of the last one is none of its own."""
+    """Split a text into lines; a final line end adds no line."""
     return tuple(text.removesuffix("\n").split("\n")) if text else ()
 
 
@@ -260,6 +258,6 @@ def _refuse_left_out(new: str, old: str, name: str, language: str) -> None:
     left_out = find_placeholder(lines, old.split("\n"), language, all_replaced=True)
     if left_out is not None:
         raise UnusableAnswer(
-            f"{name} has the line {lines[left_out].strip()!r}, which stands for lines that you left out; "
-            "write all of them"
+            f"{name} has the line {lines[left_out].strip()!r}, a placeholder for omitted lines; write all "
+            "lines"
         )

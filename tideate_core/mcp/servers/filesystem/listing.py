@@ -12,6 +12,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from tideate_core.mcp.servers.filesystem.reading import shown_size
 from tideate_core.mcp.servers.filesystem.served_root import is_private, printable
 from tideate_core.mcp.servers.schemas import page, short_repr
+from tideate_core.mentions import secret_name
 from tideate_core.project import open_directory_fd
 
 if TYPE_CHECKING:
@@ -19,19 +20,17 @@ if TYPE_CHECKING:
 
     from tideate_core.mcp.servers.filesystem.served_root import ServedRoot
 
-__all__ = ["file_info", "kind_of", "list_directory", "list_sizes"]
-
 ENTRIES: Final = 1_000
 CHARACTERS: Final = 30_000
-"""Characters of names in one answer."""
+"""Characters of names on one page."""
 _MARKS: Final = {"directory": "DIR", "file": "FILE", "link": "LINK", "other": "OTHER"}
 
 
 def list_directory(descriptor: int, path: str, cursor: str) -> tuple[dict[str, Any], str]:
-    """Return a page of an open directory, which is closed, and as text."""
+    """Return a page of an open directory, and its text; the directory is closed."""
     try:
         with os.scandir(descriptor) as found:
-            # spelled out: a large directory has many of them
+            # inlined for speed in large directories
             entries = sorted(
                 [
                     (name, "file" if entry.is_file(follow_symlinks=False) else kind_of(entry))
@@ -54,7 +53,7 @@ def list_directory(descriptor: int, path: str, cursor: str) -> tuple[dict[str, A
 
 
 def list_sizes(served: ServedRoot, path: str, order: str, cursor: str) -> tuple[dict[str, Any], str]:
-    """Return a page of a directory with sizes, and as text."""
+    """Return a page of a directory with file sizes, and its text."""
     descriptor, _ = served.open_directory(path)
     try:
         with os.scandir(descriptor) as found:
@@ -88,9 +87,7 @@ def list_sizes(served: ServedRoot, path: str, order: str, cursor: str) -> tuple[
 
 
 def _size(entry: os.DirEntry[str], directory: int) -> int | None:
-    """Return the size of a file, without its hidden lines; None of one that usually holds secrets."""
-    from tideate_core.mentions import secret_name
-
+    """Return the size of a file without its hidden lines; None for a probable secret."""
     if secret_name(entry.name):
         return None
     size = entry.stat(follow_symlinks=False).st_size
@@ -98,9 +95,7 @@ def _size(entry: os.DirEntry[str], directory: int) -> int | None:
 
 
 def file_info(served: ServedRoot, path: str) -> dict[str, Any]:
-    """Return what is known of a file or a directory."""
-    from tideate_core.mentions import secret_name
-
+    """Return type, size, times and permissions of a path."""
     status, name, is_link = served.status(path)
     size: int | None = status.st_size
     if stat.S_ISREG(status.st_mode):
@@ -126,7 +121,7 @@ def file_info(served: ServedRoot, path: str) -> dict[str, Any]:
 
 
 def kind_of(entry: os.DirEntry[str]) -> str:
-    """Tell what an entry of a directory is, without following it."""
+    """Return the kind of a directory entry, without following links."""
     if entry.is_file(follow_symlinks=False):
         return "file"
     if entry.is_dir(follow_symlinks=False):
@@ -135,7 +130,7 @@ def kind_of(entry: os.DirEntry[str]) -> str:
 
 
 def readable(size: int) -> str:
-    """Return a size as a person reads it."""
+    """Format a size for people."""
     if size < 1024:
         return f"{size} B"
     value, units = size / 1024, iter(("KiB", "MiB", "GiB"))
@@ -146,7 +141,7 @@ def readable(size: int) -> str:
 
 
 def _most(entries: Sequence[tuple[Any, ...]]) -> int:
-    """Return how many of these an answer has, whatever their names are."""
+    """Return the number of entries on a page, limited by their longest name."""
     if len(entries) * 60 <= CHARACTERS:
         return ENTRIES
     longest = max(len(repr(entry[0])) for entry in entries)

@@ -1,4 +1,4 @@
-"""Read files in pages, of any size: texts, several at once, media."""
+"""Read text files of any size in pages, several files at once, and media files."""
 
 from __future__ import annotations
 
@@ -13,39 +13,29 @@ from typing import TYPE_CHECKING, Any, Final
 from mcp.server.mcpserver.exceptions import ToolError
 
 from tideate_core.mcp.servers.schemas import short_repr
+from tideate_core.mentions import hide_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tideate_core.mcp.servers.filesystem.served_root import ServedRoot
 
-__all__ = [
-    "MEDIA",
-    "PAGE",
-    "Media",
-    "read_media",
-    "read_several",
-    "read_text",
-    "shown_data",
-    "shown_size",
-]
-
 PAGE: Final = 40_000
-"""Bytes of text in one answer."""
+"""Bytes of text on one page."""
 MEDIA: Final = 4 << 20
-"""Bytes of a file that is sent as it is."""
+"""Bytes of a media file."""
 _TAIL: Final = 64 << 20
-"""Bytes from a file's end in which lines are counted."""
+"""Bytes at a file's end to search for its last lines."""
 _LOOKED_INTO: Final = 8 << 20
-"""Bytes of a file whose lines with secrets are hidden; of a larger one no page with a secret is read."""
+"""Bytes of a file whose secret lines are hidden; pages of a larger one are rejected if they have a secret."""
 _AROUND: Final = 1 << 16
-"""Bytes before and after a page of such a file that are looked at, too."""
+"""Bytes before and after such a page that are searched as well."""
 _SIZED: Final = 1 << 20
-"""Bytes of a file whose size is told without its hidden lines."""
+"""Bytes of a file whose size is reported without its hidden lines."""
 _LEAST: Final = 100
-"""Bytes of each of several files."""
+"""Minimum bytes of each of several files."""
 _NAME: Final = 200
-"""Characters of a path that are repeated."""
+"""Characters of a path in an answer."""
 _OPEN: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _CHUNK: Final = 1 << 18
 _CURSOR: Final = re.compile(r"(\d{1,18})-(\d{1,10}|all)-([0-9a-f]{16})\Z")
@@ -74,12 +64,12 @@ def read_text(
     cursor: str = "",
     limit: int = PAGE,
 ) -> dict[str, Any]:
-    """Read a page of a text.
+    """Read a page of a text file.
 
-    :param head: only so many lines from the beginning.
-    :param tail: only so many lines at the end.
+    :param head: read only this number of first lines.
+    :param tail: read only this number of last lines.
     :param limit: bytes.
-    :raises ToolError: it is no text, or changed since the cursor was given.
+    :raises ToolError: the file is not text, or has changed since the cursor was issued.
     """
     descriptor, name, status = served.open_file(path)
     descriptor = _without_secrets(descriptor, status.st_size)
@@ -106,23 +96,21 @@ def read_text(
 
 
 def shown_data(data: bytes) -> bytes:
-    """Return a file's content with other words in the lines that seem to hold secrets."""
-    from tideate_core.mentions import hide_lines
-
-    # bytes that are no ASCII stay what they are
+    """Replace the lines of a file's content that have probable secrets."""
+    # bytes outside ASCII stay unchanged
     return hide_lines(data.decode("ascii", "surrogateescape")).encode("ascii", "surrogateescape")
 
 
 def shown_size(name: str, directory: int, size: int) -> int:
-    """Return the size of a file without its hidden lines, whose length it would tell.
+    """Return the size of a file without its hidden lines, to reveal nothing about them.
 
-    :param directory: descriptor of the open directory that it is in.
-    :param size: as the system tells it.
+    :param directory: descriptor of the file's directory.
+    :param size: the size from the file system.
     """
     if size > _SIZED:
         return size
     try:
-        # looking changes nothing that is told of the file
+        # do not change the access time
         descriptor = os.open(name, _OPEN | getattr(os, "O_NOATIME", 0), dir_fd=directory)
     except OSError:
         return size
@@ -131,7 +119,7 @@ def shown_size(name: str, directory: int, size: int) -> int:
 
 
 def _without_secrets(descriptor: int, size: int) -> int:
-    """Return a descriptor of the same content without secrets; the first one is closed, if it is another."""
+    """Return a descriptor of the content without secrets; closes the first one if it is replaced."""
     if size > _LOOKED_INTO:
         return descriptor
     data = os.pread(descriptor, size, 0)
@@ -145,9 +133,9 @@ def _without_secrets(descriptor: int, size: int) -> int:
 
 
 def _refuse_secrets(descriptor: int, start: int, length: int, path: str) -> None:
-    """Refuse a page of a large file in which a part of a secret is.
+    """Reject a page of a large file that has part of a secret.
 
-    :raises ToolError: one is.
+    :raises ToolError: the page has one.
     """
     begin = max(0, start - _AROUND)
     around = os.pread(descriptor, start - begin + length + _AROUND, begin)
@@ -156,9 +144,9 @@ def _refuse_secrets(descriptor: int, start: int, length: int, path: str) -> None
 
 
 def read_several(served: ServedRoot, paths: Sequence[str]) -> list[dict[str, Any]]:
-    """Read several files, of long ones the beginnings.
+    """Read several files, or their beginnings if they are long.
 
-    :raises ToolError: none of them can be read.
+    :raises ToolError: no file can be read.
     """
     files: list[dict[str, Any]] = []
     budget = PAGE
@@ -184,7 +172,7 @@ def _one_of_several(served: ServedRoot, path: str, limit: int) -> dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """A file as it is."""
+    """Content and type of a media file."""
 
     path: str
     mime_type: str
@@ -194,14 +182,14 @@ class Media:
 
 
 def read_media(served: ServedRoot, path: str) -> Media:
-    """Read a whole file as it is.
+    """Read a whole file as bytes.
 
-    :raises ToolError: it is too large.
+    :raises ToolError: the file is too large, or has a probable secret.
     """
     descriptor, name, status = served.open_file(path)
     with os.fdopen(descriptor, "rb") as file:
         data = file.read(MEDIA + 1) if status.st_size <= MEDIA else None
-    # without NULs: as UTF-16 has them
+    # UTF-16 text has NULs between the letters
     if data is not None and shown_data(plain := data.replace(b"\0", b"")) != plain:
         raise ToolError(f"{short_repr(path)} seems to hold a secret, so it is not sent as it is")
     if data is None or len(data) > MEDIA:
@@ -216,22 +204,20 @@ def read_media(served: ServedRoot, path: str) -> Media:
 def _position(cursor: str, status: os.stat_result, size: int) -> tuple[int, int | None]:
     found = _CURSOR.match(cursor)
     if found is None or (found[3] == _digest(status) and int(found[1]) > size):
-        raise ToolError(
-            "this is not a cursor that an answer gave: pass the last one as it is, or none to begin"
-        )
+        raise ToolError("this is not a cursor of this tool: pass `nextCursor` unchanged, or none to start")
     if found[3] != _digest(status):
-        raise ToolError("the file that this cursor continues has changed since: begin again without a cursor")
+        raise ToolError("the file has changed since this cursor was issued: start again without a cursor")
     return int(found[1]), None if found[2] == "all" else int(found[2])
 
 
 def _digest(status: os.stat_result) -> str:
-    """Recognise a file in a state."""
+    """Return a digest of a file's identity, size and time."""
     state = f"{status.st_dev} {status.st_ino} {status.st_size} {status.st_mtime_ns}"
     return hashlib.blake2b(state.encode(), digest_size=8).hexdigest()
 
 
 def _cut(data: bytes, limit: int) -> int:
-    """Return where a page ends: after a line, or else after a whole character."""
+    """Return the end of a page: after a line, or else after a whole character."""
     if len(data) <= limit:
         return len(data)
     end = data.rfind(b"\n", 0, limit) + 1
@@ -244,20 +230,20 @@ def _cut(data: bytes, limit: int) -> int:
 
 
 def _lines(data: bytes, end: int, left: int) -> tuple[int, int]:
-    """Return where a page ends that has no more than so many lines, and how many are left after it."""
+    """Return the end of a page limited to a number of lines, and the number that remains."""
     at = 0
     while left and at < end:
         found = data.find(b"\n", at, end) + 1
         if not found:
-            return end, left  # a line that is longer than a page
+            return end, left  # the line is longer than a page
         at, left = found, left - 1
     return at, left
 
 
 def _start_of_tail(descriptor: int, size: int, lines: int, path: str) -> int:
-    """Return where the last lines begin."""
+    """Return the start of the last lines."""
     at = size
-    missing = lines + 1  # the line end before them
+    missing = lines + 1  # including the line end before them
     while at > 0:
         if size - at > _TAIL:
             raise ToolError(
@@ -266,7 +252,7 @@ def _start_of_tail(descriptor: int, size: int, lines: int, path: str) -> int:
         begin = max(0, at - _CHUNK)
         data = os.pread(descriptor, at - begin, begin)
         if at == size and not data.endswith(b"\n"):
-            missing -= 1  # the last line has no end
+            missing -= 1  # the last line has no line end
         count = data.count(b"\n")
         if count >= missing:
             end = len(data)

@@ -11,36 +11,8 @@ from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
 from tideate_core.mcp.servers.schemas import MAX_TEXT, NEXT, Line, ResultModel
 from tideate_core.workspace import PROTECTED
 
-__all__ = [
-    "ChangeShape",
-    "Content",
-    "Cursor",
-    "DirectoriesShape",
-    "Edit",
-    "EntryShape",
-    "Exclude",
-    "FileShape",
-    "FilesShape",
-    "InfoShape",
-    "Lines",
-    "ListShape",
-    "MatchShape",
-    "MatchesShape",
-    "MediaShape",
-    "NodeShape",
-    "Order",
-    "Path",
-    "Pattern",
-    "SizedShape",
-    "SizesShape",
-    "TextShape",
-    "TreeShape",
-    "Words",
-    "WordsShape",
-]
-
 DEEPEST: Final = 200
-"""Parts of a path: in a directory that is much deeper many programs fail, those that remove it too."""
+"""Parts of a path; many programs fail in deeper directories, including those that remove them."""
 _SEPARATORS: Final = re.compile(r"[/\\]")
 
 
@@ -60,7 +32,7 @@ def _path(path: str) -> str:
 
 
 def _refuse_look_alikes(path: str) -> None:
-    """Refuse what another program, or a file system, could take for `/`, `..` or a private name."""
+    """Reject characters that a program or file system could take for `/`, `..` or a private name."""
     plain = unicodedata.normalize("NFKC", path)
     parts, plain_parts = _SEPARATORS.split(path), _SEPARATORS.split(plain)
     odd = {".", "..", *PROTECTED}
@@ -113,7 +85,7 @@ Order: TypeAlias = Annotated[Literal["name", "size"], Field(description="By name
 
 
 class Edit(BaseModel):
-    """A place of the file, and what is to stand there."""
+    """A replacement of one part of a file."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
@@ -141,7 +113,7 @@ class TextShape(ResultModel):
 
 
 class MediaShape(ResultModel):
-    """A file whose bytes are in the content beside this, in base64."""
+    """A media file; its bytes are in the result's content, in base64."""
 
     path: str
     mime_type: str
@@ -149,7 +121,7 @@ class MediaShape(ResultModel):
 
 
 class FileShape(ResultModel):
-    """One of several files."""
+    """One of several files that were read."""
 
     path: str = Field(description="As it was given.")
     content: str | None = None
@@ -160,7 +132,7 @@ class FileShape(ResultModel):
 
 
 class FilesShape(ResultModel):
-    """Several files, in the order in which they were given."""
+    """Several files, in the order of the request."""
 
     files: list[FileShape]
 
@@ -181,7 +153,7 @@ class ListShape(ResultModel):
 
 
 class SizedShape(EntryShape):
-    """The same with its size."""
+    """Entry of a directory with its size."""
 
     size: int | None = Field(description="Bytes; null where it is no file, or usually holds secrets.")
 
@@ -197,7 +169,7 @@ class SizesShape(ResultModel):
 
 
 class NodeShape(ResultModel):
-    """A file, or a directory with what is below it on this page."""
+    """A file, or a directory with its content on this page."""
 
     name: str
     type: Kind
@@ -205,7 +177,7 @@ class NodeShape(ResultModel):
 
 
 class TreeShape(ResultModel):
-    """A page of a tree. Directories that a page goes on in are in it again, above what follows."""
+    """A page of a tree; directories continued from the previous page are repeated."""
 
     tree: list[NodeShape]
     unread: int = UNREAD
@@ -213,7 +185,7 @@ class TreeShape(ResultModel):
 
 
 class MatchesShape(ResultModel):
-    """A page of what was found."""
+    """A page of paths that match a glob."""
 
     matches: list[str] = Field(description="Relative to the root; directories end with `/`.")
     unread: int = UNREAD
@@ -221,7 +193,7 @@ class MatchesShape(ResultModel):
 
 
 class MatchShape(ResultModel):
-    """A line that was found."""
+    """A line that contains the text."""
 
     path: str
     line: int = Field(description="1-based.")
@@ -229,7 +201,7 @@ class MatchShape(ResultModel):
 
 
 class WordsShape(ResultModel):
-    """A page of the lines that were found."""
+    """A page of lines that contain a text."""
 
     matches: list[MatchShape]
     cut: list[str] = Field(description="Files with more such lines than are listed.")
@@ -241,7 +213,7 @@ class WordsShape(ResultModel):
 
 
 class InfoShape(ResultModel):
-    """Information about a file or a directory."""
+    """Type, size, times and permissions of a path."""
 
     path: str
     type: Kind
@@ -254,13 +226,13 @@ class InfoShape(ResultModel):
 
 
 class DirectoriesShape(ResultModel):
-    """The directories that are served."""
+    """The served directories."""
 
     directories: list[str]
 
 
 class ChangeShape(ResultModel):
-    """A change that was made, or with `dry_run` would be."""
+    """A completed change, or a preview with `dry_run`."""
 
     path: str = Field(description="Relative to the root; of what was moved, the new one.")
     action: Literal["created", "replaced", "edited", "made", "moved", "unchanged"]

@@ -1,4 +1,4 @@
-"""Search below a directory by path glob or text, and draw its tree; bounded, with cursors."""
+"""Search below a directory by glob or text, and list its tree; with limits and cursors."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from tideate_core.mcp.servers.filesystem.walk import (
     resumed_path,
 )
 from tideate_core.mcp.servers.schemas import with_cursor
+from tideate_core.mentions import HardLinks, secret_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,34 +26,31 @@ if TYPE_CHECKING:
     from threading import Event
 
     from tideate_core.mcp.servers.filesystem.served_root import ServedRoot
-    from tideate_core.mentions import HardLinks
-
-__all__ = ["TextQuery", "search_paths", "search_text", "tree"]
 
 PATHS: Final = 1_000
 NODES: Final = 500
 PATH_CHARACTERS: Final = 30_000
-"""Of paths in an answer, where none of them needs more than one byte each."""
+"""Characters of paths on one page; a name outside ASCII counts six times its length."""
 _NODE: Final = 16
-"""Characters of a node beside its name, about."""
+"""Approximate characters of a node besides its name."""
 LINES: Final = 300
 LINES_OF_FILE: Final = 50
 LINE_CHARACTERS: Final = 25_000
-"""Of lines in an answer, with their paths."""
+"""Characters of lines and their paths on one page."""
 LONGEST_LINE: Final = 300
 LARGEST_FILE: Final = 2 << 20
-"""Bytes of a file that is searched."""
+"""Bytes of a searched file; larger ones are left out."""
 SEARCHED_BYTES: Final = 64 << 20
-"""Bytes that one call reads, about."""
+"""Approximate bytes read in one call."""
 FILES_LEFT_OUT: Final = 50
-"""Files an answer names that were not searched."""
+"""Unsearched files named in one answer."""
 _OPEN: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 def search_paths(
     served: ServedRoot, path: str, pattern: str, exclude: Sequence[str], cursor: str, stopped: Event
 ) -> tuple[dict[str, Any], str]:
-    """Return a page of the paths that fit a glob, and as text."""
+    """Return a page of the paths that match a glob, and its text."""
     fits = glob_filter(pattern)
     asked = (path, pattern, tuple(exclude))
     after = resumed_path(cursor, *asked)
@@ -80,7 +78,7 @@ def search_paths(
 def tree(
     served: ServedRoot, path: str, exclude: Sequence[str], cursor: str, stopped: Event
 ) -> tuple[dict[str, Any], str]:
-    """Return a page of a tree, and as text with an indentation for each level."""
+    """Return a page of a directory tree, and its indented text."""
     asked = (path, tuple(exclude))
     after = resumed_path(cursor, *asked)
     outline = _Outline()
@@ -93,7 +91,7 @@ def tree(
 
 
 class _Outline:
-    """A page of a tree while it is walked."""
+    """Builder of a page of a tree during a walk."""
 
     def __init__(self) -> None:
         self.top: list[dict[str, Any]] = []
@@ -110,7 +108,7 @@ class _Outline:
 
     def _add_node(self, above: str, name: str, kind: str, path: str) -> None:
         children = self._children.get(above)
-        if children is None:  # a page before has it
+        if children is None:  # the directory is on an earlier page
             higher, _, last = above.rpartition("/")
             self._add_node(higher, printable(last), "directory", above)
             children = self._children[above]
@@ -144,7 +142,7 @@ def _with_unread(text: str, unread: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TextQuery:
-    """A text to search for, and the files to search."""
+    """A text search: the text, and the files to search."""
 
     text: str
     path: str
@@ -155,8 +153,7 @@ class TextQuery:
 def search_text(
     served: ServedRoot, query: TextQuery, cursor: str, stopped: Event
 ) -> tuple[dict[str, Any], str]:
-    """Return a page of the lines that hold a text, and as text."""
-    from tideate_core.mentions import HardLinks
+    """Return a page of the lines that contain a text, and its text."""
 
     search = _Search(query.text.encode(), glob_filter(query.pattern), served.root, HardLinks(served.root))
     walk = Walk(search.visit, exclusion_filter(query.exclude), stopped)
@@ -180,7 +177,7 @@ def search_text(
 
 @dataclass(slots=True)
 class _Search:
-    """A page of lines while it is found."""
+    """Collector of a page of matching lines during a walk."""
 
     wanted: bytes
     fits: Any
@@ -196,8 +193,6 @@ class _Search:
     def visit(self, path: str, entry: os.DirEntry[str], directory: int) -> bool:
         if not entry.is_file(follow_symlinks=False) or self.fits(path) is None:
             return False
-        from tideate_core.mentions import secret_name  # who only lists files does without
-
         name = printable(self.prefix + path)
         hidden = secret_name(name) or (
             entry.stat(follow_symlinks=False).st_nlink > 1 and self._is_linked(path)
@@ -216,11 +211,11 @@ class _Search:
         )
 
     def _is_linked(self, path: str) -> bool:
-        """Tell whether a file has a name outside of the root, too."""
+        """Tell whether a file has a hard link outside the root."""
         return bool(self.links.reason(self.root / self.prefix / path))
 
     def _read(self, name: str, directory: int) -> bytes | None:
-        """Read a file of an open directory; None where it is too large, or no file any more."""
+        """Read a file of an open directory; None if it is too large or not a regular file."""
         try:
             descriptor = os.open(name, _OPEN, dir_fd=directory)
         except OSError:
@@ -248,7 +243,7 @@ class _Search:
 
 
 def _shown_line(line: bytes, wanted: bytes) -> str:
-    """Return a line, or of a long one what is around the text."""
+    """Return a line for display; of a long line, the part around the text."""
     text = line.decode(errors="replace").rstrip("\r")
     if len(text) <= LONGEST_LINE:
         return text

@@ -1,7 +1,7 @@
-"""The served root: resolve paths within it and open them without following links.
+"""The served root: resolves paths within it and opens them without following links.
 
-A path is resolved first, and each directory on the resolved way is opened from the one above it: a link that
-somebody puts there in between is not followed.
+A path is resolved first; then each directory is opened from its parent, so that a link inserted in between is
+not followed.
 """
 
 from __future__ import annotations
@@ -16,18 +16,17 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 from tideate_core.errors import OutsideRoot
 from tideate_core.mcp.servers.schemas import short_repr
+from tideate_core.mentions import HardLinks, secret_in, secret_name
 from tideate_core.project import open_directory_fd
 from tideate_core.workspace import PROTECTED, Root
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["DIRECTORY", "ServedRoot", "is_private", "printable"]
-
 DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _SHORTEST_SECRET: Final = 10
-"""Characters."""
+"""Characters of the shortest name that could be a secret."""
 _UNSEEN: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
 )
@@ -35,7 +34,7 @@ _ABSOLUTE: Final = re.compile(r"(?<![\w./~-])/[^\s'\":,;]{1,4096}")
 
 
 class ServedRoot:
-    """The files below a root.
+    """Safe access to the files below a root.
 
     :param root: an existing absolute directory, without links.
     """
@@ -45,7 +44,7 @@ class ServedRoot:
         self._root = Root(root)
 
     def resolve(self, path: str) -> str:
-        """Return what a path names, relative to the root, links followed; `.` is the root.
+        """Resolve a path to one relative to the root, links followed; `.` is the root.
 
         :raises ToolError: it leads out of the root, or is private.
         """
@@ -55,7 +54,7 @@ class ServedRoot:
             raise _refused(path) from None
 
     def entry(self, path: str) -> str:
-        """Like `resolve`, without following the last name.
+        """Resolve a path as `resolve` does, without following a link in its last name.
 
         :raises ToolError: it leads out of the root, or is private.
         """
@@ -65,7 +64,7 @@ class ServedRoot:
             raise _refused(path) from None
 
     def open_file(self, path: str) -> tuple[int, str, os.stat_result]:
-        """Open a regular file for reading; gives its descriptor, its name and its state.
+        """Open a regular file for reading; return its descriptor, relative path and status.
 
         :raises ToolError: there is none, or it cannot be read.
         """
@@ -73,7 +72,7 @@ class ServedRoot:
         self.refuse_secret(path, name)
         parent, last = self._parent(path, name)
         try:
-            # not opened to find out: a device may do something then
+            # check before opening: opening a device can have effects
             kind = os.stat(last, dir_fd=parent, follow_symlinks=False).st_mode
             if not stat.S_ISREG(kind):
                 raise ToolError(_no_file(path, kind))
@@ -89,13 +88,11 @@ class ServedRoot:
         return descriptor, name, status
 
     def refuse_secret(self, path: str, name: str) -> None:
-        """Refuse a file that usually holds secrets: who calls a tool is a model.
+        """Reject a probable secret, as tools are called by models.
 
         :param name: from `resolve`.
-        :raises ToolError: it is one, by its name or because it has a name outside of the root, too.
+        :raises ToolError: it is one by its name, or has a hard link outside the root.
         """
-        from tideate_core.mentions import HardLinks, secret_name
-
         if secret_name(path) or secret_name(name) or HardLinks(self.root).reason(self.root / name):
             raise ToolError(
                 f"{short_repr(path)} usually holds secrets, or is the same file as one elsewhere; it is "
@@ -103,7 +100,7 @@ class ServedRoot:
             )
 
     def open_directory(self, path: str) -> tuple[int, str]:
-        """Open a directory; gives its descriptor and its name.
+        """Open a directory; return its descriptor and relative path.
 
         :raises ToolError: there is none, or it cannot be read.
         """
@@ -119,9 +116,9 @@ class ServedRoot:
             os.close(parent)
 
     def status(self, path: str) -> tuple[os.stat_result, str, bool]:
-        """Return the state of what a path names, its name, and whether the path is a link to it.
+        """Return the status of a path, its relative path, and whether it is a link.
 
-        :raises ToolError: there is nothing.
+        :raises ToolError: the path does not exist.
         """
         name = self.resolve(path)
         parent, last = self._parent(path, name)
@@ -134,12 +131,12 @@ class ServedRoot:
         return status, name, stat.S_ISLNK(status.st_mode) or self.entry(path) != name
 
     def describe_error(self, error: Exception) -> str:
-        """Return an error of ours without the root's path and without any outside of it."""
+        """Format an error of ours without the root's path and without paths outside the root."""
         text = str(error).replace(f"{self.root}/", "")
         return _ABSOLUTE.sub(lambda found: "." if found[0] == str(self.root) else "(a path outside)", text)
 
     def _parent(self, path: str, name: str) -> tuple[int, str]:
-        """Open the directory that a resolved name stands in."""
+        """Open the parent directory of a resolved path; return its descriptor and the last name."""
         *way, last = name.split("/")
         try:
             return open_directory_fd(self.root, way), last
@@ -148,18 +145,16 @@ class ServedRoot:
 
 
 def is_private(name: str) -> bool:
-    """Tell if an entry of a directory is neither shown nor read: its name may be a secret."""
+    """Tell whether a directory entry must stay hidden; even a name may be a secret."""
     if name[0] == "." and name.casefold() in PROTECTED:
         return True
     if len(name) < _SHORTEST_SECRET:
         return False
-    from tideate_core.mentions import secret_in
-
     return secret_in(name) != ""
 
 
 def printable(name: str) -> str:
-    """Return a name as it can be shown on one line, and sent; nearly always itself."""
+    """Return a name for display on one line; most names are unchanged."""
     return name if name.isprintable() else _UNSEEN.sub(_escaped, name)
 
 
@@ -168,7 +163,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def _read_failure(path: str, error: OSError) -> ToolError:
-    """Return the words for what the system refuses."""
+    """Return the error for a failed read."""
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
         return ToolError(f"{short_repr(path)} does not exist; `list_directory` shows what does")
     if error.errno == errno.ELOOP:

@@ -1,11 +1,11 @@
-"""Tools of the filesystem server that read: files, media, listings, searches."""
+"""Tools and resource of the MCP filesystem server."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from functools import cache, partial
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
 
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
@@ -21,8 +21,11 @@ from pydantic import Field
 
 from tideate_core.mcp.servers.filesystem import listing, reading, search
 from tideate_core.mcp.servers.filesystem.schemas import (
+    ChangeShape,
+    Content,
     Cursor,
     DirectoriesShape,
+    Edit,
     Exclude,
     FilesShape,
     InfoShape,
@@ -41,19 +44,25 @@ from tideate_core.mcp.servers.filesystem.schemas import (
 )
 from tideate_core.mcp.servers.filesystem.served_root import ServedRoot
 from tideate_core.mcp.servers.filesystem.walk import in_cancellable_thread
-from tideate_core.mcp.servers.filesystem.write_tools import add_write_tools
-from tideate_core.mcp.servers.schemas import tool_result, with_cursor
-from tideate_core.mcp.servers.tool_server import READ_ONLY, ToolServer
+from tideate_core.mcp.servers.schemas import with_cursor
+from tideate_core.mcp.servers.tool_server import (
+    ADDING,
+    EDITING,
+    ENSURING,
+    REPLACING,
+    ToolAnswer,
+    ToolServer,
+)
 
 if TYPE_CHECKING:
     import pathlib
 
     from mcp.server.mcpserver import MCPServer
 
-__all__ = ["filesystem_server"]
+    from tideate_core.mcp.servers.filesystem.changes import Changes
 
 LARGE = 1 << 17
-"""Bytes of a directory's own; a smaller one is listed quicker than a thread is asked to."""
+"""Bytes of a directory or file; reading a smaller one is faster than handing it to a thread."""
 
 INSTRUCTIONS = """\
 This server reads, searches and changes the files below one root. Paths are relative to the root. A long
@@ -62,21 +71,9 @@ changed. Files that usually hold secrets are not read; lines that seem to hold o
 followed only where they stay inside the root. Each change is written down before it is made, and its answer
 names the id with which `tideate rollback ID` rolls it back."""
 
-# The SDK evaluates the annotations of a tool's function, so what they name has to exist at run time.
-TextAnswer: TypeAlias = Annotated[CallToolResult, TextShape]
-MediaAnswer: TypeAlias = Annotated[CallToolResult, MediaShape]
-FilesAnswer: TypeAlias = Annotated[CallToolResult, FilesShape]
-ListAnswer: TypeAlias = Annotated[CallToolResult, ListShape]
-SizesAnswer: TypeAlias = Annotated[CallToolResult, SizesShape]
-TreeAnswer: TypeAlias = Annotated[CallToolResult, TreeShape]
-WordsAnswer: TypeAlias = Annotated[CallToolResult, WordsShape]
-MatchesAnswer: TypeAlias = Annotated[CallToolResult, MatchesShape]
-InfoAnswer: TypeAlias = Annotated[CallToolResult, InfoShape]
-DirectoriesAnswer: TypeAlias = Annotated[CallToolResult, DirectoriesShape]
-
 
 def filesystem_server(root: pathlib.Path) -> MCPServer[Any]:
-    """Return a server for the files below a root.
+    """Create the MCP server for the files below a root.
 
     :param root: an existing absolute directory, without links.
     """
@@ -88,66 +85,45 @@ def filesystem_server(root: pathlib.Path) -> MCPServer[Any]:
         instructions=INSTRUCTIONS,
     )
     _add_reading(server, served)
-    _add_media(server, served)
     _add_listing(server, served)
-    _add_information(server, served)
     _add_searching(server, served)
-    _add_text_search(server, served)
-    add_write_tools(server, served)
-    _add_resources(server, served)
+    _add_writing(server, served)
+    _add_resource(server, served)
     return server
 
 
 def _add_reading(server: ToolServer, served: ServedRoot) -> None:
+    @server.add("Read a text")
     async def read_text_file(
         path: Path,
         head: Annotated[Lines, Field(description="Only so many lines from the beginning.")] = None,
         tail: Annotated[Lines, Field(description="Only so many lines at the end.")] = None,
         cursor: Cursor = "",
-    ) -> TextAnswer:
+    ) -> ToolAnswer[TextShape]:
+        """Read a file as UTF-8 text: all of it, its first lines (`head`) or its last (`tail`)."""
         if head is not None and tail is not None:
             raise ToolError("head and tail: give one of them")
-        # a page is read quicker than a thread is asked to; the end of a file may take a search
         work = partial(reading.read_text, served, path, head=head, tail=tail, cursor=cursor)
-        found = (
-            work()
-            if tail is None and served.status(path)[0].st_size <= LARGE
-            else await asyncio.to_thread(work)
-        )
-        return tool_result(found, with_cursor(found["content"], found["nextCursor"]))
+        # finding the last lines may take a while
+        is_quick = tail is None and served.status(path)[0].st_size <= LARGE
+        found = work() if is_quick else await asyncio.to_thread(work)
+        return found, with_cursor(found["content"], found["nextCursor"])
 
+    @server.add("Read several texts")
     async def read_multiple_files(
         paths: Annotated[list[Path], Field(min_length=1, max_length=100)],
-    ) -> FilesAnswer:
+    ) -> ToolAnswer[FilesShape]:
+        """Read several files at once.
+
+        An unreadable file has an error in place of its content; a long one is cut to its beginning."""
         files = await asyncio.to_thread(reading.read_several, served, paths)
         texts = [f"{file['path']}:\n{_of_one(file)}" for file in files]
-        return tool_result({"files": files}, "\n---\n".join(texts))
+        return {"files": files}, "\n---\n".join(texts)
 
-    server.add_tool(
-        read_text_file,
-        title="Read a text",
-        description="Read a file as UTF-8 text: all of it, its first lines (`head`) or its last (`tail`).",
-        annotations=READ_ONLY,
-    )
-    server.add_tool(
-        read_multiple_files,
-        title="Read several texts",
-        description="Read several files at once. One that cannot be read has an error in place of its "
-        "content; of long ones the beginnings come.",
-        annotations=READ_ONLY,
-    )
-
-
-def _add_media(server: ToolServer, served: ServedRoot) -> None:
-    async def read_media_file(path: Path) -> MediaAnswer:
+    @server.add("Read an image, a sound or other bytes")
+    async def read_media_file(path: Path) -> Annotated[CallToolResult, MediaShape]:
+        """Read a file as it is, up to 4 MiB: in base64, with its MIME type."""
         return _media(await asyncio.to_thread(reading.read_media, served, path))
-
-    server.add_tool(
-        read_media_file,
-        title="Read an image, a sound or other bytes",
-        description="Read a file as it is, up to 4 MiB: in base64, with its MIME type.",
-        annotations=READ_ONLY,
-    )
 
 
 def _of_one(file: dict[str, Any]) -> str:
@@ -175,113 +151,132 @@ def _media(media: reading.Media) -> CallToolResult:
 
 
 def _add_listing(server: ToolServer, served: ServedRoot) -> None:
-    async def list_directory(path: Path = ".", cursor: Cursor = "") -> ListAnswer:
+    @server.add("List a directory")
+    async def list_directory(path: Path = ".", cursor: Cursor = "") -> ToolAnswer[ListShape]:
+        """List the entries of a directory, by name."""
         descriptor, _ = served.open_directory(path)
         work = partial(listing.list_directory, descriptor, path, cursor)
         found, text = work() if os.fstat(descriptor).st_size < LARGE else await asyncio.to_thread(work)
-        return tool_result(found, with_cursor(text, found["nextCursor"]))
+        return found, with_cursor(text, found["nextCursor"])
 
+    @server.add("List a directory with sizes")
     async def list_directory_with_sizes(
         path: Path = ".", sort_by: Order = "name", cursor: Cursor = ""
-    ) -> SizesAnswer:
+    ) -> ToolAnswer[SizesShape]:
+        """List the entries of a directory with sizes, and the total."""
         found, text = await asyncio.to_thread(listing.list_sizes, served, path, sort_by, cursor)
-        return tool_result(found, with_cursor(text, found["nextCursor"]))
+        return found, with_cursor(text, found["nextCursor"])
 
-    server.add_tool(
-        list_directory,
-        title="List a directory",
-        description="List what stands in a directory, by name.",
-        annotations=READ_ONLY,
-    )
-    server.add_tool(
-        list_directory_with_sizes,
-        title="List a directory with sizes",
-        description="List what stands in a directory, with sizes and their sum.",
-        annotations=READ_ONLY,
-    )
-
-
-def _add_information(server: ToolServer, served: ServedRoot) -> None:
-    async def get_file_info(path: Path) -> InfoAnswer:
+    @server.add("Tell about a file")
+    async def get_file_info(path: Path) -> ToolAnswer[InfoShape]:
+        """Show the type, size, times and permissions of a path."""
         found = listing.file_info(served, path)
-        return tool_result(found, "\n".join(f"{name}: {value}" for name, value in found.items()))
+        return found, "\n".join(f"{name}: {value}" for name, value in found.items())
 
-    async def list_allowed_directories() -> DirectoriesAnswer:
-        return tool_result({"directories": [str(served.root)]}, str(served.root))
-
-    server.add_tool(
-        get_file_info,
-        title="Tell about a file",
-        description="Tell what a path is, its size, times and permissions.",
-        annotations=READ_ONLY,
-    )
-    server.add_tool(
-        list_allowed_directories,
-        title="Tell the root",
-        description="Tell which directory is served.",
-        annotations=READ_ONLY,
-    )
+    @server.add("Tell the root")
+    async def list_allowed_directories() -> ToolAnswer[DirectoriesShape]:
+        """Show the directory that is served."""
+        return {"directories": [str(served.root)]}, str(served.root)
 
 
 def _add_searching(server: ToolServer, served: ServedRoot) -> None:
+    @server.add("Search for files by their paths")
     async def search_files(
         pattern: Pattern,
         path: Path = ".",
         exclude_patterns: Exclude = [],  # noqa: B006 the SDK copies it
         cursor: Cursor = "",
-    ) -> MatchesAnswer:
-        return tool_result(
-            *await in_cancellable_thread(
-                partial(search.search_paths, served, path, pattern, exclude_patterns, cursor)
-            )
+    ) -> ToolAnswer[MatchesShape]:
+        """Search below a directory for files and directories with paths that match a glob.
+
+        Links are found, not followed.
+        """
+        return await in_cancellable_thread(
+            partial(search.search_paths, served, path, pattern, exclude_patterns, cursor)
         )
 
+    @server.add("Show a tree")
     async def directory_tree(
         path: Path = ".",
         exclude_patterns: Exclude = [],  # noqa: B006
         cursor: Cursor = "",
-    ) -> TreeAnswer:
-        return tool_result(
-            *await in_cancellable_thread(partial(search.tree, served, path, exclude_patterns, cursor))
-        )
+    ) -> ToolAnswer[TreeShape]:
+        """Show all files and directories below a directory as a tree. Links are shown, not followed."""
+        return await in_cancellable_thread(partial(search.tree, served, path, exclude_patterns, cursor))
 
-    server.add_tool(
-        search_files,
-        title="Search for files by their paths",
-        description="Search below a directory for files and directories whose paths fit a glob. Links are "
-        "found, not followed.",
-        annotations=READ_ONLY,
-    )
-    server.add_tool(
-        directory_tree,
-        title="Show a tree",
-        description="Show all files and directories below a directory as a tree. Links are shown, not "
-        "followed.",
-        annotations=READ_ONLY,
-    )
-
-
-def _add_text_search(server: ToolServer, served: ServedRoot) -> None:
+    @server.add("Search in files")
     async def search_text(
         text: Words,
         path: Path = ".",
         pattern: Pattern = "**",
         exclude_patterns: Exclude = [],  # noqa: B006
         cursor: Cursor = "",
-    ) -> WordsAnswer:
+    ) -> ToolAnswer[WordsShape]:
+        """Search below a directory for lines that hold a text, word for word.
+
+        Only files with paths that match a glob are searched. Probable secrets, such as `.env`, and binary
+        files are left out.
+        """
         query = search.TextQuery(text, path, pattern, tuple(exclude_patterns))
-        return tool_result(*await in_cancellable_thread(partial(search.search_text, served, query, cursor)))
-
-    server.add_tool(
-        search_text,
-        title="Search in files",
-        description="Search below a directory for lines that hold a text, word for word, in files whose "
-        "paths fit a glob. Files that usually hold secrets, as `.env`, are left out, and so are binary ones.",
-        annotations=READ_ONLY,
-    )
+        return await in_cancellable_thread(partial(search.search_text, served, query, cursor))
 
 
-def _add_resources(server: ToolServer, served: ServedRoot) -> None:
+def _add_writing(server: ToolServer, served: ServedRoot) -> None:
+    @cache
+    def changes() -> Changes:
+        # reading tools do without its imports
+        from tideate_core.mcp.servers.filesystem.changes import Changes
+
+        return Changes(served)
+
+    @server.add("Write a file", REPLACING)
+    async def write_file(path: Path, content: Content) -> ToolAnswer[ChangeShape]:
+        """Create a file with this content, or replace the whole content of an existing one.
+
+        Missing directories are created. The content is written exactly as given.
+        """
+        return _change_answer(await changes().write(path, content))
+
+    @server.add("Edit a text", EDITING)
+    async def edit_file(
+        path: Path,
+        edits: Annotated[list[Edit], Field(min_length=1, max_length=500, description="Made in this order.")],
+        dry_run: Annotated[bool, Field(strict=True, description="Only show the diff.")] = False,
+    ) -> ToolAnswer[ChangeShape]:
+        """Replace places of a text, all or none.
+
+        Each place is found by what stands there, word for word, or else by whole lines that differ in blanks
+        only; it has to be the only one. Answers with a diff; with `dry_run` nothing is written. Line ends
+        stay as the file has them.
+        """
+        return _change_answer(await changes().edit(path, edits, dry_run=dry_run))
+
+    @server.add("Make a directory", ENSURING)
+    async def create_directory(path: Path) -> ToolAnswer[ChangeShape]:
+        """Create a directory and its parents; an existing one stays unchanged."""
+        return _change_answer(await changes().make_directory(path))
+
+    @server.add("Move or rename", ADDING)
+    async def move_file(source: Path, destination: Path) -> ToolAnswer[ChangeShape]:
+        """Move a file, or a directory with all in it.
+
+        Nothing is overwritten: the destination is the new path, and must not exist.
+        """
+        return _change_answer(await changes().move(source, destination))
+
+
+def _change_answer(change: dict[str, Any]) -> ToolAnswer[ChangeShape]:
+    lines = [f"{change['action']}: {change['path']}", *change.get("notes", ())]
+    if change.get("diff"):
+        lines.append(change["diff"])
+    if change["rollback"]:
+        lines.append(f"`tideate rollback {change['rollback']}` rolls it back")
+    elif change["action"] != "unchanged":
+        lines.append("nothing was written")
+    return change, "\n".join(lines)
+
+
+def _add_resource(server: ToolServer, served: ServedRoot) -> None:
     @server.resource(
         "file:///{+path}",
         title="A file",

@@ -1,8 +1,7 @@
-"""Resumable walk below a directory, without following links, filtered by globs.
+"""Walk below a directory without following links, filtered by globs and resumable by cursor.
 
-A directory's entries come by name, each directory's own right after it. So the last path that was looked at
-says where to go on, whatever was made or removed meanwhile. The time that a glob takes for a path is bounded,
-whatever the glob is.
+Entries come sorted by name, each directory followed by its content. So the last path tells where to continue,
+even if entries were added or removed since. The time to match a path is bounded for every glob.
 """
 
 from __future__ import annotations
@@ -27,20 +26,10 @@ if TYPE_CHECKING:
     from tideate_core.mcp.servers.filesystem.served_root import ServedRoot
 
     Visit = Callable[[str, os.DirEntry[str], int], bool]
-    """Given each path and entry, and its open directory; True ends the walk after it."""
-
-__all__ = [
-    "LOOKED_AT",
-    "Walk",
-    "cursor_of",
-    "exclusion_filter",
-    "glob_filter",
-    "in_cancellable_thread",
-    "resumed_path",
-]
+    """Called with each path, entry and open directory; True ends the walk after it."""
 
 LOOKED_AT: Final = 200_000
-"""Entries that one call looks at, about."""
+"""Approximate number of entries visited in one call."""
 DEEPEST: Final = 100
 
 T = TypeVar("T")
@@ -57,9 +46,9 @@ class _Stopped(Exception):
 
 
 async def in_cancellable_thread(work: Callable[[Event], T]) -> T:
-    """Do what may take long beside the other calls; cancelling the call stops it.
+    """Run work in a thread; cancelling the call stops it.
 
-    :param work: is given what is set when it is to stop.
+    :param work: called with an event that is set when it has to stop.
     """
     stopped = Event()
     try:
@@ -72,29 +61,29 @@ async def in_cancellable_thread(work: Callable[[Event], T]) -> T:
 class Walk:
     """One walk below a directory.
 
-    :param visit: called with each path relative to that directory.
-    :param excluded: tells what is left out with all below it.
+    :param visit: called with each path, relative to the directory.
+    :param excluded: tells whether to skip a path and its content.
     """
 
     def __init__(
         self, visit: Visit, excluded: Callable[[str], object] | None = None, stopped: Event | None = None
     ) -> None:
         self.last = ""
-        """The path that was looked at last."""
+        """The last visited path."""
         self.unread = 0
-        """Directories that could not be read, or are too deep."""
+        """Directories that cannot be read or are too deep."""
         self.ended = False
-        """Nothing is left."""
+        """Whether the walk is complete."""
         self._visit = visit
         self._excluded = excluded
         self._stopped = stopped or Event()
         self._left = LOOKED_AT
 
     def below(self, served: ServedRoot, path: str, after: str = "") -> str:
-        """Walk; returns the directory's name.
+        """Walk a directory; return its relative path.
 
-        :param after: where to go on, the `last` of the walk before.
-        :raises ToolError: it is no directory.
+        :param after: where to continue: `last` of the previous walk.
+        :raises ToolError: the path is not a directory.
         """
         descriptor, name = served.open_directory(path)
         self.last = after
@@ -105,7 +94,7 @@ class Walk:
         return name
 
     def _directory(self, descriptor: int, prefix: str, after: list[str], deeper: int) -> bool:
-        """Walk through an open directory; True: it ended before its time."""
+        """Walk an open directory; return True if the walk ended early."""
         if self._stopped.is_set():
             raise _Stopped
         first = after[0] if after else ""
@@ -150,9 +139,9 @@ class Walk:
 
 
 def cursor_of(walk: Walk, *asked: object) -> str | None:
-    """Return the cursor with which the same question goes on after a walk; None if it is at its end.
+    """Return the cursor that continues a walk, or None at its end.
 
-    :param asked: what it is only good for.
+    :param asked: the arguments that the cursor is bound to.
     """
     if walk.ended:
         return None
@@ -161,9 +150,9 @@ def cursor_of(walk: Walk, *asked: object) -> str | None:
 
 
 def resumed_path(cursor: str, *asked: object) -> str:
-    """Return the path after which a cursor goes on; empty for none.
+    """Return the path after which a cursor continues; empty without a cursor.
 
-    :raises ToolError: it is none, or one of another question.
+    :raises ToolError: the cursor is invalid, or bound to other arguments.
     """
     if not cursor:
         return ""
@@ -174,8 +163,8 @@ def resumed_path(cursor: str, *asked: object) -> str:
         last = ""
     if not last or digest != _digest(last, asked):
         raise ToolError(
-            "this is not a cursor that an answer to this question gave: pass the last one as it is with the "
-            "same other arguments, or none to begin"
+            "this is not a cursor of a call with these arguments: pass `nextCursor` and the other arguments "
+            "unchanged, or no cursor to start"
         )
     return last
 
@@ -186,9 +175,9 @@ def _digest(last: str, asked: tuple[object, ...]) -> str:
 
 
 def glob_filter(pattern: str) -> Callable[[str], object]:
-    """Return what tells whether a path fits a glob as a whole.
+    """Return a function that matches whole paths against a glob.
 
-    :raises ToolError: it cannot be one.
+    :raises ToolError: the pattern is not a valid glob.
     """
     if pattern.startswith("/"):
         raise ToolError(
@@ -198,9 +187,9 @@ def glob_filter(pattern: str) -> Callable[[str], object]:
 
 
 def exclusion_filter(patterns: Sequence[str]) -> Callable[[str], object] | None:
-    """Return what tells whether a path is left out; None if nothing is.
+    """Return a function that matches excluded paths; None if there are no patterns.
 
-    :raises ToolError: one of them cannot be a glob.
+    :raises ToolError: a pattern is not a valid glob.
     """
     every: list[str] = []
     for pattern in patterns:
@@ -220,7 +209,7 @@ def _compiled(patterns: Iterable[str]) -> Callable[[str], object]:
 
 
 def _alternatives(pattern: str) -> list[str]:
-    """Write `a{b,c}` out as `ab` and `ac`."""
+    """Expand `a{b,c}` into `ab` and `ac`."""
     done, todo = list[str](), [pattern]
     while todo:
         one = todo.pop()
@@ -239,10 +228,11 @@ def _alternatives(pattern: str) -> list[str]:
 
 
 def _expression(pattern: str) -> str:
-    """Return a glob as a regular expression in which what may repeat never has to be tried in two ways.
+    """Convert a glob to a regular expression without backtracking.
 
-    Of the parts between `**`, each but the last is taken where it fits first: a later place would only leave
-    less for those that follow.
+    Each part between `**`, except the last, matches at its first possible place: a later place would only
+    leave less
+    for the parts that follow.
     """
     runs: list[list[str]] = [[]]
     for segment in pattern.removeprefix("./").strip("/").split("/"):
@@ -259,7 +249,7 @@ def _expression(pattern: str) -> str:
 
 
 def _segment(segment: str) -> str:
-    """Return a part between two slashes. A star takes as little as fits, but for the last one."""
+    """Convert a part between two slashes; a star is lazy, except the last one."""
     pieces: list[str] = [""]
     for token in _TOKEN.findall(segment):
         if token[0] == "*":

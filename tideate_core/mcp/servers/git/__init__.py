@@ -1,3 +1,1 @@
 """MCP server for one git repository: read and commit; run no program that it brings."""
-
-__all__: list[str] = []

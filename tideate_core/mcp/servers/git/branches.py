@@ -1,4 +1,4 @@
-"""Create a branch and switch to an existing one."""
+"""Create branches and switch to existing ones."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 from mcp.server.mcpserver.exceptions import ToolError
 
-from tideate_core.mcp.servers.git import porcelain
-from tideate_core.mcp.servers.git.layout import check_links
-from tideate_core.mcp.servers.git.program import GitFailed
+from tideate_core.git import parse_attribute
 from tideate_core.mcp.servers.git.queries import read_status
+from tideate_core.mcp.servers.git.repository import GitFailed
 from tideate_core.mcp.servers.git.schemas import MovedShape
-from tideate_core.mcp.servers.git.staging import refuse_under_way
+from tideate_core.mcp.servers.git.staging import NO_FILTER, refuse_under_way
 from tideate_core.mcp.servers.git.trust import SWITCH_HOOKS, inspect_programs
 from tideate_core.mcp.servers.git.writes import git_write, temporary_index
 from tideate_core.mcp.servers.schemas import short_repr
@@ -20,15 +19,13 @@ if TYPE_CHECKING:
     from tideate_core.mcp.servers.git.repository import Repository
     from tideate_core.mcp.servers.git.trust import RepositoryPrograms
 
-__all__ = ["create_branch", "switch_branch"]
-
 
 async def create_branch(repository: Repository, name: str, base: str) -> MovedShape:
-    """Make a branch; HEAD stays where it is.
+    """Create a branch without switching to it.
 
-    :raises ToolError: there is one of this name, or no commit to begin at.
+    :raises ToolError: the branch exists, or there is no such base commit.
     """
-    check_links(repository.layout, repository.root, name)
+    repository.check_links(name)
     start = await repository.commit_of(base)
     try:
         await git_write(repository, "branch", "--no-track", "--end-of-options", name, start)
@@ -40,12 +37,12 @@ async def create_branch(repository: Repository, name: str, base: str) -> MovedSh
 
 
 async def switch_branch(repository: Repository, name: str) -> MovedShape:
-    """Go to a branch that exists, where no file is changed; files unknown to git stay as they are.
+    """Switch to an existing branch if no file is changed; untracked files are never overwritten.
 
-    :raises ToolError: there is no such branch, a file is changed, or one would come out of a filter.
+    :raises ToolError: there is no such branch, a file is changed, or a filter would have to run.
     """
     refuse_under_way(repository)
-    check_links(repository.layout, repository.root, name)
+    repository.check_links(name)
     try:
         target = await repository.commit_of(f"refs/heads/{name}")
     except ToolError:
@@ -71,9 +68,9 @@ async def switch_branch(repository: Repository, name: str) -> MovedShape:
 async def _refuse_filtered(
     repository: Repository, here: str | None, target: str, programs: RepositoryPrograms
 ) -> None:
-    """Refuse to write files that a filter would have to make, whosever it is: it may fetch and run more.
+    """Reject a switch that would run a filter, even the person's own: it may fetch and run more.
 
-    :raises ToolError: there are such files.
+    :raises ToolError: a file that differs in the target has a filter.
     """
     if programs.trusted:
         return
@@ -83,15 +80,14 @@ async def _refuse_filtered(
     )
     if not changed.out:
         return
-    # attributes count as they are in the branch that is gone to
+    # the attributes of the target branch apply
     async with temporary_index(repository, target) as index:
         answer = await repository.query(
-            *("check-attr", "--cached", "-z", "--stdin", "filter"), given=changed.out, environment=index
+            *("check-attr", "--cached", "-z", "--stdin", "filter"), given=changed.out, variables=index
         )
-    fields = porcelain.text_of(answer.out).split("\0")
-    for path, name in zip(fields[::3], fields[2::3], strict=False):
-        if name not in ("unspecified", "unset", "set", ""):
+    for path, name in parse_attribute(answer.out):
+        if name not in NO_FILTER:
             raise ToolError(
-                f"{short_repr(path)} is another in that branch and has the filter {short_repr(name)}, which "
-                f"is not run: {programs.why}, or let a person check the branch out"
+                f"{short_repr(path)} differs in that branch and has the filter {short_repr(name)}, which is "
+                f"not run: {programs.why}, or let a person check out the branch"
             )

@@ -1,13 +1,12 @@
 """Commit named files, all changes or the index, on HEAD or on a new branch.
 
-A commit of files is git's own `--only`: it is made of the last commit and these files, and what a person
-staged beside them stays staged. Of a file that is staged with one content and has another none is made. On a
-new branch a commit is made in an index of its own; HEAD, the index and what is checked out stay as they are.
+A commit of files is git's own `--only`: the last commit plus these files; other staged changes stay staged. A
+file whose staged content differs from its saved content is rejected. A commit on a new branch is built in a
+temporary index, without touching HEAD, the index or the work tree.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -15,9 +14,8 @@ from typing import TYPE_CHECKING, Final
 from mcp.server.mcpserver.exceptions import ToolError
 
 from tideate_core.errors import UnusableFile
-from tideate_core.mcp.servers.git import porcelain
-from tideate_core.mcp.servers.git.layout import check_links
-from tideate_core.mcp.servers.git.program import GitFailed
+from tideate_core.git import join_names, printable_text
+from tideate_core.mcp.servers.git.repository import GitFailed
 from tideate_core.mcp.servers.git.schemas import CommitResult
 from tideate_core.mcp.servers.git.staging import (
     read_changes,
@@ -42,34 +40,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from tideate_core.mcp.servers.git.porcelain import Entry, Status
+    from tideate_core.git import Status, StatusEntry
     from tideate_core.mcp.servers.git.repository import Repository
     from tideate_core.mcp.servers.git.trust import RepositoryPrograms
 
-__all__ = [
-    "NOTHING",
-    "CommitRequest",
-    "commit",
-    "commit_on_new_branch",
-    "commit_result",
-    "requested_changes",
-    "write_commit_info",
-]
-
-NOTHING: Final = "nothing to commit: {why}. `git_status` shows what is changed; an empty commit is not made"
+NOTHING: Final = "nothing to commit: {why}. `git_status` shows the changes; empty commits are not made"
 _OTHER_BRANCH: Final = "a commit on a branch that is not checked out"
 _MADE: Final = re.compile(r"^\[[^\n]*? ([0-9a-f]{40}(?:[0-9a-f]{24})?)\] ", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class CommitRequest:
-    """The commit that is wanted."""
+    """Message and scope of a requested commit."""
 
     agent: str
     scope: str
     description: str
     files: tuple[str, ...] = ()
-    """Relative to the top; empty: what is staged, or all."""
+    """Relative to the top; empty for the staged or all changes."""
     everything: bool = False
 
     @property
@@ -78,16 +66,16 @@ class CommitRequest:
 
 
 async def commit(repository: Repository, request: CommitRequest) -> CommitResult:
-    """Make a commit and write it down for those who come after.
+    """Commit the requested changes on HEAD and write the commit info file.
 
-    :raises ToolError: there is nothing to commit, or a reason not to.
+    :raises ToolError: there is nothing to commit, or the commit is refused.
     """
     refuse_under_way(repository)
-    check_links(repository.layout, repository.root)
+    repository.check_links()
     scratch_directory(repository.root)
     _refuse_unwritable(repository.root)
     found = await requested_changes(repository, request)
-    check_links(repository.layout, repository.root, found.branch or "")
+    repository.check_links(found.branch or "")
     programs = inspect_programs(repository)
     if request.files or request.everything:
         made = await _commit_files(repository, request, found, programs)
@@ -99,9 +87,9 @@ async def commit(repository: Repository, request: CommitRequest) -> CommitResult
 
 
 def write_commit_info(repository: Repository, result: CommitResult) -> None:
-    """Write a commit down for those who come after.
+    """Write the commit info file for later tools.
 
-    :raises ToolError: it cannot be written; the commit is made all the same.
+    :raises ToolError: the file cannot be written; the commit remains.
     """
     text = result.model_dump_json(by_alias=True, indent=2) + "\n"
     try:
@@ -114,7 +102,7 @@ def write_commit_info(repository: Repository, result: CommitResult) -> None:
 
 
 def _refuse_unwritable(root: Path) -> None:
-    """:raises ToolError: the file that tells of the commit could not be written."""
+    """:raises ToolError: the commit info file could not be written."""
     try:
         Documents(root).prepare(COMMIT_INFO)
     except UnusableFile as error:
@@ -124,16 +112,16 @@ def _refuse_unwritable(root: Path) -> None:
 
 
 async def requested_changes(repository: Repository, request: CommitRequest) -> Status:
-    """Return the changes that are to be committed.
+    """Return the changes to commit.
 
-    :raises ToolError: there are none, or some cannot be.
+    :raises ToolError: there are none, or some cannot be committed.
     """
     if request.files:
         return await _of_files(repository, request.files)
     found = await read_changes(repository)
     refuse_conflicts(found.entries)
     if request.everything:
-        # a repository in the repository is none of its files
+        # a nested repository is not part of this one
         found.entries = [entry for entry in found.entries if not entry.path.endswith("/")]
         if not found.entries:
             raise ToolError(NOTHING.format(why="no file is changed"))
@@ -161,17 +149,17 @@ async def _of_files(repository: Repository, files: Sequence[str]) -> Status:
     return found
 
 
-def _refuse_two_contents(entries: Iterable[Entry]) -> None:
-    """Refuse a file of which a person has staged what it does not hold: that would be in no commit.
+def _refuse_two_contents(entries: Iterable[StatusEntry]) -> None:
+    """Reject a file with staged content that differs from its saved content, as no commit would hold it.
 
-    :raises ToolError: there is one.
+    :raises ToolError: there is such a file.
     """
     seen: set[str] = set()
     for entry in entries:
         if entry.path in seen or (entry.staged and entry.worktree != "."):
             raise ToolError(
-                f"{short_repr(entry.path)} is staged with another content than the file has now: stage it "
-                "again with `git_add` if all of it is meant, or unstage it with `git_reset`"
+                f"{short_repr(entry.path)} is staged with another content than it has now: stage it again "
+                "with `git_add`, or unstage it with `git_reset`"
             )
         seen.add(entry.path)
 
@@ -179,10 +167,10 @@ def _refuse_two_contents(entries: Iterable[Entry]) -> None:
 async def _commit_files(
     repository: Repository, request: CommitRequest, found: Status, programs: RepositoryPrograms
 ) -> str:
-    """Commit the files as they are now; returns the id."""
+    """Commit the saved content of the files; return the commit id."""
     paths = [entry.path for entry in found.entries]
     await refuse_filters(repository, paths, programs)
-    # git commits only what it knows of; their contents are not in the index yet
+    # git commits only tracked files: this tracks new ones without staging their content
     new = [entry.path for entry in found.entries if entry.index == "?"]
     if new:
         with pathspec_file(repository, new) as options:
@@ -191,7 +179,7 @@ async def _commit_files(
         with pathspec_file(repository, paths) as options:
             made = await _commit(repository, request, programs, "--only", *options)
             if programs.trusted and programs.hooks_report(COMMIT_HOOKS) != "none":
-                # a hook may have staged them as it made them, in an index of that commit's own
+                # a hook may have changed and staged them in the index of the commit
                 await git_write(repository, "reset", "--quiet", *options)
     except BaseException:
         if new:
@@ -201,7 +189,7 @@ async def _commit_files(
 
 
 async def _remove_intent_to_add(repository: Repository, paths: Sequence[str]) -> None:
-    """Leave files unknown to git, as they were; they stay where they are."""
+    """Untrack files that were tracked for the commit, without deleting them."""
     with pathspec_file(repository, paths) as options:
         await git_write(repository, "rm", "--cached", "--quiet", "--force", "--ignore-unmatch", *options)
 
@@ -212,27 +200,27 @@ async def _commit(
     said = await git_write(
         repository,
         *("commit", f"--message={request.message}", "--cleanup=whitespace", "--no-edit"),
-        # where it finds nothing git would show a status, for which it runs what submodules configure
+        # with no changes git would print a status, which runs programs that submodules configure
         *("--allow-empty", *options),
         programs=programs,
     )
     made = _MADE.search(said)
     if made is None:
-        raise ToolError("git made a commit and did not say which; `git_log` shows it")
+        raise ToolError("git made a commit without printing its id; `git_log` shows it")
     await _refuse_empty(repository, made[1])
     return made[1]
 
 
 async def _refuse_empty(repository: Repository, made: str) -> None:
-    """Remove a commit that changes nothing.
+    """Remove a new commit that has no changes.
 
-    :raises ToolError: it was one.
+    :raises ToolError: the commit had no changes.
     """
     answer = await repository.query("show", "--no-patch", "--format=%T%x00%P", "--end-of-options", made)
-    tree, parent = porcelain.text_of(answer.out).rstrip("\n").split("\0")
+    tree, parent = printable_text(answer.out).rstrip("\n").split("\0")
     if tree != (await repository.tree_of(parent) if parent else await repository.empty_tree()):
         return
-    # only while it is still the last one
+    # only if it is still the newest commit
     await git_write(repository, "update-ref", *(("HEAD", parent, made) if parent else ("-d", "HEAD", made)))
     raise ToolError(NOTHING.format(why="these files are as in the last commit"))
 
@@ -240,12 +228,13 @@ async def _refuse_empty(repository: Repository, made: str) -> None:
 async def commit_result(
     repository: Repository, made: str, branch: str, programs: RepositoryPrograms
 ) -> CommitResult:
+    """Describe a new commit."""
     answer = await repository.query(
         *("show", "--format=%H%x00%cI%x00%B%x00", "--name-only", "-z", "--no-renames", "--no-color"),
         *("--no-notes", "--no-show-signature", "--no-ext-diff", "--no-textconv"),
         *("--diff-merges=first-parent", "--end-of-options", made, "--"),
     )
-    commit_hash, moment, message, *files = porcelain.text_of(answer.out).split("\0")
+    commit_hash, moment, message, *files = printable_text(answer.out).split("\0")
     return CommitResult(
         commit_hash=commit_hash,
         branch=branch,
@@ -258,14 +247,14 @@ async def commit_result(
 
 
 async def commit_on_new_branch(repository: Repository, request: CommitRequest, branch: str) -> CommitResult:
-    """Commit files as they are now, on top of HEAD, on a new branch. No hook is run.
+    """Commit the saved content of files on a new branch that starts at HEAD, without hooks.
 
-    :raises ToolError: there is such a branch, no file is named, or none is changed.
+    :raises ToolError: the branch exists, no file is named, or no file is changed.
     """
     if not request.files:
         raise ToolError("with `branch`, name the `files`: what is staged belongs to the branch checked out")
     refuse_under_way(repository)
-    check_links(repository.layout, repository.root, branch)
+    repository.check_links(branch)
     if await repository.exists(f"refs/heads/{branch}"):
         raise ToolError(f"the branch {short_repr(branch)} exists; choose another name")
     found = await requested_changes(repository, request)
@@ -275,7 +264,7 @@ async def commit_on_new_branch(repository: Repository, request: CommitRequest, b
     await refuse_filters(repository, paths, programs)
     made = await _commit_tree(repository, request, base, paths)
     try:
-        # an empty old value: nobody made the branch meanwhile
+        # the empty old value fails if the branch was created meanwhile
         await repository.query("update-ref", "--create-reflog", f"refs/heads/{branch}", made, "")
     except GitFailed as error:
         raise ToolError(f"the branch {short_repr(branch)} cannot be made: {error}") from error
@@ -291,14 +280,12 @@ async def commit_on_new_branch(repository: Repository, request: CommitRequest, b
 async def _commit_tree(
     repository: Repository, request: CommitRequest, base: str, paths: Sequence[str]
 ) -> str:
-    """Return the id of the commit, which no branch has yet."""
+    """Create a commit of files on top of another one; return its id."""
     async with temporary_index(repository, base) as index:
-        names = b"".join(os.fsencode(path) + b"\0" for path in paths)
         await repository.query(
-            *("update-index", "--add", "--remove", "-z", "--stdin"), given=names, environment=index
+            *("update-index", "--add", "--remove", "-z", "--stdin"), given=join_names(paths), variables=index
         )
-        tree = porcelain.text_of((await repository.query("write-tree", environment=index)).out).strip()
+        tree = await repository.word("write-tree", variables=index)
     if tree == await repository.tree_of(base):
         raise ToolError(NOTHING.format(why="these files are as in the last commit"))
-    answer = await repository.query("commit-tree", tree, "-p", base, given=request.message.encode())
-    return porcelain.text_of(answer.out).strip()
+    return await repository.word("commit-tree", tree, "-p", base, given=request.message.encode())

@@ -1,19 +1,26 @@
-"""Status, diff, log, show and branches: read-only queries, paged.
+"""Status, diff, log, show and branches of a repository, in pages.
 
-Changes are found by the files' content: the repository's index, exclude file and configuration hide none.
+Files are compared by content, so the repository's index, exclude file and configuration cannot hide a change.
 """
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from mcp.server.mcpserver.exceptions import ToolError
 
-from tideate_core.mcp.servers.git import porcelain
-from tideate_core.mcp.servers.git.program import GitFailed
-from tideate_core.mcp.servers.git.repository import unknown_commit
+from tideate_core.git import (
+    COMMIT_FIELDS,
+    parse_commit,
+    parse_commits,
+    parse_name_status,
+    parse_status,
+    printable_path,
+    printable_text,
+)
+from tideate_core.mcp.servers.git.repository import GitFailed, unknown_commit
+from tideate_core.mcp.servers.git.revisions import parse_log_cursor
 from tideate_core.mcp.servers.git.schemas import (
     BranchesShape,
     BranchShape,
@@ -26,22 +33,29 @@ from tideate_core.mcp.servers.git.schemas import (
     now,
 )
 from tideate_core.mcp.servers.schemas import page, with_cursor
+from tideate_core.mentions import (
+    ALL_LINES,
+    LARGEST_LOOKED,
+    LIST_CHANGES,
+    HardLinks,
+    hide_secrets,
+    secret_reasons,
+    without_many,
+    without_secrets,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tideate_core.git import GitOutput
-    from tideate_core.mcp.servers.git.porcelain import Commit, Entry
+    from tideate_core.git import Commit, GitOutput, Status, StatusEntry
     from tideate_core.mcp.servers.git.repository import Repository
-
-__all__ = ["LogQuery", "Untracked", "branches", "diff", "file_shape", "log", "read_status", "show", "status"]
 
 FILES: Final = 500
 BRANCHES: Final = 500
 CHARACTERS: Final = 60_000
-"""Characters of a list or a text in one answer."""
+"""Characters of a text on one page."""
 MESSAGE: Final = 4_000
-"""Characters of a commit's message in a list."""
+"""Characters of a commit message in a list."""
 
 Untracked: TypeAlias = Literal["no", "normal", "all"]
 Side: TypeAlias = Literal["head", "unstaged", "staged"]
@@ -61,10 +75,8 @@ _PLACES: Final = {
 }
 
 
-async def read_status(repository: Repository, untracked: Untracked) -> porcelain.Status:
-    """Return the status."""
-    from tideate_core.mentions import without_many
-
+async def read_status(repository: Repository, untracked: Untracked) -> Status:
+    """Read the status; changes that the repository itself hides are included."""
     believed = await _listed(repository, untracked)
     async with repository.saved() as saved:
         found = await _listed(saved, untracked)
@@ -76,18 +88,18 @@ async def read_status(repository: Repository, untracked: Untracked) -> porcelain
     return replace(believed, entries=found.entries, notes=(*saved.notes, *notes))
 
 
-async def _listed(repository: Repository, untracked: Untracked) -> porcelain.Status:
+async def _listed(repository: Repository, untracked: Untracked) -> Status:
     answer = await repository.query("status", *_STATUS, f"--untracked-files={untracked}")
     if not answer.whole:
         raise ToolError(
-            "more is changed than can be listed: leave out what git does not know (`untracked`: `no`), or "
-            "have git ignore it"
+            "there are too many changes to list: leave out untracked files (`untracked`: `no`), or have git "
+            "ignore them"
         )
-    return porcelain.parse_status(answer.out)
+    return parse_status(answer.out)
 
 
 async def status(repository: Repository, untracked: Untracked, cursor: str) -> tuple[StatusShape, str]:
-    """Return how the worktree stands, and as text."""
+    """Return a page of the work tree's status, and its text."""
     found = await read_status(repository, untracked)
     files, following = page(found.entries, cursor, FILES)
     shape = StatusShape(
@@ -107,13 +119,13 @@ async def status(repository: Repository, untracked: Untracked, cursor: str) -> t
     return shape, _status_text(shape)
 
 
-def file_shape(entry: Entry) -> FileShape:
-    """Return a changed file as the tools report it, with names that are safe to print."""
+def file_shape(entry: StatusEntry) -> FileShape:
+    """Convert a changed file to a result with printable names."""
     return FileShape(
-        path=porcelain.printable_path(entry.path),
+        path=printable_path(entry.path),
         staged=entry.index.strip("."),
         unstaged=entry.worktree.strip("."),
-        original=None if entry.original is None else porcelain.printable_path(entry.original),
+        original=None if entry.original is None else printable_path(entry.original),
     )
 
 
@@ -139,9 +151,10 @@ def _status_text(shape: StatusShape) -> str:
 async def diff(
     repository: Repository, side: Side, target: str, paths: Sequence[str], context: int, cursor: str
 ) -> tuple[DiffShape, str]:
-    """Return the changes between two sides.
+    """Return a page of a diff, and its text.
 
-    :param target: what the files are compared with; only where the side is `head`.
+    :param side: what is compared: files with a commit, files with the index, or the index with HEAD.
+    :param target: the commit, for the side `head`.
     """
     paths = [repository.path(path) for path in paths]
     options = (*_PATCH, f"--unified={context}", *(("--cached",) if side == "staged" else ()))
@@ -158,7 +171,7 @@ async def diff(
 
 
 async def _id_of(repository: Repository, target: str) -> str:
-    """Return the id to compare files with: of a commit, or of the empty tree before the first."""
+    """Resolve a revision; HEAD is the empty tree before the first commit."""
     if target == "HEAD" and not await repository.exists("HEAD"):
         return await repository.empty_tree()
     return await repository.commit_of(target)
@@ -167,36 +180,26 @@ async def _id_of(repository: Repository, target: str) -> str:
 async def _without_secrets(
     repository: Repository, answer: GitOutput, asked: Sequence[str], paths: Sequence[str]
 ) -> str:
-    """Return a diff without the files that seem to hold secrets; its end says which.
+    """Remove files with probable secrets from a diff; its last line names them.
 
-    :param asked: the command that gave it, without the paths.
+    :param asked: the command that printed the diff, without paths.
     """
-    from tideate_core.mentions import ALL_LINES, LARGEST_LOOKED, HardLinks, secret_name, without_secrets
-
     if not answer.out.strip():
         return ""
-    # a file that was moved is as secret as under its old name
-    moved = ("--name-status", "-z", "--find-renames=30%", "--find-copies=30%", "-l1000")
     plain = [one for one in asked if one != "--patch" and not one.startswith("--unified=")]
-    listed = (await repository.query(*_with(plain, *moved), "--", *paths)).out
-    fields = iter(listed.strip(b"\n").split(b"\0"))
-    named, links = set[str](), HardLinks(repository.root)
-    for kind in fields:
-        names = (
-            [os.fsdecode(next(fields)) for _ in range(2 if kind[:1] in b"RC" else 1)] if kind.strip() else []
-        )
-        if any(secret_name(name) or links.reason(repository.layout.top / name) for name in names):
-            named.update(names)
+    listed = (await repository.query(*_with(plain, *LIST_CHANGES), "--", *paths)).out
+    names = (names for _, names in parse_name_status(listed.strip(b"\n")))
+    named = secret_reasons(HardLinks(repository.root), repository.layout.top, names)
     looked = await repository.query(
         *_with(asked, f"--unified={ALL_LINES}"), "--", *paths, largest=LARGEST_LOOKED
     )
-    texts = (porcelain.text_of(one.out).lstrip("\n") for one in (answer, looked))
+    texts = (printable_text(one.out).lstrip("\n") for one in (answer, looked))
     kept, left_out = without_secrets(*texts, cut=not looked.whole, named=named)
     return f"{kept}[left out, they seem to hold secrets: {', '.join(left_out)}]\n" if left_out else kept
 
 
 def _with(asked: Sequence[str], *options: str) -> tuple[str, ...]:
-    """Return a command with options behind its own, before the revisions."""
+    """Insert options into a command before its revisions."""
     at = next((at for at, one in enumerate(asked) if at and not one.startswith("-")), len(asked))
     at = asked.index("--end-of-options") if "--end-of-options" in asked else at
     return (*asked[:at], *options, *asked[at:])
@@ -215,12 +218,12 @@ class LogQuery:
 
 
 async def log(repository: Repository, query: LogQuery, cursor: str) -> tuple[LogShape, str]:
-    """Return a page of the commits; one more is asked for, to know whether there are more."""
-    start, skip = _from_cursor(query, cursor)
+    """Return a page of commits, and its text; one commit more is read to know whether a page follows."""
+    start, skip = parse_log_cursor(cursor) if cursor else (query.revision, query.skip)
     found = await _commits(repository, query, start, skip)
     following = None
     if len(found) > query.count:
-        # later pages begin at the same commit, whatever is committed meanwhile
+        # later pages start at the same commit even if new commits are made meanwhile
         following = f"{await _anchor(repository, query, start, found)}+{skip + query.count}"
     shapes = [_commit_shape(commit, MESSAGE) for commit in found[: query.count]]
     text = "\n\n".join(_commit_text(shape) for shape in shapes) or "no commits"
@@ -228,18 +231,10 @@ async def log(repository: Repository, query: LogQuery, cursor: str) -> tuple[Log
 
 
 async def _anchor(repository: Repository, query: LogQuery, start: str, found: list[Commit]) -> str:
-    """Return the id of the commit that the history begins at."""
+    """Return the id of the commit at which the history starts."""
     if query.skip or query.since or query.until or query.path:
         return await repository.commit_of(start)
     return found[0].commit if start == query.revision else start
-
-
-def _from_cursor(query: LogQuery, cursor: str) -> tuple[str, int]:
-    if not cursor:
-        return query.revision, query.skip
-    from tideate_core.mcp.servers.git.revisions import parse_log_cursor
-
-    return parse_log_cursor(cursor)
 
 
 async def _commits(repository: Repository, query: LogQuery, start: str, skip: int) -> list[Commit]:
@@ -251,7 +246,7 @@ async def _commits(repository: Repository, query: LogQuery, start: str, skip: in
     paths = [query.path] if query.path else []
     try:
         answer = await repository.query(
-            *("log", "-z", "--no-patch", f"--format={porcelain.COMMIT_FIELDS}", *_PLAIN, *options),
+            *("log", "-z", "--no-patch", f"--format={COMMIT_FIELDS}", *_PLAIN, *options),
             *("--end-of-options", start, "--", *paths),
         )
     except GitFailed as error:
@@ -260,19 +255,19 @@ async def _commits(repository: Repository, query: LogQuery, start: str, skip: in
         if start == "HEAD" and not await repository.exists("HEAD"):
             return []
         raise unknown_commit(start) from None
-    return list(porcelain.parse_commits(answer.out))
+    return list(parse_commits(answer.out))
 
 
 async def show(
     repository: Repository, name: str, paths: Sequence[str], context: int, cursor: str
 ) -> tuple[ShowShape, str]:
-    """Return a commit with what it changed."""
+    """Return a commit with a page of its diff, and the text."""
     paths = [repository.path(path) for path in paths]
     options = (*_PLAIN, *_PATCH, f"--unified={context}", "--diff-merges=first-parent")
     named = ("--end-of-options", f"{name}^{{commit}}")
     try:
         answer = await repository.query(
-            *("show", f"--format={porcelain.COMMIT_FIELDS}%x00", *options, *named, "--", *paths)
+            *("show", f"--format={COMMIT_FIELDS}%x00", *options, *named, "--", *paths)
         )
     except GitFailed as error:
         if any(
@@ -280,7 +275,7 @@ async def show(
         ):
             raise unknown_commit(name) from None
         raise
-    commit, rest = porcelain.parse_commit(answer.out)
+    commit, rest = parse_commit(answer.out)
     asked = ("show", "--format=", *options, *named)
     text = await _without_secrets(repository, replace(answer, out=rest), asked, paths)
     shown, following = page(text, cursor, CHARACTERS)
@@ -292,28 +287,28 @@ async def show(
 async def branches(
     repository: Repository, where: Where, contains: str, not_contains: str, cursor: str
 ) -> tuple[BranchesShape, str]:
-    """Return the branches."""
+    """Return a page of branches, and its text."""
     options = [f"--format={_REFS}"]
     if contains:
         options.append(f"--contains={await repository.commit_of(contains)}")
     if not_contains:
         options.append(f"--no-contains={await repository.commit_of(not_contains)}")
     answer = await repository.query("for-each-ref", *options, "--end-of-options", *_PLACES[where])
-    found = _read_branches(porcelain.text_of(answer.out))
+    found = _read_branches(printable_text(answer.out))
     shown, following = page(found, cursor, BRANCHES)
     shape = BranchesShape(branches=list(shown), total=len(found), next_cursor=following)
     lines = [f"{'*' if one.current else ' '} {one.name} {one.commit[:12]} {one.subject}" for one in shown]
     return shape, _with_rest(lines or ["no branches"], len(found) - len(shown) if following else 0, following)
 
 
-def _read_branches(pathspec_file: str) -> list[BranchShape]:
+def _read_branches(output: str) -> list[BranchShape]:
     found = []
-    for line in pathspec_file.split("\0\n"):
+    for line in output.split("\0\n"):
         if not line:
             continue
         name, commit, head, upstream, points_to, subject = line.split("\0")
         if points_to and name.startswith("refs/remotes/"):
-            continue  # a remote's HEAD is another name of one of its branches
+            continue  # a remote's HEAD is an alias of one of its branches
         _, kind, short_name = name.split("/", 2)
         found.append(
             BranchShape(
@@ -329,8 +324,6 @@ def _read_branches(pathspec_file: str) -> list[BranchShape]:
 
 
 def _commit_shape(commit: Commit, longest: int) -> CommitShape:
-    from tideate_core.mentions import hide_secrets
-
     message = hide_secrets(commit.message)
     return CommitShape(
         commit_hash=commit.commit,

@@ -1,35 +1,42 @@
-"""One repository: its directories and settings, and git commands that change nothing."""
+"""Repositories below a root: lookup, read-only git commands, error messages without foreign paths."""
 
 from __future__ import annotations
 
 import os
+import re
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from mcp.server.mcpserver.exceptions import ToolError
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.mcp.servers.git.layout import find_layout
-from tideate_core.mcp.servers.git.program import LARGEST, GitFailed, failure, find_git, query
-from tideate_core.mcp.servers.git.settings import (
+from tideate_core.git import (
     HARDENED,
+    LARGEST,
     UNSIGNED,
+    find_repository,
+    git_environment,
+    query_git,
+    saved_files,
+)
+from tideate_core.mcp.servers.git.settings import (
     Settings,
-    SettingsReader,
-    base_environment,
-    with_settings,
+    files_state,
+    identity_variables,
+    parse_settings,
+    refuse_other_worktree,
+    setting_variables,
 )
 from tideate_core.mcp.servers.schemas import short_repr
+from tideate_core.project import real_path
 from tideate_core.workspace import Root
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Sequence
-    from pathlib import Path
+    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
     from tideate_core.git import GitOutput, Repository as RepositoryLayout
-
-__all__ = ["Repositories", "Repository"]
 
 UNDER_WAY: Final = {
     "MERGE_HEAD": "a merge",
@@ -39,32 +46,90 @@ UNDER_WAY: Final = {
     "rebase-apply": "a rebase",
     "SQUASH_MSG": "a merge with --squash",
 }
+"""Files in the git directory that mark an unfinished operation."""
+LONGEST: Final = 600
+"""Characters of git's error output in a message."""
+_LINKED: Final = (
+    "this repository is linked to {what} outside the server's root, so it is neither read nor written; "
+    "start the server with a root that holds all of it"
+)
+_NONE: Final = "there is no git repository {where}; `git init` makes one, or start the server with its root"
+_ABSOLUTE: Final = re.compile(r"(?<![\w./~-])/[^\s'\":,;]*")
+_UNSEEN: Final = dict.fromkeys(
+    [*(c for c in range(32) if c not in (9, 10)), *range(127, 160), *range(0x202A, 0x202F)]
+)
+_PREFIXES: Final = ("fatal: ", "error: ", "warning: ", "hint: ")
+_NO_IDENTITY: Final = (
+    "git does not know who commits: set it with `git config --global user.name NAME` and "
+    "`git config --global user.email ADDRESS`"
+)
+_KNOWN: Final = {
+    "dubious ownership": "git does not read a repository that belongs to another user; if you trust it, "
+    "run `git config --global --add safe.directory PATH`",
+    "index.lock': File exists": "another git program is writing the index (`.git/index.lock`); try again "
+    "when it has ended. If none is running, it crashed: a person may remove that file",
+    ".lock': File exists": "another git program is writing to this repository; try again when it has ended",
+    "Please tell me who you are": _NO_IDENTITY,
+    "auto-detection is disabled": _NO_IDENTITY,
+    "empty ident name": "git does not know who commits: set it with `git config --global user.name NAME`",
+    "does not have any commits yet": "the repository has no commits yet",
+    "not a git repository": "git finds no repository there that it can read; `git status` tells why",
+}
+"""Messages for known errors of git, by a part of its output; the first match counts."""
+
+
+class GitFailed(ToolError):
+    """git could not be started, timed out or exited with an error.
+
+    :param said: git's error output.
+    """
+
+    def __init__(self, message: str, said: str = "") -> None:
+        super().__init__(message)
+        self.said = said
+
+
+def failure(command: str, said: str, status: int | None, root: Path) -> GitFailed:
+    """Return the error for git's error output, without paths outside the root."""
+    for mark, words in _KNOWN.items():
+        if mark in said:
+            return GitFailed(words, said)
+    shown = "; ".join(_plain(line) for line in said.splitlines() if line.strip())[:LONGEST]
+    shown = _ABSOLUTE.sub(lambda found: found[0] if _inside(found[0], root) else "(a path outside)", shown)
+    return GitFailed(f"`git {command}` failed: {shown or f'status {status}'}", said)
+
+
+def _plain(line: str) -> str:
+    for prefix in _PREFIXES:
+        line = line.removeprefix(prefix)
+    return line.translate(_UNSEEN).strip()
+
+
+def _inside(path: str, root: Path) -> bool:
+    return path == str(root) or path.startswith(f"{root}/")
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """One repository, with the settings that keep git from running what it brings."""
+    """A repository with the settings that keep git from running its programs."""
 
-    git: str
     root: Path
     layout: RepositoryLayout
     settings: Settings
     options: tuple[str, ...] = ()
-    """Further options of git itself, before its command."""
+    """Further options before git's command."""
     notes: tuple[str, ...] = ()
     """Notes on files that are not compared."""
 
     @asynccontextmanager
     async def saved(self, compared: Sequence[str] = (".",)) -> AsyncIterator[Self]:
-        """Yield a view of the repository that compares the staged and saved files by their content.
+        """Yield a view of the repository that compares staged and saved files by content.
 
-        Flags and times of the index, and the repository's configuration and excludes, hide no change in it.
+        Index flags, file times, and the repository's configuration and excludes cannot hide a change.
 
-        :param compared: the paths of the saved files that are compared.
-        :raises GitFailed: git does not answer.
+        :param compared: paths of the saved files to compare.
+        :raises GitFailed: git fails.
         """
-        from tideate_core.mentions import saved_files
-
         head = await self.commit_of("HEAD") if await self.exists("HEAD") else None
         try:
             async with saved_files(self.layout.top, head or await self.empty_tree()) as empty:
@@ -80,17 +145,17 @@ class Repository:
         given: bytes = b"",
         allowed: Iterable[int] = (0,),
         largest: int = LARGEST,
-        environment: dict[str, str] | None = None,
+        variables: Mapping[str, str] | None = None,
     ) -> GitOutput:
-        """Run a command of git that changes nothing.
+        """Run a read-only git command.
 
-        :param allowed: the statuses that are no failure.
-        :raises GitFailed: it fails.
+        :param allowed: exit statuses that are not failures.
+        :raises GitFailed: git fails.
         """
-        answer = await query(
-            [self.git, *HARDENED, *UNSIGNED, *self.options, command, *arguments],
-            cwd=self.layout.top,
-            environment=self.environment() | (environment or {}),
+        answer = await _query(
+            self.layout,
+            (*HARDENED, *UNSIGNED, *self.options, command, *arguments),
+            {**self._variables(trusted=False), **(variables or {})},
             given=given,
             largest=largest,
         )
@@ -98,18 +163,21 @@ class Repository:
             raise failure(command, answer.said, answer.status, self.root)
         return answer
 
-    def environment(self, *, trusted: bool = False) -> dict[str, str]:
+    def environment(self, *, trusted: bool) -> dict[str, str]:
         """Return git's environment.
 
         :param trusted: the repository's own filters may run.
         """
-        found = base_environment(self.layout)
-        return found if trusted else with_settings(found, self.settings.neutralized_filters())
+        return git_environment(self.layout) | self._variables(trusted=trusted)
+
+    def _variables(self, *, trusted: bool) -> dict[str, str]:
+        filters = {} if trusted else setting_variables(self.settings.neutralized_filters())
+        return identity_variables() | filters
 
     def path(self, name: str) -> str:
-        """Return a path relative to the top, with no link on its way; the last name may be one.
+        """Return a path relative to the top without links in its directories; the last name may be a link.
 
-        :raises ToolError: it leaves the repository, or is of git or tideate.
+        :raises ToolError: the path leaves the repository, or belongs to git or tideate.
         """
         root = Root(self.layout.top)
         try:
@@ -122,45 +190,73 @@ class Repository:
         try:
             path.encode("utf-8")
         except UnicodeEncodeError:
-            raise ToolError(f"{short_repr(name)} is not a name that can be written in UTF-8") from None
+            raise ToolError(f"{short_repr(name)} is not valid UTF-8") from None
         return path
 
+    def check_links(self, branch: str = "") -> None:
+        """Reject links inside the repository that would make git write outside the root.
+
+        :param branch: the branch to be written.
+        :raises ToolError: there is such a link.
+        """
+        common = self.layout.common_dir
+        for folder in (common / "objects", self.layout.git_dir / "logs", common / "logs"):
+            _refuse_links(folder, self.root)
+        for base in (common / "refs" / "heads", common / "logs" / "refs" / "heads"):
+            path = base / branch if branch else base
+            for part in (path, *path.parents[: len(path.parts) - len(common.parts)]):
+                if part.is_symlink() and not real_path(part).is_relative_to(self.root):
+                    raise ToolError(_LINKED.format(what="a branch"))
+
     async def exists(self, name: str) -> bool:
-        """Tell whether a name stands for a commit."""
+        """Tell whether a revision names a commit."""
         answer = await self.query(
             "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}", allowed=(0, 1, 128)
         )
         return answer.status == 0
 
     async def commit_of(self, name: str) -> str:
-        """Return the id of the commit that a name stands for.
+        """Resolve a revision to a commit id.
 
-        :raises ToolError: it stands for none.
+        :raises ToolError: there is no such commit.
         """
         try:
-            answer = await self.query(
+            return await self.word(
                 "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"
             )
         except GitFailed:
             raise unknown_commit(name) from None
-        return answer.out.decode().strip()
 
     async def tree_of(self, commit: str) -> str:
         """Return the id of a commit's tree."""
-        answer = await self.query("rev-parse", f"{commit}^{{tree}}")
-        return answer.out.decode().strip()
+        return await self.word("rev-parse", f"{commit}^{{tree}}")
 
     async def empty_tree(self) -> str:
-        """Return the id of the empty tree, with which all is compared before the first commit."""
-        answer = await self.query("hash-object", "-t", "tree", os.devnull)
+        """Return the id of the empty tree, the base of a diff before the first commit."""
+        return await self.word("hash-object", "-t", "tree", os.devnull)
+
+    async def word(
+        self, command: str, *arguments: str, given: bytes = b"", variables: Mapping[str, str] | None = None
+    ) -> str:
+        """Run a command as `query` does; return its output without surrounding white space."""
+        answer = await self.query(command, *arguments, given=given, variables=variables)
         return answer.out.decode().strip()
 
     def under_way(self) -> str | None:
-        """Return what a person has begun and not ended, in words."""
+        """Return a description of the unfinished operation, such as a merge; None if there is none."""
         for name, words in UNDER_WAY.items():
             if os.path.lexists(self.layout.git_dir / name):
                 return words
         return None
+
+
+async def _query(
+    layout: RepositoryLayout, words: Sequence[str], variables: Mapping[str, str], **limits: Any
+) -> GitOutput:
+    try:
+        return await query_git(layout, *words, cwd=layout.top, options=(), variables=variables, **limits)
+    except WorkspaceError as error:
+        raise GitFailed(str(error)) from error
 
 
 def unknown_commit(name: str) -> ToolError:
@@ -169,23 +265,77 @@ def unknown_commit(name: str) -> ToolError:
 
 
 class Repositories:
-    """The repositories below a root.
+    """Repositories at and below a root, with their settings cached until a configuration file changes.
 
-    :param root: without links.
+    :param root: a path without links.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._git: str | None = None
-        self._settings: SettingsReader | None = None
+        self._known: dict[Path, tuple[object, Settings]] = {}
 
     async def find(self, repo_path: str = "") -> Repository:
-        """Return the one at the root, or the one that a path is in.
+        """Return the repository at the root, or the one that contains a path.
 
-        :raises ToolError: there is none, it is not all inside the root, or there is no git.
+        :raises ToolError: there is no git or no repository, or part of it is outside the root.
         """
-        if self._git is None or self._settings is None:
-            self._git = find_git()
-            self._settings = SettingsReader(self._git, self.root)
         layout = find_layout(self.root, repo_path)
-        return Repository(self._git, self.root, layout, await self._settings.read(layout))
+        return Repository(self.root, layout, await self._settings(layout))
+
+    async def _settings(self, layout: RepositoryLayout) -> Settings:
+        state = files_state(layout)
+        known = self._known.get(layout.git_dir)
+        if known is not None and known[0] == state:
+            return known[1]
+        words = (*HARDENED, "config", "--list", "--show-scope", "-z")
+        answer = await _query(layout, words, identity_variables())
+        if answer.status or not answer.whole:
+            raise failure("config", answer.said, answer.status, self.root)
+        settings = parse_settings(answer.out)
+        refuse_other_worktree(settings, layout)
+        if settings.cacheable:
+            self._known[layout.git_dir] = (state, settings)
+        return settings
+
+
+def find_layout(root: Path, repo_path: str = "") -> RepositoryLayout:
+    """Return the directories of the repository at the root, or of the one that contains `repo_path`.
+
+    :param root: a path without links.
+    :raises ToolError: there is no repository, or part of it is outside the root.
+    """
+    start = _start(root, repo_path)
+    above = (start, *start.parents[: len(start.parts) - len(root.parts)])
+    if not any(os.path.lexists(directory / ".git") for directory in above):
+        raise ToolError(
+            _NONE.format(where=f"at {short_repr(repo_path)}" if repo_path else "at the server's root")
+        )
+    try:
+        return find_repository(start, within=root)
+    except WorkspaceError as error:
+        raise ToolError(str(error)) from error
+
+
+def _start(root: Path, repo_path: str) -> Path:
+    if not repo_path:
+        return root
+    try:
+        start = Root(root).resolve(repo_path)
+    except (WorkspaceError, OSError, ValueError):
+        raise ToolError(f"repo_path {short_repr(repo_path)} is not inside the root of this server") from None
+    if not start.is_dir():
+        raise ToolError(f"repo_path {short_repr(repo_path)} is not a directory")
+    return start
+
+
+def _refuse_links(folder: Path, root: Path) -> None:
+    """Reject links out of the root among the entries of a directory."""
+    try:
+        with os.scandir(folder) as entries:
+            links = [entry.path for entry in entries if entry.is_symlink()]
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise ToolError(f"the repository cannot be read ({error.strerror})") from error
+    if any(not real_path(Path(link)).is_relative_to(root) for link in links):
+        raise ToolError(_LINKED.format(what="a file"))

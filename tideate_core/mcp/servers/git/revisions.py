@@ -1,4 +1,4 @@
-"""Validate names of branches and commits, and times, before they become arguments of git."""
+"""Validate branch names, revisions, times and cursors before they become arguments of git."""
 
 from __future__ import annotations
 
@@ -11,17 +11,15 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 from tideate_core.mcp.servers.schemas import short_repr
 
-__all__ = ["checked_branch", "checked_revision", "commit_id", "parse_log_cursor", "parse_time"]
-
 LONGEST: Final = 240
-"""Bytes of a name: longer ones fit into no file system with the lock's suffix."""
+"""Bytes of a branch name; with the suffix of its lock file, a longer one exceeds file name limits."""
 
 _FORBIDDEN: Final = re.compile(
     r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|\Z)|^[-/.]|[/.]\Z|^@\Z|^HEAD\Z"
 )
-"""The names that `git check-ref-format --branch` refuses."""
+"""Parts of names that `git check-ref-format --branch` rejects."""
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp", "Zs"})
-"""Categories of characters that a person does not see, so that two names look the same."""
+"""Unicode categories of invisible characters, which make different names look the same."""
 _SUFFIXES: Final = re.compile(r"(?:~\d{0,9}|\^\d{0,9}|@\{(?:\d{1,9}|u|upstream|push)\})*\Z")
 _PREVIOUS: Final = re.compile(r"@(?:\{-\d{1,9}\})?\Z|HEAD\Z")
 _COMMIT: Final = re.compile(r"[0-9a-f]{4,64}\Z")
@@ -31,9 +29,9 @@ _CURSOR: Final = re.compile(r"([0-9a-f]{40}(?:[0-9a-f]{24})?)\+(\d{1,9})\Z")
 
 
 def checked_branch(name: str) -> str:
-    """Return the name of a branch, if it may be one.
+    """Validate the name of a branch.
 
-    :raises ToolError: git, or a person who reads it, would take it for something else.
+    :raises ToolError: git or a reader would take it for something else.
     """
     if not name:
         raise ToolError("a branch needs a name")
@@ -46,9 +44,9 @@ def checked_branch(name: str) -> str:
 
 
 def checked_revision(name: str) -> str:
-    """Return the name of a commit: a branch, a tag, an id, HEAD, each with `~2`, `^1` or `@{1}` behind it.
+    """Validate a revision: a branch, a tag, an id or HEAD, optionally followed by `~2`, `^1` or `@{1}`.
 
-    :raises ToolError: it is none of these; a range or a path in a commit (`a..b`, `a:b`) is not taken either.
+    :raises ToolError: it is anything else, such as a range (`a..b`) or a path in a commit (`a:b`).
     """
     found = _SUFFIXES.search(name)
     base = name[: found.start()] if found else name
@@ -65,17 +63,20 @@ def checked_revision(name: str) -> str:
 
 
 def commit_id(name: str) -> str:
-    """:raises ToolError: it is not the id of a commit."""
+    """Validate a commit id.
+
+    :raises ToolError: it is not a commit id.
+    """
     if not _COMMIT.match(name):
         raise ToolError(f"{short_repr(name)} is not the id of a commit: 4 to 64 of 0-9 and a-f")
     return name
 
 
 def parse_time(text: str) -> str:
-    """Return a time as git takes it.
+    """Convert a time for git, which itself would accept any word as a time.
 
-    :param text: ISO 8601 (without a zone: UTC), `3 days ago`, or `yesterday`.
-    :raises ToolError: it is none of these; git itself would take any word for some time.
+    :param text: ISO 8601 (UTC by default), `3 days ago` or `yesterday`.
+    :raises ToolError: the text has another format.
     """
     if text in _WORDS or _AGO.match(text):
         return text
@@ -98,11 +99,11 @@ def _is_no_name(name: str) -> bool:
 
 
 def parse_log_cursor(cursor: str) -> tuple[str, int]:
-    """Return where a page of the log begins: a commit, and how many after it are left out.
+    """Parse a cursor of the log into a start commit and the number of commits to skip.
 
-    :raises ToolError: no answer gave this cursor.
+    :raises ToolError: the cursor is invalid.
     """
     found = _CURSOR.match(cursor)
     if found is None:
-        raise ToolError("this is not a cursor of `git_log`: pass `nextCursor` as it is, or none to begin")
+        raise ToolError("this is not a cursor of `git_log`: pass `nextCursor` unchanged, or none to start")
     return found[1], int(found[2])

@@ -9,36 +9,6 @@ from pydantic import AfterValidator, Field
 
 from tideate_core.mcp.servers.schemas import NEXT, Line, RelativePath, ResultModel
 
-__all__ = [
-    "Agent",
-    "Branch",
-    "BranchShape",
-    "BranchesShape",
-    "CommitResult",
-    "CommitShape",
-    "Context",
-    "Count",
-    "Cursor",
-    "Description",
-    "DiffShape",
-    "FileShape",
-    "Files",
-    "LogShape",
-    "Moment",
-    "MovedShape",
-    "Paths",
-    "RepoPath",
-    "Revision",
-    "Scope",
-    "ShowShape",
-    "Skip",
-    "StagedShape",
-    "StatusShape",
-    "Untracked",
-    "Where",
-    "now",
-]
-
 
 def _said(text: str) -> str:
     if not (said := text.strip()):
@@ -198,7 +168,7 @@ class MovedShape(ResultModel):
 
 
 class CommitResult(ResultModel):
-    """A commit that was made, and what was not run for it."""
+    """A new commit, and its hooks and signing."""
 
     commit_hash: str
     branch: str = Field(description="HEAD where it is on no branch.")

@@ -1,56 +1,60 @@
-"""Tools of the git server that read: status, diffs, log, show, branches."""
+"""Tools and resource of the MCP git server."""
+
+# ruff: noqa: TC001 the SDK evaluates the annotations of tools, so their names must exist at run time
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
-from mcp_types import CallToolResult
+from pydantic import Field
 
 from tideate_core.mcp.servers.git import queries
-from tideate_core.mcp.servers.git.program import GitFailed
 from tideate_core.mcp.servers.git.repository import Repositories
-from tideate_core.mcp.servers.git.revisions import checked_revision, commit_id, parse_time
+from tideate_core.mcp.servers.git.revisions import (
+    checked_branch,
+    checked_revision,
+    commit_id,
+    parse_time,
+)
 from tideate_core.mcp.servers.git.schemas import (
+    Agent,
+    Branch,
     BranchesShape,
+    CommitResult,
     Context,
     Count,
     Cursor,
+    Description,
     DiffShape,
+    Files,
     LogShape,
     Moment,
+    MovedShape,
     Paths,
     RepoPath,
     Revision,
+    Scope,
     ShowShape,
     Skip,
+    StagedShape,
     StatusShape,
     Untracked,
     Where,
 )
-from tideate_core.mcp.servers.git.write_tools import add_write_tools
-from tideate_core.mcp.servers.schemas import tool_result
-from tideate_core.mcp.servers.tool_server import READ_ONLY, ToolServer
+from tideate_core.mcp.servers.git.writes import WriteQueue
+from tideate_core.mcp.servers.tool_server import ADDING, REPLACING, ToolAnswer, ToolServer
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from mcp.server.mcpserver import MCPServer
 
-__all__ = ["git_server"]
-
 INSTRUCTIONS = """\
 This server looks at one git repository and commits to it. Begin with `git_status`. `git_commit` with `files`
 commits these files and nothing else; what a person has staged stays staged. Paths are relative to the top of
 the repository. A long answer comes in pages: pass its `nextCursor` as `cursor`."""
-
-# The SDK evaluates the annotations of a tool's function, so what they name has to exist at run time.
-StatusAnswer: TypeAlias = Annotated[CallToolResult, StatusShape]
-DiffAnswer: TypeAlias = Annotated[CallToolResult, DiffShape]
-LogAnswer: TypeAlias = Annotated[CallToolResult, LogShape]
-ShowAnswer: TypeAlias = Annotated[CallToolResult, ShowShape]
-BranchesAnswer: TypeAlias = Annotated[CallToolResult, BranchesShape]
-
 
 HINTS = {
     ("git_commit", "message"): "git_commit has no `message`: it is made of `scope` and `description`, as in "
@@ -58,11 +62,11 @@ HINTS = {
     ("git_log", "start_timestamp"): "git_log has no `start_timestamp`: it is called `since`",
     ("git_log", "end_timestamp"): "git_log has no `end_timestamp`: it is called `until`",
 }
-"""Arguments of the reference server."""
+"""Messages for arguments of the reference server."""
 
 
 def git_server(root: Path) -> MCPServer[Any]:
-    """Return a server for the repositories at and below a root.
+    """Create the MCP server for the repositories at and below a root.
 
     :param root: an existing absolute directory, without links.
     """
@@ -76,74 +80,62 @@ def git_server(root: Path) -> MCPServer[Any]:
     )
     _add_changes(server, repositories)
     _add_history(server, repositories)
-    add_write_tools(server, repositories)
-    _add_resources(server, repositories)
+    queue = WriteQueue(root)
+    _add_commit(server, repositories, queue)
+    _add_staging(server, repositories, queue)
+    _add_branching(server, repositories, queue)
+    _add_resource(server, repositories)
     return server
 
 
 def _add_changes(server: ToolServer, repositories: Repositories) -> None:
-    async def diff(repo_path: str, side: queries.Side, *query: Any) -> CallToolResult:
-        return tool_result(*await queries.diff(await repositories.find(repo_path), side, *query))
+    async def diff(repo_path: str, side: queries.Side, *query: Any) -> ToolAnswer[DiffShape]:
+        return await queries.diff(await repositories.find(repo_path), side, *query)
 
+    @server.add("Show what is changed")
     async def git_status(
         repo_path: RepoPath = "", untracked: Untracked = "normal", cursor: Cursor = ""
-    ) -> StatusAnswer:
-        repository = await repositories.find(repo_path)
-        return tool_result(*await queries.status(repository, untracked, cursor))
+    ) -> ToolAnswer[StatusShape]:
+        """Show the branch and the staged, changed and untracked files."""
+        return await queries.status(await repositories.find(repo_path), untracked, cursor)
 
+    @server.add("Show all changes")
     async def git_diff(
         repo_path: RepoPath = "",
         target: Revision = "HEAD",
         paths: Paths = [],  # noqa: B006 the SDK copies it
         context_lines: Context = 3,
         cursor: Cursor = "",
-    ) -> DiffAnswer:
+    ) -> ToolAnswer[DiffShape]:
+        """Show the differences between the files and the last commit, or another one (`target`).
+
+        Staged and unstaged changes are included; untracked files are not: `git_status` lists them.
+        """
         return await diff(repo_path, "head", checked_revision(target), paths, context_lines, cursor)
 
+    @server.add("Show what is not staged")
     async def git_diff_unstaged(
         repo_path: RepoPath = "",
         paths: Paths = [],  # noqa: B006
         context_lines: Context = 3,
         cursor: Cursor = "",
-    ) -> DiffAnswer:
+    ) -> ToolAnswer[DiffShape]:
+        """Show the differences between the files and the index."""
         return await diff(repo_path, "unstaged", "", paths, context_lines, cursor)
 
+    @server.add("Show what is staged")
     async def git_diff_staged(
         repo_path: RepoPath = "",
         paths: Paths = [],  # noqa: B006
         context_lines: Context = 3,
         cursor: Cursor = "",
-    ) -> DiffAnswer:
+    ) -> ToolAnswer[DiffShape]:
+        """Show the differences between the index and the last commit."""
         return await diff(repo_path, "staged", "", paths, context_lines, cursor)
-
-    server.add_tool(
-        git_status,
-        title="Show what is changed",
-        description="Show the branch, what is staged, what is changed and which files git does not know.",
-        annotations=READ_ONLY,
-    )
-    server.add_tool(
-        git_diff,
-        title="Show all changes",
-        description="Show how the files differ from the last commit, or from another (`target`), staged or "
-        "not. New files that git does not know are not in it: `git_status` lists them.",
-        annotations=READ_ONLY,
-    )
-    server.add_tool(
-        git_diff_unstaged,
-        title="Show what is not staged",
-        description="Show how the files differ from what is staged.",
-        annotations=READ_ONLY,
-    )
-    server.add_tool(
-        git_diff_staged,
-        title="Show what is staged",
-        description="Show how what is staged differs from the last commit.",
-        annotations=READ_ONLY,
-    )
 
 
 def _add_history(server: ToolServer, repositories: Repositories) -> None:
+    @server.add("Show the history")
     async def git_log(
         repo_path: RepoPath = "",
         max_count: Count = 10,
@@ -153,7 +145,8 @@ def _add_history(server: ToolServer, repositories: Repositories) -> None:
         path: Annotated[str, "Only commits that changed this file or directory."] = "",
         revision: Revision = "HEAD",
         cursor: Cursor = "",
-    ) -> LogAnswer:
+    ) -> ToolAnswer[LogShape]:
+        """List commits, the newest first."""
         repository = await repositories.find(repo_path)
         query = queries.LogQuery(
             revision=checked_revision(revision),
@@ -163,54 +156,143 @@ def _add_history(server: ToolServer, repositories: Repositories) -> None:
             until=parse_time(until) if until else "",
             path=repository.path(path) if path else "",
         )
-        return tool_result(*await queries.log(repository, query, cursor))
+        return await queries.log(repository, query, cursor)
 
+    @server.add("Show a commit")
     async def git_show(
         revision: Revision = "HEAD",
         repo_path: RepoPath = "",
         paths: Paths = [],  # noqa: B006
         context_lines: Context = 3,
         cursor: Cursor = "",
-    ) -> ShowAnswer:
+    ) -> ToolAnswer[ShowShape]:
+        """Show a commit: author, message and changes."""
         repository = await repositories.find(repo_path)
-        return tool_result(
-            *await queries.show(repository, checked_revision(revision), paths, context_lines, cursor)
-        )
+        return await queries.show(repository, checked_revision(revision), paths, context_lines, cursor)
 
+    @server.add("List branches")
     async def git_branch(
         repo_path: RepoPath = "",
         branch_type: Where = "local",
         contains: Revision = "",
         not_contains: Revision = "",
         cursor: Cursor = "",
-    ) -> BranchesAnswer:
+    ) -> ToolAnswer[BranchesShape]:
+        """List the branches, local, remote or all.
+
+        Only those with (`contains`) or without (`not_contains`) a commit.
+        """
         repository = await repositories.find(repo_path)
-        inside = checked_revision(contains) if contains else ""
-        outside = checked_revision(not_contains) if not_contains else ""
-        return tool_result(*await queries.branches(repository, branch_type, inside, outside, cursor))
-
-    server.add_tool(
-        git_log,
-        title="Show the history",
-        description="List commits, the newest first.",
-        annotations=READ_ONLY,
-    )
-    server.add_tool(
-        git_show,
-        title="Show a commit",
-        description="Show a commit: its author, its message and what it changed.",
-        annotations=READ_ONLY,
-    )
-    server.add_tool(
-        git_branch,
-        title="List branches",
-        description="List the branches, local, remote or all; only those with (`contains`) or without "
-        "(`not_contains`) a commit.",
-        annotations=READ_ONLY,
-    )
+        inside, outside = (checked_revision(name) if name else "" for name in (contains, not_contains))
+        return await queries.branches(repository, branch_type, inside, outside, cursor)
 
 
-def _add_resources(server: ToolServer, repositories: Repositories) -> None:
+def _add_commit(server: ToolServer, repositories: Repositories, queue: WriteQueue) -> None:
+    # only a client that writes needs the modules of these tools
+    @server.add("Commit", ADDING)
+    async def git_commit(
+        agent: Agent,
+        scope: Scope,
+        description: Description,
+        files: Files = [],  # noqa: B006 the SDK copies it
+        auto_stage: Annotated[
+            bool, Field(strict=True, description="Without `files`: commit all changes, new files too.")
+        ] = False,
+        branch: Annotated[
+            Branch, Field(description="Commit `files` on a new branch of this name; HEAD stays where it is.")
+        ] = "",
+        repo_path: RepoPath = "",
+    ) -> ToolAnswer[CommitResult]:
+        """Commit with the subject `scope: description` and the trailer `Agent: agent`.
+
+        With `files`: these files as they are now and nothing else, new and deleted ones too. With
+        `auto_stage`: all changes. With neither: what is staged. With `branch`: on a new branch of that name,
+        without checking it out. An empty commit is refused. Hooks and signing run only where a person trusts
+        them; the answer says.
+        """
+        from tideate_core.mcp.servers.git.commits import CommitRequest, commit, commit_on_new_branch
+
+        repository = await repositories.find(repo_path)
+        paths = tuple(dict.fromkeys(repository.path(file) for file in files))
+        request = CommitRequest(agent, scope, description, paths, auto_stage)
+        if branch:
+            make = partial(commit_on_new_branch, repository, request, checked_branch(branch))
+        else:
+            make = partial(commit, repository, request)
+        made = await queue.submit(make)
+        lines = [f"committed {made.commit_hash[:12]} to {made.branch}: {made.message.splitlines()[0]}"]
+        lines += [f"  {file}" for file in made.files[:100]]
+        lines += [f"hooks: {made.hooks}"] if made.hooks != "none" else []
+        lines += [f"signing: {made.signing}"] if made.signing != "none" else []
+        return made, "\n".join(lines)
+
+
+def _add_staging(server: ToolServer, repositories: Repositories, queue: WriteQueue) -> None:
+    @server.add("Stage files", REPLACING)
+    async def git_add(
+        files: Annotated[Files, Field(min_length=1)], repo_path: RepoPath = ""
+    ) -> ToolAnswer[StagedShape]:
+        """Stage the current content of files, or of all files in directories.
+
+        Their earlier staged content is replaced; the answer says how to restore it.
+        """
+        from tideate_core.mcp.servers.git.staging import stage_files
+
+        repository = await repositories.find(repo_path)
+        paths = [repository.path(file) for file in files]
+        return _staged(await queue.submit(partial(stage_files, repository, paths)))
+
+    @server.add("Unstage files", REPLACING)
+    async def git_reset(files: Paths = [], repo_path: RepoPath = "") -> ToolAnswer[StagedShape]:  # noqa: B006
+        """Unstage files, or all files.
+
+        The files themselves stay unchanged. The answer says how to restore the staged state.
+        """
+        from tideate_core.mcp.servers.git.staging import unstage_files
+
+        repository = await repositories.find(repo_path)
+        paths = [repository.path(file) for file in files]
+        return _staged(await queue.submit(partial(unstage_files, repository, paths)))
+
+
+def _staged(shape: StagedShape) -> ToolAnswer[StagedShape]:
+    lines = [f"{shape.total} files are staged" if shape.total else "nothing is staged"]
+    lines += [f"{file.staged} {file.path}" for file in shape.staged[:100]]
+    if shape.index_before:
+        lines.append(f"`git read-tree {shape.index_before}` restores the earlier staged state")
+    return shape, "\n".join(lines)
+
+
+def _add_branching(server: ToolServer, repositories: Repositories, queue: WriteQueue) -> None:
+    @server.add("Make a branch", ADDING)
+    async def git_create_branch(
+        branch_name: Annotated[Branch, Field(description="The new branch.")],
+        base_branch: Annotated[Revision, Field(description="Where it begins; HEAD if left out.")] = "HEAD",
+        repo_path: RepoPath = "",
+    ) -> ToolAnswer[MovedShape]:
+        """Create a branch without checking it out; `git_checkout` does."""
+        from tideate_core.mcp.servers.git.branches import create_branch
+
+        repository = await repositories.find(repo_path)
+        name, base = checked_branch(branch_name), checked_revision(base_branch)
+        made = await queue.submit(partial(create_branch, repository, name, base))
+        return made, f"made the branch {made.branch} at {made.commit[:12]}; HEAD is unchanged"
+
+    @server.add("Go to a branch", ADDING)
+    async def git_checkout(branch_name: Branch, repo_path: RepoPath = "") -> ToolAnswer[MovedShape]:
+        """Check out an existing local branch.
+
+        Refused if a file is changed; untracked and ignored files are never overwritten.
+        """
+        from tideate_core.mcp.servers.git.branches import switch_branch
+
+        repository = await repositories.find(repo_path)
+        moved = await queue.submit(partial(switch_branch, repository, checked_branch(branch_name)))
+        hooks = f"\nhooks: {moved.hooks}" if moved.hooks != "none" else ""
+        return moved, f"on {moved.branch} at {moved.commit[:12]}{hooks}"
+
+
+def _add_resource(server: ToolServer, repositories: Repositories) -> None:
     @server.resource(
         "git://commit/{sha}",
         title="A commit",
@@ -221,6 +303,6 @@ def _add_resources(server: ToolServer, repositories: Repositories) -> None:
         try:
             repository = await repositories.find()
             _, text = await queries.show(repository, commit_id(sha), (), 3, "")
-        except (ToolError, GitFailed) as error:
+        except ToolError as error:
             raise ResourceNotFoundError(str(error)) from error
         return text

@@ -1,7 +1,7 @@
-"""A repository's own configuration, and the settings that keep git from running what it names.
+"""Git settings of a repository and of the person, and overrides for programs that the repository configures.
 
-The person's configuration, of the user and of the system, is theirs and stays as it is; what comes with the
-repository (`.git/config`, that of a worktree, and what either includes) may come from anybody.
+The person's own configuration, of user and system, is trusted and stays in effect. The repository's own
+(`.git/config`, a worktree's, and their includes) is untrusted.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 from mcp.server.mcpserver.exceptions import ToolError
 
-from tideate_core.git import SAFE_OPTIONS, git_environment
-from tideate_core.mcp.servers.git.program import failure, query
 from tideate_core.project import real_path
 
 if TYPE_CHECKING:
@@ -22,59 +20,38 @@ if TYPE_CHECKING:
 
     from tideate_core.git import Repository as RepositoryLayout
 
-__all__ = ["HARDENED", "Settings", "SettingsReader", "base_environment"]
-
-
-def _options(*settings: str) -> tuple[str, ...]:
-    return tuple(option for setting in settings for option in ("-c", setting))
-
-
-HARDENED: Final = (
-    *SAFE_OPTIONS,
-    *_options("submodule.recurse=false", "core.editor=:"),
-    *_options("sequence.editor=:", "core.pager=cat", "credential.helper=", "core.sshCommand=:"),
-    *_options("core.alternateRefsCommand=:", "log.showSignature=false", "log.showRoot=true"),
-    *_options("diff.orderFile=/dev/null", "gc.auto=0", "maintenance.auto=false"),
-    *_options("status.submoduleSummary=false", "i18n.commitEncoding=UTF-8", "i18n.logOutputEncoding=UTF-8"),
-    *_options("user.useConfigOnly=true", "core.quotePath=false", "advice.addEmbeddedRepo=false"),
-    *_options("core.preferSymlinkRefs=false", "color.ui=false"),
-)
-"""Options behind the program's name in every command."""
-
-UNSIGNED: Final = _options("commit.gpgSign=false", "tag.gpgSign=false", "gpg.program=false")
-
 _WHO: Final = tuple(
     f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL", "DATE")
 )
-"""Author and committer, as CI and containers set them; none of them leads git elsewhere."""
+"""Variables of author and committer, as CI and containers set them; they are safe to inherit."""
 _LOCAL: Final = frozenset({"local", "worktree"})
 _SIGNING: Final = ("commit.gpgsign", "user.signingkey", "gpg.")
 _LFS_PROGRAMS: Final = ("lfs.extension.", "lfs.customtransfer.", "lfs.standalonetransferagent")
-"""Programs that git-lfs runs by the repository's own configuration."""
+"""Settings for which git-lfs runs a program."""
 _FILTER_KEYS: Final = ("clean", "smudge", "process", "required")
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A repository's configuration, read once."""
+    """Settings in effect in a repository."""
 
     local: Mapping[str, tuple[str, ...]] = field(repr=False)
-    """Settings that come with the repository, by key; sections and variables in lower case."""
+    """The repository's own values by key; sections and variables in lower case."""
     person: Mapping[str, tuple[str, ...]] = field(repr=False)
     cacheable: bool
-    """Nothing is included, so that two files say all."""
+    """The repository's own configuration includes no other files."""
 
     def value(self, key: str) -> str | None:
-        """Return what counts of a key; the repository's own counts before the person's."""
+        """Return the effective value of a key: the repository's own, else the person's."""
         values = self.local.get(key) or self.person.get(key)
         return values[-1] if values else None
 
     def is_set(self, key: str) -> bool:
-        """Tell whether a boolean is true."""
+        """Tell whether a boolean setting is true."""
         return (self.value(key) or "").lower() in ("true", "yes", "on", "1")
 
     def neutralized_filters(self) -> dict[str, str]:
-        """Return the settings that make every filter of the repository's own what the person has for it."""
+        """Return overrides that replace the repository's own filters by the person's, or by none."""
         found: dict[str, str] = {}
         for key in self.local:
             if (parts := _filter_key(key)) is not None:
@@ -85,7 +62,7 @@ class Settings:
         return found
 
     def foreign_filters(self) -> frozenset[str]:
-        """Return the filters that are not the person's own, or would run what the repository names."""
+        """Return the filters that would run a program configured by the repository."""
         names = {parts[0] for key in self.local if (parts := _filter_key(key)) is not None}
         if any(key.startswith(_LFS_PROGRAMS) for key in self.local):
             names.add("lfs")
@@ -100,7 +77,7 @@ class Settings:
         return values[-1] if values else ("false" if name == "required" else "")
 
     def signing(self) -> list[str]:
-        """Return what signing would use, one setting a line."""
+        """Return the settings that signing uses, one a line."""
         return sorted(
             f"{where} {key}={value!r}"
             for where, found in (("local", self.local), ("person", self.person))
@@ -110,7 +87,7 @@ class Settings:
         )
 
     def filters(self) -> list[str]:
-        """Return the repository's own filters, one setting a line."""
+        """Return the settings of the repository's own filters, one a line."""
         return sorted(
             f"{key}={value!r}"
             for key, values in self.local.items()
@@ -119,70 +96,32 @@ class Settings:
         )
 
 
-class SettingsReader:
-    """Reader of repositories' configurations, cached until their files change.
-
-    :param git: absolute path of the program.
-    """
-
-    def __init__(self, git: str, root: Path) -> None:
-        self._git = git
-        self._root = root
-        self._known: dict[Path, tuple[object, Settings]] = {}
-
-    async def read(self, layout: RepositoryLayout) -> Settings:
-        """Return the configuration.
-
-        :raises ToolError: it cannot be read, or says that the repository's files are elsewhere.
-        """
-        state = _files_state(layout)
-        known = self._known.get(layout.git_dir)
-        if known is not None and known[0] == state:
-            return known[1]
-        settings = await self._query(layout)
-        _refuse_other_worktree(settings, layout)
-        if settings.cacheable:
-            self._known[layout.git_dir] = (state, settings)
-        return settings
-
-    async def _query(self, layout: RepositoryLayout) -> Settings:
-        argv = [self._git, *HARDENED, "config", "--list", "--show-scope", "-z"]
-        answer = await query(argv, cwd=layout.top, environment=base_environment(layout))
-        if answer.status or not answer.whole:
-            raise failure("config", answer.said, answer.status, self._root)
-        return _parse(answer.out)
-
-
-def base_environment(layout: RepositoryLayout) -> dict[str, str]:
-    """Return git's environment: the repository is the one that was found, and no other above it."""
+def identity_variables() -> dict[str, str]:
+    """Return variables for author and committer, and variables that disable interactive programs."""
     return {
-        **git_environment(),
         **{name: os.environ[name] for name in _WHO if name in os.environ},
-        **layout.variables(),
-        "GIT_EDITOR": ":",
-        "GIT_SEQUENCE_EDITOR": ":",
+        **dict.fromkeys(("GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_SSH_COMMAND", "GIT_ASKPASS"), ":"),
         "GIT_PAGER": "cat",
-        "GIT_SSH_COMMAND": ":",
-        "GIT_ASKPASS": ":",
     }
 
 
-def with_settings(environment: dict[str, str], settings: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment that sets these for git; unlike `-c`, a name may hold any character."""
-    found = {**environment, "GIT_CONFIG_COUNT": str(len(settings))}
+def setting_variables(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return variables that override settings; unlike `-c`, a key may have any characters."""
+    found = {"GIT_CONFIG_COUNT": str(len(settings))}
     for number, (key, value) in enumerate(settings.items()):
         found[f"GIT_CONFIG_KEY_{number}"] = key
         found[f"GIT_CONFIG_VALUE_{number}"] = value
     return found
 
 
-def _files_state(layout: RepositoryLayout) -> object:
+def files_state(layout: RepositoryLayout) -> object:
+    """Return a value that changes when a configuration file changes."""
     own = (layout.common_dir / "config", layout.git_dir / "config.worktree")
     return tuple(_file_state(path) for path in (*own, *_of_person()))
 
 
 def _of_person() -> tuple[Path, ...]:
-    """Return where a person's settings are, which may be made while the server runs."""
+    """Return the paths of the person's configuration files, existing or not."""
     home = Path.home()
     return home / ".gitconfig", Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "git" / "config"
 
@@ -195,8 +134,9 @@ def _file_state(path: Path) -> tuple[int, ...] | None:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-def _parse(pathspec_file: bytes) -> Settings:
-    fields = os.fsdecode(pathspec_file).split("\0")
+def parse_settings(output: bytes) -> Settings:
+    """Parse `git config --list --show-scope -z`."""
+    fields = os.fsdecode(output).split("\0")
     local: dict[str, list[str]] = {}
     person: dict[str, list[str]] = {}
     for scope, entry in zip(fields[::2], fields[1::2], strict=False):
@@ -212,14 +152,15 @@ def _frozen(found: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
 
 
 def _filter_key(key: str) -> tuple[str, str] | None:
-    """Return the filter's name and the variable."""
+    """Split the key of a filter setting into the filter's name and the variable; None for other keys."""
     if not key.startswith("filter.") or key.count(".") < 2:
         return None
     name, _, variable = key.removeprefix("filter.").rpartition(".")
     return name, variable
 
 
-def _refuse_other_worktree(settings: Settings, layout: RepositoryLayout) -> None:
+def refuse_other_worktree(settings: Settings, layout: RepositoryLayout) -> None:
+    """:raises ToolError: the repository configures another work tree."""
     for worktree in settings.local.get("core.worktree", ()):
         if real_path(layout.git_dir / worktree) != layout.top:
             raise ToolError(

@@ -1,4 +1,4 @@
-"""Stage and unstage files; refuse conflicts, foreign filters and unknown files."""
+"""Stage and unstage files; reject conflicts, foreign filters and unknown files."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from mcp.server.mcpserver.exceptions import ToolError
 
-from tideate_core.mcp.servers.git import porcelain
-from tideate_core.mcp.servers.git.layout import check_links
-from tideate_core.mcp.servers.git.program import GitFailed
+from tideate_core.git import join_names, parse_attribute, parse_name_status, parse_status, printable_path
+from tideate_core.mcp.servers.git.repository import GitFailed
 from tideate_core.mcp.servers.git.schemas import FileShape, StagedShape
 from tideate_core.mcp.servers.git.trust import inspect_programs
 from tideate_core.mcp.servers.git.writes import git_write, pathspec_file
@@ -19,67 +18,54 @@ from tideate_core.workspace import is_temporary
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tideate_core.mcp.servers.git.porcelain import Entry
+    from tideate_core.git import Status, StatusEntry
     from tideate_core.mcp.servers.git.repository import Repository
     from tideate_core.mcp.servers.git.trust import RepositoryPrograms
-
-__all__ = [
-    "read_changes",
-    "refuse_conflicts",
-    "refuse_filters",
-    "refuse_left_out",
-    "refuse_under_way",
-    "refuse_unknown",
-    "stage_files",
-    "unstage_files",
-]
 
 SHOWN: Final = 1_000
 _CHANGES: Final = (
     *("--porcelain=v2", "-z", "--branch", "--no-renames", "--ignore-submodules=dirty"),
     "--untracked-files=all",
 )
-_NO_FILTER: Final = frozenset({"unspecified", "unset", "set", ""})
+NO_FILTER: Final = frozenset({"unspecified", "unset", "set", ""})
 
 
-async def read_changes(
-    repository: Repository, paths: Sequence[str] = (), *, ignored: bool = False
-) -> porcelain.Status:
-    """Return all changes below these paths, or all; a rename is a file that is gone and one that is new."""
+async def read_changes(repository: Repository, paths: Sequence[str] = (), *, ignored: bool = False) -> Status:
+    """Return the changes below paths, or all changes; a rename is a deleted and a new file."""
     kind = "--ignored=matching" if ignored else "--ignored=no"
     answer = await repository.query("status", *_CHANGES, kind, "--", *paths)
     if not answer.whole:
-        raise ToolError("there are too many changes to look at them all: name fewer files")
-    status = porcelain.parse_status(answer.out)
-    # a write that was killed left it
+        raise ToolError("there are too many changes to check all of them: name fewer files")
+    status = parse_status(answer.out)
+    # an interrupted write left it behind
     status.entries = [one for one in status.entries if not is_temporary(one.path.rpartition("/")[2])]
     return status
 
 
 async def stage_files(repository: Repository, files: Sequence[str]) -> StagedShape:
-    """Stage files, or directories with all in them, as they are now; submodules in them are left out.
+    """Stage the current content of files and directories, except submodules inside directories.
 
-    :raises ToolError: one does not exist, is ignored, is a submodule, or has a filter that would not run.
+    :raises ToolError: a file does not exist, is ignored, is a submodule, or has a filter that would not run.
     """
     refuse_under_way(repository, but="a merge")
-    check_links(repository.layout, repository.root)
+    repository.check_links()
     found = await read_changes(repository, files, ignored=True)
     refuse_left_out(found.entries, files)
     refuse_unknown(repository, files, found.entries)
     touched = [entry for entry in found.entries if not entry.path.endswith("/") and entry.index != "!"]
-    # to look at a submodule git runs what that configures
+    # inspecting a submodule would make git run programs that it configures
     _refuse_submodule(touched, files)
     paths = [entry.path for entry in touched if not entry.submodule and entry.worktree != "."]
     programs = inspect_programs(repository)
     await refuse_filters(repository, paths, programs)
-    before = await _tree(repository) if any(entry.staged for entry in touched) else None
+    before = await _index_tree(repository, touched)
     if paths:
         with pathspec_file(repository, paths) as options:
-            await git_write(repository, "add", *options, programs=_without_hooks(programs))
+            await git_write(repository, "add", *options, programs=programs if programs.trusted else None)
     return await staged_result(repository, before)
 
 
-def _refuse_submodule(entries: Iterable[Entry], files: Sequence[str]) -> None:
+def _refuse_submodule(entries: Iterable[StatusEntry], files: Sequence[str]) -> None:
     for entry in entries:
         if entry.submodule and entry.path in {name.rstrip("/") for name in files}:
             raise ToolError(
@@ -88,31 +74,26 @@ def _refuse_submodule(entries: Iterable[Entry], files: Sequence[str]) -> None:
             )
 
 
-def refuse_unknown(repository: Repository, files: Iterable[str], entries: Iterable[Entry]) -> None:
-    """:raises ToolError: there is no such file, and none that was deleted."""
+def refuse_unknown(repository: Repository, files: Iterable[str], entries: Iterable[StatusEntry]) -> None:
+    """:raises ToolError: a file neither exists nor was deleted."""
     known = [entry.path for entry in entries]
     for name in files:
         if os.path.lexists(repository.layout.top / name) or name in known:
             continue
         if not any(path.startswith(f"{name}/") for path in known):
-            raise ToolError(f"there is no file {short_repr(name)}, and git knows of none that was deleted")
-
-
-def _without_hooks(programs: RepositoryPrograms) -> RepositoryPrograms | None:
-    """Filters of a trusted repository run; of an untrusted one nothing does."""
-    return programs if programs.trusted else None
+            raise ToolError(f"there is no file {short_repr(name)}, and no deleted one")
 
 
 async def unstage_files(repository: Repository, files: Sequence[str]) -> StagedShape:
-    """Unstage files, or all of them.
+    """Unstage files, or all files.
 
-    :raises ToolError: a merge or the like is under way, of which this would take away what is needed.
+    :raises ToolError: an operation such as a merge is unfinished and needs the index.
     """
     refuse_under_way(repository)
-    check_links(repository.layout, repository.root)
+    repository.check_links()
     found = await read_changes(repository, files)
     refuse_conflicts(found.entries)
-    before = await _tree(repository) if any(entry.staged for entry in found.entries) else None
+    before = await _index_tree(repository, found.entries)
     if files:
         with pathspec_file(repository, files) as options:
             await git_write(repository, "reset", "--quiet", *options)
@@ -122,56 +103,54 @@ async def unstage_files(repository: Repository, files: Sequence[str]) -> StagedS
 
 
 async def staged_result(repository: Repository, before: str | None = None) -> StagedShape:
-    """Return what is staged."""
+    """Return the staged files."""
     answer = await repository.query(
         "diff", "--cached", "--name-status", "--no-renames", "-z", "--no-ext-diff"
     )
-    fields = porcelain.text_of(answer.out).split("\0")
     files = [
-        FileShape(path=path, staged=kind[:1], unstaged="")
-        for kind, path in zip(fields[::2], fields[1::2], strict=False)
+        FileShape(path=printable_path(path), staged=kind, unstaged="")
+        for kind, (path,) in parse_name_status(answer.out)
     ]
     return StagedShape(staged=files[:SHOWN], total=len(files), index_before=before)
 
 
 async def refuse_filters(repository: Repository, paths: Iterable[str], programs: RepositoryPrograms) -> None:
-    """Refuse files of which git would keep something else than their filter makes of them.
+    """Reject files that git would store unfiltered although attributes assign them a filter.
 
-    :raises ToolError: a filter is the repository's own and not trusted, or not set up at all.
+    :raises ToolError: a filter is the repository's own and not trusted, or not configured at all.
     """
-    given = b"".join(os.fsencode(path) + b"\0" for path in paths)
+    given = join_names(paths)
     if not given:
         return
     answer = await repository.query("check-attr", "-z", "--stdin", "filter", given=given)
-    fields = porcelain.text_of(answer.out).split("\0")
-    by_filter = {name: path for path, name in zip(fields[::3], fields[2::3], strict=False)}
+    by_filter = {name: path for path, name in parse_attribute(answer.out)}
     foreign, known = repository.settings.foreign_filters(), repository.settings.persons_filters()
-    for name in sorted(by_filter.keys() - _NO_FILTER):
+    for name in sorted(by_filter.keys() - NO_FILTER):
         path = short_repr(by_filter[name])
         if name in foreign and not programs.trusted:
             raise ToolError(
                 f"{path} has the filter {short_repr(name)}, a program that this repository brings; "
-                f"{programs.why}, and without it the file would be kept as something else"
+                f"{programs.why}, and without it git would store the file unfiltered"
             )
         if name not in foreign and name not in known:
             raise ToolError(
                 f"{path} has the filter {short_repr(name)}, which is not set up, so git would "
-                "keep the file as something else than is meant; install it (for LFS `git lfs install`), or "
-                "leave this file to a person"
+                "store the file unfiltered; install it (for LFS `git lfs install`), or leave this file to a "
+                "person"
             )
 
 
 def refuse_under_way(repository: Repository, *, but: str = "") -> None:
-    """:raises ToolError: a person has begun something that this would end or spoil."""
+    """:raises ToolError: an operation such as a merge is unfinished, unless it is `but`."""
     words = repository.under_way()
     if words is not None and words != but:
         raise ToolError(f"{words} has not ended in this repository; a person has to end or abort it first")
 
 
-def refuse_left_out(entries: Iterable[Entry], files: Sequence[str]) -> None:
-    """Refuse what git would leave out, and then stage the rest.
+def refuse_left_out(entries: Iterable[StatusEntry], files: Sequence[str]) -> None:
+    """Reject named files that git would skip silently.
 
-    :raises ToolError: a named file is ignored.
+    :raises ToolError: a named file is ignored, or in a nested repository.
     """
     for entry in entries:
         named = [name for name in files if name == entry.path.rstrip("/") or _is_in(name, entry.path)]
@@ -185,7 +164,7 @@ def _is_in(name: str, directory: str) -> bool:
     return directory.endswith("/") and name.startswith(directory)
 
 
-def refuse_conflicts(entries: Iterable[Entry]) -> None:
+def refuse_conflicts(entries: Iterable[StatusEntry]) -> None:
     """:raises ToolError: a file has a conflict."""
     for entry in entries:
         if entry.unmerged:
@@ -194,8 +173,11 @@ def refuse_conflicts(entries: Iterable[Entry]) -> None:
             )
 
 
-async def _tree(repository: Repository) -> str | None:
+async def _index_tree(repository: Repository, entries: Iterable[StatusEntry]) -> str | None:
+    """Return the id of the index as a tree if any of these entries is staged."""
+    if not any(entry.staged for entry in entries):
+        return None
     try:
-        return (await repository.query("write-tree")).out.decode().strip()
+        return await repository.word("write-tree")
     except GitFailed:
-        return None  # with a conflict there is none
+        return None  # an index with a conflict is not a tree

@@ -1,7 +1,7 @@
-"""Trust in programs that a repository brings: hooks, filters, commit signing.
+"""Trust in programs that a repository configures: hooks, filters, commit signing.
 
-A person trusts these as they are: every file of the hooks' directory, every setting that signing uses and
-every filter. A change of any of them asks again.
+Trust covers the exact contents: every file in the hooks directory, every filter, and every setting used for
+signing. A change of any of them asks again.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from mcp.server.mcpserver.exceptions import ToolError
 
+from tideate_core.git import UNSIGNED, config_options
 from tideate_core.mcp.servers.git.repository import Repositories
 from tideate_core.project import Trust, real_path
 
@@ -23,15 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from tideate_core.mcp.servers.git.repository import Repository
-
-__all__ = [
-    "COMMIT_HOOKS",
-    "SWITCH_HOOKS",
-    "RepositoryPrograms",
-    "inspect_programs",
-    "repository_programs",
-    "trust_programs",
-]
 
 COMMIT_HOOKS: Final = (
     "pre-commit",
@@ -43,32 +35,33 @@ COMMIT_HOOKS: Final = (
 SWITCH_HOOKS: Final = ("post-checkout", "reference-transaction")
 MOST_FILES: Final = 200
 LARGEST: Final = 1 << 20
-"""Bytes of one of them; a larger directory, or file, is never trusted."""
+"""Bytes of one file; a directory with more, or larger, files is never trusted."""
 
 
-class _Unclear(Exception):
-    """The programs that would run cannot be listed in full."""
+class _NotListed(Exception):
+    """The programs that would run cannot be listed completely."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepositoryPrograms:
-    """Programs that a repository brings: hooks, filters, signing."""
+    """Programs that a repository configures, and whether the person trusts them."""
 
     hooks: tuple[str, ...]
     top: Path
-    """Of the repository's work tree."""
+    """The work tree."""
     folder: Path
+    """The hooks directory."""
     signing: bool
     filters: tuple[str, ...]
     trusted: bool
-    """The person trusts exactly this."""
+    """The person trusts exactly these programs."""
     meaning: str
-    """The text that trust is bound to; empty where it cannot be told."""
+    """The text that trust is bound to; empty if the programs cannot be listed."""
     why: str
-    """The reason not to run them; empty where they are trusted."""
+    """Why they do not run; empty if they are trusted."""
 
     def labels(self) -> list[str]:
-        """Say one by one what it is."""
+        """Return a description of each program."""
         return [
             *(f"git hook {name}" for name in self.hooks),
             *(["signing of commits"] if self.signing else []),
@@ -76,7 +69,7 @@ class RepositoryPrograms:
         ]
 
     def contents(self) -> str:
-        """Return the texts of the hooks' files, each under its path, and the settings that run something."""
+        """Return the filter settings and the text of each file in the hooks directory, for review."""
         parts = [f"# {line}\n" for line in self.filters]
         if self.hooks:
             for path in sorted(_files(self.folder))[:MOST_FILES]:
@@ -85,7 +78,7 @@ class RepositoryPrograms:
         return "".join(parts)
 
     def hooks_report(self, names: Iterable[str]) -> str:
-        """Say what becomes of the hooks among these."""
+        """Describe which of these hooks exist and whether they run."""
         found = ", ".join(name for name in names if name in self.hooks)
         if not found:
             return "none"
@@ -97,23 +90,23 @@ class RepositoryPrograms:
         return "signed" if self.trusted else f"not signed: {self.why}"
 
     def options(self) -> tuple[str, ...]:
-        """Return the options of git with which it runs what is trusted."""
+        """Return the git options that run trusted programs only."""
         if not self.trusted:
-            return ("-c", "commit.gpgSign=false", "-c", "gpg.program=false")
-        return ("-c", f"core.hooksPath={self.folder}")
+            return UNSIGNED
+        return config_options(f"core.hooksPath={self.folder}")
 
 
 def inspect_programs(repository: Repository, trust: Trust | None = None) -> RepositoryPrograms:
-    """Return what a repository brings and whether the person trusts it.
+    """List a repository's programs and look up whether the person trusts them.
 
-    :raises ConfigError: what is trusted cannot be read.
+    :raises ConfigError: the trust store cannot be read.
     """
     folder, filters = _folder(repository), tuple(repository.settings.filters())
     top, hooks = repository.layout.top, _hooks(folder)
     signing = repository.settings.is_set("commit.gpgsign")
     try:
         contents = list(_contents(repository, folder))
-    except _Unclear as error:
+    except _NotListed as error:
         return RepositoryPrograms(hooks, top, folder, signing, filters, False, "", str(error))
     lines = ["git", *contents, *(repository.settings.signing() if signing else ()), *filters]
     meaning = "\n".join(lines)
@@ -125,29 +118,29 @@ def inspect_programs(repository: Repository, trust: Trust | None = None) -> Repo
 
 
 def repository_programs(root: Path) -> RepositoryPrograms | None:
-    """Return what the repository at a root brings that could run, None for nothing.
+    """Return the programs of the repository at a root, or None if there are none to trust.
 
-    :raises ConfigError: what is trusted cannot be read.
+    :raises ConfigError: the trust store cannot be read.
     """
     try:
-        with ThreadPoolExecutor(1) as thread:  # the caller's may have an event loop
+        with ThreadPoolExecutor(1) as thread:  # the caller's thread may have an event loop
             repository = thread.submit(asyncio.run, Repositories(real_path(root)).find()).result()
     except ToolError:
-        return None  # where no tool works none could run it
+        return None  # the tools refuse this repository, so nothing can run
     programs = inspect_programs(repository)
     return programs if programs.labels() and programs.meaning else None
 
 
 def trust_programs(programs: RepositoryPrograms) -> None:
-    """Let run what a repository brings, exactly as it was looked at.
+    """Trust a repository's programs exactly as they were inspected.
 
-    :raises ConfigError: what is trusted cannot be read or written.
+    :raises ConfigError: the trust store cannot be read or written.
     """
     Trust(programs.top).allow(programs.meaning, ", ".join(programs.labels()))
 
 
 def _folder(repository: Repository) -> Path:
-    """Return where git looks for hooks."""
+    """Return the directory in which git looks for hooks."""
     configured = repository.settings.value("core.hookspath")
     if configured is None:
         return repository.layout.common_dir / "hooks"
@@ -160,17 +153,17 @@ def _hooks(folder: Path) -> tuple[str, ...]:
 
 
 def _contents(repository: Repository, folder: Path) -> Iterator[str]:
-    """Yield a line for each file that a hook may consist of."""
+    """Yield path, digest and mode of each file in the hooks directory."""
     if not folder.is_dir():
         return
     if "core.hookspath" in repository.settings.local and not real_path(folder).is_relative_to(
         repository.root
     ):
-        raise _Unclear("the repository's core.hooksPath leads out of the root")
+        raise _NotListed("the repository's core.hooksPath leads out of the root")
     yield str(folder)
     for number, path in enumerate(_files(folder)):
         if number >= MOST_FILES or path.stat().st_size > LARGEST:
-            raise _Unclear("there is more in the directory of the hooks than can be looked through")
+            raise _NotListed("the hooks directory has too many or too large files to check")
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         yield f"{path.relative_to(folder)} {digest} {os.access(path, os.X_OK)}"
 

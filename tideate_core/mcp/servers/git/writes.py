@@ -1,9 +1,8 @@
-"""Run git commands that write: one at a time, with retries while another git has the lock."""
+"""Run git commands that write, one at a time, with retries while another git holds a lock."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import tempfile
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -11,9 +10,9 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from mcp.server.mcpserver.exceptions import ToolError
 
-from tideate_core.errors import CommandError, ConfigError
-from tideate_core.mcp.servers.git.program import GitFailed, failure
-from tideate_core.mcp.servers.git.settings import HARDENED, UNSIGNED
+from tideate_core.errors import CommandError, ConfigError, WorkspaceError
+from tideate_core.git import HARDENED, UNSIGNED, config_options, find_git, join_names
+from tideate_core.mcp.servers.git.repository import GitFailed, failure
 from tideate_core.mcp.servers.locking import ended_before_cancelled, locked_root
 from tideate_core.project import make_project_state
 from tideate_core.util.private_files import make_private_directory
@@ -24,38 +23,36 @@ if TYPE_CHECKING:
     from tideate_core.mcp.servers.git.repository import Repository
     from tideate_core.mcp.servers.git.trust import RepositoryPrograms
 
-__all__ = ["COMMIT_INFO", "WriteQueue", "git_write", "pathspec_file", "scratch_directory", "temporary_index"]
-
 COMMIT_INFO: Final = "mcp/git/commit_info.json"
-"""Below `.tideate/`."""
+"""File for the last commit, below `.tideate/`."""
 PATIENCE: Final = 60.0
-"""Seconds that a call waits for another server's."""
+"""Seconds that a call waits for another server."""
 BUSY: Final = "another git server is writing to this repository; try again later"
 TIMEOUT: Final = 600_000
-"""Milliseconds that git may take; most of it is for hooks."""
+"""Milliseconds until git is killed; hooks may take most of them."""
 WAITS: Final = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
-"""Seconds between the tries while another git has a lock."""
-_FULL: Final = ("-c", "core.abbrev=no")
-"""Whoever reads what was made reads its whole id."""
+"""Seconds between retries while another git holds a lock."""
+_FULL: Final = config_options("core.abbrev=no")
+"""Options that print full commit ids."""
 _LOCKED: Final = ".lock': File exists"
 
 T = TypeVar("T")
 
 
 class WriteQueue:
-    """One call at a time writes to a root, of this process and of all."""
+    """Queue of writes to a root: one at a time, across all processes."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._lock = asyncio.Lock()
 
     async def submit(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Do something that writes when it is its turn.
+        """Run a write when its turn comes.
 
-        A cancellation is told to it once, and it may restore what it has to before this raises: a git that
-        is killed at once leaves its locks behind.
+        On cancellation the write is cancelled once and may clean up before this raises: a killed git would
+        leave its lock files behind.
 
-        :raises ToolError: another server has the turn all the time.
+        :raises ToolError: another server holds the lock for too long.
         """
         return await ended_before_cancelled(self._alone(work))
 
@@ -71,13 +68,12 @@ def _refusal(error: ConfigError) -> ToolError:
 async def git_write(
     repository: Repository, command: str, *arguments: str, programs: RepositoryPrograms | None = None
 ) -> str:
-    """Run a command of git that writes; returns what it printed.
+    """Run a git command that writes; return its standard output.
 
-    While another git has the index, it is tried again for some seconds. Cancelling ends it with all
-    that it started.
+    The command is retried for some seconds while another git holds a lock. Cancelling kills its processes.
 
-    :param programs: what the repository brings and the person may have trusted; None: none of it is run.
-    :raises GitFailed: it fails.
+    :param programs: hooks, filters and signing that run if the person trusts them; None runs none.
+    :raises GitFailed: git fails.
     """
     for wait in (*WAITS, None):
         try:
@@ -92,19 +88,19 @@ async def git_write(
 async def _write_once(
     repository: Repository, command: str, arguments: Sequence[str], programs: RepositoryPrograms | None
 ) -> str:
-    from tideate_core.process import ProcessLimits, run_program  # only who writes needs it
+    from tideate_core.process import ProcessLimits, run_program  # reading tools do without it
 
     options = UNSIGNED if programs is None else programs.options()
     try:
         done = await run_program(
-            [repository.git, *HARDENED, *_FULL, *options, command, *arguments],
+            [find_git(), *HARDENED, *_FULL, *options, command, *arguments],
             cwd=repository.layout.top,
             environment=repository.environment(trusted=programs is not None and programs.trusted),
             limits=ProcessLimits(timeout_ms=TIMEOUT),
-            # git that is not killed with us ends what it began, and takes its locks away
+            # git outlives this process to finish its work and remove its locks
             guarded=False,
         )
-    except CommandError as error:
+    except (CommandError, WorkspaceError) as error:
         raise GitFailed(str(error)) from error
     if not done.ok:
         if done.exit_code is None or done.timed_out:
@@ -116,30 +112,30 @@ async def _write_once(
 
 @contextmanager
 def pathspec_file(repository: Repository, paths: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Give options that name these paths to git, however many there are."""
+    """Yield options that pass any number of paths to git in a file."""
     with tempfile.TemporaryDirectory(prefix="paths-", dir=scratch_directory(repository.root)) as directory:
         file = Path(directory, "paths")
-        file.write_bytes(b"".join(os.fsencode(path) + b"\0" for path in paths))
+        file.write_bytes(join_names(paths))
         yield (f"--pathspec-from-file={file}", "--pathspec-file-nul")
 
 
 @asynccontextmanager
 async def temporary_index(repository: Repository, tree: str) -> AsyncIterator[dict[str, str]]:
-    """Give the environment of an index of its own that holds a tree, or that of a commit."""
+    """Yield the variables of a temporary index that holds the tree of a commit, or a tree."""
     with tempfile.TemporaryDirectory(prefix="index-", dir=scratch_directory(repository.root)) as directory:
         index = {"GIT_INDEX_FILE": str(Path(directory, "index"))}
-        await repository.query("read-tree", tree, environment=index)
+        await repository.query("read-tree", tree, variables=index)
         yield index
 
 
 def scratch_directory(root: Path) -> Path:
-    """Return the private directory in which indexes are made, made if it is missing.
+    """Return the private directory for temporary indexes, created if it is missing.
 
-    :raises ToolError: it cannot be made.
+    :raises ToolError: it cannot be created.
     """
     try:
-        layout = make_project_state(root) / "mcp" / "git"
-        make_private_directory(layout)
+        directory = make_project_state(root) / "mcp" / "git"
+        make_private_directory(directory)
     except (ConfigError, OSError) as error:
         raise ToolError("the private state of the project cannot be used, so nothing was written") from error
-    return layout
+    return directory

@@ -1,3 +1,1 @@
 """MCP server that lists and runs a project's tests."""
-
-__all__: list[str] = []

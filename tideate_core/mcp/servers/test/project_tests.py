@@ -1,4 +1,4 @@
-"""List and run a project's tests for the test server, and the result schemas."""
+"""List and run a project's tests, with the result models of the MCP test server."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from tideate_core.mcp.servers.commands import (
     require_commands,
 )
 from tideate_core.mcp.servers.schemas import NEXT, ResultModel, page, short_repr
+from tideate_core.mentions import hide_secrets
+from tideate_core.project import Documents
 from tideate_core.toolchain import TestResults
 from tideate_core.workspace import Root
 
@@ -31,23 +33,21 @@ if TYPE_CHECKING:
     from tideate_core.mcp.servers.commands import ChosenCommand
     from tideate_core.toolchain import CompletedTests, SelectedTests, Tool
 
-__all__ = ["REPORT_PATH", "ListShape", "ListedShape", "OutputShape", "ProjectTests", "RunShape", "run_text"]
-
 SHOWN: Final = 20
-"""Failures in the text beside an answer."""
+"""Failures in the text of an answer."""
 LAST: Final = 20
-"""Lines of its output that are told of a run that says no failures."""
+"""Last lines of output in the text of a failed run without listed failures."""
 LONGEST: Final = 300
-"""Characters of such a line."""
+"""Characters of one of these lines."""
 REPORT_PATH: Final = ".tideate/qa/reports/test_results.json"
 LISTED: Final = 500
-"""Tests on a page."""
+"""Tests on one page."""
 _COUNTS: Final = ("passed", "failed", "skipped", "errors")
 _LARGEST_REPORT: Final = 4 << 20
 
 
 class ListedShape(ResultModel):
-    """A test, or a file of tests."""
+    """A test or a test file."""
 
     file: str = Field(description="Relative to the root.")
     line: int | None = Field(default=None, description="1-based; null of a file.")
@@ -66,7 +66,7 @@ class ListShape(ResultModel):
 
 
 class RunShape(TestResults):
-    """Result of a run, and the beginning of its output."""
+    """Result of a run and the beginning of its output."""
 
     output: str = Field(description="The first page of what it printed.")
     next_cursor: str | None = Field(
@@ -76,13 +76,11 @@ class RunShape(TestResults):
 
 
 class OutputShape(OutputPage):
-    """A page of what the last run printed."""
+    """A page of the last run's output."""
 
 
 def run_text(results: TestResults, output: str = "") -> str:
-    """Say in a few lines how a run ended."""
-    from tideate_core.mentions import hide_secrets
-
+    """Summarize a run in a few lines."""
     counts = (
         (results.passed, "passed"),
         (results.failed, "failed"),
@@ -106,20 +104,20 @@ def run_text(results: TestResults, output: str = "") -> str:
 
 
 class ProjectTests:
-    """A project's tests."""
+    """Lists and runs the tests of one project."""
 
-    __test__ = False  # no test of pytest's
+    __test__ = False  # not a test of pytest's
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._paths = Root(root)
         self.last: CompletedTests | None = None
-        """The last run of this server."""
+        """The last run."""
 
     async def listed(self, files: Sequence[str], kind: str, cursor: str) -> ListShape:
-        """Return a page of the tests, or of their files.
+        """Return a page of tests or test files.
 
-        :raises ToolError: a file is not there, or the configuration cannot be read.
+        :raises ToolError: a file does not exist, or the configuration cannot be read.
         """
         from tideate_core.toolchain import runner_name
 
@@ -158,8 +156,8 @@ class ProjectTests:
     ) -> CompletedTests:
         """Run tests and write the report.
 
-        :param or_all: where these cannot be run alone, run all.
-        :raises ToolError: they cannot be run, or not these alone, or others are running.
+        :param or_all: run all tests if these cannot be run alone.
+        :raises ToolError: the tests cannot be run, cannot be run alone, or another run is in progress.
         """
         from tideate_core.toolchain import SelectedTests, make_runner_command, run_tests, tool_environment
 
@@ -196,11 +194,10 @@ class ProjectTests:
         return self.last
 
     async def _build(self, tool: Tool, chosen: ChosenCommand, seconds: float | None) -> None:
-        """Build what the tests run.
+        """Run the build that the tests need.
 
-        :raises ToolError: it cannot be built.
+        :raises ToolError: the build failed.
         """
-        from tideate_core.mentions import hide_secrets
         from tideate_core.process import ProcessLimits, run_program
         from tideate_core.toolchain import tool_environment
 
@@ -220,9 +217,9 @@ class ProjectTests:
     def _selections(
         self, chosen: ChosenCommand, files: Sequence[str], pattern: str, *, or_all: bool
     ) -> dict[Tool, SelectedTests]:
-        """Return the commands that run these tests, or all tests where they cannot be run alone.
+        """Select the tests of each command, or all tests if these cannot be run alone.
 
-        :raises ToolError: they cannot be run alone, and not all are to be run.
+        :raises ToolError: they cannot be run alone, and `or_all` is False.
         """
         from tideate_core.toolchain import (
             SelectedTests,
@@ -235,7 +232,7 @@ class ProjectTests:
 
         configured = chosen.configured
         folders = any(accepts_directories(runner_name(tool, configured=configured)) for tool in chosen.tools)
-        # the same file twice would be run twice
+        # a repeated file would run twice
         names = list(dict.fromkeys(self._file(file, folders=folders) for file in files))
         shares = share_files(chosen.tools, names, configured=configured)
         wanted = {tool: SelectedTests(share, pattern) for tool, share in shares.items()}
@@ -249,8 +246,7 @@ class ProjectTests:
         return wanted
 
     def report(self) -> str | None:
-        """Return the last report, None where there is none that can be read."""
-        from tideate_core.project import Documents
+        """Return the last report, or None if it cannot be read."""
         from tideate_core.toolchain import TEST_REPORT
 
         try:
@@ -260,9 +256,9 @@ class ProjectTests:
         return content.decode("utf-8", "replace")
 
     def _file(self, name: str, *, folders: bool) -> str:
-        """Return a file's name from the root, links followed.
+        """Resolve a file to its path from the root, links followed.
 
-        :raises ToolError: it is not there, or not inside.
+        :raises ToolError: it does not exist, or is outside the root.
         """
         try:
             path = self._paths.resolve(name)
@@ -275,14 +271,14 @@ class ProjectTests:
 
 
 def _merged(done: Sequence[CompletedTests]) -> CompletedTests:
-    """Return the result of several parts' tests: that of the first that did not pass, with all counts."""
+    """Merge the results of several parts: the first that did not pass, with the counts of all."""
     if len(done) == 1:
         return done[0]
     results = [one.results for one in done]
     chosen = next((one for one in results if one.status != "passed"), results[-1])
     counts = {name: [getattr(one, name) for one in results] for name in _COUNTS}
     update = {
-        # what one of them does not say nobody knows of all
+        # unknown in one part is unknown in total
         **{name: None if None in known else sum(known) for name, known in counts.items()},
         "files": [file for one in results for file in one.files],
         "duration_ms": sum(one.duration_ms for one in results),
@@ -298,8 +294,7 @@ def _below(file: str, name: str) -> bool:
 
 
 def _refuse_unwritable(root: Path) -> None:
-    """Refuse to run anything where its report could not be written."""
-    from tideate_core.project import Documents
+    """Reject a run if its report could not be written."""
     from tideate_core.toolchain import TEST_REPORT
 
     try:

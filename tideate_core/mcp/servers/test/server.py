@@ -1,17 +1,15 @@
-"""Tools of the test server: list, run, output."""
+"""Tools and resource of the MCP test server."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
-from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
-from mcp_types import CallToolResult
 from pydantic import Field
 
 from tideate_core.mcp.servers.commands import PAGE, RUNNING, Cursor, Timeout
-from tideate_core.mcp.servers.schemas import Line, RelativePath, page, tool_result
+from tideate_core.mcp.servers.schemas import Line, RelativePath, page
 from tideate_core.mcp.servers.test.project_tests import (
     REPORT_PATH,
     ListShape,
@@ -20,15 +18,13 @@ from tideate_core.mcp.servers.test.project_tests import (
     RunShape,
     run_text,
 )
-from tideate_core.mcp.servers.tool_server import READ_ONLY, ToolServer
+from tideate_core.mcp.servers.tool_server import Call, ToolAnswer, ToolServer
 from tideate_core.mentions import hide_secrets
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from mcp.server.mcpserver import MCPServer
-
-__all__ = ["test_server"]
 
 MOST_FILES: Final = 500
 
@@ -38,8 +34,6 @@ This server lists and runs the tests of one project. `test_list` reads their fil
 counts and with each failure's file, line and message. It runs the project's own code, so a person has to
 trust the project first (`tideate trust`)."""
 
-# The SDK evaluates the annotations of a tool's function, so what they name has to exist at run time.
-Call: TypeAlias = Context[Any, Any]
 Files: TypeAlias = Annotated[
     list[RelativePath], Field(max_length=MOST_FILES, description="Relative to the root; none: all.")
 ]
@@ -56,13 +50,10 @@ OrAll: TypeAlias = Annotated[
     Field(description="Where only all tests can be run, run all; `files` of the answer is empty then."),
 ]
 Kind: TypeAlias = Annotated[Literal["tests", "files"], Field(description="Each test, or only their files.")]
-Listed: TypeAlias = Annotated[CallToolResult, ListShape]
-Run: TypeAlias = Annotated[CallToolResult, RunShape]
-Printed: TypeAlias = Annotated[CallToolResult, OutputShape]
 
 
 def test_server(root: Path) -> MCPServer[Any]:
-    """Return a server for the tests of the project at a root.
+    """Create the MCP server for the tests of the project at a root.
 
     :param root: an existing absolute directory, without links.
     """
@@ -73,73 +64,50 @@ def test_server(root: Path) -> MCPServer[Any]:
         description="Lists and runs a project's tests.",
         instructions=INSTRUCTIONS,
     )
-    _add_list(server, tests)
-    _add_run(server, tests)
-    _add_resource(server, tests)
-    return server
 
-
-test_server.__test__ = False  # type: ignore[attr-defined] # no test of pytest's
-
-
-def _add_list(server: ToolServer, tests: ProjectTests) -> None:
+    @server.add("List the tests")
     async def test_list(
         files: Files = [],  # noqa: B006 the SDK copies it
         kind: Kind = "tests",
         cursor: Cursor = "",
-    ) -> Listed:
+    ) -> ToolAnswer[ListShape]:
+        """List the project's tests with their files and lines, or only the files.
+
+        Reads the files and runs nothing, so tests that are generated at run time are not listed.
+        """
         shape = await tests.listed(files, kind, cursor)
         lines = [
             ":".join(str(part) for part in (one.file, one.line, one.name) if part) for one in shape.tests
         ]
         more = f"\n{shape.total} in all; cursor for more: {shape.next_cursor}" if shape.next_cursor else ""
-        return tool_result(shape, ("\n".join(lines) or "no tests were found") + more)
+        return shape, ("\n".join(lines) or "no tests were found") + more
 
-    server.add_tool(
-        test_list,
-        title="List the tests",
-        description="List the project's tests with their files and lines, or only the files. Reads the files "
-        "and runs nothing, so tests that are made while they run are not listed.",
-        annotations=READ_ONLY,
-    )
-
-
-def _add_run(server: ToolServer, tests: ProjectTests) -> None:
+    @server.add("Run tests", RUNNING)
     async def test_run(
         context: Call,
         files: Files = [],  # noqa: B006
         pattern: Pattern = "",
         or_all: OrAll = False,
         timeout: Timeout = None,  # noqa: ASYNC109 of the program that is run
-    ) -> Run:
+    ) -> ToolAnswer[RunShape]:
+        """Run all tests of the project, or select them by file, by a pattern of names, or both.
+
+        Answers how many passed, failed and were skipped, and where each failure is. Tests that fail are an
+        answer, not an error. One run at a time; cancelling ends it.
+        """
         ran = await tests.run_selected(context, files, pattern, timeout, or_all=or_all)
         output, following = page(ran.output, "", PAGE)
         shape = RunShape(**ran.results.model_dump(), output=output, next_cursor=following, report=REPORT_PATH)
-        return tool_result(shape, run_text(ran.results, ran.output))
+        return shape, run_text(ran.results, ran.output)
 
-    async def test_output(cursor: Cursor = "") -> Printed:
+    @server.add("Show what the last run printed")
+    async def test_output(cursor: Cursor = "") -> ToolAnswer[OutputShape]:
+        """Show the output of the last `test_run`, from its beginning or from a cursor on."""
         if tests.last is None:
             raise ToolError("no tests were run by this server so far; call `test_run`")
         output, following = page(tests.last.output, cursor, PAGE)
-        return tool_result(OutputShape(output=output, next_cursor=following), output)
+        return OutputShape(output=output, next_cursor=following), output
 
-    server.add_tool(
-        test_run,
-        title="Run tests",
-        description="Run the project's tests: all, those of some files, those whose names fit a pattern, or "
-        "both. Answers how many passed, failed and were skipped, and where each failure is. Tests that fail "
-        "are an answer, not an error. One run at a time; cancelling ends it.",
-        annotations=RUNNING,
-    )
-    server.add_tool(
-        test_output,
-        title="Show what the last run printed",
-        description="Show what the last `test_run` printed, from its beginning or from a cursor on.",
-        annotations=READ_ONLY,
-    )
-
-
-def _add_resource(server: ToolServer, tests: ProjectTests) -> None:
     @server.resource(
         "tideate://test/report",
         title="The last test report",
@@ -151,3 +119,8 @@ def _add_resource(server: ToolServer, tests: ProjectTests) -> None:
         if content is None:
             raise ResourceNotFoundError("no tests were run in this project so far; call the tool `test_run`")
         return hide_secrets(content)
+
+    return server
+
+
+test_server.__test__ = False  # type: ignore[attr-defined] # not a test of pytest's

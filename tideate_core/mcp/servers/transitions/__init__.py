@@ -1,1 +1,1 @@
-"""MCP server that walks a client through a `.workflow` machine."""
+"""MCP server that guides a client through a `.workflow` machine."""

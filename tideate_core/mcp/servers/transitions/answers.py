@@ -9,9 +9,11 @@
         when: <guidance_text>
     guidance: <state_guidance>
 
-What the document leaves open: an empty list is the heading alone, an empty text its label alone. A text
-of several lines begins below its label, each line behind six blanks, deeper than any line of the
-format; so no guidance, whatever it says, can look like a line of the answer.
+Beyond the document: an empty list is its heading alone, an empty text its label alone. A text of several
+lines
+starts below its label, each line indented by six spaces, deeper than any line of the format; so no guidance
+can
+imitate a line of the answer.
 """
 
 from __future__ import annotations
@@ -26,20 +28,18 @@ if TYPE_CHECKING:
 
     from tideate_core.machines.language import Action
 
-__all__ = ["ActionShape", "Answer", "MoveShape", "PathShape", "StateShape", "StatesShape", "shapes"]
-
 INDENT = " " * 6
 
 
 class ActionShape(BaseModel):
-    """A transition that is allowed now."""
+    """A transition that is valid now."""
 
     action: str = Field(description="The state to name as `next_state`; `*` ends the walk.")
     when: str = Field(description="When to take it; empty if the workflow does not say.")
 
 
 class Answer(BaseModel):
-    """Position of the walk and the moves that are valid next."""
+    """Position in the workflow and the valid next transitions."""
 
     status: Literal["success", "error"]
     current_state: str = Field(
@@ -55,7 +55,7 @@ class Answer(BaseModel):
     )
 
     def text(self) -> str:
-        """Write the document's text format."""
+        """Return the answer in the document's text format."""
         lines = [f"status: {self.status}", f"current state: {self.current_state}".rstrip()]
         lines.append("valid transitions:")
         for shape in self.valid_transitions:
@@ -65,7 +65,7 @@ class Answer(BaseModel):
         return "\n".join(lines)
 
     def result(self) -> CallToolResult:
-        """Return the answer as the result of a tool."""
+        """Return the answer as a tool result."""
         return CallToolResult(
             content=[TextContent(text=self.text())],
             structured_content=self.model_dump(),
@@ -74,7 +74,7 @@ class Answer(BaseModel):
 
 
 class StateShape(BaseModel):
-    """A state and where it leads."""
+    """A state and its next states."""
 
     name: str
     next: list[str] = Field(description="The states that may follow; `*` ends the walk.")
@@ -91,7 +91,7 @@ class StatesShape(BaseModel):
 
 
 class MoveShape(BaseModel):
-    """A move that was made."""
+    """A completed transition."""
 
     source: str
     target: str
@@ -99,7 +99,7 @@ class MoveShape(BaseModel):
 
 
 class PathShape(BaseModel):
-    """The way so far."""
+    """The completed transitions and the position."""
 
     position: str = Field(description="Where the walk stands; `*` before the first move and after the end.")
     moves: list[MoveShape]
@@ -108,7 +108,7 @@ class PathShape(BaseModel):
 
 
 def shapes(actions: Iterable[Action]) -> list[ActionShape]:
-    """Return the engine's actions as they are answered."""
+    """Convert the machine's actions to results."""
     return [ActionShape(action=action.action, when=action.when) for action in actions]
 
 

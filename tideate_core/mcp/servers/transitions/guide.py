@@ -1,9 +1,10 @@
-"""Validate moves through one workflow machine and remember each session's position.
+"""Validate transitions of one workflow machine and remember each session's position.
 
-The SDK gives a connection of the handshake protocols one `client_params` object for its whole life, over
-stdio as over HTTP (where the session's id stands behind it); that object is the session's identity here and
-its memory ends with it. The protocol of 2026-07-28 has no sessions: every request stands alone, so nothing is
-remembered for it.
+The SDK gives a connection of the handshake protocols one `client_params` object for its lifetime, over stdio
+and
+HTTP. This object identifies the session here, and the session's memory ends with it. The protocol of
+2026-07-28
+has no sessions, so nothing is remembered for it.
 """
 
 from __future__ import annotations
@@ -34,18 +35,16 @@ if TYPE_CHECKING:
 
     from tideate_core.machines.language import Workflow
 
-__all__ = ["MAX_MOVES", "MAX_PATH_CHARACTERS", "Guide", "Move", "Sessions", "Walk"]
-
 MAX_MOVES = 500
-"""Last moves that a session remembers."""
+"""Latest moves that a session remembers."""
 
 MAX_PATH_CHARACTERS = 65_536
-"""Characters of the remembered moves together; the oldest go first."""
+"""Characters of all remembered moves; the oldest are dropped first."""
 PAGE = 200
 LISTED = 40
-"""Names that an error message lists."""
+"""State names in an error message."""
 SEARCHED = 2_000
-"""Among how many names the nearest is looked for: those whose length is nearest."""
+"""State names compared for the nearest one: those of the most similar length."""
 NO_SESSION = (
     "this protocol version has no sessions, so the server remembers no position for you: keep it yourself, "
     "and name it"
@@ -54,7 +53,7 @@ NO_SESSION = (
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One successful transition, with what the client said about it."""
+    """A completed transition with the client's notes."""
 
     source: str
     target: str
@@ -62,23 +61,23 @@ class Move:
 
     @property
     def size(self) -> int:
-        """Its characters, for the bound on a session's memory."""
+        """Its characters, for the limit on a session's memory."""
         return len(self.source) + len(self.target) + sum(len(k) + len(v) for k, v in self.notes.items())
 
 
 @dataclass(slots=True)
 class Walk:
-    """One walk through the machine."""
+    """Position and history of one session."""
 
     position: str | None = None
-    """The state it stands at, `*` after the exit, None before the first move."""
+    """The current state; `*` after the end, None before the first move."""
     moves: deque[Move] = field(default_factory=deque)
     forgotten: int = 0
-    """Oldest moves that were dropped to stay within the bounds."""
+    """Old moves that were dropped to stay within the limits."""
     _size: int = 0
 
     def record(self, move: Move) -> None:
-        """Remember a move and stand at its target; one from elsewhere begins a path of its own."""
+        """Record a move; one from another state than the position starts a new history."""
         if self.position not in (None, move.source):
             self.moves.clear()
             self.forgotten = self._size = 0
@@ -91,7 +90,7 @@ class Walk:
 
 
 class Sessions:
-    """The walks of all living sessions, or the one walk that they share."""
+    """Walks of all open sessions, or the single shared walk."""
 
     def __init__(self, *, shared: bool) -> None:
         self.shared = Walk() if shared else None
@@ -101,7 +100,7 @@ class Sessions:
         return len(self._walks)
 
     def walk(self, session: ServerSession) -> Walk | None:
-        """Return the walk of a request's session, None if the request belongs to no session."""
+        """Return the walk of a request's session, or None without a session."""
         if self.shared is not None:
             return self.shared
         identity = session.client_params
@@ -110,17 +109,17 @@ class Sessions:
         key = id(identity)
         if key not in self._walks:
             self._walks[key] = Walk()
-            # an id is given again only after its object is gone, and the walk goes first
+            # an id is reused only after its object is gone, and the walk is removed first
             weakref.finalize(identity, self._walks.pop, key, None).atexit = False
         return self._walks[key]
 
 
 class Guide:
-    """Answers for one machine.
+    """Answers of the transitions tools for one machine.
 
-    :param quote: whether a wrong name is repeated in the answer; not where names are secret.
-    :param guarded: a move is refused from where the session's walk does not stand; else the move is answered
-        for the state that it names, and the walk follows it.
+    :param quote: repeat an unknown name in the answer; False if names are secret.
+    :param guarded: reject a move from a state other than the session's position; otherwise answer for the
+        given state and follow the move.
     """
 
     def __init__(self, workflow: Workflow, sessions: Sessions, *, quote: bool, guarded: bool = False) -> None:
@@ -130,7 +129,7 @@ class Guide:
         self._guarded = guarded
 
     def move(self, context: Context[Any, Any], current: str, target: str, notes: dict[str, str]) -> Answer:
-        """Make a move for the session, or say what is valid instead; an error changes nothing."""
+        """Make a transition for the session, or return the valid ones; an error changes nothing."""
         walk = self._walk(context)
         if not self._workflow.is_valid_state(current):
             return self._error(walk, "", self._unknown(current))
@@ -153,7 +152,7 @@ class Guide:
         )
 
     def describe_state(self, context: Context[Any, Any], state: str) -> Answer:
-        """Tell about a state, by default the one where the session stands."""
+        """Describe a state, by default the session's position."""
         walk = self._walk(context)
         if not state and walk is None:
             return self._error(walk, "", f"{NO_SESSION} as `state`")
@@ -171,7 +170,7 @@ class Guide:
         )
 
     def states(self, offset: int) -> StatesShape:
-        """Return a page of the states from that one on."""
+        """Return a page of the machine's states."""
         definition = self._workflow.definition
         names = list(definition.states)
         page = names[offset : offset + PAGE]
@@ -205,7 +204,7 @@ class Guide:
         return [action.action for action in self._workflow.valid_actions(state)]
 
     def _may_move_from(self, walk: Walk, current: str) -> bool:
-        """A session may begin its own walk anew; nobody may take the shared one away from the others."""
+        """Tell whether a move may start here; a session may restart its own walk, but not the shared one."""
         anew = current == BOUNDARY and self._sessions.shared is None
         return anew or walk.position in (None, current)
 

@@ -1,16 +1,15 @@
-"""Tools, resources and prompt of the transitions server: valid moves through one workflow machine."""
+"""Tools, resources and prompt of the MCP transitions server."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from mcp.server.mcpserver import Context
-from mcp_types import CallToolResult, ToolAnnotations
+from mcp_types import CallToolResult
 from pydantic import AfterValidator, Field
 
 from tideate_core.machines.language import BOUNDARY, Workflow, write_definition
 from tideate_core.mcp.servers.schemas import without_control_characters
-from tideate_core.mcp.servers.tool_server import READ_ONLY, ToolServer
+from tideate_core.mcp.servers.tool_server import ADDING, Call, ToolServer
 from tideate_core.mcp.servers.transitions.answers import Answer, PathShape, StatesShape
 from tideate_core.mcp.servers.transitions.guide import Guide, Sessions
 
@@ -19,21 +18,13 @@ if TYPE_CHECKING:
 
     from tideate_core.machines.language import Obfuscator
 
-__all__ = ["transitions_server"]
-
 MAX_NAME = 4_096
 MAX_NOTE = 8_192
 
-# The SDK evaluates the annotations of a tool's function, so what they name has to exist at run time.
-Call: TypeAlias = Context[Any, Any]
 Answered: TypeAlias = Annotated[CallToolResult, Answer]
 Name: TypeAlias = Annotated[str, Field(max_length=MAX_NAME)]
 Note: TypeAlias = Annotated[str, Field(max_length=MAX_NOTE), AfterValidator(without_control_characters)]
 Offset: TypeAlias = Annotated[int, Field(ge=0, le=10_000_000, strict=True)]
-
-MOVING = ToolAnnotations(
-    read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
-)
 
 INSTRUCTIONS = """\
 This server holds the workflow {name!r}, a state machine that tells you what to do next.
@@ -56,13 +47,12 @@ def transitions_server(
     walk: bool = False,
     shared_position: bool = False,
 ) -> MCPServer[Any]:
-    """Return a server for one machine.
+    """Create the MCP server for one machine.
 
-    :param obfuscator: made for the workflow's definition; then the server knows the tokens only, and
-        takes a plain name for the unknown one that any other wrong word is.
-    :param walk: a move from where the client's walk does not stand is refused; else `transition` answers for
-        the state that it is given.
-    :param shared_position: all clients walk together, guarded so, and none begins anew before the end.
+    :param obfuscator: replaces state names by tokens; the server then treats a plain name as unknown.
+    :param walk: reject a move from a state other than the client's position; otherwise `transition` answers
+        for the given state.
+    :param shared_position: all clients share one position; implies `walk`, and nobody can restart early.
     """
     if obfuscator is not None:
         workflow = Workflow(obfuscator.definition())
@@ -103,6 +93,7 @@ def _add_resources(server: ToolServer, workflow: Workflow) -> None:
 
 
 def _add_tools(server: ToolServer, guide: Guide) -> None:
+    @server.add("Make a transition", ADDING)
     async def transition(
         context: Call,
         current_state: Annotated[Name, Field(description="The state you are in; `*` to begin.")],
@@ -117,6 +108,13 @@ def _add_tools(server: ToolServer, guide: Guide) -> None:
             Note, Field(description="Facts about the project, for example as JSON text.")
         ] = "",
     ) -> Answered:
+        """Move from one state of the workflow to another.
+
+        A success tells what to do in the new state (guidance) and which transitions are valid from it, each
+        with the condition for taking it (when). An error changes nothing and lists the valid transitions.
+        Naming another state than your position is an error, except `*`, which starts over. The optional
+        arguments are kept with the path (see the tool `path`); they do not decide whether a move is valid.
+        """
         notes = {
             "planner_operation": planner_operation,
             "validation_result": validation_result,
@@ -127,52 +125,30 @@ def _add_tools(server: ToolServer, guide: Guide) -> None:
         said = {name: text for name, text in notes.items() if text}
         return guide.move(context, current_state, next_state, said).result()
 
+    @server.add("Show the guidance of a state")
     async def current_guidance(
         context: Call,
         state: Annotated[
             Name, Field(description="A state, or `*` for the beginning; left out: where you stand.")
         ] = "",
     ) -> Answered:
+        """Show the guidance of a state and its valid transitions, without moving.
+
+        Use it to find out where you are.
+        """
         return guide.describe_state(context, state).result()
 
+    @server.add("List the states")
     async def list_states(
         offset: Annotated[Offset, Field(description="How many states to skip: a page has 200.")] = 0,
     ) -> StatesShape:
+        """List the workflow's states in the order of its file, each with the states that may follow it."""
         return guide.states(offset)
 
+    @server.add("Show the path taken")
     async def path(context: Call) -> PathShape:
+        """List the completed moves with their notes, and the position."""
         return guide.path(context)
-
-    server.add_tool(
-        transition,
-        title="Make a transition",
-        description="Move from one state of the workflow to another. A success tells what to do in the new "
-        "state (guidance) and which transitions are valid from it, each with the condition under which to "
-        "take it (when). An error changes nothing and tells what is valid instead; to name another state "
-        "than the one where you stand is an error, save `*`, which begins anew. The optional arguments "
-        "are kept with the path (see the tool `path`); they do not decide whether a move is valid.",
-        annotations=MOVING,
-    )
-    server.add_tool(
-        current_guidance,
-        title="Show the guidance of a state",
-        description="Tell again what to do in a state and which transitions are valid from it, without "
-        "moving. Use it when you have lost the thread.",
-        annotations=READ_ONLY,
-    )
-    server.add_tool(
-        list_states,
-        title="List the states",
-        description="List the workflow's states in the order of its file, each with the states that may "
-        "follow it.",
-        annotations=READ_ONLY,
-    )
-    server.add_tool(
-        path,
-        title="Show the path taken",
-        description="List the moves made so far, with the notes that came with them, and the position.",
-        annotations=READ_ONLY,
-    )
 
 
 def _add_prompt(server: ToolServer, workflow: Workflow) -> None:

@@ -1,4 +1,4 @@
-"""A project to be tested."""
+"""A project to be tested or built."""
 
 from __future__ import annotations
 
