@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from benchmarks.engine_ours import new_runner
 from benchmarks.engine_runs import DISK, place_in
 from benchmarks.figures import Figure, console, targets_table
-from tideate_core.app import runs_with
+from tideate_core.app import RunFilter, history_page
 from tideate_core.engine import RunEdits, RunRequest, plan_fork
 from tideate_core.store import Definition, Ending, NewRun, Reader, Store
 from tideate_core.workflows import WorkflowDefinition, WorkflowRegistry
@@ -60,7 +60,7 @@ def searches(place: Path, words: str) -> tuple[list[float], list[str]]:
     for _ in range(SAMPLES):
         begun = time.perf_counter()
         reader = Reader(place)
-        found = [run.id for run, _ in runs_with(reader, words, limit=NEWEST)]
+        found = [run.id for run, _ in history_page(reader, RunFilter(words=words), NEWEST)[0]]
         took.append((time.perf_counter() - begun) * 1000)
         reader.close()
     return took, found

@@ -1,4 +1,4 @@
-"""A person's home and a project of their own."""
+"""A private home and a project for each test."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What is trusted is the test's own."""
+    """Private home directory of a test."""
     home = tmp_path / "home"
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))

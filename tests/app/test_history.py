@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.app.stored import ALIVE, GONE, run_row
-from tideate_core.app.history import Wanted, actions, history_page, wanted
+from tideate_core.app.history import RunFilter, actions, history_page, parse_filter
 from tideate_core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Pages:
         return [run for run in self.runs_of if run.id in ids]
 
 
-def page(pages: Pages, which: Wanted, limit: int) -> tuple[list[RunRow], bool]:
+def page(pages: Pages, which: RunFilter, limit: int) -> tuple[list[RunRow], bool]:
     found, more = history_page(pages, which, limit, None)  # type: ignore[arg-type]
     assert not any(match for _, match in found)
     return [run for run, _ in found], more
@@ -44,67 +44,68 @@ def page(pages: Pages, which: Wanted, limit: int) -> tuple[list[RunRow], bool]:
 @pytest.mark.parametrize(
     ("words", "filter_"),
     [
-        ("", Wanted()),
-        ("failed", Wanted(state="failed")),
-        ("fact failed", Wanted("fact", "failed")),
-        ("paused fact", Wanted("fact", "paused")),
-        ("sum failed", Wanted("", "failed", "sum")),
-        ("fact sum", Wanted("", "", "fact sum")),
-        ("file:a.py fact failed", Wanted("fact", "failed", file="a.py")),
-        ("sum std::sum workflow:fix", Wanted(words="sum std::sum", workflow="fix")),
-        ("since:1970-01-01T00:00:01+00:00", Wanted(since=1000)),
+        ("", RunFilter()),
+        ("failed", RunFilter(state="failed")),
+        ("fact failed", RunFilter("fact", "failed")),
+        ("paused fact", RunFilter("fact", "paused")),
+        ("sum failed", RunFilter("", "failed", "sum")),
+        ("fact sum", RunFilter("", "", "fact sum")),
+        ("file:a.py fact failed", RunFilter("fact", "failed", file="a.py")),
+        ("sum std::sum workflow:fix", RunFilter(words="sum std::sum", workflow="fix")),
+        ("since:1970-01-01T00:00:01+00:00", RunFilter(since=1000)),
     ],
 )
-def test_a_filter_is_a_state_and_a_part_of_a_name_or_else_words(words: str, filter_: Wanted) -> None:
-    assert wanted(words, "refactor".__contains__) == filter_
+def test_a_filter_is_a_state_and_a_part_of_a_name_or_else_words(words: str, filter_: RunFilter) -> None:
+    assert parse_filter(words, "refactor".__contains__) == filter_
 
 
 def test_a_filter_that_no_run_can_fit_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="both failed and paused"):
-        wanted("failed paused", "refactor".__contains__)
+    with pytest.raises(InvalidInput, match="state is given twice, failed and paused"):
+        parse_filter("failed paused", "refactor".__contains__)
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         ("since:soon", "2026-11-30"),
-        ("file:", "nothing stands behind file:; for instance file:a.py"),
-        ("workflow:fix workflow:review", "both fix and review; name one workflow"),
+        ("file:", "file: needs a value, for example file:a.py"),
+        ("workflow:fix workflow:review", "workflow is given twice, fix and review; give one"),
     ],
 )
 def test_a_filter_that_means_nothing_says_what_would(words: str, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
-        wanted(words, "refactor".__contains__)
+        parse_filter(words, "refactor".__contains__)
 
 
 def test_workflow_file_and_date_all_have_to_fit() -> None:
     runs = [run_row(id=f"{n}", started_at=n, name="fix", files=["src/a.py"]) for n in (5, 4, 3)]
     others = [run_row(id="7", started_at=7, name="fixed", files=["src/a.py"])]
     others.append(run_row(id="6", started_at=6, name="fix", files=["src/aa.py"]))
-    which = Wanted(workflow="fix", file="a.py", since=4)
+    which = RunFilter(workflow="fix", file="a.py", since=4)
     assert page(Pages([*others, *runs]), which, 9) == (runs[:2], False)
 
 
 def test_a_declined_run_is_not_among_the_cancelled() -> None:
     declined = run_row(status="cancelled", reason="declined")
-    assert Wanted(state="declined").fits(declined)
-    assert not Wanted(state="cancelled").fits(declined)
-    assert Wanted("FACTOR", "cancelled").fits(run_row(status="cancelled", reason="cancelled"))
+    assert RunFilter(state="declined").fits(declined)
+    assert not RunFilter(state="cancelled").fits(declined)
+    assert RunFilter(state="cancelled", splits_declined=False).fits(declined)
+    assert RunFilter("FACTOR", "cancelled").fits(run_row(status="cancelled", reason="cancelled"))
 
 
 def test_a_page_is_found_behind_many_runs_that_do_not_fit() -> None:
     others = [run_row(id=f"{n:04}", started_at=n) for n in range(450, 2, -1)]
     rare = [run_row(id=f"{n:04}", started_at=n, name="rare") for n in (2, 1, 0)]
     pages = Pages([*others, *rare])
-    assert page(pages, Wanted("rare"), 2) == (rare[:2], True)
-    assert page(pages, Wanted("rare"), 3) == (rare, False)
+    assert page(pages, RunFilter("rare"), 2) == (rare[:2], True)
+    assert page(pages, RunFilter("rare"), 3) == (rare, False)
 
 
 def test_runs_that_were_rolled_back_are_read_at_once_and_turned_page_by_page() -> None:
     runs = [run_row(id=f"{n}", started_at=n // 2, status="completed") for n in range(9, 0, -1)]
     runs.append(run_row(id="0", status="completed", parent="9"))
     back = {"0", "2", "4", "5", "7", "gone"}
-    pages, which = Pages(runs), Wanted(state="rolled-back")
+    pages, which = Pages(runs), RunFilter(state="rolled-back")
     found: list[str] = []
     behind, more = None, True
     while more:
@@ -118,19 +119,19 @@ def test_runs_that_were_rolled_back_are_read_at_once_and_turned_page_by_page() -
 
 
 def test_a_run_that_goes_on_after_a_rollback_is_none_that_was_rolled_back() -> None:
-    assert wanted("rolled-back fact", "refactor".__contains__) == Wanted("fact", "rolled-back")
-    assert not Wanted(state="rolled-back").fits(run_row(status="executing_steps"))
-    assert Wanted(state="rolled-back").fits(run_row(status="failed"))
+    assert parse_filter("rolled-back fact", "refactor".__contains__) == RunFilter("fact", "rolled-back")
+    assert not RunFilter(state="rolled-back").fits(run_row(status="executing_steps"))
+    assert RunFilter(state="rolled-back").fits(run_row(status="failed"))
 
 
 def test_the_store_selects_by_status_where_it_can() -> None:
     pages = Pages([])
     for state in ("failed", "declined", "paused"):
-        page(pages, Wanted(state=state), 1)
+        page(pages, RunFilter(state=state), 1)
     assert pages.queries == [
-        {"status": "failed", "unfinished": False},
-        {"status": "cancelled", "unfinished": False},
-        {"status": None, "unfinished": True},
+        {"name": None, "status": "failed", "unfinished": False},
+        {"name": None, "status": "cancelled", "unfinished": False},
+        {"name": None, "status": None, "unfinished": True},
     ]
 
 

@@ -1,4 +1,4 @@
-"""Names and words of an interrupted restore; what there is to roll back before a run."""
+"""Messages about an interrupted restore, and its recovery before a run."""
 
 from __future__ import annotations
 

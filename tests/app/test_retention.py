@@ -1,4 +1,4 @@
-"""The command line's limits against those of the configuration."""
+"""Retention from options and configuration; files of pruned checkpoints."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def exported_files(root: Path) -> list[Path]:
-    """Leave two runs; return the files of their checkpoints, those of the newer run first."""
+    """Store two runs; export their checkpoints, newer run first; return the files."""
 
     async def exported() -> list[Path]:
         async with opened_store(root) as store:

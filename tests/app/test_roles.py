@@ -22,7 +22,7 @@ def test_an_ejected_role_is_the_projects_and_is_not_written_over(root: Path) -> 
     path = eject_role(root, "planner")
     assert path == root / ".tideate" / "agents" / "planner.md"
     path.write_text("mine\n")
-    with pytest.raises(WorkspaceError, match="is there already"):
+    with pytest.raises(WorkspaceError, match="already exists"):
         eject_role(root, "planner")
     assert path.read_text() == "mine\n"
 

@@ -1,4 +1,4 @@
-"""Choice of the run to roll back among those that changed files."""
+"""Choice of the run to roll back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def project(root: Path) -> Project:
-    """A project whose journal has two runs that the store does not know."""
+    """A project with two runs in the journal but not in the store."""
     project = open_project(str(root))
     for run in ("a" * 32, "a" * 31 + "b"):
         manifest = project.private / "journal" / run / "1" / "manifest.json"

@@ -1,4 +1,4 @@
-"""Comparison of two runs, made of what the engine wrote down."""
+"""Comparison of two stored runs."""
 
 from __future__ import annotations
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.app.stored import GONE, run_row
-from tideate_core.app import find_runs, gates_json, read_runs, run_json, short_id
+from tests.app.stored import run_row
+from tideate_core.app import gates_json, read_runs, run_json, short_id
 from tideate_core.errors import RunNotFound
 from tideate_core.store import GateCount, Tokens
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from tideate_core.store import RunRow
 
 
 @pytest.fixture
@@ -45,18 +43,6 @@ def test_the_json_form_names_the_owner_without_its_boot_and_a_cost_only_if_known
     priced = run_json(run_row(lease=None, tokens=Tokens(3, 4, 0.5, 2)))
     assert priced["usage"]["cached_tokens"] == 2
     assert (priced["owner"], priced["usage"]["cost"], priced["state"]) == (None, 0.5, "interrupted")
-
-
-def test_unfinished_runs_are_selected_by_state_before_the_limit() -> None:
-    paused, gone = run_row(status="paused"), run_row(lease=GONE)
-
-    class Unfinished:
-        def runs(self, **_: object) -> list[RunRow]:
-            return [run_row(), paused, gone, gone]
-
-    reader: Any = Unfinished()
-    assert find_runs(reader, limit=1, status="interrupted") == [gone]
-    assert find_runs(reader, limit=9, status="paused") == [paused]
 
 
 def test_all_five_gates_are_listed_also_those_that_decided_nothing() -> None:

@@ -1,4 +1,4 @@
-"""Trust in a project: what would be able to run is shown, and exactly that is trusted."""
+"""Trust in a project: the plan with its effects, its approval, and revocation."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ GUARDED: dict[str, tuple[str, str]] = {
     "a server": ('[mcp.servers.s]\ncommand = ["node", "x.js"]', "node x.js"),
     "its arguments that are files": (
         '[mcp.servers.s]\ncommand = ["sh", "own.sh"]',
-        "whatever own.sh of this",
+        "the then content of own.sh",
     ),
     "its environment": (
         '[mcp.servers.s]\ncommand = ["node"]\nenvironment = {NODE_OPTIONS = "--require ./evil.js"}',

@@ -317,7 +317,7 @@ def test_how_much_of_a_huge_argument_is_left_out_is_said_and_all_of_it_can_be_re
     text = "x" * 60_000 + "; rm -rf ~"
     asked = ask({"kind": "tool", "arguments": {"command": text}}, rows=120)
     terminal = asked.terminal
-    terminal.wait_for("more characters are left out here: d shows all, page by page")
+    terminal.wait_for("more characters: d shows all, page by page")
     left_out = int(re.findall(r"… ([\d,]+) more characters", terminal.text)[0].replace(",", ""))
     terminal.wait_for("[y/N/r/a/d]")
     beginning = joined(terminal.text).count("x")
@@ -325,20 +325,21 @@ def test_how_much_of_a_huge_argument_is_left_out_is_said_and_all_of_it_can_be_re
     terminal.type("d\n")
     pages = 0
     for _ in range(len(text) // (98 * 118)):
-        terminal.wait_for("-- more: Enter goes on, q ends --")
+        terminal.wait_for("-- more: Enter continues, q ends --")
         terminal.type("\n")
         pages += 1
     terminal.wait_for("It writes.")
     asked.answer("[y/N/r/a/d]", "n")
     asked.end()
-    again = joined(terminal.text.replace("-- more: Enter goes on, q ends -- \n", "")).rpartition("```json")[2]
+    whole = terminal.text.replace("-- more: Enter continues, q ends -- \n", "")
+    again = joined(whole).rpartition("```json")[2]
     assert pages >= 4
     assert text.removeprefix("x" * 500) in re.sub(r"[\n┆ ]{2,}", "", again).replace("┆ ", "")
 
 
 def test_ten_megabytes_are_asked_about_in_time(ask: Callable[..., Asked]) -> None:
     asked = ask({"kind": "tool", "arguments": {"text": "x" * 10_000_000 + "; rm"}})
-    asked.terminal.wait_for("more characters are left out here")
+    asked.terminal.wait_for("more characters")
     assert "… 9,98" in asked.terminal.text
     asked.answer("[y/N/r/a/d]", "n")
     asked.end()
@@ -353,7 +354,7 @@ def test_a_long_description_does_not_push_the_arguments_off_the_screen(ask: Call
 
 def test_rows_that_have_left_the_screen_are_counted_and_come_again(ask: Callable[..., Asked]) -> None:
     asked = ask({"kind": "gate", "details": "\n".join(f"line {number}" for number in range(100))}, rows=24)
-    asked.terminal.wait_for("100 rows stand above, more than this screen has: d shows all, page by page")
+    asked.terminal.wait_for("100 rows, more than fit on this screen: d shows all, page by page")
     asked.answer("[y/N/d]", "d")
     for _ in range(4):
         asked.answer("-- more", "")

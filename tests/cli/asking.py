@@ -1,4 +1,4 @@
-"""Asks about one document, or a plan of files, at the terminal, as a run does, and prints the answer."""
+"""Program that asks about one document or plan at the terminal, as a run does, and prints the answer."""
 
 from __future__ import annotations
 

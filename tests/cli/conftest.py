@@ -1,12 +1,13 @@
-"""A private home, a project, a model server on loopback, and the real command among them."""
+"""The real command with a private home, a project and a model server on loopback."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -27,7 +28,7 @@ PYTHON_PATH = str(Path(tideate_core.__file__).parent.parent)
 
 
 class Shell:
-    """Runs `tideate` in a project of its own, never seeing the tester's configuration."""
+    """Runs `tideate` in a private project, without the tester's configuration."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -57,12 +58,20 @@ class Shell:
         (self.home / "config" / "tideate").mkdir(parents=True, exist_ok=True)
         (self.home / "config" / "tideate" / "config.toml").write_text(text)
 
-    def use(self, server: ModelServer) -> None:
-        """Make a server the default adapter."""
+    def use(self, server: ModelServer, *, tools: bool = False, more: str = "") -> None:
+        """Make a server the default adapter.
+
+        :param tools: its model calls tools.
+        :param more: the rest of the configuration.
+        """
         self.configure(
             f'adapter = "fake"\n[adapters.fake]\nbase_url = "{server.base_url}"\nmodel = "scripted"\n'
-            "tools = false\n"
+            f"tools = {str(tools).lower()}\n{more}"
         )
+
+    def read(self, name: str) -> str:
+        """Read a file of the project."""
+        return (self.project / name).read_text()
 
     def write(self, name: str, text: str) -> Path:
         """Write a file of the project, byte for byte."""
@@ -77,10 +86,29 @@ class Shell:
         """Run the command without a terminal to its end."""
         return run_command(arguments, environment=self.env, cwd=cwd or self.project, stdin=stdin, timeout=60)
 
+    def json(self, *arguments: str) -> dict[str, Any]:
+        """Run the command with `--json`, which may fail; return its object."""
+        shape: dict[str, Any] = json.loads(self.run(*arguments, "--json").stdout)
+        return shape
+
+    def ok(self, *arguments: str, **rest: Any) -> subprocess.CompletedProcess[str]:
+        """Run the command, which has to succeed."""
+        done = self.run(*arguments, **rest)
+        assert done.returncode == 0, done.stderr
+        return done
+
+    def fails(
+        self, status: int, words: str, *arguments: str, **rest: Any
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the command, which has to end with a status and to print some words on stderr."""
+        done = self.run(*arguments, **rest)
+        assert (done.returncode, words in done.stderr) == (status, True), done.stderr
+        return done
+
     def start(self, *arguments: str, forked: bool = True) -> subprocess.Popen[str]:
         """Start the command without a terminal.
 
-        :param forked: its process is another one than the one that is returned, which stands in for it.
+        :param forked: the returned process stands in for a forked one.
         """
         return subprocess.Popen(
             [interpreter() if forked else sys.executable, *COMMAND[1:], *arguments],
@@ -102,7 +130,7 @@ class Shell:
     ) -> Terminal:
         """Start the command at a terminal.
 
-        :param forked: as for `start`; all that it may import is loaded then.
+        :param forked: as for `start`; all modules are already imported then.
         """
         terminal = Terminal(
             [interpreter() if forked else sys.executable, *COMMAND[1:], *arguments],

@@ -87,17 +87,16 @@ def test_utf8_is_read_in_every_locale(shell: Shell, answering: ModelServer, loca
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [b"caf\xe9.txt", "café.txt".encode(), b"two\nlines.txt", b"a:3.txt", b"a:3"])
 @pytest.mark.parametrize("locale", LOCALES)
 def test_a_file_of_any_name_is_read_or_refused_in_words(
-    shell: Shell, answering: ModelServer, name: bytes, locale: str
+    shell: Shell, answering: ModelServer, locale: str
 ) -> None:
     answering.answers("what is it", "text")
-    (shell.project / os.fsdecode(name)).write_bytes(b"one\ntwo\n")
-    for range_ in (b"", b":2"):
-        done = run(shell, ["run", "ask", "what is it", "--file", name + range_], locale=locale)
-        assert b"Traceback" not in done.stderr
-        assert b"UnicodeEncodeError" not in done.stderr
-        assert done.returncode in (0, 2), done.stderr
-        if b"\xe9" not in name and (locale == "utf-8" or name.isascii()):
-            assert done.returncode == 0, done.stderr
+    for name in (b"caf\xe9.txt", "café.txt".encode(), b"two\nlines.txt", b"a:3.txt", b"a:3"):
+        (shell.project / os.fsdecode(name)).write_bytes(b"one\ntwo\n")
+        for range_ in (b"", b":2") if b":" in name else (b":2",):
+            done = run(shell, ["run", "ask", "what is it", "--file", name + range_], locale=locale)
+            assert b"Traceback" not in done.stderr
+            assert b"UnicodeEncodeError" not in done.stderr
+            refused = b"\xe9" in name or not (locale == "utf-8" or name.isascii())
+            assert done.returncode in ((0, 2) if refused else (0,)), (name, done.stderr)

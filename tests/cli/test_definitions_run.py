@@ -1,20 +1,19 @@
-"""Definitions in YAML, run by the real command: every kind of step, killed in the middle, taken up again."""
+"""YAML definitions run by the real command: every kind of step, killed runs, resumed runs."""
 
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.interrupted import asked, object_of, only_run
+from tests.cli.interrupted import count_requests, kill, object_of, only_run
 from tests.support.documents import the_block
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
-    from tests.support.model_server import Gate, ModelServer
+    from tests.support.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 
@@ -73,17 +72,17 @@ def project(shell: Shell, answering: ModelServer) -> Shell:
     """A project with the definition, trusted."""
     shell.write(".tideate/workflows/look.workflow", LOOK)
     shell.write(REPORT, EVERYTHING)
-    assert shell.run("trust", "--yes", REPORT).returncode == 0
+    shell.ok("trust", "--yes", REPORT)
     return shell
 
 
 def facts(body: Any) -> dict[str, Any]:
-    """Answer at first with what does not fit the schema."""
+    """Return an answer that does not match the schema at first."""
     return {"result": FACTS if "could not be used" in str(body) else "no list"}
 
 
 def answer_all(server: ModelServer) -> None:
-    """Answer all steps, but where a test has said so before."""
+    """Script the answers to all steps; earlier scripts take precedence."""
     server.answers("Collect facts about wheat, terse", facts)
     server.fails("Doubt the harvest", 400, times=1)
     server.answers("Doubt the harvest", "many doubts")
@@ -98,21 +97,12 @@ def answer_all(server: ModelServer) -> None:
 
 
 def summed_up(response: str) -> bool:
-    """Tell whether the last step saw what all the others gave."""
+    """Return whether the last step saw the results of all others."""
     parts = '["part 0", "part 1", "part 2", "part 3"]'
     return all(
         words in response
         for words in (parts, "It is clear.", "Well read.", "skipped", "scripted failure 400")
     )
-
-
-def kill(process: subprocess.Popen[str], *gates: Gate) -> None:
-    """Kill a run whose requests are all held; the model answers afterwards."""
-    process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=60)
-    for gate in gates:
-        gate.wait_disconnected()
-        gate.release()
 
 
 def test_every_kind_of_step_runs_to_the_end_side_by_side(project: Shell, answering: ModelServer) -> None:
@@ -136,9 +126,9 @@ def test_every_kind_of_step_runs_to_the_end_side_by_side(project: Shell, answeri
     assert result["results"]["parts"] == [f"part {index}" for index in range(4)]
     assert result["results"]["shaky"]["error_code"] == "AdapterError"
     assert "polished" not in result["results"]
-    assert asked(answering, "Collect facts") == 2
+    assert count_requests(answering, "Collect facts") == 2
     assert answering.unmatched == []
-    shown = object_of(project.run("show", result["execution_id"], "--json"))
+    shown = project.json("show", result["execution_id"])
     assert {step["step"]: step["status"] for step in shown["steps"]} == {
         **dict.fromkeys(["facts", "doubts", "plan", "parts", "asked", "looked", "summary"], "completed"),
         "polished": "skipped",
@@ -153,8 +143,8 @@ def test_a_no_before_a_step_ends_the_run_without_it(project: Shell, answering: M
     result = object_of(done)
     assert (done.returncode, result["cancelled"], result["reason"]) == (3, True, "declined")
     assert "Publish wheat? [no, " in done.stderr
-    assert asked(answering, "Sum up") == 0
-    assert asked(answering, "Doubt the harvest") == 2
+    assert count_requests(answering, "Sum up") == 0
+    assert count_requests(answering, "Doubt the harvest") == 2
     assert (result["results"]["asked"], result["results"]["polished"]) == ("It is clear.", "a fine plan")
 
 
@@ -188,9 +178,9 @@ def test_a_run_that_was_killed_at_many_places_goes_on_at_each(project: Shell, an
     assert summed_up(result["response"]), result["response"]
     assert result["results"]["parts"] == [f"part {index}" for index in range(4)]
     once = ("Weigh", "Try what", "Expand old", "Expand yellow", "The present state is draft.", "Sum up")
-    assert {words: asked(answering, words) for words in once} == dict.fromkeys(once, 1)
+    assert {words: count_requests(answering, words) for words in once} == dict.fromkeys(once, 1)
     cut_off = ("Expand tall", "Expand dry", "Is wheat clear?", "The present state is review.")
-    assert {words: asked(answering, words) for words in cut_off} == dict.fromkeys(cut_off, 2)
+    assert {words: count_requests(answering, words) for words in cut_off} == dict.fromkeys(cut_off, 2)
     assert answering.unmatched == []
 
 
@@ -216,6 +206,7 @@ def test_a_file_that_was_changed_after_the_kill_is_asked_about_and_its_own_text_
     kill(process, gate)
     run = only_run(project)["execution_id"]
     path = project.write(REPORT, EVERYTHING.replace("workflow: {name: ask", "workflow: {name: summarize"))
+    project.fails(3, "--definition=stored", "resume", run)
     refused = project.run("resume", run, "--no", "--json")
     assert object_of(refused)["error_code"] == "DefinitionChanged"
     assert "not trusted as it is now" in object_of(refused)["error"]
@@ -234,14 +225,14 @@ def test_a_run_whose_definition_is_trusted_no_longer_does_not_go_on(
     gate.wait_started()
     kill(process, gate)
     run = only_run(project)["execution_id"]
-    assert project.run("trust", "--revoke", REPORT).returncode == 0
+    project.ok("trust", "--revoke", REPORT)
     before = len(answering.requests)
     for which in ("ask", "file"):
         refused = project.run("resume", run, "--definition", which, "--yes", "--json")
         assert refused.returncode != 0
         assert "not trusted" in object_of(refused)["error"]
     assert len(answering.requests) == before
-    assert project.run("trust", "--yes", REPORT).returncode == 0
+    project.ok("trust", "--yes", REPORT)
     done = project.run("resume", run, "--yes", "--json")
     assert (done.returncode, object_of(done)["ok"]) == (0, True), done.stdout
 
@@ -254,11 +245,10 @@ def test_the_documented_step_that_calls_a_tool_runs(shell: Shell, answering: Mod
         subprocess.run(["git", *words], cwd=shell.project, env=shell.env, check=True)
     shell.write("a.txt", "after\n")
     answering.answers("+after", "Well done.")
-    assert shell.run("trust", "--yes").returncode == 0
-    done = shell.run("run", "judge", "--json")
-    assert done.returncode == 0, done.stderr
+    shell.ok("trust", "--yes")
+    done = shell.ok("run", "judge", "--json")
     assert object_of(done)["response"] == "Well done."
-    assert asked(answering, "-before") == 1
+    assert count_requests(answering, "-before") == 1
 
 
 @pytest.mark.parametrize("reader", [["-i", "reader=a painter"], []])
@@ -273,4 +263,4 @@ def test_the_documented_definition_runs(shell: Shell, answering: ModelServer, re
     result = object_of(done)
     assert (done.returncode, result["response"]) == (0, "The guide."), done.stderr
     assert result["results"]["section"] == ["All of commits.", "All of branches.", "All of merges."]
-    assert asked(answering, "a painter") == bool(reader)
+    assert count_requests(answering, "a painter") == bool(reader)

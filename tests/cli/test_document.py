@@ -60,27 +60,15 @@ def script(shell: Shell, text: str) -> str:
     return str(path)
 
 
-def test_it_is_shown_as_it_is_written(ask: Callable[..., Terminal]) -> None:
-    terminal = ask(text="# Plan\n\nCount *lines* in src/__init__.py.\n")
+def test_it_is_shown_as_it_is_written_with_its_problems_and_keys(ask: Callable[..., Terminal]) -> None:
+    terminal = ask(text="# Plan\n\nCount *lines* in src/__init__.py.\n", problems=["line 4: no step"])
     assert "Count *lines* in src/__init__.py." in terminal.text, "a name lost its underscores"
-    terminal.type("y\n")
-    assert answer(terminal) == {"accepted": True, "value": None}
-
-
-@pytest.mark.parametrize("key", ["n\n", "\n", "\x04"])
-def test_anything_but_yes_declines(ask: Callable[..., Terminal], key: str) -> None:
-    terminal = ask()
-    terminal.type(key)
-    assert answer(terminal) == {"accepted": False, "value": None}
-
-
-def test_the_keys_are_explained(ask: Callable[..., Terminal]) -> None:
-    terminal = ask()
+    assert "✗ line 4: no step" in terminal.text
     terminal.type("?\n")
     terminal.wait_for("e edit it in $VISUAL or $EDITOR")
     terminal.wait_for(KEYS)
-    terminal.type("n\n")
-    assert answer(terminal)["accepted"] is False
+    terminal.type("\x04")
+    assert answer(terminal) == {"accepted": False, "value": None}
 
 
 def test_what_was_edited_is_shown_again_and_is_what_is_accepted(
@@ -89,68 +77,12 @@ def test_what_was_edited_is_shown_again_and_is_what_is_accepted(
     kept = 'echo "$1" > name; stat -c %a "$(dirname "$1")" > mode; sed -i s/lines/words/ "$1"'
     terminal = ask(script(shell, kept))
     terminal.type("e\n")
-    terminal.wait_for("Count *words*.")
-    terminal.wait_for(KEYS)
-    terminal.type("y\n")
+    terminal.answer("Count *words*.", (KEYS, "y"))
     assert answer(terminal) == EDITED
-    name = (shell.project / "name").read_text().strip()
+    name = shell.read("name").strip()
     assert name.endswith(".md")
-    assert (shell.project / "mode").read_text() == "700\n", "others could read it"
+    assert shell.read("mode") == "700\n", "others could read it"
     assert subprocess.run(["test", "-e", name], check=False).returncode == 1, "it was left behind"
-
-
-def test_what_an_editor_left_that_failed_is_no_answer_and_is_kept(
-    shell: Shell, ask: Callable[..., Terminal]
-) -> None:
-    failing = 'if [ -e second ]; then exit 0; fi; touch second; sed -i s/lines/words/ "$1"; exit 3'
-    terminal = ask(script(shell, failing))
-    terminal.type("e\n")
-    terminal.wait_for("ended with status 3")
-    terminal.wait_for("what you typed is kept")
-    terminal.wait_for(KEYS)
-    terminal.type("e\n")
-    terminal.wait_for("Count *words*.")
-    terminal.wait_for(KEYS)
-    terminal.type("y\n")
-    assert answer(terminal) == EDITED
-
-
-def test_after_a_failed_editor_yes_takes_the_text_as_it_was(
-    shell: Shell, ask: Callable[..., Terminal]
-) -> None:
-    terminal = ask(script(shell, 'sed -i s/lines/words/ "$1"; exit 3'))
-    terminal.type("e\n")
-    terminal.wait_for("y leaves it out")
-    terminal.wait_for(KEYS)
-    terminal.type("y\n")
-    assert answer(terminal) == {"accepted": True, "value": None}
-
-
-@pytest.mark.parametrize(
-    ("editor", "words"),
-    [
-        ("no-such-editor", "no-such-editor cannot be started"),
-        ("rm", "left no file"),
-        ("'", "is not a command"),
-        (r"""sh -c 'printf "\377" > "$0"'""", "wrote no UTF-8"),
-    ],
-)
-def test_an_editor_that_cannot_be_used_is_told(ask: Callable[..., Terminal], editor: str, words: str) -> None:
-    terminal = ask(editor)
-    terminal.type("e\n")
-    terminal.wait_for(words)
-    terminal.wait_for(KEYS)
-    terminal.type("y\n")
-    assert answer(terminal) == {"accepted": True, "value": None}
-
-
-def test_what_was_refused_is_shown_with_its_problems_and_stays_the_persons(
-    ask: Callable[..., Terminal],
-) -> None:
-    terminal = ask(problems=["line 4: no step"])
-    assert "✗ line 4: no step" in terminal.text
-    terminal.type("y\n")
-    assert answer(terminal) == {"accepted": True, "value": {"text": TEXT}}
 
 
 @pytest.mark.parametrize(("policy", "accepted"), [("yes", True), ("no", False)])
@@ -180,21 +112,11 @@ def test_a_comment_is_sent_with_the_line_that_it_is_on(ask: Callable[..., Termin
     assert "~5 Count *lines*." in terminal.text
     assert " 3 ## Objective" in terminal.text
     terminal.type("e\n")
-    terminal.wait_for("Count *words*.")
-    terminal.wait_for(COMMENTED)
-    terminal.type("c\n")
-    terminal.wait_for("What is to change? (`2: …` is about line 2)")
-    terminal.type("5: all of them\n")
+    terminal.answer(
+        "Count *words*.", (COMMENTED, "c"), ("What is to change? (`2: …` is about line 2)", "5: all of them")
+    )
     comments = [{"line": 5, "text": "all of them"}]
     assert answer(terminal) == {"accepted": False, "value": {**EDITED["value"], "comments": comments}}
-
-
-def test_comments_that_nobody_answered_are_sent_again(ask: Callable[..., Terminal]) -> None:
-    said = [{"line": 5, "text": "shorter"}]
-    terminal = ask(keys="[y/N/e/c/r/d]", revisable=True, comments=said)
-    assert "you said of line 5: shorter" in terminal.text
-    terminal.type("r\n")
-    assert answer(terminal) == {"accepted": False, "value": {"comments": said}}
 
 
 def kept(shell: Shell, **said: Any) -> str:
@@ -224,7 +146,6 @@ def test_a_plan_that_was_left_in_neovim_is_there(ask: Callable[..., Terminal], s
     )
     assert "taken out: b.py; e includes them again" in terminal.text
     terminal.type("e\n")
-    terminal.wait_for("Continue with 4 files? [y/N/e/c/numbers]")
-    terminal.type("y\n")
+    terminal.answer(("Continue with 4 files? [y/N/e/c/numbers]", "y"))
     deleted = {"action": "delete", "path": "d.py"}
     assert answer(terminal)["value"]["files"] == [files[0], files[2], deleted, files[1]]

@@ -1,4 +1,4 @@
-"""Every `tideate` command of the documents is run, in their order, in a project that has what they name."""
+"""All `tideate` commands of the documents, run in order in a project with the named files and runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.interrupted import object_of
 from tests.support.documents import arguments_of, shell_lines, the_block
 
 if TYPE_CHECKING:
@@ -20,11 +19,11 @@ pytestmark = pytest.mark.slow
 NOT_RUN = re.compile(
     r"login|mcp serve|mcp tools files|models openai|project (move OLD|forget PATH)|git/git_log|gh auth"
 )
-"""They wait for a client or a person, ask somebody else's server, or have placeholders."""
+"""Commands that wait for a client or a person, call a foreign server, or have placeholders."""
 REFUSED = re.compile(
     r"no step of run|no terminal to choose on|changed no file|goes on with runs of|there is no turn"
 )
-"""How a command that is right is refused here: there is no person, and one run has to do for all examples."""
+"""Expected refusals: there is no person, and one run serves all examples."""
 SHOP = '"""A shop."""\n\n\ndef total(prices):\n    result = 0\n    for price in prices:\n'
 SHOP += "        result += price\n    return result\n\n\nend = 1\n"
 TWO_STEPS = "inputs:\n  n: {type: string, default: '1'}\nsteps:\n  - {id: plan, task: Plan}\n"
@@ -33,7 +32,7 @@ TWO_STEPS += "  - {id: merge, task: 'Merge {{ inputs.n }}', dependencies: [plan]
 
 @pytest.fixture
 def names(shell: Shell, answering: ModelServer) -> dict[str, str]:
-    """What the documents name, by their names for it."""
+    """Ids of runs and snapshots, by their examples in the documents."""
     answering.answers("", "```python\ndef total(prices):\n    return sum(prices)\n```")
     config = shell.home / "config" / "tideate" / "config.toml"
     other = config.read_text().partition("[adapters.fake]")[2]
@@ -43,9 +42,9 @@ def names(shell: Shell, answering: ModelServer) -> dict[str, str]:
     shell.write(".tideate/workflows/guide.yaml", the_block("docs/workflows/steps.md", "yaml", "id: topics"))
     shell.write("careful.workflow", the_block("docs/workflows/machines.md", "", "* to draft"))
     subprocess.run(["git", "init", "-q"], cwd=shell.project, env=shell.env, check=True)
-    runs = [object_of(shell.run("run", "own.yaml", "--yes", "--json"))["execution_id"] for _ in range(2)]
+    runs = [shell.json("run", "own.yaml", "--yes")["execution_id"] for _ in range(2)]
     snapshot = shell.run("snapshot", "create").stdout.split()[0]
-    asked = object_of(shell.run("run", "ask", "What is a monad?", "--json"))["execution_id"]
+    asked = shell.json("run", "ask", "What is a monad?")["execution_id"]
     return {
         "3f2a": asked,
         "3f2a.merge": f"{runs[0]}.merge",

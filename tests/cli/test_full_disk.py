@@ -1,4 +1,4 @@
-"""Projects and homes on a file system without room: a real one, small and full, seen only by the command."""
+"""Runs on a full disk: a small real file system, mounted only for the command."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from tests.cli.conftest import COMMAND
-from tests.cli.interrupted import LOOP, REFACTOR, SHORT
+from tests.cli.interrupted import LOOP, REFACTOR, SHORT, scripted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 UNSHARE = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount"]
+IMPATIENT: Final = (
+    "from tideate_core.store import writer; writer.PATIENCE = 1\n"
+    "from tideate_core.cli.main import main; main()"
+)
+"""The command, with less time for a full disk to get room."""
 SCRIPT = """
 set -u
 small={small}
@@ -41,18 +46,16 @@ cat a.py > {seen}.later
 """
 
 
-def in_small(shell: Shell, server: ModelServer, small: Path) -> tuple[str, str, str, str]:
-    """Refactor while `small` is full, and again with room; returns both outputs and the file after each."""
-    shell.write("a.py", LOOP)
-    for _ in range(2):
-        server.answers("what does the code do", "- it adds up")
-        server.answers("Rewrite these lines", f"```python\n{SHORT}```")
-    seen = shell.home / "seen"
-    words = {"small": small, "project": shell.project, "seen": seen}
-    quoted = {name: shlex.quote(str(value)) for name, value in words.items()}
-    script = SCRIPT.format(**quoted, command=shlex.join([*COMMAND, *REFACTOR]))
+def in_mount(shell: Shell, script: str, **places: Path) -> str:
+    """Run a script in a mount namespace of its own; return its output.
+
+    :param places: paths in the script, beside those of the project and the commands.
+    """
+    words = {name: shlex.quote(str(path)) for name, path in {**places, "project": shell.project}.items()}
+    command = shlex.join([COMMAND[0], "-c", IMPATIENT, *REFACTOR])
+    doctor = shlex.join([*COMMAND, "doctor"])
     done = subprocess.run(
-        [*UNSHARE, "sh", "-c", script],
+        [*UNSHARE, "sh", "-c", script.format(**words, command=command, doctor=doctor)],
         env=shell.env,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -60,38 +63,32 @@ def in_small(shell: Shell, server: ModelServer, small: Path) -> tuple[str, str, 
         timeout=100,
         check=False,
     )
-    first, _, later = done.stdout.partition("full: ")
-    assert later, f"this test mounts a small file system with unshare(1):\n{done.stdout}"
-    return first, later, seen.read_text(), seen.with_name("seen.later").read_text()
+    return done.stdout
 
 
-def test_a_project_on_a_full_disk_keeps_its_file_and_the_run_says_so(
-    shell: Shell, answering: ModelServer
-) -> None:
-    first, later, then, after = in_small(shell, answering, shell.project)
+@pytest.mark.parametrize("full", ["project", "home"])
+def test_a_full_disk_is_named_and_nothing_is_lost(shell: Shell, answering: ModelServer, full: str) -> None:
+    small, seen = shell.project, shell.home / "seen"
+    if full == "home":
+        (small := shell.home / "state").mkdir()
+    shell.write("a.py", LOOP)
+    for _ in range(2):
+        scripted(answering)
+    told = in_mount(shell, SCRIPT, small=small, seen=seen)
+    first, _, later = told.partition("full: ")
+    assert later, f"this test mounts a small file system with unshare(1):\n{told}"
     assert "No space left on device" in first or "disk is full" in first, first
     assert later.startswith(("1\n", "2\n")), later
-    assert then == LOOP
+    assert seen.read_text() == LOOP
     assert "with room: 0" in later, later
-    assert after == SHORT
-
-
-def test_a_home_on_a_full_disk_is_said_and_nothing_is_lost(shell: Shell, answering: ModelServer) -> None:
-    state = shell.home / "state"
-    state.mkdir()
-    first, later, then, after = in_small(shell, answering, state)
-    assert "No space left on device" in first or "disk is full" in first, first
-    assert later.startswith(("1\n", "2\n")), later
-    assert then == LOOP
-    assert "with room: 0" in later, later
-    assert after == SHORT
+    assert seen.with_name("seen.later").read_text() == SHORT
 
 
 FILLED: Final = """
 set -u
 mount -t tmpfs -o size=2m tmpfs {small}
 cd {project}
-{run} &
+{command} &
 pid=$!
 read _ < {asked}
 dd if=/dev/zero of={small}/filler bs=1k count=4000 2>/dev/null
@@ -118,25 +115,11 @@ def test_a_state_disk_that_fills_up_in_a_run_is_named_and_the_status_is_a_failur
         filled.read_text()
         gate.release()
 
-    places = {"small": small, "project": shell.project, "asked": asked, "filled": filled}
-    script = FILLED.format(
-        **{name: shlex.quote(str(path)) for name, path in places.items()},
-        run=shlex.join([*COMMAND, *REFACTOR]),
-        doctor=shlex.join([*COMMAND, "doctor"]),
-    )
     steering = threading.Thread(target=steer, daemon=True)
     steering.start()
-    done = subprocess.run(
-        [*UNSHARE, "sh", "-c", script],
-        env=shell.env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    told = in_mount(shell, FILLED, small=small, asked=asked, filled=filled)
     steering.join(10)
-    assert "✗ state" in done.stdout, done.stdout
-    assert done.stdout.count("the disk is full") >= 2, done.stdout
-    assert "Traceback" not in done.stdout
-    assert done.stdout.endswith("status: 1\n"), done.stdout
+    assert "✗ state" in told, told
+    assert told.count("the disk is full") >= 2, told
+    assert "Traceback" not in told
+    assert told.endswith("status: 1\n"), told

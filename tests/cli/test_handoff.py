@@ -1,4 +1,4 @@
-"""`tideate run handoff`: from a plan in a file to a commit on a branch of its own, tests and reports."""
+"""`tideate run handoff`: from a plan file to a commit on a new branch, tests and reports."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def git(shell: Shell, *arguments: str) -> str:
 
 @pytest.fixture
 def model(answering: ModelServer) -> Model:
-    """One that knows what to do."""
+    """A model with answers for the analysis and the edits."""
     model = Model(answering)
     model.says("executor", edits({"src/greet.py": GREET}))
     answering.answers(ANALYSE, "Only `greet` is missing.", pieces=1)
@@ -46,7 +46,7 @@ def model(answering: ModelServer) -> Model:
 
 @pytest.fixture
 def handed(shell: Shell, model: Model) -> Shell:
-    """A repository with a plan in it, that the person trusts."""
+    """A trusted repository with a plan."""
     shell.write("pyproject.toml", '[tool.pytest.ini_options]\npythonpath = ["src"]\n')
     shell.write("src/greet.py", "def greet(name):\n    raise NotImplementedError\n")
     shell.write("tests/test_greet.py", TEST)
@@ -56,12 +56,12 @@ def handed(shell: Shell, model: Model) -> Shell:
     git(shell, "add", "-A")
     git(shell, "commit", "-q", "-m", "start")
     shell.write(".tideate/planner/output/plan_v1.json", json.dumps(PLAN))
-    assert shell.run("trust", "--yes").returncode == 0
+    shell.ok("trust", "--yes")
     return shell
 
 
 def file(shell: Shell, name: str) -> Any:
-    """Return what a file of the handoff holds, which has to fit its schema."""
+    """Read a handoff file and validate it against its schema."""
     path = shell.project / ".tideate" / FILES[name].path
     found = json.loads(path.read_text())
     jsonschema.validate(found, FILES[name].schema())
@@ -72,8 +72,7 @@ def test_from_a_plan_to_a_tested_commit_and_every_file_between(
     handed: Shell, model: Model, tmp_path: Path
 ) -> None:
     head = git(handed, "rev-parse", "HEAD")
-    ended = handed.run("run", "handoff", "--yes", "--json")
-    assert ended.returncode == 0, ended.stderr
+    ended = handed.ok("run", "handoff", "--yes", "--json")
     result = json.loads(ended.stdout)
     assert list(result["results"]) == STEPS
     run, branch = result["execution_id"], f"tideate/plan-1-{result['execution_id'][:8]}"
@@ -113,9 +112,8 @@ def test_from_a_plan_to_a_tested_commit_and_every_file_between(
 
 def test_a_command_that_runs_no_single_files_runs_all_tests(handed: Shell) -> None:
     handed.write(".tideate/config.toml", '[verify]\ntests = ["python3", "-m", "pytest", "-q", "tests"]\n')
-    assert handed.run("trust", "--yes").returncode == 0
-    ended = handed.run("run", "handoff", "--yes", "--json")
-    assert ended.returncode == 0, ended.stderr
+    handed.ok("trust", "--yes")
+    ended = handed.ok("run", "handoff", "--yes", "--json")
     words = json.loads(ended.stdout)["response"]
     assert "(all of them: `python3 -m pytest -q tests` runs no single files); the commit " in words
     assert file(handed, "test-results")["files"] == []
@@ -128,8 +126,7 @@ def test_the_documented_plan_is_carried_out_where_none_of_its_files_exists(
     git(handed, "commit", "-q", "-m", "empty")
     handed.write("mine.json", the_block("docs/workflows/handoff.md", "json", "planId"))
     model.says("executor", edits({"src/greet.py": GREET}), edits({"tests/test_greet.py": TEST}))
-    ended = handed.run("run", "handoff", "-i", "plan=mine.json", "--yes", "--json")
-    assert ended.returncode == 0, ended.stderr
+    ended = handed.ok("run", "handoff", "-i", "plan=mine.json", "--yes", "--json")
     result = json.loads(ended.stdout)
     branch = f"tideate/greeting-{result['execution_id'][:8]}"
     commit = file(handed, "commit-info")["commitHash"][:8]
@@ -162,7 +159,7 @@ def test_a_review_that_rejects_keeps_the_change_out(
     assert ended.returncode == 1
     error = json.loads(ended.stdout)["error"]
     assert error == "the plan's step 'r' (look at it): the change was rejected: it greets nobody"
-    assert "NotImplementedError" in (handed.project / "src/greet.py").read_text()
+    assert "NotImplementedError" in handed.read("src/greet.py")
     assert git(handed, "branch", "--format=%(refname:short)") == "main\n"
     state = file(handed, "state")
     assert {step["id"]: step["status"] for step in state["steps"]} == {"r": "failed", "a": "completed"}
@@ -176,8 +173,7 @@ def test_documents_are_written_and_a_review_that_approves_is_kept(
     answering.answers(REVIEW, {"verdict": "approve", "reasons": ["does what it should"]})
     page = "# Greeting\n\nCall `greet`.\n"
     model.says("executor", edits({"src/greet.py": GREET}), edits({"docs/greet.md": page}))
-    ended = handed.run("run", "handoff", "--yes", "--json")
-    assert ended.returncode == 0, ended.stderr
+    handed.ok("run", "handoff", "--yes", "--json")
     branch = file(handed, "commit-info")["branch"]
     assert git(handed, "show", f"{branch}:docs/greet.md") == page
     outputs = [step["output"] for step in file(handed, "state")["steps"]]
@@ -191,12 +187,12 @@ def test_a_file_that_was_to_be_written_and_is_not_there_fails_its_step(handed: S
     assert ended.returncode == 1
     assert "the plan's step 'd' (describe it): " in json.loads(ended.stdout)["error"]
     assert [step["status"] for step in file(handed, "state")["steps"]] == ["completed", "failed"]
-    assert "NotImplementedError" in (handed.project / "src/greet.py").read_text()
+    assert "NotImplementedError" in handed.read("src/greet.py")
 
 
 @pytest.mark.parametrize("greeting", ["Hello", "Bye"])
 def test_tests_pass_before_what_depends_on_them_begins(handed: Shell, model: Model, greeting: str) -> None:
-    """Document 4: a step begins when its dependencies are completed; the summary counts the plan's steps."""
+    """A step begins after its dependencies; the summary counts the plan's steps."""
     tested = {
         **CODE, "id": "t", "name": "test it", "type": "testing", "agent": "qa", "dependencies": ["a"],
         "expectedOutputs": ["tests/test_greet.py"],
@@ -245,14 +241,13 @@ def test_a_plan_with_mistakes_and_files_with_changes_are_refused_before_anything
     handed: Shell,
 ) -> None:
     handed.write("src/greet.py", "mine\n")
-    ended = handed.run("run", "handoff", "--yes")
-    assert ended.returncode == 1
-    assert "src/greet.py: uncommitted or unsaved changes would be included in the commit" in ended.stderr
+    words = "src/greet.py: uncommitted or unsaved changes would be included in the commit"
+    handed.fails(1, words, "run", "handoff", "--yes")
     handed.write(".tideate/planner/output/plan_v1.json", json.dumps({**PLAN, "steps": []}))
     ended = handed.run("run", "handoff", "--yes")
     assert "plan_v1.json:1:" in ended.stderr
     assert "steps: List should have at least 1 item" in ended.stderr
-    assert (handed.project / "src/greet.py").read_text() == "mine\n"
+    assert handed.read("src/greet.py") == "mine\n"
     assert git(handed, "branch", "--format=%(refname:short)") == "main\n"
     (handed.project / ".tideate/planner/output/plan_v1.json").unlink()
     ended = handed.run("run", "handoff", "--yes")

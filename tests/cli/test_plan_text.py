@@ -1,14 +1,18 @@
-"""A plan as text, and back."""
+"""Plans and documents as text for an editor, and editors that fail."""
 
 from __future__ import annotations
 
+import asyncio
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, strategies as st
+from rich.console import Console
 
-from tideate_core.cli.keyboard import EditorFailed
-from tideate_core.cli.plan_text import PlanDraft, plan_from_text, plan_to_text
+from tideate_core.cli.keyboard import EditorFailed, Keyboard
+from tideate_core.cli.plan_text import Draft, PlanDraft, plan_from_text, plan_to_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +58,7 @@ def test_a_line_that_cannot_be_read_is_named(line: str, words: str) -> None:
 
 
 class Editors:
-    """What the person's editor makes of a text, time after time; None: it fails, and leaves that."""
+    """Editor that changes a text by functions in turn; for None it fails and leaves more text."""
 
     def __init__(self, *made: Callable[[str], str] | None) -> None:
         self._made = [*made]
@@ -110,10 +114,45 @@ async def test_a_text_that_is_no_plan_is_kept_for_the_next_edit() -> None:
     draft = PlanDraft(plan("a.py"), [])
     begun, problem = await edited(draft, None, lambda text: text + "\ninvent b.py\n")
     assert begun[1] == f"{begun[0]}half"
-    assert str(problem).endswith("; what you typed is kept: e continues with it, y leaves it out")
+    assert str(problem).endswith("; your text is kept: e continues with it, y accepts without it")
     assert draft.files == plan("a.py")
     begun, problem = await edited(draft, lambda text: text.replace("half", "").replace("invent", "create"))
     assert "invent b.py" in begun[0]
     assert (problem, [file["path"] for file in draft.files]) == (None, ["a.py", "b.py"])
     begun, _ = await edited(draft, lambda text: text)
     assert "half" not in begun[0]
+
+
+async def test_the_text_of_a_failed_editor_is_no_answer_and_the_next_edit_begins_with_it() -> None:
+    draft = Draft.of({"text": "lines\n"})
+    editors: Any = Editors(None, lambda text: text.replace("half", "words"))
+    assert str(await draft.edit(editors)).startswith("vi ended with status 1; your text is kept")
+    assert draft.value is None
+    assert await draft.edit(editors) is None
+    assert (editors.begun[1], draft.value) == ("lines\nhalf", {"text": "lines\nwords"})
+
+
+def test_an_unchanged_text_after_a_refusal_is_the_persons() -> None:
+    assert Draft.of({"text": "mine", "problems": ["line 4: no step"]}).value == {"text": "mine"}
+
+
+@pytest.mark.parametrize(
+    ("editor", "words"),
+    [
+        ("no-such-editor", "no-such-editor cannot be started"),
+        ("false", "ended with status 1"),
+        ("rm", "left no file"),
+        ("'", "is not a command"),
+        (r"""sh -c 'printf "\377" > "$0"'""", "wrote no UTF-8"),
+    ],
+)
+def test_an_editor_that_cannot_be_used_fails(
+    monkeypatch: pytest.MonkeyPatch, editor: str, words: str
+) -> None:
+    monkeypatch.setenv("VISUAL", editor)
+    with Path(os.devnull).open() as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        keyboard = Keyboard(Console())
+        with pytest.raises(EditorFailed, match=words) as failed:
+            asyncio.run(keyboard.edit("text\n", "a.md"))
+    assert failed.value.text == "text\n"

@@ -1,27 +1,30 @@
-"""Modes of the private state, and of the project's files, after real commands under several umasks."""
+"""Private state: file modes under several umasks, and odd files in its place."""
 
 from __future__ import annotations
 
+import os
 import signal
 import stat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.cli.interrupted import LOOP, REFACTOR, SHORT
+from tests.cli.interrupted import LOOP, REFACTOR, scripted
 from tests.support.modes import UMASKS, umask, wider_than_private
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.cli.conftest import Shell
     from tests.support.model_server import ModelServer
 
+
 pytestmark = pytest.mark.slow
 
 
 def run(shell: Shell, *arguments: str) -> str:
-    """Run a command of its own process, which has this one's umask."""
+    """Run a command in a new process, which inherits the umask."""
     process = shell.start(*arguments, forked=False)
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 0, stderr
@@ -32,12 +35,11 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-@pytest.mark.parametrize("mask", UMASKS, ids=oct)
+@pytest.mark.parametrize("mask", [UMASKS[0], UMASKS[-1]], ids=oct)
 def test_all_of_the_state_is_the_persons_alone(shell: Shell, answering: ModelServer, mask: int) -> None:
     shell.write("a.py", LOOP)
     shell.env["TIDEATE_RECORD"] = str(shell.home / "state/tideate/recorded/answers.jsonl")
-    answering.answers("what does the code do", "- it adds up")
-    answering.answers("Rewrite these lines", f"```python\n{SHORT}```")
+    scripted(answering)
     answering.answers("say much", "m" * 20_000)
     with umask(mask):
         run(shell, "run", "ask", "say much")
@@ -60,20 +62,20 @@ def test_all_of_the_state_is_the_persons_alone(shell: Shell, answering: ModelSer
     assert {path.name for path in shell.state.iterdir()} >= {"tideate.db", "journal", "snapshots", "objects"}
 
 
-@pytest.mark.parametrize("mask", UMASKS, ids=oct)
 def test_files_of_the_project_have_the_modes_of_the_persons_umask(
-    shell: Shell, answering: ModelServer, mask: int
+    shell: Shell, answering: ModelServer
 ) -> None:
-    plan = {"files": [{"action": "create", "path": "new.py", "why": "wanted"}]}
-    answering.answers("Which files have to be", plan)
-    answering.answers("Write the new file new.py", "```python\nvalue = 1\n```")
-    with umask(mask):
-        run(shell, "run", "multi_file", "a new file", "--yes")
-    assert mode(shell.project / "new.py") == 0o666 & ~mask
+    for mask in UMASKS:
+        name = f"{mask:o}.py"
+        plan = {"files": [{"action": "create", "path": name, "why": "wanted"}]}
+        answering.answers("Which files have to be", plan, times=1)
+        answering.answers(f"Write the new file {name}", "```python\nvalue = 1\n```")
+        with umask(mask):
+            run(shell, "run", "multi_file", "a new file", "--yes")
+        assert mode(shell.project / name) == 0o666 & ~mask
 
 
-def test_a_state_that_others_could_read_is_taken_from_them(shell: Shell, answering: ModelServer) -> None:
-    """As earlier versions made it."""
+def test_a_state_that_others_can_read_is_made_private(shell: Shell, answering: ModelServer) -> None:
     answering.answers("hi", "hello")
     run(shell, "run", "ask", "hi")
     top = shell.home / "state/tideate"
@@ -83,3 +85,35 @@ def test_a_state_that_others_could_read_is_taken_from_them(shell: Shell, answeri
     assert mode(top) == 0o775, "looking changed it"
     run(shell, "run", "ask", "hi")
     assert wider_than_private(top) == []
+
+
+KINDS: Final[dict[str, Callable[[Path], None]]] = {
+    "a named pipe": os.mkfifo,
+    "a directory": os.mkdir,
+    "a link that leads to nothing": lambda path: path.symlink_to("nowhere"),
+}
+COMMANDS: Final = {
+    "config/tideate/config.toml": ["list"],
+    "{state}/tideate.db": ["history"],
+    "{state}/tideate.db-wal": ["run", "ask", "hi"],
+    "{state}/snapshots/lock": ["snapshot", "create"],
+    "{state}/trust.json": ["trust", "--yes"],
+    "{state}/trust.json.lock": ["trust", "--yes"],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_it_is_named_and_not_waited_for(shell: Shell, answering: ModelServer, name: str, kind: str) -> None:
+    answering.answers("hi", "hello")
+    shell.write(".tideate/workflows/w.yaml", "name: w\nsteps:\n  - id: a\n    task: hi\n")
+    shell.run("run", "ask", "hi")
+    shell.run("snapshot", "create")
+    path = shell.home / name.format(state=shell.state)
+    path.unlink(missing_ok=True)
+    KINDS[kind](path)
+    done = shell.run(*COMMANDS[name])
+    assert done.returncode in (1, 2), done.stdout
+    assert str(path) in done.stderr.replace("\n", "")
+    assert "Traceback" not in done.stderr
+    assert not (path.parent / "nowhere").exists()

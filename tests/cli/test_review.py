@@ -1,4 +1,4 @@
-"""Reviews at the terminal go on with what was decided before, and keep what is decided there."""
+"""Reviews at the terminal: earlier decisions are used, and new ones are kept in the draft."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.work import assert_linear
+from tideate_core.cli.answer_drafts import ReviewDraft
 from tideate_core.cli.hunk_picking import HunkPicking, alternatives_to
-from tideate_core.cli.kept_review import ReviewDraft
 from tideate_core.cli.keyboard import EditorFailed
 from tideate_core.cli.render.diffs import ReviewedFile
 from tideate_core.cli.review import ENDED, ReviewQuestion, WrittenReviewQuestion
@@ -42,13 +42,13 @@ FILES = [
 
 @dataclass
 class Typing:
-    """A person at the terminal: answers in their order, then the end of input."""
+    """Person at the terminal: answers in order, then the end of input."""
 
     answers: list[str]
     edits: list[str | EditorFailed] = field(default_factory=list)
-    """What their editor leaves, or how it fails."""
+    """Texts or failures of the editor."""
     begun: list[tuple[str, str]] = field(default_factory=list)
-    """The names and texts that it was opened with."""
+    """File names and texts given to the editor."""
     shown: str = ""
     questions: list[tuple[str, str]] = field(default_factory=list)
     help: str = ""
@@ -79,28 +79,37 @@ class Typing:
 
 
 @dataclass
-class Asked:
-    """How a review was asked."""
+class Dialog:
+    """Dialog and decision of a review."""
 
     typing: Typing
     matter: str
     decision: Decision
 
     @property
+    def verdicts(self) -> list[dict[str, Any]]:
+        return list(self.decision.value["files"])
+
+    @property
     def files(self) -> list[tuple[list[int], list[int]]]:
-        return [(one["accepted"], one["rejected"]) for one in self.decision.value["files"]]
+        return [(one["accepted"], one["rejected"]) for one in self.verdicts]
 
 
 async def ask(
     path: Path | str, *answers: str, edits: Sequence[str | EditorFailed] = (), **payload: Any
-) -> Asked:
+) -> Dialog:
     typing = Typing([*answers], [*edits])
     draft = ReviewDraft(typing, str(path))
     await draft.read()
     kind = WrittenReviewQuestion if payload.get("written") else ReviewQuestion
     question = kind(typing, {"files": FILES, "revisable": True, **payload}, "Sure?", draft)
     matter = "\n".join(map(str, question.matter()))
-    return Asked(typing, matter, await question.ask())
+    return Dialog(typing, matter, await question.ask())
+
+
+def decide(draft: Path, *rows: list[Any]) -> None:
+    """Store decisions of Neovim in a draft."""
+    write_draft(draft, [NEOVIM, {"decided": [*rows]}])
 
 
 @pytest.fixture
@@ -110,7 +119,7 @@ def draft(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def begun(draft: Path) -> Path:
-    """A review of which Neovim has kept two decisions."""
+    """A review with two decisions from Neovim."""
     write_draft(draft, [NEOVIM, {"decided": [[1, 1, "a", None]]}, {"decided": [[1, 3, "r", None]]}])
     return draft
 
@@ -184,9 +193,10 @@ async def test_comments_that_were_kept_are_sent(draft: Path) -> None:
     assert (await ask(draft, "p", "y", "y", "y")).decision.value["comments"] == comments
 
 
-async def test_a_reason_is_kept_with_its_hunk(draft: Path) -> None:
+async def test_a_reason_is_kept_with_its_hunk_and_s_skips_the_rest(draft: Path) -> None:
     await ask(draft, "p", "b", "too long", "y")
     assert kept_review(draft).comments == [(0, 0, "too long")]
+    assert not (await ask("", "p", "s", "s")).decision.accepted
 
 
 async def test_hunks_of_other_runs_are_taken_again(draft: Path) -> None:
@@ -194,17 +204,17 @@ async def test_hunks_of_other_runs_are_taken_again(draft: Path) -> None:
     alternatives = [{"adapter": "b", "files": [{**FILES[0], "hunks": [other]}]}]
     await ask(draft, "p", "y", "1", alternatives=alternatives)
     assert kept_review(draft).added == {0: [other]}
-    first, _ = (await ask(draft, "y", alternatives=alternatives)).decision.value["files"]
+    first, _ = (await ask(draft, "y", alternatives=alternatives)).verdicts
     assert first == {"path": "a", "accepted": [0, 2], "rejected": [1], "added": [other]}
-    first, _ = (await ask(draft, "y")).decision.value["files"]
+    first, _ = (await ask(draft, "y")).verdicts
     assert "added" not in first, "the other run has ended meanwhile"
 
 
 async def test_what_the_person_wrote_in_place_of_a_hunk_is_in_the_answer(draft: Path) -> None:
     edit = {"old": ["a"], "new": ["mine"]}
-    write_draft(draft, [NEOVIM, {"decided": [[1, 1, "a", None, None, edit]]}])
+    decide(draft, [1, 1, "a", None, None, edit])
     for answers in (["y"], ["p", "n", "n", "n"]):
-        first, _ = (await ask(draft, *answers)).decision.value["files"]
+        first, _ = (await ask(draft, *answers)).verdicts
         assert first["edited"] == [{"hunk": 0, **edit}]
 
 
@@ -236,7 +246,7 @@ async def test_o_forgets_also_what_was_typed_in_an_editor_that_failed(begun: Pat
 
 async def test_accepting_all_that_is_open_sends_what_was_said(draft: Path) -> None:
     said = {"text": "wrong name", "because": True}
-    write_draft(draft, [NEOVIM, {"decided": [[1, 2, "r", said]]}])
+    decide(draft, [1, 2, "r", said])
     asked = await ask(draft, "y")
     assert "y all that is open, and send your comments · " in asked.typing.help
     assert asked.decision.value["comments"] == [{"path": "a", "hunk": 1, "text": "wrong name"}]
@@ -252,7 +262,7 @@ async def test_comments_that_the_model_was_not_told_of_are_replaced_by_decisions
     assert "y all; asks about your comments · " in asked.typing.help
     assert asked.typing.questions[-1][0].startswith("Your comments were not sent to the model.")
     assert (asked.decision.accepted, asked.decision.value) == (True, None)
-    write_draft(draft, [NEOVIM, {"decided": [[1, 2, "a", None], [0, 0, "", None]]}])
+    decide(draft, [1, 2, "a", None], [0, 0, "", None])
     asked = await ask(draft, "y", comments=[*comments, {"text": "all"}])
     assert asked.decision.value["comments"] == comments[1:]
 
@@ -264,7 +274,7 @@ async def test_what_only_another_run_has_is_kept_as_it_is_taken(draft: Path) -> 
     assert asked.decision is ENDED
     assert kept_review(draft).added == {0: [others[0]]}
     again = await ask(draft, "y", alternatives=runs)
-    first, _ = again.decision.value["files"]
+    first, _ = again.verdicts
     assert first == {"path": "a", "accepted": [0, 1, 2], "rejected": [], "added": [others[0]]}
     await ask(draft, "p", "n", "q", alternatives=runs)
     assert kept_review(draft).added == {0: [others[0]]}
@@ -273,7 +283,7 @@ async def test_what_only_another_run_has_is_kept_as_it_is_taken(draft: Path) -> 
 async def test_edits_are_shown_before_they_are_written(draft: Path) -> None:
     edits = [{"old": ["a"], "new": ["mine"]}, {"old": ["c"], "new": ["other"]}, {"old": [], "new": ["own"]}]
     rows = [[1, 1, "a", None, None, edits[0]], [1, 2, "o", None, None, edits[1]]]
-    write_draft(draft, [NEOVIM, {"decided": [*rows, [2, 1, "a", None, None, edits[2]]]}])
+    decide(draft, *rows, [2, 1, "a", None, None, edits[2]])
     asked = await ask(draft, "p", "y", "y")
     assert asked.matter.count("accepted before, as you edited it:") == 2
     assert [word in asked.matter for word in ("+mine", "+other", "+own", "+A", "+C", "+text")] == [
@@ -281,38 +291,38 @@ async def test_edits_are_shown_before_they_are_written(draft: Path) -> None:
         *[False] * 3,
     ]
     assert "+other" in asked.typing.shown, "it is asked as it was edited"
-    first, second = asked.decision.value["files"]
+    first, second = asked.verdicts
     assert [one["hunk"] for one in first["edited"]] == [0, 1]
     assert second["edited"] == [{"hunk": 0, **edits[2]}]
 
 
-async def test_an_edit_of_an_earlier_round_can_be_taken_back(draft: Path) -> None:
+async def test_an_edit_of_an_earlier_round_can_be_reverted(draft: Path) -> None:
     edited = [{"hunk": 0, "old": ["a"], "new": ["mine"]}]
     decided = {"accepted": [0], "rejected": [], "edited": edited}
     files = [{**FILES[0], "decided": decided}, FILES[1]]
     asked = await ask(draft, "p", "n", "n", "n", files=files)
-    assert asked.decision.value["files"][0]["edited"] == edited
+    assert asked.verdicts[0]["edited"] == edited
     other = {"start": 0, "old": ["a"], "new": ["z"]}
     for rows in ([[1, 1, "a", None, None, False]], [[1, 1, "o", None, other], [1, 1, "a", None]]):
         write_draft(draft, [{"again": "past"}] * kept_review(draft).steps)
         write_draft(draft, [NEOVIM, *({"decided": [one]} for one in rows)])
         asked = await ask(draft, "y", files=files)
         assert "+mine" not in asked.matter
-        assert "edited" not in asked.decision.value["files"][0]
+        assert "edited" not in asked.verdicts[0]
 
 
 async def test_a_draft_that_cannot_be_read_or_written_is_told_of(tmp_path: Path) -> None:
     asked = await ask(tmp_path, "y")
-    assert "what was decided before cannot be read" in asked.typing.shown
+    assert "your earlier decisions cannot be read" in asked.typing.shown
     assert asked.decision.accepted
     asked = await ask(tmp_path / "none" / "draft", "p", "y", "y", "y", "y")
-    assert asked.typing.shown.count("what is decided here is not kept if you leave the review") == 1
+    assert asked.typing.shown.count("your decisions are lost if you leave the review") == 1
     assert asked.files == [([0, 1, 2], []), ([0], [])]
 
 
 async def test_decisions_that_cannot_be_kept_are_told_of(tmp_path: Path) -> None:
     draft = prepare_draft(tmp_path, "run", "step", "key", [{**FILES[0], "hunks": [hunk(1)]}])
-    write_draft(draft, [NEOVIM, {"decided": [[1, 1, "r", None]]}])
+    decide(draft, [1, 1, "r", None])
     prepare_draft(tmp_path, "run", "step", "key", FILES)
     asked = await ask(draft, "y")
     assert "1 decision made before cannot be kept: look at what is open" in asked.matter
@@ -335,7 +345,7 @@ async def test_e_accepts_a_hunk_as_it_was_edited_and_keeps_it(draft: Path, text:
     assert asked.decision is ENDED
     again = await ask(draft, "y")
     assert "accepted before, as you edited it:" in again.matter
-    first = again.decision.value["files"][0]
+    first = again.verdicts[0]
     assert (first["accepted"], first["rejected"]) == ([0, 2], [1])
     assert first["edited"] == [{"hunk": 0, "old": ["a"], "new": new}]
     first = (await ask(draft, "o", "y")).decision.value
@@ -346,22 +356,22 @@ async def test_edited_lines_that_are_those_that_stand_or_were_proposed_are_no_ed
     asked = await ask(draft, "p", "e", "e", "y", "y", edits=["a\n", "C\n"])
     assert "these are the lines as they stand: the hunk is rejected" in asked.typing.shown
     assert asked.files == [([1, 2], [0]), ([0], [])]
-    assert "edited" not in asked.decision.value["files"][0]
+    assert "edited" not in asked.verdicts[0]
 
 
 async def test_an_edit_is_edited_again_from_where_it_stands(draft: Path) -> None:
     edit = {"old": ["changed"], "new": ["mine"]}
-    write_draft(draft, [NEOVIM, {"decided": [[1, 1, "o", None, None, edit]]}])
+    decide(draft, [1, 1, "o", None, None, edit])
     asked = await ask(draft, "p", "e", "y", "y", "y", edits=["mine, too\n"])
     assert asked.typing.begun == [("hunk.txt", "mine\n")]
     assert "+mine" in asked.typing.shown
-    first = asked.decision.value["files"][0]
+    first = asked.verdicts[0]
     assert first["edited"] == [{"hunk": 0, "old": ["changed"], "new": ["mine, too"]}]
 
 
 async def test_the_lines_that_stand_are_those_that_an_edit_was_made_for(draft: Path) -> None:
     edit = {"old": ["changed"], "new": ["mine"]}
-    write_draft(draft, [NEOVIM, {"decided": [[1, 1, "o", None, None, edit]]}])
+    decide(draft, [1, 1, "o", None, None, edit])
     await ask(draft, "p", "e", edits=["A\n"])
     assert kept_review(draft).edited == {0: {0: {"old": ["changed"], "new": ["A"]}}}, "not the proposed base"
     write_draft(draft, [{"again": "past"}])
@@ -369,8 +379,8 @@ async def test_the_lines_that_stand_are_those_that_an_edit_was_made_for(draft: P
     assert kept_review(draft).rejected == {0: {0}}
 
 
-async def test_the_proposed_lines_again_take_an_edit_back(draft: Path) -> None:
-    write_draft(draft, [NEOVIM, {"decided": [[1, 1, "o", None, None, {"old": ["a"], "new": ["mine"]}]]}])
+async def test_the_proposed_lines_revert_an_edit(draft: Path) -> None:
+    decide(draft, [1, 1, "o", None, None, {"old": ["a"], "new": ["mine"]}])
     asked = await ask(draft, "p", "e", edits=["A\n"])
     assert asked.typing.begun == [("hunk.txt", "mine\n")]
     kept = kept_review(draft)
@@ -382,7 +392,7 @@ async def test_an_editor_that_fails_takes_nothing_and_what_was_typed_stays(draft
     asked = await ask(draft, "p", "e", "e", "e", "e", edits=[*failed, "nul\0\n", "whole\n"])
     assert [text for _, text in asked.typing.begun] == ["A\n", "A\n", "half\n", "nul\0\n"]
     assert "vi cannot be started\n" in asked.typing.shown
-    assert "vi ended with status 1; what you typed is kept: e continues with it" in asked.typing.shown
+    assert "vi ended with status 1; your text is kept: e continues with it" in asked.typing.shown
     assert "a line with a NUL byte cannot be taken" in asked.typing.shown
     assert kept_review(draft).edited == {0: {0: {"old": ["a"], "new": ["whole"]}}}
 
@@ -396,7 +406,7 @@ async def test_a_new_file_is_edited_as_its_text(draft: Path, text: str, edited: 
     asked = await ask("", "p", "e", "n", "n", files=files, edits=[text])
     assert asked.typing.begun == [("hunk.py", "text")]
     assert [keys for _, keys in asked.typing.questions[1:]] == ["y/N/e/b/a/s/q", *["y/N/b/a/s/q"] * 2]
-    first = asked.decision.value["files"][0]
+    first = asked.verdicts[0]
     assert first["accepted"] == [0]
     made: Any = {"hunk": 0, "old": [], "new": edited}
     assert first.get("edited") == (None if edited is None else [made])
@@ -413,7 +423,7 @@ WIDE = {"start": 0, "old": ["a", "b", "c"], "new": ["wide"]}
 async def test_y_asks_about_an_open_hunk_that_clashes_with_one_of_another_run(
     draft: Path, answer: str
 ) -> None:
-    write_draft(draft, [NEOVIM, {"decided": [[1, 1, "a", None, WIDE]]}])
+    decide(draft, [1, 1, "a", None, WIDE])
     asked = await ask(draft, "y", answer, alternatives=[other_run(WIDE)])
     assert (
         "hunk 2 of a is open, and changes lines that the hunk from the adapter 'b' that you took changes, too"
@@ -421,7 +431,7 @@ async def test_y_asks_about_an_open_hunk_that_clashes_with_one_of_another_run(
     )
     assert "+C" in asked.typing.shown
     assert asked.typing.questions[-1] == ("Accept hunk 2 of a instead?", "y/N/q")
-    first, second = asked.decision.value["files"]
+    first, second = asked.verdicts
     assert second["accepted"] == [0]
     if answer == "y":
         assert first == {"path": "a", "accepted": [1, 2], "rejected": [0]}
@@ -430,7 +440,7 @@ async def test_y_asks_about_an_open_hunk_that_clashes_with_one_of_another_run(
         assert first == {"path": "a", "accepted": [2], "rejected": [0, 1], "added": [WIDE]}
         assert kept_review(draft).added == {0: [WIDE]}
     again = await ask(draft, "y", alternatives=[other_run(WIDE)])
-    assert again.decision.value["files"][0] == first, "it is kept"
+    assert again.verdicts[0] == first, "it is kept"
 
 
 async def test_y_for_all_sends_no_earlier_comment_where_a_hunk_clashes(draft: Path) -> None:
@@ -445,7 +455,7 @@ async def test_y_for_all_sends_no_earlier_comment_where_a_hunk_clashes(draft: Pa
 async def test_an_open_hunk_that_changes_nothing_is_asked_about_without_a_patch(draft: Path) -> None:
     same = {"start": 0, "old": ["a"], "new": ["a"]}
     asked = await ask(draft, "p", "n", "y", files=[{**FILES[0], "hunks": [same]}, FILES[1]])
-    assert asked.decision.value["files"][0] == {"path": "a", "accepted": [], "rejected": [0]}
+    assert asked.verdicts[0] == {"path": "a", "accepted": [], "rejected": [0]}
 
 
 async def test_q_at_a_clash_goes_back_and_what_was_taken_in_an_earlier_round_clashes_too(draft: Path) -> None:
@@ -453,12 +463,12 @@ async def test_q_at_a_clash_goes_back_and_what_was_taken_in_an_earlier_round_cla
     files = [{**FILES[0], "decided": decided}, FILES[1]]
     asked = await ask(draft, "y", "q", "y", "y", files=files, alternatives=[other_run(WIDE)])
     assert asked.typing.questions[2][0] == "Sure?"
-    first = asked.decision.value["files"][0]
+    first = asked.verdicts[0]
     assert first == {"path": "a", "accepted": [1, 2], "rejected": [0]}
 
 
 async def test_a_hunk_that_clashes_with_one_of_another_run_is_not_edited(draft: Path) -> None:
-    write_draft(draft, [NEOVIM, {"decided": [[1, 1, "a", None, WIDE]]}])
+    decide(draft, [1, 1, "a", None, WIDE])
     asked = await ask(draft, "p", "e", "n", "y", "y", alternatives=[other_run(WIDE)])
     assert asked.typing.begun == []
     assert (
@@ -480,7 +490,7 @@ async def test_y_with_comments_that_were_not_sent_goes_back_or_sends_them(draft:
 async def test_what_was_typed_stays_where_the_person_goes_back(draft: Path) -> None:
     edit = {"old": ["a"], "new": ["mine"]}
     asked = await ask(draft, "p", "e", "b", "too long", "q", edits=["mine\n"])
-    assert "q back, without what was picked; what you typed stays" in asked.typing.help
+    assert "q back, discard these choices; texts that you typed stay" in asked.typing.help
     back = asked.typing.shown.rpartition("+E")[0]
     assert "+mine" in back
     assert "you said: too long" in asked.typing.shown
@@ -489,22 +499,15 @@ async def test_what_was_typed_stays_where_the_person_goes_back(draft: Path) -> N
     assert (kept.edited, kept.comments) == ({0: {0: edit}}, [(0, 1, "too long")])
     again = await ask(draft, "p", "q", "p", "y", "n", "y", "y")
     assert again.typing.shown.count("you said: too long") == 2, "beside its hunk, and with the review"
-    first = again.decision.value["files"][0]
+    first = again.verdicts[0]
     assert (first["accepted"], first["rejected"]) == ([0, 2], [1])
     assert first["edited"] == [{"hunk": 0, **edit}]
     assert again.decision.value["comments"] == [{"path": "a", "hunk": 1, "text": "too long"}]
 
 
-async def test_only_an_edit_that_was_kept_is_not_left_out_by_y_and_o_forgets_it(draft: Path) -> None:
-    await ask(draft, "p", "e", "q", edits=["mine\n"])
-    asked = await ask(draft, "y")
-    assert asked.decision.value["files"][0]["edited"] == [{"hunk": 0, "old": ["a"], "new": ["mine"]}]
-    assert (await ask(draft, "o", "y")).decision.value is None
-
-
 async def test_what_was_typed_stays_also_where_no_draft_is_kept() -> None:
     asked = await ask("", "p", "e", "b", "too long", "q", "y", edits=["mine\n"])
-    assert asked.decision.value["files"][0]["edited"] == [{"hunk": 0, "old": ["a"], "new": ["mine"]}]
+    assert asked.verdicts[0]["edited"] == [{"hunk": 0, "old": ["a"], "new": ["mine"]}]
     assert asked.decision.value["comments"] == [{"path": "a", "hunk": 1, "text": "too long"}]
 
 

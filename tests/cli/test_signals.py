@@ -1,4 +1,4 @@
-"""Interrupting a run from outside."""
+"""Signals to commands and runs."""
 
 from __future__ import annotations
 
@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.interrupted import LOOP, SHORT, killed, only_run, refactored
+from tests.cli.interrupted import LOOP, SHORT, killed, only_run, refactored, shouting
 from tests.mcp.client.conftest import BARE
-from tests.support.terminal import Terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tests.cli.conftest import Shell
     from tests.support.model_server import ModelServer
 
@@ -33,7 +30,7 @@ def started(shell: Shell, number: signal.Signals, *arguments: str) -> subprocess
 
 @pytest.mark.parametrize(
     ("number", "reason"),
-    [(signal.SIGINT, "cancelled"), (signal.SIGTERM, "interrupted"), (signal.SIGHUP, "interrupted")],
+    [(signal.SIGINT, "cancelled"), (signal.SIGTERM, "interrupted")],
 )
 def test_only_ctrl_c_cancels_what_streams_and_any_signal_ends_the_request(
     shell: Shell, answering: ModelServer, number: signal.Signals, reason: str
@@ -55,56 +52,37 @@ def test_only_ctrl_c_cancels_what_streams_and_any_signal_ends_the_request(
         assert shell.run("resume", only_run(shell)["execution_id"]).stdout == "it came\n"
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_a_program_that_runs_and_not_the_run(shell: Shell, number: signal.Signals) -> None:
+def test_a_signal_ends_a_program_that_runs_and_not_the_run(shell: Shell) -> None:
     command = json.dumps([sys.executable, str(BARE), str(shell.project)])
     shell.configure(f"[mcp.servers.bare]\ncommand = {command}\n")
     shell.write(
         "flow.yaml", "steps: [{id: first, tool: {server: bare, name: work, arguments: {seconds: 600}}}]\n"
     )
-    assert shell.run("trust", "--yes", "flow.yaml").returncode == 0
+    shell.ok("trust", "--yes", "flow.yaml")
     terminal = shell.open("run", "flow.yaml", "--yes")
     terminal.wait_for("halfway")
-    terminal.process.send_signal(number)
-    assert terminal.wait_exit() == 128 + number
+    terminal.process.send_signal(signal.SIGHUP)
+    assert terminal.wait_exit() == 128 + signal.SIGHUP
     assert "resumes it" in terminal.text
     assert shell.brood.gone(within=60), shell.brood.commands()
     assert only_run(shell)["resumable"]
 
 
-LEAVING: dict[str, Callable[[Terminal], None]] = {
-    "closed": Terminal.hang_up,
-    "SIGHUP": lambda terminal: terminal.process.send_signal(signal.SIGHUP),
-    "SIGTERM": lambda terminal: terminal.process.send_signal(signal.SIGTERM),
-}
-
-
-@pytest.mark.parametrize("way", LEAVING)
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM], ids=["closed", "SIGTERM"])
 def test_a_review_that_is_left_by_a_signal_waits_with_its_decisions(
-    shell: Shell, answering: ModelServer, way: str
+    shell: Shell, answering: ModelServer, number: signal.Signals
 ) -> None:
-    lines = [f"line {at}" for at in range(1, 41)]
-    loud = [line.upper() if at in (4, 19, 34) else line for at, line in enumerate(lines)]
-    file = shell.write("a.txt", "\n".join([*lines, ""]))
-    answering.answers("what does the code do", "- it lists lines")
-    answering.answers("Rewrite these lines", "```\n" + "\n".join([*loud, ""]) + "```")
-    terminal = shell.open("run", "refactor", "shout", "--file", "a.txt", forked=False)
-    terminal.wait_for("[y/N]")
-    terminal.type("y\n")
-    terminal.wait_for("[y/N/p/c/d]")
-    terminal.type("p\n")
-    terminal.wait_for("hunk 1/3")
-    terminal.type("n\n")
-    terminal.wait_for("hunk 2/3")
-    LEAVING[way](terminal)
-    assert terminal.wait_exit() == 128 + (signal.SIGTERM if way == "SIGTERM" else signal.SIGHUP)
+    terminal, lines, loud = shouting(shell, answering, forked=False)
+    if number == signal.SIGHUP:
+        terminal.hang_up()
+    else:
+        terminal.process.send_signal(number)
+    assert terminal.wait_exit() == 128 + number
     asked_before = len(answering.requests)
     again = shell.open("resume", only_run(shell)["execution_id"])
-    again.wait_for("1 hunk decided before, at the terminal")
-    again.wait_for("[y/N/p/c/o/d]")
-    again.type("y\n")
+    again.answer("1 hunk decided before, at the terminal", ("[y/N/p/c/o/d]", "y"))
     assert again.wait_exit() == 0
-    assert file.read_text() == "\n".join([*lines[:5], *loud[5:], ""])
+    assert shell.read("a.txt") == "\n".join([*lines[:5], *loud[5:], ""])
     assert len(answering.requests) == asked_before
 
 
@@ -126,7 +104,7 @@ def test_a_run_goes_on_where_nobody_reads_what_it_says(shell: Shell, answering: 
 def hooked(
     shell: Shell, code: str, *words: str, number: signal.Signals = signal.SIGINT
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command by a program of its own, which neither SIGINT nor the signal finds ignored."""
+    """Run a command by Python code, with the default handlers of SIGINT and the signal."""
     return subprocess.run(
         [sys.executable, "-c", code, *words],
         env=shell.env,
@@ -140,11 +118,11 @@ def hooked(
     )
 
 
-@pytest.mark.parametrize("words", [["history"], ["run", "ask", "x"], ["--help"]])
+@pytest.mark.parametrize("words", [["history"], ["run", "ask", "x"]])
 def test_ctrl_c_at_any_time_shows_no_traceback(
     shell: Shell, answering: ModelServer, words: list[str]
 ) -> None:
-    """Interrupted when the first, the second, … module is imported: no time is guessed."""
+    """Interrupted at the import of the nth module: independent of time."""
     answering.answers("x", "y")
     code = (
         "import os, signal, sys\n"
@@ -158,7 +136,7 @@ def test_ctrl_c_at_any_time_shows_no_traceback(
         "sys.addaudithook(hook)\n"
         "main()\n"
     )
-    for at in (1, 2, 5, 20, 100, 200, 400, 600):
+    for at in (1, 5, 20, 100, 400, 600):
         done = hooked(shell, code, str(at), *words)
         assert done.returncode in (0, 2, 130), (at, done.stderr)
         assert "Traceback" not in done.stderr, at
@@ -179,7 +157,7 @@ def test_nothing_is_imported_before_ctrl_c_is_taken() -> None:
 def signalled(
     shell: Shell, number: signal.Signals, event: str, file: str, *words: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command that gets a signal at the first audit event of a file, and handles it before going on."""
+    """Run a command with a signal at the first audit event of a file; wait until it is handled."""
     code = (
         "import os, signal, sys, time\n"
         "left = True\n"
@@ -202,8 +180,6 @@ def signalled(
     [
         ("rollback", signal.SIGINT, "open"),
         ("rollback", signal.SIGINT, "os.rename"),
-        ("rollback", signal.SIGHUP, "os.rename"),
-        ("restore", signal.SIGTERM, "open"),
         ("restore", signal.SIGTERM, "os.rename"),
     ],
 )
@@ -252,17 +228,6 @@ def test_ctrl_c_at_the_terminal_cancels_while_streaming(shell: Shell, answering:
     assert "cancelled" in terminal.text
     assert "\x1b[?25h" in terminal.raw.rpartition("\x1b[?25l")[2], "the cursor stays hidden"
     assert shell.brood.gone(within=60), shell.brood.commands()
-
-
-def test_ctrl_c_in_a_question_changes_nothing(shell: Shell, answering: ModelServer) -> None:
-    file = shell.write("a.py", "x = 1\n")
-    answering.answers("what does the code do", "- assigns")
-    terminal = shell.open("run", "refactor", "rename", "--file", "a.py")
-    terminal.wait_for("[y/N]")
-    terminal.type("\x03")
-    assert terminal.wait_exit() == 130
-    assert file.read_text() == "x = 1\n"
-    assert len(answering.requests) == 1
 
 
 def test_a_background_job_that_ignores_hangups_goes_on(shell: Shell, answering: ModelServer) -> None:

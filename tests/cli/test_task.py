@@ -1,9 +1,8 @@
-"""A gated task in the shell's other commands: `show`, `gates`, `doctor`, `list`, `graph`, `rollback`."""
+"""Gated tasks in the shell: `run`, `show`, `gates`, `doctor`, `list`, `graph`, `rollback`."""
 
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 from dataclasses import dataclass
@@ -33,12 +32,12 @@ pytestmark = pytest.mark.slow
 def model(shell: Shell, answering: ModelServer) -> Model:
     (shell.project / "pyproject.toml").unlink()
     make_project(shell.project)
-    assert shell.run("trust", "--yes").returncode == 0
+    shell.ok("trust", "--yes")
     return Model(answering)
 
 
 def failing(model: Model, *first: str) -> None:
-    """Have the executor write what fails a test, after other answers, and the corrector give up."""
+    """Script edits that fail a test, after other answers, and a corrector that gives up."""
     body = next(line.strip() for line in LINES.splitlines() if "return " in line and '"""' not in line)
     model.says("executor", *first, edits({**CODE, "src/tally/lines.py": LINES.replace(body, "return 0")}))
     model.says("corrector", "I cannot.")
@@ -66,7 +65,7 @@ def test_a_failed_task_is_shown_with_all_that_was_decided(shell: Shell, model: M
         "rolled back what the run wrote",
     ):
         assert words in shown.stdout, shown.stdout + shown.stderr
-    gated = object_of(shell.run("show", ended["execution_id"], "--json"))["gated"]
+    gated = shell.json("show", ended["execution_id"])["gated"]
     assert [(gate["number"], gate["passed"]) for gate in gated["gates"]] == [
         (1, True),
         (2, True),
@@ -88,7 +87,7 @@ def test_the_log_of_a_task_has_what_happened_and_nothing_else(shell: Shell, mode
         for line in lines
     ]
     config.write_text("\n".join(off) + "\n")
-    assert shell.run("trust", "--yes").returncode == 0
+    shell.ok("trust", "--yes")
     failing(model, "I am confused.")
     model.says("corrector", "NO CHANGE")
     done = shell.run("run", "task", TASK, "--yes")
@@ -109,9 +108,7 @@ def test_what_a_rollback_leaves_is_said_once(shell: Shell, model: Model) -> None
     shell.write("scripts/check.py", FORMATTER + CHECK)
     terminal = shell.open("run", "task", TASK, rows=60, columns=80)
     for question in ("Carry out this plan?", "Apply changes to 4 files?", "Apply changes to 3 files?"):
-        terminal.wait_for(question)
-        terminal.wait_for("[y/N")
-        terminal.type("y\n")
+        terminal.answer(question, ("[y/N", "y"))
     terminal.wait_for("Did a check do that?")
     terminal.wait_for("[y/N")
     answered = len(terminal.text)
@@ -152,7 +149,7 @@ def test_decisions_are_counted_by_gate(shell: Shell, model: Model) -> None:
         ["4", "documentation", "1", "0", "0"],
         ["5", "verification", "0", "1", "0"],
     ]
-    counted = object_of(shell.run("gates", "--json", "--days", "1"))["gates"]
+    counted = shell.json("gates", "--days", "1")["gates"]
     assert [(gate["name"], gate["passed"], gate["failed"]) for gate in counted][::4] == [
         ("plan", 1, 0),
         ("verification", 0, 1),
@@ -160,25 +157,20 @@ def test_decisions_are_counted_by_gate(shell: Shell, model: Model) -> None:
     assert shell.run("gates", "--days", "0").returncode != 0
 
 
-def test_a_task_that_was_done_says_how_to_undo_it_and_is_merged_with_what_came_after(
-    shell: Shell, model: Model
-) -> None:
+def test_a_rollback_of_a_task_keeps_later_edits(shell: Shell, model: Model) -> None:
     ended = object_of(done := shell.run("run", "task", TASK, "--yes", "--json"))
     assert (done.returncode, ended["rollback_performed"], model.asked("corrector")) == (0, False, 0)
     assert f"roll back: tideate rollback {ended['execution_id']}" in done.stderr
     changelog = shell.project / "CHANGELOG.md"
     changelog.write_text(changelog.read_text() + "\nMine.\n")
     assert "CHANGELOG.md (your edits kept)" in shell.run("rollback").stdout
-    (listed,) = object_of(shell.run("rollback", "--json"))["runs"]
+    (listed,) = shell.json("rollback")["runs"]
     assert (listed["merged"], listed["changed_since"]) == (["CHANGELOG.md"], [])
     terminal = shell.open("rollback", ended["execution_id"][:8])
-    terminal.wait_for("would be restored, your edits kept: CHANGELOG.md")
-    terminal.wait_for("[y/N]")
-    terminal.type("n\n")
+    terminal.answer("would be restored, your edits kept: CHANGELOG.md", ("[y/N]", "n"))
     assert terminal.wait_exit() == 3
     assert "count_lines" in changelog.read_text()
-    back = shell.run("rollback", "--yes", ended["execution_id"])
-    assert back.returncode == 0, back.stderr
+    back = shell.ok("rollback", "--yes", ended["execution_id"])
     assert "restored, your edits kept: CHANGELOG.md" in back.stderr
     assert "restored: tools/count.sh" in back.stderr
     assert "count_lines" not in changelog.read_text()
@@ -187,17 +179,13 @@ def test_a_task_that_was_done_says_how_to_undo_it_and_is_merged_with_what_came_a
 
 def test_doctor_says_of_each_check_whether_a_task_could_run_it(shell: Shell) -> None:
     shell.write(".tideate/config.toml", '[verify]\nlint = "off"\ntests = ["make", "test"]\n')
-    found = {
-        one["name"]: one
-        for one in object_of(shell.run("doctor", "--json"))["checks"]
-        if one["name"].startswith("verify ")
-    }
+    found = {one["name"]: one for one in shell.json("doctor")["checks"] if one["name"].startswith("verify ")}
     assert len(found) == 5
     assert not found["verify build"]["ok"]
     assert "verify.build" in found["verify build"]["message"]
     assert not found["verify tests"]["ok"], "the project's configuration is not trusted"
-    assert shell.run("trust", "--yes").returncode == 0
-    checks = object_of(shell.run("doctor", "--json"))["checks"]
+    shell.ok("trust", "--yes")
+    checks = shell.json("doctor")["checks"]
     found = {one["name"]: one for one in checks}
     assert found["verify tests"]["ok"]
     assert "make test" in found["verify tests"]["message"]
@@ -205,29 +193,22 @@ def test_doctor_says_of_each_check_whether_a_task_could_run_it(shell: Shell) -> 
     assert "off" in found["verify lint"]["message"]
 
 
-def test_the_task_is_listed_and_drawn_like_any_machine(shell: Shell) -> None:
-    assert re.search(r"^task +machine, 13 states", shell.run("list").stdout, re.MULTILINE)
-    drawn = shell.run("graph", "task", "--format", "mermaid").stdout
-    for words in ("awaiting_plan_gate", "self_correcting", "correction_exhausted"):
-        assert words in drawn
-
-
 @dataclass(frozen=True)
-class Held:
-    """A task whose tests run and never end."""
+class Verifying:
+    """A task during tests that never end."""
 
     process: subprocess.Popen[str]
     check: int
     before: dict[str, Node]
-    """The project, without the task."""
+    """The project before the task."""
 
     def ends_check(self) -> bool:
         stat = Path(f"/proc/{self.check}/stat")
-        # one that nobody asked how it ended is dead as well
+        # a zombie is dead as well
         return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
-def held_in_a_check(shell: Shell, *, stubborn: bool = False) -> Held:
+def held_in_a_check(shell: Shell, *, stubborn: bool = False) -> Verifying:
     began = shell.project / ".tideate" / "began"
     os.mkfifo(began)
     deaf = "trap '' INT TERM HUP\n" if stubborn else ""
@@ -235,16 +216,16 @@ def held_in_a_check(shell: Shell, *, stubborn: bool = False) -> Held:
     config = shell.project / ".tideate" / "config.toml"
     kept = [line for line in config.read_text().splitlines() if not line.startswith("tests = ")]
     config.write_text("\n".join([*kept, 'tests = ["sh", "scripts/wait.sh"]']) + "\n")
-    assert shell.run("trust", "--yes").returncode == 0
+    shell.ok("trust", "--yes")
     before = as_it_stands(shell.project)
     process = shell.start("run", "task", TASK, "--yes")
     check = int(began.read_text())  # blocks until it runs
     assert as_it_stands(shell.project) != before
-    return Held(process, check, before)
+    return Verifying(process, check, before)
 
 
 @pytest.mark.crash
-def test_ctrl_c_ends_a_check_and_takes_all_back(shell: Shell, model: Model) -> None:
+def test_ctrl_c_ends_a_check_and_rolls_everything_back(shell: Shell, model: Model) -> None:
     held = held_in_a_check(shell)
     process = held.process
     process.send_signal(signal.SIGINT)
@@ -258,7 +239,7 @@ def test_ctrl_c_ends_a_check_and_takes_all_back(shell: Shell, model: Model) -> N
 
 
 @pytest.mark.crash
-def test_more_of_them_end_a_check_that_heeds_none_and_take_all_back_too(shell: Shell, model: Model) -> None:
+def test_repeated_ctrl_c_ends_a_check_that_ignores_signals(shell: Shell, model: Model) -> None:
     held = held_in_a_check(shell, stubborn=True)
     process = held.process
     assert process.stderr is not None
@@ -275,19 +256,18 @@ def test_more_of_them_end_a_check_that_heeds_none_and_take_all_back_too(shell: S
     assert "rolled back what the run wrote" in told
     assert as_it_stands(shell.project) == held.before
     assert held.ends_check()
-    (run,) = object_of(shell.run("history", "--json"))["runs"]
+    (run,) = shell.json("history")["runs"]
     assert run["state"] == "cancelled"
     assert model.asked("corrector") == 0
 
 
 def test_what_stands_in_the_way_of_a_rollback_is_named_with_its_reason(shell: Shell, model: Model) -> None:
-    ended = object_of(shell.run("run", "task", TASK, "--yes", "--json"))
+    ended = shell.json("run", "task", TASK, "--yes")
     file = shell.project / "src" / "tally" / "lines.py"
     file.write_text(file.read_text().replace("count_lines", "lines_of"))
     after = as_it_stands(shell.project)
     assert "nothing: src/tally/lines.py: " in shell.run("rollback").stdout
-    done = shell.run("rollback", "--yes", ended["execution_id"])
-    assert (done.returncode, "src/tally/lines.py" in done.stderr) == (1, True), done.stderr
+    shell.fails(1, "src/tally/lines.py", "rollback", "--yes", ended["execution_id"])
     assert as_it_stands(shell.project) == after
     assert model.asked("executor") == 1
 
@@ -306,7 +286,7 @@ def test_at_a_terminal_the_gates_stay_on_the_screen_and_the_summary_is_rendered(
 
 @pytest.fixture
 def limited(shell: Shell, model: Model) -> Shell:
-    """A task whose executor comes to the end of its budget before the end of its work."""
+    """A task with an executor that exhausts its budget."""
     shell.configure(LIMITED.format(model.server.base_url))
     works_until_the_limit(model, model.server)
     return shell
@@ -315,24 +295,22 @@ def limited(shell: Shell, model: Model) -> Shell:
 def test_a_person_at_a_terminal_lets_unfinished_edits_go_on(limited: Shell) -> None:
     before = as_it_stands(limited.project)
     terminal = limited.open("run", "task", TASK)
-    terminal.wait_for("Carry out this plan?")
-    terminal.type("y\n")
-    terminal.wait_for(f"nothing yet: {LAST}")
-    terminal.wait_for("limits.turns (3) was reached")
+    terminal.answer(("Carry out this plan?", "y"), f"nothing yet: {LAST}", "limits.turns (3) was reached")
     assert as_it_stands(limited.project) == before
     terminal.type("y\n")
-    terminal.wait_for("[y/N/p/c/d]")
-    terminal.type("y\n")
-    terminal.wait_for("docs/usage.md")
-    terminal.wait_for("[y/N/p/c/d]")
-    terminal.type("y\n")
+    terminal.answer(("[y/N/p/c/d]", "y"), "docs/usage.md", ("[y/N/p/c/d]", "y"))
     assert terminal.wait_exit() == 0, terminal.text
-    assert (limited.project / LAST).read_text() == CODE[LAST].replace("\r\n", "\n")
+    assert limited.read(LAST) == CODE[LAST].replace("\r\n", "\n")
 
 
 def test_yes_does_not_take_unfinished_edits_for_finished_ones(limited: Shell) -> None:
     before = as_it_stands(limited.project)
-    done = limited.run("run", "task", TASK, "--yes")
-    assert done.returncode == 1
-    assert "unfinished: limits.turns (3) was reached before the plan was carried out" in done.stderr
+    limited.fails(
+        1,
+        "unfinished: limits.turns (3) was reached before the plan was carried out",
+        "run",
+        "task",
+        TASK,
+        "--yes",
+    )
     assert as_it_stands(limited.project) == before

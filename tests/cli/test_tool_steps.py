@@ -29,7 +29,7 @@ steps:
 
 def trusted(shell: Shell, text: str) -> None:
     shell.write("flow.yaml", text)
-    assert shell.run("trust", "--yes", "flow.yaml").returncode == 0
+    shell.ok("trust", "--yes", "flow.yaml")
 
 
 @pytest.fixture
@@ -46,8 +46,7 @@ def added(shell: Shell) -> list[str]:
 
 
 def test_with_yes_tools_are_called_shown_and_kept_and_nothing_is_allowed_for_ever(project: Shell) -> None:
-    ended = project.run("run", "flow.yaml", "--yes", "--json", "-i", "word=x")
-    assert ended.returncode == 0, ended.stderr
+    ended = project.ok("run", "flow.yaml", "--yes", "--json", "-i", "word=x")
     result = json.loads(ended.stdout)
     assert result["results"] == {"first": "added x1", "second": "added added x1 again"}
     assert added(project) == ["x1", "added x1 again"]
@@ -55,19 +54,16 @@ def test_with_yes_tools_are_called_shown_and_kept_and_nothing_is_allowed_for_eve
     assert "✓ bare/add" in ended.stderr
     shown = project.run("show", result["execution_id"][:8]).stdout
     assert shown.count("✓ bare/add") == 2
-    shape = json.loads(project.run("show", result["execution_id"][:8], "--json").stdout)
+    shape = project.json("show", result["execution_id"][:8])
     assert [(call["step"], call["ok"]) for call in shape["tool_calls"]] == [("first", True), ("second", True)]
-    declined = project.run("run", "flow.yaml")
-    assert declined.returncode == 3
-    assert "--yes accepts" in declined.stderr
+    project.fails(3, "--yes accepts", "run", "flow.yaml")
     assert len(added(project)) == 2
 
 
 def answered(project: Shell, *keys: str) -> Terminal:
     terminal = project.open("run", "flow.yaml")
     for key in keys:
-        terminal.wait_for("[y/N/r/a]")
-        terminal.type(f"{key}\n")
+        terminal.answer(("[y/N/r/a]", key))
     return terminal
 
 
@@ -79,7 +75,7 @@ def test_a_person_allows_a_tool_once_for_the_run_or_for_ever(project: Shell) -> 
     assert answered(project, "q").wait_exit() == 3
     assert answered(project, "y", "a").wait_exit() == 0
     assert added(project) == ["a1", "added a1 again"]
-    assert project.run("run", "flow.yaml").returncode == 0
+    project.ok("run", "flow.yaml")
     before = len(added(project))
     (project.project / "description").write_text("It adds, and tells everybody.")
     assert project.run("run", "flow.yaml").returncode == 3
@@ -88,16 +84,13 @@ def test_a_person_allows_a_tool_once_for_the_run_or_for_ever(project: Shell) -> 
 
 def test_what_the_definition_names_and_is_not_there_is_told(project: Shell) -> None:
     trusted(project, FLOW.replace("server: bare", "server: bear"))
-    ended = project.run("run", "flow.yaml", "--yes")
-    assert ended.returncode == 1
-    assert "no MCP server is called 'bear'; did you mean 'bare'?" in ended.stderr
+    project.fails(1, "no MCP server is called 'bear'; did you mean 'bare'?", "run", "flow.yaml", "--yes")
 
 
 def test_check_warns_of_a_server_that_is_configured_nowhere(project: Shell) -> None:
     path = project.write("flow.yaml", FLOW)
     assert project.run("check", path.name).stdout.count("warning") == 0
     project.write("flow.yaml", FLOW.replace("server: bare", "server: bear", 1))
-    ended = project.run("check", path.name)
-    assert ended.returncode == 0
+    ended = project.ok("check", path.name)
     assert "flow.yaml:4:20" in ended.stdout
     assert "no MCP server is called 'bear'; did you mean 'bare'?" in ended.stdout

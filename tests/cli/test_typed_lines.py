@@ -1,4 +1,4 @@
-"""A person types to a run at its terminal: messages, questions, stopping, the terminal's settings."""
+"""Typed messages to a run: delivery, questions, job control, terminal settings; the line editor."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.conftest import COMMAND
 from tests.support.terminal import Terminal
+from tideate_core.cli.typed_lines import LineEditor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -17,21 +18,17 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Shell
     from tests.support.model_server import Gate, ModelServer
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def working(shell: Shell, server: ModelServer) -> ModelServer:
-    """A server whose model works with tools."""
-    shell.configure(
-        f'adapter = "fake"\n[adapters.fake]\nbase_url = "{server.base_url}"\nmodel = "scripted"\n'
-    )
+    """A model that calls tools."""
+    shell.use(server, tools=True)
     return server
 
 
 @pytest.fixture
 def job(shell: Shell) -> Iterator[Callable[[str], Terminal]]:
-    """Start a command line in a shell that has jobs, and leaves a terminal as its commands left it."""
+    """Start a command line in a shell with job control that keeps terminal settings."""
     opened: list[Terminal] = []
 
     def start(line: str) -> Terminal:
@@ -53,6 +50,7 @@ def held_turn(server: ModelServer) -> Gate:
     return gate
 
 
+@pytest.mark.slow
 def test_a_typed_line_is_read_by_the_next_turn(shell: Shell, working: ModelServer) -> None:
     gate = held_turn(working)
     terminal = shell.open("run", "multi_file", "what is in b?")
@@ -71,6 +69,7 @@ def test_a_typed_line_is_read_by_the_next_turn(shell: Shell, working: ModelServe
     assert terminal.is_cooked
 
 
+@pytest.mark.slow
 def test_a_line_for_a_model_that_reads_none_is_answered(shell: Shell, answering: ModelServer) -> None:
     gate = answering.holds("why", text="because")
     terminal = shell.open("run", "ask", "why", columns=250)
@@ -83,6 +82,7 @@ def test_a_line_for_a_model_that_reads_none_is_answered(shell: Shell, answering:
     assert terminal.is_cooked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dumb", [False, True])
 def test_a_question_is_not_answered_by_what_was_typed_before_it(
     shell: Shell, answering: ModelServer, *, dumb: bool
@@ -105,7 +105,8 @@ def test_a_question_is_not_answered_by_what_was_typed_before_it(
     assert len(answering.requests) == 1
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT])
 def test_a_signal_leaves_the_terminal_as_it_was(
     shell: Shell, working: ModelServer, number: signal.Signals
 ) -> None:
@@ -120,6 +121,7 @@ def test_a_signal_leaves_the_terminal_as_it_was(
     assert "\x1b[?25h" in terminal.raw.rpartition("\x1b[?25l")[2], "the cursor stays hidden"
 
 
+@pytest.mark.slow
 def test_a_stopped_run_leaves_the_terminal_and_goes_on_with_the_line(
     job: Callable[[str], Terminal], working: ModelServer
 ) -> None:
@@ -132,14 +134,13 @@ def test_a_stopped_run_leaves_the_terminal_and_goes_on_with_the_line(
     terminal.wait_for("Stopped")
     assert terminal.is_cooked
     terminal.type("fg\n")
-    terminal.wait_for("\u203a be ")
-    terminal.type("short\n")
-    terminal.wait_for("you: be short")
+    terminal.answer(("\u203a be ", "short"), "you: be short")
     gate.release()
     working.wait_for_requests(2)
     assert working.requests[1]["messages"][-1]["content"] == "be short"
 
 
+@pytest.mark.slow
 def test_a_job_in_the_background_reads_nothing_until_it_is_in_the_foreground(
     job: Callable[[str], Terminal], working: ModelServer
 ) -> None:
@@ -150,16 +151,13 @@ def test_a_job_in_the_background_reads_nothing_until_it_is_in_the_foreground(
     terminal.wait_for("42 there")
     assert terminal.is_cooked
     terminal.type("jobs\n")
-    terminal.wait_for("Running")
-    terminal.type("fg\n")
-    terminal.wait_for("fg")
-    terminal.type("be short\n")
-    terminal.wait_for("you: be short")
+    terminal.answer(("Running", "fg"), ("fg", "be short"), "you: be short")
     gate.release()
     working.wait_for_requests(2)
     assert working.requests[1]["messages"][-1]["content"] == "be short"
 
 
+@pytest.mark.slow
 def test_stdin_that_is_no_terminal_is_not_read(job: Callable[[str], Terminal], working: ModelServer) -> None:
     gate = working.holds("what is in b", text="41", before_first=True)
     terminal = job(f"echo piped | {shlex.join([*COMMAND, 'run', 'ask', 'what is in b?'])}; echo ended $?")
@@ -167,3 +165,37 @@ def test_stdin_that_is_no_terminal_is_not_read(job: Callable[[str], Terminal], w
     gate.release()
     terminal.wait_for("ended 0")
     assert "you: piped" not in terminal.text
+
+
+@pytest.mark.parametrize(
+    ("typed", "lines", "left"),
+    [
+        ("keep the name\n", ["keep the name"], ""),
+        ("one\rtwo\nthr", ["one", "two"], "thr"),
+        ("nane\x7f\x7fme\n", ["name"], ""),
+        ("a\x08b", [], "b"),
+        ("\x7f\x7fa", [], "a"),
+        ("keep the nane\x17name", [], "keep the name"),
+        ("all wrong\x15right", [], "right"),
+        ("handed over\x04", ["handed over"], ""),
+        ("\x1b[A\x1b[1;5Cup\x1bOP\x1bx", [], "up"),
+        ("e\u0301\x7fa", [], "a"),
+        ("a\tb\x00\x07", [], "a b"),
+    ],
+)
+def test_keys_make_lines(typed: str, lines: list[str], left: str) -> None:
+    editor = LineEditor()
+    assert editor.feed(typed.encode()) == lines
+    assert editor.text == left
+
+
+def test_what_comes_in_pieces_is_one() -> None:
+    editor = LineEditor()
+    for byte in "ä\x1b[1;5Cö\n".encode():
+        lines = editor.feed(bytes([byte]))
+    assert lines == ["äö"]
+
+
+def test_what_is_no_text_is_left_out() -> None:
+    editor = LineEditor()
+    assert editor.feed(b"a\xffb\n") == ["ab"]

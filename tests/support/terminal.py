@@ -1,4 +1,4 @@
-"""Runs a command on a pseudo-terminal of its own, as a person would, and reads what it shows."""
+"""Commands on pseudo-terminals, with typed input and their display."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 __all__ = ["Terminal"]
 
 LIMIT = 60.0
-"""Seconds that any wait takes at most."""
+"""Time limit in seconds for any wait."""
 LOOK = 0.05
-"""Seconds between two looks whether the terminal is closed, while nothing is shown."""
+"""Seconds between checks whether the terminal is closed."""
 
 ESCAPES = re.compile(
     r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b(?:\[[0-9;?]*|\][^\x07\x1b]*\x1b?)?\Z|\r"
 )
-"""Whole ones, and one at the end of which the rest has not come yet."""
+"""Escape sequences, also an incomplete one at the end."""
 
 
 class Terminal:
@@ -66,23 +66,23 @@ class Terminal:
 
     @property
     def raw(self) -> str:
-        """Everything that came, escape sequences included."""
+        """All output, including escape sequences."""
         with self._changed:
             return self._raw
 
     @property
     def text(self) -> str:
-        """Everything that came, as text; redrawn lines stand there again and again."""
+        """All output as text; redrawn lines are repeated."""
         return ESCAPES.sub("", self.raw)
 
     @property
     def is_cooked(self) -> bool:
-        """It edits lines and shows what is typed, as a shell leaves it to commands."""
+        """True if the terminal edits lines and echoes, as a shell leaves it to commands."""
         flags = termios.ICANON | termios.ECHO | termios.ISIG
         return bool(termios.tcgetattr(self._own)[3] & flags == flags)
 
     def wait_for(self, words: str, within: float = LIMIT) -> None:
-        """Wait until the words appear after what was waited for before."""
+        """Wait until the words appear after those of the previous wait."""
         with self._changed:
             found = self._changed.wait_for(lambda: self._find(words) >= 0, within)
             text = ESCAPES.sub("", self._raw)
@@ -91,6 +91,14 @@ class Terminal:
 
     def type(self, text: str) -> None:
         os.write(self._own, text.encode())
+
+    def answer(self, *dialog: str | tuple[str, str]) -> None:
+        """Wait for each text in turn; after the first of a pair, type the second as a line."""
+        for part in dialog:
+            shown, line = part if isinstance(part, tuple) else (part, None)
+            self.wait_for(shown)
+            if line is not None:
+                self.type(f"{line}\n")
 
     def answer_each(self, question: str, answer: str, within: float) -> int:
         """Answer each question that has these words until the command ends; return its exit status."""
@@ -106,13 +114,13 @@ class Terminal:
         return self.wait_exit()
 
     def hang_up(self) -> None:
-        """Close the terminal, as where its window is closed or its connection is lost."""
+        """Close the terminal, as when its window is closed or its connection is lost."""
         self._hung_up.set()
         self._reader.join(LIMIT)
         os.close(self._own)
 
     def wait_exit(self, within: float = LIMIT) -> int:
-        """Return the exit status, after all output was read."""
+        """Wait for the exit and the last output; return the exit status."""
         status = self.process.wait(within)
         self._reader.join(within)
         return status

@@ -1,4 +1,4 @@
-"""Use cases that every front end shares: wiring of a project, runs, rollback, snapshots, trust."""
+"""Use cases shared by all front ends: project wiring, runs, history, rollback, snapshots, trust."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ if TYPE_CHECKING:
         say_to_run as say_to_run,
     )
     from tideate_core.app.history import (
+        RunFilter as RunFilter,
         actions as actions,
         history_page as history_page,
+        parse_filter as parse_filter,
         rollback_states as rollback_states,
         rolled_back_ids as rolled_back_ids,
-        wanted as wanted,
+        time_of as time_of,
     )
     from tideate_core.app.opening import (
         interrupted_restore as interrupted_restore,
@@ -84,7 +86,6 @@ if TYPE_CHECKING:
         average_ms as average_ms,
         checkpoint_json as checkpoint_json,
         cost_json as cost_json,
-        find_runs as find_runs,
         gates_json as gates_json,
         metrics_json as metrics_json,
         next_command as next_command,
@@ -105,11 +106,8 @@ if TYPE_CHECKING:
         snapshot_json as snapshot_json,
     )
     from tideate_core.app.threads import (
-        found_runs as found_runs,
         read_step_thread as read_step_thread,
         read_thread as read_thread,
-        runs_with as runs_with,
-        time_of as time_of,
         title_of as title_of,
     )
     from tideate_core.app.trust import (
@@ -151,7 +149,7 @@ else:
                 "Cancellation cancel_run cancel_stored_run continue_paused opened_store pause_run "
                 "paused_in run_to_resume say_to_run"
             ),
-            "history": "actions history_page rollback_states rolled_back_ids wanted",
+            "history": "RunFilter actions history_page parse_filter rollback_states rolled_back_ids time_of",
             "opening": (
                 "interrupted_restore note_project open_store recover_before recovery_names recovery_words"
             ),
@@ -172,12 +170,12 @@ else:
             "run_diff": "compare_runs compared_texts",
             "run_export": "ExportFormat export_runs",
             "runs": (
-                "GATES average_ms checkpoint_json cost_json find_runs gates_json metrics_json "
+                "GATES average_ms checkpoint_json cost_json gates_json metrics_json "
                 "next_command read_costs read_runs reader_of run_json short_id tokens_json waiting_words "
                 "waits_for"
             ),
             "snapshots": "choose_snapshot make_snapshot_manager open_snapshots snapshot_ids snapshot_json",
-            "threads": "found_runs read_step_thread read_thread runs_with time_of title_of",
+            "threads": "read_step_thread read_thread title_of",
             "trust": "TrustItem TrustPlan apply_trust plan_trust revoke_trust",
             "wiring": (
                 "Project ProjectRuntime make_catalog make_runtime build_catalog locate_project open_project "

@@ -1,4 +1,4 @@
-"""Control of stored runs: pause, cancel, resume, by request to the process that has the run."""
+"""Control of runs of other processes: pause, message, cancel and resume by request to the owner."""
 
 from __future__ import annotations
 
@@ -29,33 +29,21 @@ if TYPE_CHECKING:
     from tideate_core.store import RunRow, Store
     from tideate_core.workspace import Workspace
 
-__all__ = [
-    "Cancellation",
-    "cancel_run",
-    "cancel_stored_run",
-    "continue_paused",
-    "opened_store",
-    "pause_run",
-    "paused_in",
-    "run_to_resume",
-    "say_to_run",
-]
-
 NOTIFY_AFTER: Final = 1.0
-"""Seconds of waiting after which the person is notified."""
+"""Seconds until the person is notified of a wait."""
 POLL: Final = 0.05
-"""Seconds between two reads of the store: its owner reads requests as often."""
+"""Seconds between reads of the store; owners read requests as often."""
 
 
 Notify = Callable[[str], object]
-"""Notifies the person during a wait."""
+"""Notifies the person of a wait."""
 
 
 @asynccontextmanager
 async def opened_store(root: Path | None) -> AsyncIterator[Store]:
-    """Give the store of a project, and close it afterwards.
+    """Open a project's store; close it on exit.
 
-    :param root: of the project, None outside of any.
+    :param root: None outside of a project.
     :raises ConfigError: the private state cannot be used.
     :raises StoreError: the store cannot be used.
     """
@@ -71,10 +59,10 @@ async def opened_store(root: Path | None) -> AsyncIterator[Store]:
 async def wait_for_run(
     reader: Reader, run_id: str, reached: Callable[[RunRow], bool], within: float
 ) -> RunRow:
-    """Return a run as soon as it stands where it is wanted, or as it stands when the time is over.
+    """Wait until a run meets a condition or the time is over; return its last state.
 
-    :param within: seconds.
-    :raises RunNotFound: it was pruned meanwhile.
+    :param within: time limit in seconds.
+    :raises RunNotFound: the run was pruned in the meantime.
     """
     end = time.monotonic() + within
     while True:
@@ -85,11 +73,11 @@ async def wait_for_run(
 
 
 async def pause_run(wanted: str, root: Path | None, within: float, notify: Notify) -> RunRow:
-    """Ask the process that has a run to pause it before its next step; return the run as it is then.
+    """Ask a run's process to pause it before its next step; return the run's last state.
 
-    :param wanted: its id, or the beginning of it.
+    :param wanted: a run id or a prefix of one.
     :param within: seconds to wait; the run may still be running afterwards.
-    :raises RunEnded: it has ended, or did before it could pause.
+    :raises RunEnded: the run has ended, or ended before it could pause.
     """
     reader = Reader(project_state(root))
     run = await asyncio.to_thread(reader.run, wanted)
@@ -106,12 +94,12 @@ async def pause_run(wanted: str, root: Path | None, within: float, notify: Notif
 
 
 async def say_to_run(wanted: str, text: str, root: Path | None, notify: Notify) -> RunRow:
-    """Have the process that has a run pass a message on to its model; the run's events say what came of it.
+    """Ask a run's process to deliver a message to its model; the run's events report the delivery.
 
-    :param wanted: its id, or the beginning of it.
-    :raises InvalidInput: there is nothing to say.
-    :raises RunEnded: it has ended, so that no model reads it.
-    :raises RunNotActive: no living process has it.
+    :param wanted: a run id or a prefix of one.
+    :raises InvalidInput: the message is empty.
+    :raises RunEnded: the run has ended.
+    :raises RunNotActive: no living process owns the run.
     """
     if not text.strip():
         raise InvalidInput("there is nothing to say; add the message")
@@ -126,12 +114,12 @@ async def say_to_run(wanted: str, text: str, root: Path | None, notify: Notify) 
 
 
 def run_to_resume(reader: Reader, wanted: str | None) -> RunRow:
-    """Return the run that is to be resumed: the named one, else the newest that can be; blocking.
+    """Return the run to resume: the requested run, else the newest resumable run; blocking.
 
-    :param wanted: its id, or the beginning of it.
-    :raises RunNotFound: there is no such run.
-    :raises RunEnded: it has ended.
-    :raises InvalidInput: no run can be resumed, or the named one is a step of another run.
+    :param wanted: a run id, a prefix of one, or `last`.
+    :raises RunNotFound: no run has this id.
+    :raises RunEnded: the run has ended.
+    :raises InvalidInput: no run can be resumed, or the run is a step of another run.
     """
     if wanted is None or wanted.strip().lower() == LAST:
         runs = resumable_runs(reader)
@@ -152,16 +140,16 @@ def run_to_resume(reader: Reader, wanted: str | None) -> RunRow:
 
 
 def paused_in(run: RunRow) -> int | None:
-    """Return the living process that paused a run and continues it when it is asked to; None if none did."""
+    """Return the pid of the living process that holds a paused run; None if there is none."""
     lease = run.lease
     return lease.pid if run.status == "paused" and lease is not None and lease.alive else None
 
 
 async def continue_paused(root: Path | None, reader: Reader, run: RunRow, within: float) -> RunRow:
-    """Ask the living process that paused a run to continue it.
+    """Ask the living process of a paused run to continue it.
 
     :param within: seconds to wait.
-    :raises RunNotActive: it did not.
+    :raises RunNotActive: the process did not continue it.
     """
     async with opened_store(root) as store:
         await store.send_control_request(run.id, "resume")
@@ -176,13 +164,13 @@ async def continue_paused(root: Path | None, reader: Reader, run: RunRow, within
 
 @dataclass(frozen=True, slots=True)
 class Cancellation:
-    """The outcome of a cancellation for the files that unfinished steps had written."""
+    """Files of unfinished steps after a cancellation."""
 
     restored: Sequence[str] = ()
     kept: Sequence[str] = ()
-    """Written by a step that must not be done twice."""
+    """Files of a step that must not run twice."""
     error: TideateError | None = None
-    """The reason why nothing was rolled back."""
+    """Reason for a rollback that failed as a whole."""
 
 
 async def cancel_stored_run(
@@ -191,14 +179,14 @@ async def cancel_stored_run(
     workspace: Callable[[], Workspace],
     on_write: Callable[[], object] = lambda: None,
 ) -> Cancellation | None:
-    """Ask the process that has a run to cancel it; end it here if no process has it.
+    """Ask a run's process to cancel it; end an abandoned run in this process.
 
-    :param workspace: makes the one in which a run that no process has is rolled back; blocking.
-    :param on_write: called before such a run is ended.
-    :returns: None where a process was asked.
-    :raises RunNotFound: there is no such run.
-    :raises RunEnded: it has ended.
-    :raises WorkspaceError: it has to be rolled back before it is ended, and cannot be.
+    :param workspace: returns the workspace to roll back an abandoned run; blocking.
+    :param on_write: called before an abandoned run is ended.
+    :returns: None if a process was asked.
+    :raises RunNotFound: no run has this id.
+    :raises RunEnded: the run has ended.
+    :raises WorkspaceError: a rollback required before the end fails.
     """
     # here, because few commands write files
     from tideate_core.engine import end_abandoned_run, roll_back_abandoned_run
@@ -227,13 +215,15 @@ async def cancel_run(
     *,
     on_write: Callable[[], object] = lambda: None,
 ) -> tuple[RunRow, Cancellation]:
-    """Cancel a run, whether a process has it or not; return it as it is then, and what was rolled back here.
+    """Cancel a run, owned or abandoned; return its last state and the rollback done in this process.
 
-    :param wanted: its id, or the beginning of it.
-    :param within: seconds to wait for its owner.
-    :param workspace: as of `cancel_stored_run`, whose errors are raised, too.
-    :param on_write: as of `cancel_stored_run`.
-    :raises RunEnded: it has ended, or did before it could be cancelled.
+    Raises the errors of `cancel_stored_run`, too.
+
+    :param wanted: a run id or a prefix of one.
+    :param within: seconds to wait for the owner.
+    :param workspace: see `cancel_stored_run`.
+    :param on_write: see `cancel_stored_run`.
+    :raises RunEnded: the run has ended, or ended before it could be cancelled.
     :raises RunIsOwned: its process did not end it in time.
     """
     reader = Reader(project_state(root))
@@ -260,10 +250,9 @@ async def cancel_run(
 
 @contextmanager
 def _notify_if_slow(notify: Notify, store: Store | None, run: RunRow | None = None) -> Iterator[None]:
-    """Notify the person of a wait that takes longer than a moment.
+    """Notify the person of a long wait for the database or a run's owner.
 
-    :param store: into which something is written.
-    :param run: whose owner is waited for.
+    :param store: the store being written; None to wait for a run's owner.
     """
     if run is not None and run.lease is not None:
         words = f"waiting for process {run.lease.pid} to end the run"

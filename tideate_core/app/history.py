@@ -1,12 +1,13 @@
-"""Pages of a project's runs as the editor's list shows them, and what can be done to each."""
+"""Filtered pages of a project's runs, and the actions available on each run."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.app.threads import found_runs, has_changed, time_of
 from tideate_core.engine import family_members, rolled_back_runs
 from tideate_core.errors import InvalidInput
 from tideate_core.project import project_state
@@ -18,59 +19,63 @@ if TYPE_CHECKING:
 
     from tideate_core.store import Reader, RunRow
 
-__all__ = ["STATES", "Wanted", "actions", "history_page", "rollback_states", "rolled_back_ids", "wanted"]
-
 _ENDED: Final = ("completed", "failed", "cancelled")
 _ROLLED_BACK: Final = "rolled-back"
 STATES: Final = (*_ENDED, "declined", "interrupted", "paused", _ROLLED_BACK, "running")
-"""What a run may be, for a person; `declined` is cancelled by a no. One that was rolled back also is what it
-ended as."""
+"""States in filters. `declined`: cancelled by an answer. Rolled-back runs also have their end state."""
 
 KEYS: Final = {"workflow": "refactor", "file": "a.py", "since": "7d"}
-"""Words of a filter that a value follows, with an example of one."""
+"""Filter keys, each with an example value."""
 
-_READ: Final = 200
-"""Runs that are read at once while those that fit are looked for."""
+_READ: Final = 100
+"""Runs per read during a search."""
+_AGO: Final = re.compile(r"(\d{1,6})([mhdw])")
+_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Filter of a page of runs; a run has to fit all of it."""
+class RunFilter:
+    """Filter of runs; a run has to match every field."""
 
     name: str = ""
-    """What its workflow's name contains."""
+    """Part of the workflow's name."""
     state: str = ""
     """One of `STATES`."""
     words: str = ""
-    """Words that were said in it; then `name` is empty."""
+    """Words of the conversation; then `name` is empty."""
     workflow: str = ""
-    """The whole name of its workflow."""
+    """Exact name of the workflow."""
     file: str = ""
-    """That it changed: a path in the project, or the end of one."""
+    """Changed file: a path in the project, or the end of one."""
     since: int | None = None
-    """When the oldest one started, in milliseconds since the epoch."""
+    """Earliest start, in milliseconds since the epoch."""
+    splits_declined: bool = True
+    """The state `cancelled` excludes declined runs."""
 
     @property
     def rolled_back(self) -> bool:
-        """Only runs of which nothing is left are wanted."""
+        """True if the filter selects completely rolled back runs."""
         return self.state == _ROLLED_BACK
 
     def fits(self, run: RunRow) -> bool:
-        """Tell of a run that the store gave whether it is wanted."""
+        """Return whether a run matches; the words are matched by the store."""
         if self.name.casefold() not in run.name.casefold():
             return False
-        if self.workflow not in ("", run.name) or (self.file and not has_changed(run, self.file)):
+        if self.workflow not in ("", run.name):
+            return False
+        if self.file and not any(f"/{path}".endswith(f"/{self.file}") for path in run.files):
             return False
         if self.rolled_back:
-            return run.ended  # which runs they are is not known to the store
-        return self.state in ("", "declined" if run.reason == "declined" else state_of(run))
+            return run.ended  # the journal, not the store, knows the rolled back runs
+        declined = self.splits_declined and run.reason == "declined"
+        return self.state in ("", "declined" if declined else state_of(run))
 
 
-def wanted(words: str, is_name: Callable[[str], bool]) -> Wanted:
-    """Read a filter: a state, `workflow:`, `file:`, `since:`, and a part of a name or words that were said.
+def parse_filter(words: str, is_name: Callable[[str], bool]) -> RunFilter:
+    """Parse a filter: a state, `workflow:`, `file:`, `since:`, and part of a name or words to search.
 
-    :param is_name: tells whether a word is a part of a workflow's name.
-    :raises InvalidInput: more than one of a kind, or no time since which.
+    :param is_name: returns whether a word is part of a workflow's name.
+    :raises InvalidInput: a key is repeated or has no value, or the time is invalid.
     """
     given: dict[str, str] = {}
     others = []
@@ -81,73 +86,108 @@ def wanted(words: str, is_name: Callable[[str], bool]) -> Wanted:
         if not colon or key not in ("state", *KEYS):
             others.append(word)
         elif not value:
-            raise InvalidInput(f"nothing stands behind {word}; for instance {word}{KEYS[key]}")
+            raise InvalidInput(f"{word} needs a value, for example {word}{KEYS[key]}")
         elif key in given:
-            raise InvalidInput(f"no run is both {given[key]} and {value}; name one {key}")
+            raise InvalidInput(f"{key} is given twice, {given[key]} and {value}; give one")
         else:
             given[key] = value
-    since = time_of(given["since"]) if "since" in given else None
-    which = Wanted("", given.get("state", ""), "", given.get("workflow", ""), given.get("file", ""), since)
+    settings: dict[str, Any] = {**given}
+    if "since" in given:
+        settings["since"] = time_of(given["since"])
+    run_filter = RunFilter(**settings)
     if len(others) == 1 and is_name(others[0]):
-        return replace(which, name=others[0])
-    return replace(which, words=" ".join(others))
+        return replace(run_filter, name=others[0])
+    return replace(run_filter, words=" ".join(others))
+
+
+def time_of(since: str) -> int:
+    """Parse a date or an age such as `7d`; return milliseconds since the epoch.
+
+    :raises InvalidInput: the word is neither.
+    """
+    ago = _AGO.fullmatch(since)
+    now = datetime.now(UTC)
+    try:
+        then = now - timedelta(**{_UNITS[ago[2]]: int(ago[1])}) if ago else datetime.fromisoformat(since)
+        return round(then.timestamp() * 1000)
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput(
+            f"since {since}: give a date such as 2026-11-30, or an age such as 7d, 12h, 30m"
+        ) from error
 
 
 def history_page(
     reader: Reader,
-    which: Wanted,
+    run_filter: RunFilter,
     limit: int,
-    behind: tuple[int, str] | None,
+    behind: tuple[int, str] | None = None,
     back: Collection[str] = (),
 ) -> tuple[list[tuple[RunRow, str]], bool]:
-    """Return the newest runs that are wanted, and whether there are more.
+    """Return the newest runs that match a filter, each with a search excerpt, and whether there are more.
 
-    Each is with an excerpt of where the words stand, empty where none are wanted.
-
-    :param behind: when the last run of the page before started, in milliseconds since the epoch, and its id.
-    :param back: the runs that were rolled back, where those are wanted.
+    :param behind: start (milliseconds since the epoch) and id of the last run on the previous page.
+    :param back: ids of rolled back runs, if the filter selects these.
+    :raises InvalidInput: the filter's words have none to search.
     :raises StoreError: the store cannot be read.
     """
     candidates: Iterator[tuple[RunRow, str]]
-    if which.words:
-        candidates = found_runs(reader, which.words, behind=behind and behind[1])
-        if which.rolled_back:
+    if run_filter.words:
+        candidates = _found_runs(reader, run_filter.words, behind and behind[1])
+        if run_filter.rolled_back:
             candidates = (found for found in candidates if found[0].id in back)
-    elif which.rolled_back:
+    elif run_filter.rolled_back:
         candidates = ((run, "") for run in _rolled_back(reader, back, behind))
     else:
-        candidates = ((run, "") for run in _candidates(reader, which, behind))
-    since = which.since
+        candidates = ((run, "") for run in _candidates(reader, run_filter, limit + 1, behind))
+    since = run_filter.since
     newer = takewhile(lambda found: since is None or found[0].started_at >= since, candidates)
-    found = list(islice((one for one in newer if which.fits(one[0])), limit + 1))
+    found = list(islice((one for one in newer if run_filter.fits(one[0])), limit + 1))
     return found[:limit], len(found) > limit
 
 
-def _candidates(reader: Reader, which: Wanted, behind: tuple[int, str] | None) -> Iterator[RunRow]:
-    status = which.state if which.state in _ENDED else "cancelled" if which.state == "declined" else None
-    unfinished = which.state in ("interrupted", "paused", "running")
+def _candidates(
+    reader: Reader, run_filter: RunFilter, count: int, behind: tuple[int, str] | None
+) -> Iterator[RunRow]:
+    state = "cancelled" if run_filter.state == "declined" else run_filter.state
+    query: dict[str, Any] = {
+        "name": run_filter.workflow or None,
+        "status": state if state in _ENDED else None,
+        "unfinished": run_filter.state in ("interrupted", "paused", "running"),
+    }
     before, before_id = behind or (None, None)
-    while runs := reader.runs(
-        limit=_READ, before=before, before_id=before_id, status=status, unfinished=unfinished
-    ):
+    while runs := reader.runs(limit=count, before=before, before_id=before_id, **query):
         yield from runs
-        before, before_id = runs[-1].started_at, runs[-1].id
+        before, before_id, count = runs[-1].started_at, runs[-1].id, _READ
+
+
+def _found_runs(reader: Reader, words: str, behind: str | None) -> Iterator[tuple[RunRow, str]]:
+    """Yield the runs that match a search, newest first, each with an excerpt.
+
+    :param behind: id of the last run of the previous page.
+    """
+    seen: set[str] = set()
+    before = None if behind is None else reader.number_of(behind)
+    while page := reader.search(words, limit=_READ, before=before):
+        new = {found.run: found.excerpt for found in reversed(page) if found.run not in seen}
+        seen |= new.keys()
+        yield from ((run, new[run.id]) for run in reader.runs_named(new))
+        before = page[-1].number
 
 
 def _rolled_back(reader: Reader, back: Collection[str], behind: tuple[int, str] | None) -> list[RunRow]:
-    """Return the runs that were rolled back and are no steps of others, the newest first."""
+    """Return rolled back top-level runs, newest first."""
     runs = [run for run in reader.runs_named(back) if run.parent is None]
     if behind is None:
         return runs
     places = [place for place, run in enumerate(runs) if run.id == behind[1]]
-    # it is gone, where its run wrote again since
+    # the last run of the previous page may have written again and be missing here
     return runs[places[0] + 1 :] if places else [run for run in runs if run.started_at < behind[0]]
 
 
 def rolled_back_ids(root: Path | None, reader: Reader) -> set[str]:
-    """Return the runs of which a rollback left nothing, by what the journal says of them; blocking.
+    """Return ids of completely rolled back runs, from the journal; blocking.
 
-    :param root: of the project, None outside of any.
+    :param root: None outside of a project.
     :raises StoreError: the store cannot be read.
     """
     private = project_state(root)
@@ -155,9 +195,9 @@ def rolled_back_ids(root: Path | None, reader: Reader) -> set[str]:
 
 
 def rollback_states(root: Path | None, reader: Reader, runs: Iterable[RunRow]) -> tuple[set[str], set[str]]:
-    """Return of which of some runs something can be rolled back, and of which all was; blocking.
+    """Return ids of the runs with changes to roll back, and of completely rolled back runs; blocking.
 
-    :param root: of the project, None outside of any.
+    :param root: None outside of a project.
     :raises StoreError: the store cannot be read.
     """
     private = project_state(root)
@@ -168,9 +208,9 @@ def rollback_states(root: Path | None, reader: Reader, runs: Iterable[RunRow]) -
 
 
 def actions(run: RunRow, changed: Collection[str]) -> list[str]:
-    """Return what the host does to a run that stands so, and to no other: it refuses the rest.
+    """Return the actions that the host accepts for a run in its current state.
 
-    :param changed: the runs of which something can be rolled back.
+    :param changed: ids of the runs with changes to roll back.
     """
     living = not run.ended and not run.resumable
     by_itself = not run.ended and run.parent is None

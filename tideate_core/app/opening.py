@@ -1,4 +1,4 @@
-"""Opening a project's private state to work in it: what has to be done before a run starts."""
+"""Preparation of a project's private state for a run: open the store, recover interrupted restores."""
 
 from __future__ import annotations
 
@@ -15,27 +15,18 @@ if TYPE_CHECKING:
 
     from tideate_core.workspace import Buffers
 
-__all__ = [
-    "interrupted_restore",
-    "note_project",
-    "open_store",
-    "recover_before",
-    "recovery_names",
-    "recovery_words",
-]
-
 NAMED: Final = 10
-"""Files that are named one by one."""
+"""File names in a message; the rest is counted."""
 
 log = logging.getLogger(__name__)
 
 
 def open_store(root: Path | None) -> Store:
-    """Open the runs of a project to write, made where need be; blocking.
+    """Open a project's store for writing; create it if necessary; blocking.
 
-    :param root: of the project, None outside of any.
-    :raises ConfigError: the private state cannot be made or used.
-    :raises StoreError: the runs cannot be opened.
+    :param root: None outside of a project.
+    :raises ConfigError: the private state cannot be created or used.
+    :raises StoreError: the store cannot be opened.
     """
     private = make_project_state(root)
     if root is not None:
@@ -44,7 +35,7 @@ def open_store(root: Path | None) -> Store:
 
 
 def note_project(root: Path) -> None:
-    """Note how a project that has state is recognised when it has been moved; blocking."""
+    """Record how to recognise the project after a move; blocking."""
     try:
         note_use(root)
     except OSError as error:
@@ -52,10 +43,10 @@ def note_project(root: Path) -> None:
 
 
 async def interrupted_restore(root: Path | None, buffers: Buffers | None = None) -> list[str]:
-    """Return the files that an interrupted restore of a snapshot would be rolled back in; only looks."""
+    """Return the files of an interrupted snapshot restore that a rollback would change; read-only."""
     if root is None or not (project_state(root) / "snapshots" / "journal").is_dir():
         return []
-    # here, because a restore is seldom interrupted
+    # here, because restores are rarely interrupted
     from tideate_core.snapshots import SnapshotManager
 
     return list(await SnapshotManager(root, buffers=buffers).interrupted())
@@ -64,13 +55,13 @@ async def interrupted_restore(root: Path | None, buffers: Buffers | None = None)
 async def recover_before(
     root: Path | None, say: Callable[[str], None], buffers: Buffers | None = None
 ) -> None:
-    """Roll back a restore of a snapshot that was interrupted, after saying in which files.
+    """Roll back an interrupted snapshot restore, after a message with the affected files.
 
-    Called when the person runs, resumes, restores or rolls back; nothing else does it.
+    Called only when the person runs, resumes, restores or rolls back.
 
-    :param root: of the project, None outside of any.
-    :param buffers: the editor's, None outside it.
-    :raises WorkspaceError: it cannot be rolled back; the message says why.
+    :param root: None outside of a project.
+    :param buffers: open buffers of the editor, None outside of one.
+    :raises WorkspaceError: the rollback fails.
     """
     pending = await interrupted_restore(root, buffers)
     if root is None or not pending:
@@ -86,7 +77,7 @@ async def recover_before(
 
 
 def recovery_words(pending: Sequence[str]) -> str:
-    """Say in which files an interrupted restore would be rolled back."""
+    """Return the message that names the files of an interrupted restore."""
     return (
         "a restore of a snapshot was interrupted; these files go back to what they were before it: "
         f"{recovery_names(pending)}"
@@ -94,6 +85,6 @@ def recovery_words(pending: Sequence[str]) -> str:
 
 
 def recovery_names(names: Sequence[str]) -> str:
-    """Return the first of these names, and how many more there are."""
+    """Return the first names and the number of the others."""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return f"{', '.join(names[:NAMED])}{more}"

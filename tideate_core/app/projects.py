@@ -1,4 +1,4 @@
-"""Projects that have private state: listing, moving and forgetting it, and recognising a moved project."""
+"""Private state of projects: list, move and forget it; recognise a moved project."""
 
 from __future__ import annotations
 
@@ -30,43 +30,32 @@ from tideate_core.store import Reader
 if TYPE_CHECKING:
     from tideate_core.store import RunRow
 
-__all__ = [
-    "ProjectView",
-    "forget_project",
-    "list_projects",
-    "move_project",
-    "moved_from",
-    "moved_words",
-    "note_use",
-    "project_named",
-]
-
 GIT_WITHIN: Final = 2.0
-"""Seconds that git has to name the first commit; of a very long history it is not known."""
+"""Time limit in seconds for git to find the first commit; very long histories exceed it."""
 FEWEST_NAMES: Final = 3
-"""Names at the top of a project below which they say nothing about it."""
+"""Fewest top-level names that identify a project."""
 NOTED_FOR: Final = 7 * 24 * 3600 * 1000
-"""Milliseconds for which what was noted of a project counts as fresh."""
+"""Milliseconds until a project's recorded identity is renewed."""
 MOST_RUNS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectView:
-    """A project that has private state, as front ends show it."""
+    """A project with private state, for front ends."""
 
     path: Path
     state: Path
     gone: bool
-    """Its directory does not exist any more."""
+    """Its directory no longer exists."""
     used_at: int
     """Milliseconds since the epoch."""
     size: int
-    """Bytes of its state."""
+    """Size of its state in bytes."""
     unfinished: int
-    """Runs that have not ended."""
+    """Number of runs that have not ended."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return what tools get."""
+        """Return the JSON form."""
         return {
             "path": str(self.path),
             "state": str(self.state),
@@ -78,7 +67,7 @@ class ProjectView:
 
 
 def list_projects() -> list[ProjectView]:
-    """Return all projects that have private state, the last used first; blocking.
+    """Return all projects with private state, last used first; blocking.
 
     :raises ConfigError: the state directory cannot be read.
     """
@@ -86,31 +75,31 @@ def list_projects() -> list[ProjectView]:
 
 
 def project_named(path: str) -> ProjectView:
-    """Return the project that has or had a path.
+    """Return the project at a path, or formerly there.
 
-    :raises ConfigError: it has no private state.
+    :raises ConfigError: no private state belongs to this path.
     """
     return _view(_known(path))
 
 
 def move_project(old: str, new: str, *, from_living: bool = False) -> Path:
-    """Give the state of a project that was moved to its new path; what is trusted has to be trusted again.
+    """Move a project's private state to its new path; trust does not move.
 
-    :param from_living: the old path may still be there; it has no runs and snapshots then.
+    :param from_living: allow it even if the project is still at the old path.
     :returns: the new path.
-    :raises ConfigError: there is no such state, the old path is still there, or the new one is no project or
-        has state of its own.
+    :raises ConfigError: there is no such state, the old path still exists, or the new path is not a project
+        root or has state.
     """
     known, target = _known(old), real_path(expand_home(new))
     if not target.is_dir():
-        raise ConfigError(f"{new} is not a directory; name where the project is now")
+        raise ConfigError(f"{new} is not a directory; give the present path of the project")
     if (root := find_root(target)) is None or real_path(root) != target:
         where = f" (it is in the project {root})" if root else ""
-        raise ConfigError(f"{target} is not the root of a project{where}; name where the project is now")
+        raise ConfigError(f"{target} is not the root of a project{where}; give the present root")
     if not known.is_gone and not from_living:
         raise ConfigError(
-            f"{known.path} is still there, and would have no runs, snapshots and rollbacks any more; "
-            "--yes moves them all the same"
+            f"{known.path} is still there, and would lose its runs, snapshots and rollbacks; "
+            "--yes moves them anyway"
         )
     _refuse_running(known)
     move_project_state(known.path, target)
@@ -118,10 +107,10 @@ def move_project(old: str, new: str, *, from_living: bool = False) -> Path:
 
 
 def forget_project(path: str) -> Path:
-    """Remove the private state of a project: runs, snapshots, what could be rolled back, and trust.
+    """Delete a project's private state: runs, snapshots, journals and trust.
 
-    :returns: the project's path; nothing of it is touched.
-    :raises ConfigError: it has none, a run is under way in it, or it cannot be removed.
+    :returns: the project's path; its files are not touched.
+    :raises ConfigError: there is no state, a run is active, or the state cannot be deleted.
     """
     known = _known(path)
     _refuse_running(known)
@@ -133,9 +122,9 @@ def forget_project(path: str) -> Path:
 
 
 def moved_from(root: Path) -> list[KnownProject]:
-    """Return the projects that this one may have been until it was moved: their paths are gone.
+    """Return projects with deleted paths that resemble this one, which may have been moved.
 
-    Only told to the person: a clone may look like any project.
+    Only for a hint to the person: a clone may resemble any project.
 
     :raises ConfigError: the state directory cannot be read.
     """
@@ -153,7 +142,7 @@ def moved_from(root: Path) -> list[KnownProject]:
 
 
 def moved_words(root: Path) -> list[str]:
-    """Say, a sentence each, which projects that are gone this one may have been, and what brings their runs.
+    """Return a hint for each project that may have been moved here, with the command that moves its state.
 
     :raises ConfigError: the state directory cannot be read.
     """
@@ -165,9 +154,9 @@ def moved_words(root: Path) -> list[str]:
 
 
 def note_use(root: Path) -> None:
-    """Note that a project is worked in, and how to recognise it when it has been moved; blocking.
+    """Record the use of a project and the identity that recognises it after a move; blocking.
 
-    :raises OSError: it cannot be written.
+    :raises OSError: the record cannot be written.
     """
     known = known_project(real_path(root))
     fresh = known is not None and known.files and time.time_ns() // 1_000_000 - known.used_at < NOTED_FOR
@@ -187,7 +176,7 @@ def _first_commit(root: Path) -> str | None:
     try:
         done = run_git(find_repository(real_path(root)), *command, cwd=root, patience=GIT_WITHIN)
     except WorkspaceError:
-        return None  # no git, another project's repository, or a history that is too long
+        return None  # no git, another project's repository, or too long a history
     commits = [] if done.status else done.out.decode("ascii", "replace").split()  # no commit yet
     return min(commits) if commits else None
 
@@ -207,14 +196,14 @@ def _known(path: str) -> KnownProject:
     for candidate in (real_path(wanted), Path(os.path.abspath(wanted))):  # noqa: PTH100 of what is gone
         if found := known_project(candidate):
             return found
-    raise ConfigError(f"there is no state of {path}; `tideate project list` lists what there is")
+    raise ConfigError(f"there is no state of {path}; `tideate project list` lists all projects with state")
 
 
 def _refuse_running(known: KnownProject) -> None:
     try:
         alive = [run for run in _unfinished(known) if run.lease is not None and run.lease.alive]
     except StoreError:
-        return  # nobody can be at work in a database that cannot be read
+        return  # no process can be active in a database that cannot be read
     if alive:
         pid = alive[0].lease.pid if alive[0].lease else 0
         how = "paused" if alive[0].status == "paused" else "under way"
@@ -245,4 +234,4 @@ def _size(path: Path) -> int:
     try:
         return path.lstat().st_size
     except OSError:
-        return 0  # removed meanwhile
+        return 0  # removed in the meantime

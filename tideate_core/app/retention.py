@@ -1,4 +1,4 @@
-"""Pruning of old runs, with the journals of their changes."""
+"""Pruning of old runs and their journals."""
 
 from __future__ import annotations
 
@@ -18,30 +18,28 @@ if TYPE_CHECKING:
 
     from tideate_core.config import HistoryConfig
 
-__all__ = ["prune_runs", "retention_of"]
-
 log = logging.getLogger(__name__)
 
 MIB = 1024 * 1024
 MOST_SHOWN = 10
-"""Files that stay which a message names."""
+"""Remaining files named in a message."""
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
-    """Runs that were pruned, or would be."""
+class Pruning:
+    """Result of a pruning or a dry run."""
 
     ids: tuple[str, ...]
     spared: int
-    """More runs that would have gone, but can be rolled back."""
+    """Number of runs kept only because they can be rolled back."""
     left: str | None
-    """Files that could not be removed, in words; None if none."""
+    """Message about files that could not be removed; None if none."""
 
 
-def prune_runs(root: Path | None, retention: Retention, *, changes: bool, dry_run: bool) -> Forgotten:
-    """Remove old runs from the store, and the journals of their changes.
+def prune_runs(root: Path | None, retention: Retention, *, changes: bool, dry_run: bool) -> Pruning:
+    """Delete old runs from the store, with the journals of their changes.
 
-    :param changes: also runs that can be rolled back.
+    :param changes: include runs that can be rolled back.
     :raises TideateError: the store or the journal cannot be read or written.
     """
     private = project_state(root)
@@ -52,11 +50,11 @@ def prune_runs(root: Path | None, retention: Retention, *, changes: bool, dry_ru
         for run in pruned.ids:
             if run in changed:
                 forget_changes(private, run)
-    return Forgotten(pruned.ids, spared, pruned.left)
+    return Pruning(pruned.ids, spared, pruned.left)
 
 
 def retention_of(keep: int | None, days: int | None, configured: HistoryConfig) -> Retention:
-    """Return what is kept: as the command says, else as the configuration does."""
+    """Return the retention from the command's options, else from the configuration."""
     if keep is not None or days is not None:
         return Retention(keep, days)
     size = None if configured.max_mib is None else configured.max_mib * MIB
@@ -64,7 +62,7 @@ def retention_of(keep: int | None, days: int | None, configured: HistoryConfig) 
 
 
 async def _prune(root: Path | None, policy: Retention, *, dry_run: bool) -> tuple[Pruned, int]:
-    """Return what was forgotten, and how many runs only their changes kept."""
+    """Return the pruned runs, and the number of runs kept only for a rollback."""
     now = time.time_ns() // 1_000_000
     async with opened_store(root) as store:
         unspared = await store.prune(replace(policy, spare=frozenset()), at=now, dry_run=True)
@@ -81,5 +79,5 @@ async def _prune(root: Path | None, policy: Retention, *, dry_run: bool) -> tupl
 
 
 def _shown(names: list[str]) -> list[str]:
-    """Return the first names of a list, with a count of the rest."""
+    """Return the first names and the number of the others."""
     return [*names[:MOST_SHOWN], *([f"{len(names) - MOST_SHOWN} more"] if len(names) > MOST_SHOWN else [])]

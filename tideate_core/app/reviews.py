@@ -1,4 +1,4 @@
-"""Names that a review may be given: branches, tags and snapshots."""
+"""Completion candidates for a review: branches, tags and snapshots."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from tideate_core.snapshots import SnapshotManager
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["review_names"]
-
 MOST: Final = 500
 _REFS: Final = (
     *("for-each-ref", f"--count={MOST}", "--sort=-creatordate", "--format=%(refname:short)"),
@@ -22,7 +20,7 @@ _REFS: Final = (
 
 
 async def review_names(root: Path | None) -> list[str]:
-    """Return `HEAD`, branches and tags, and ids of snapshots, the newest first; empty without a project."""
+    """Return `HEAD`, branches, tags and snapshot ids, newest first; empty without a project."""
     if root is None:
         return []
     try:

@@ -1,4 +1,4 @@
-"""Agents of a project: names, origin, JSON form; copy a built-in one to the project."""
+"""Agents of a project: names, origin and JSON form; copy of a built-in agent to the project."""
 
 from __future__ import annotations
 
@@ -14,45 +14,35 @@ if TYPE_CHECKING:
 
     from tideate_core.agents import Role
 
-__all__ = [
-    "agent_names",
-    "eject_role",
-    "own_tool_names",
-    "role_json",
-    "role_names",
-    "role_origin",
-    "tool_mistakes",
-]
-
 IN_ORDER = ("assistant", "planner", "auditor", "executor", "documenter", "corrector")
-"""The agent of a step, then the roles of a task as it asks them."""
+"""Built-in agents: the default of a step, then the roles of a task in order."""
 
 
 def role_names(root: Path | None) -> list[str]:
-    """Return the names of all agents, the built-in ones first; blocking.
+    """Return the names of all agents, built-in agents first; blocking.
 
-    :param root: of the project; None: there is none.
+    :param root: None outside of a project.
     """
     known = agent_names(root)
     return [*IN_ORDER, *sorted(known.difference(IN_ORDER))]
 
 
 def agent_names(root: Path | None) -> frozenset[str]:
-    """Return what a step's agent may be called; some may have mistakes; blocking."""
+    """Return the names of all agents, including invalid ones; blocking."""
     from tideate_core.agents import Roles
 
     return Roles(root).names()
 
 
 def own_tool_names() -> tuple[str, ...]:
-    """Return the names of tideate's own tools, and of groups of them, that a step or an agent may use."""
+    """Return the names of tideate's own tools and tool groups."""
     from tideate_core.agents import own_tool_names as names
 
     return names()
 
 
 def tool_mistakes(names: Sequence[str], root: Path | None) -> list[str]:
-    """Say which names of tools are none, or may be two, with the configured servers; blocking."""
+    """Return messages for unknown or ambiguous tool names, given the configured servers; blocking."""
     from tideate_core.config import OWN_SERVERS, load_config
     from tideate_core.workflows import read_tool_name
 
@@ -70,7 +60,7 @@ def tool_mistakes(names: Sequence[str], root: Path | None) -> list[str]:
 
 
 def role_origin(role: Role, root: Path | None) -> list[str]:
-    """Return which files an agent is made of, the last of them counting most."""
+    """Return the sources of an agent in increasing precedence."""
     from tideate_core.agents import BUILTIN_ROLES, LARGEST_ROLE, package_file
 
     found = ["built-in"] if (BUILTIN_ROLES / f"{role.name}.md").is_file() else []
@@ -86,14 +76,14 @@ def role_origin(role: Role, root: Path | None) -> list[str]:
 
 
 def eject_role(root: Path, name: str) -> Path:
-    """Write a built-in role to the project; return its file.
+    """Copy a built-in role to the project; return the new file.
 
-    :raises UnknownAgent: none has this name.
-    :raises InvalidInput: it is not built in.
-    :raises WorkspaceError: there is a file already, or it cannot be written.
+    :raises UnknownAgent: no agent has this name.
+    :raises InvalidInput: the agent is not built in.
+    :raises WorkspaceError: the file exists already, or cannot be written.
     """
     if name not in IN_ORDER and name in agent_names(root):
-        raise InvalidInput(f"{name!r} is not built in; its file is what you change")
+        raise InvalidInput(f"{name!r} is not built in; change its file instead")
     if name not in IN_ORDER:
         raise UnknownAgent(name, IN_ORDER)
     return _write_role(root, name)
@@ -124,6 +114,6 @@ def _write_role(root: Path, name: str) -> Path:
     try:
         return write_document(root, document, content, replace=False)
     except FileExistsError as error:
-        raise WorkspaceError(f"{root / document} is there already; it was left as it is") from error
+        raise WorkspaceError(f"{root / document} already exists; it was not changed") from error
     except UnusableFile as error:
         raise WorkspaceError(str(error)) from error

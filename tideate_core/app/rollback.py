@@ -1,4 +1,4 @@
-"""Rollback of a run: find the runs with changes, preview, roll back."""
+"""Rollback of runs: find runs with changes, preview a rollback, roll back."""
 
 from __future__ import annotations
 
@@ -22,34 +22,21 @@ if TYPE_CHECKING:
     from tideate_core.store import RunRow, Store
     from tideate_core.workspace import Buffers, FileChange, RollbackPlan
 
-__all__ = [
-    "RunChanges",
-    "choose_run",
-    "find_changed_runs",
-    "list_changes",
-    "match_run",
-    "named_run",
-    "preview_rollback",
-    "roll_back",
-    "rollback_diffs",
-    "rollback_files",
-]
-
 SERVER = "filesystem server"
 FORGOTTEN = "(forgotten)"
 RUN_ID = re.compile(r"[0-9a-f]{1,32}")
 
 Note = Callable[[str], None]
-"""Tells the person something beside the result."""
+"""Shows a message to the person."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunChanges:
-    """A run that changed files, and what a rollback of it would do."""
+    """A run that changed files, with a preview of its rollback."""
 
     run: str
     row: RunRow | None
-    """None: of the filesystem server, of a run that was pruned, or the store cannot be read."""
+    """None for the filesystem server, a pruned run, or an unreadable store."""
     by: str
     at: int
     """Milliseconds since the epoch."""
@@ -62,23 +49,23 @@ class RunChanges:
 
 
 def list_changes(project: Project, note: Note) -> list[RunChanges]:
-    """Return the runs that changed files, the newest first."""
+    """Return the runs that changed files, newest first."""
     from tideate_core.engine import run_families
     from tideate_core.mcp.servers import recorded_changes
 
     served = recorded_changes(project.private)
-    runs = _of_the_store(project.private, run_families, note).items()
+    runs = _run_families(project.private, run_families, note).items()
     found = [_change_of(project, run, members, served) for run, members in runs]
     found = [one for one in found if any(one.outlook[key] for key in ("files", "changed_since", "error"))]
     return sorted(found, key=lambda one: one.at, reverse=True)
 
 
 def choose_run(project: Project, wanted: str, note: Note) -> tuple[str, list[str]]:
-    """Return the run that is meant, and those whose changes belong to it.
+    """Return the id of the requested run, and its members: the runs rolled back with it.
 
-    :param wanted: an id, the beginning of one, or `last` for the run that began last.
-    :raises RunNotFound: no run that wrote to files has this id.
-    :raises InvalidInput: it is no id, or several begin so.
+    :param wanted: a run id, a prefix of one, or `last` for the newest run.
+    :raises RunNotFound: no run with changes has this id.
+    :raises InvalidInput: the word is not an id, or the prefix is ambiguous.
     """
     from tideate_core.engine import nothing_changed_error
 
@@ -90,9 +77,9 @@ def choose_run(project: Project, wanted: str, note: Note) -> tuple[str, list[str
 
 
 def named_run(private: Path, wanted: str) -> str:
-    """Return an id or the beginning of one; of `last` the id of the run that began last.
+    """Return a run id or prefix; replace `last` by the newest run's id.
 
-    :raises InvalidInput: it is no id.
+    :raises InvalidInput: the word is not an id.
     """
     if wanted == LAST:
         return Reader(private).run(wanted).id
@@ -104,9 +91,9 @@ def named_run(private: Path, wanted: str) -> str:
 
 
 def match_run(changed: Collection[str], wanted: str) -> str | None:
-    """Return the run of an id or the beginning of one, None if there is none.
+    """Return the only run with an id or prefix, None if there is none.
 
-    :raises InvalidInput: several begin so.
+    :raises InvalidInput: the prefix is ambiguous.
     """
     found = [wanted] if wanted in changed else sorted(run for run in changed if run.startswith(wanted))
     if len(found) > 1:
@@ -115,35 +102,35 @@ def match_run(changed: Collection[str], wanted: str) -> str | None:
 
 
 def find_changed_runs(private: Path, note: Note) -> dict[str, list[str]]:
-    """Return the runs that changed files, each with those whose changes belong to it.
+    """Return the runs that changed files, each with its members: the runs rolled back with it.
 
-    :param note: told that the store cannot be read: then each run stands for itself.
+    :param note: shows an error of the store; then each run is its only member.
     """
     from tideate_core.engine import family_members
 
-    return _of_the_store(private, family_members, note)
+    return _run_families(private, family_members, note)
 
 
 def preview_rollback(project: Project, members: list[str]) -> RollbackPlan:
-    """Return what a rollback would restore, and what is in its way."""
+    """Return the plan of a rollback: files to restore and conflicts."""
     from tideate_core.engine import RunRollback
 
     return RunRollback(project.workspace.root, project.private).preview(members)
 
 
 def rollback_files(plan: RollbackPlan) -> list[dict[str, Any]]:
-    """Return what a rollback would make of each file, in the order of their names.
+    """Return the changes of a rollback, sorted by path.
 
-    Each with its `action` (`create`, `delete`, `modify` or `move`, that to `move_to`), and in `note` what its
-    lines do not show.
+    Each has an `action` (`create`, `delete`, `modify`, or `move` with `move_to`) and a `note` on changes
+    beside the text, such as the mode.
     """
     return [_rolled_back_file(change) for change in plan.changes()]
 
 
 def rollback_diffs(plan: RollbackPlan, longest: int | None = None) -> list[dict[str, Any]]:
-    """Return the same, each with a `diff`, a patch from what is there now; of binaries and links it is empty.
+    """Return `rollback_files`, each with a `diff` from the current text; empty for binaries and links.
 
-    :param longest: characters of texts that are compared; a file for which none are left has a note.
+    :param longest: total characters of compared texts; files beyond it have a note instead of a diff.
     """
     from tideate_core.workspace import unified_diff
 
@@ -181,16 +168,16 @@ async def roll_back(
     open_store: Callable[[], AbstractAsyncContextManager[Store]] | None = None,
     on_write: Callable[[], object] = lambda: None,
 ) -> RollbackOutcome:
-    """Roll back what a run wrote; a run that has not ended is cancelled.
+    """Roll back the changes of a run; cancel the run if it has not ended.
 
-    :param root: of the project, None outside of any.
-    :param members: the runs whose changes belong to it, as `find_changed_runs` has them.
-    :param place: the directory that paths of its changes stay in; None: only buffers were changed.
-    :param buffers: open files of an editor, which are changed there.
-    :param open_store: gives the project's store where it is open already.
-    :param on_write: called before the first file is written.
-    :raises RunIsOwned: it is under way.
-    :raises RollbackConflict: the same lines were changed since; nothing was restored.
+    :param root: None outside of a project.
+    :param members: the runs rolled back with it, from `find_changed_runs`.
+    :param place: directory that bounds the changed paths; None if the run changed only buffers.
+    :param buffers: open buffers of the editor, which take the changes of their files.
+    :param open_store: opens the project's store; by default from `root`.
+    :param on_write: called before the first write.
+    :raises RunIsOwned: a living process owns the run.
+    :raises RollbackConflict: the same lines were changed afterwards; nothing was restored.
     """
     from tideate_core.app.opening import recover_before
     from tideate_core.engine import RunRollback
@@ -201,7 +188,7 @@ async def roll_back(
     return await rollback.roll_back(run_id, members, store, on_write)
 
 
-def _of_the_store(
+def _run_families(
     private: Path, read: Callable[[Path, Reader], dict[str, list[str]]], note: Note
 ) -> dict[str, list[str]]:
     from tideate_core.engine import runs_with_changes
@@ -209,7 +196,7 @@ def _of_the_store(
     try:
         return read(private, Reader(private))
     except StoreError as error:
-        # what a run wrote is in the journal: it can be rolled back without the store
+        # the journal has the changes of a run: a rollback needs no store
         note(str(error))
         return {run: [run] for run in runs_with_changes(private)}
 
@@ -230,7 +217,7 @@ def _written_at(journal: Path) -> int:
     try:
         return journal.stat().st_mtime_ns // 1_000_000
     except OSError:
-        return 0  # rolled back meanwhile
+        return 0  # rolled back in the meantime
 
 
 def _outlook(project: Project, members: list[str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Details of one run, folded from its steps and events: items, moves, gates, checks, tool calls."""
+"""Details of one run, from its steps and events: list items, transitions, gates, checks, tool calls."""
 
 from __future__ import annotations
 
@@ -18,19 +18,6 @@ if TYPE_CHECKING:
     from tideate_core.machines.diagrams import LaneRow
     from tideate_core.store import CheckpointRow, EventRow, Graph, RunRow, StepRow
 
-__all__ = [
-    "CHECK_ENDED",
-    "GATE_EVENTS",
-    "ROLLED_BACK",
-    "TOOL_COMPLETED",
-    "Item",
-    "RunDetails",
-    "details_json",
-    "read_details",
-    "step_json",
-    "step_named",
-]
-
 TRANSITION: Final = "SD_EVENT_TRANSITION"
 EXECUTED: Final = "SD_EVENT_STEP_EXECUTED"
 ITEM: Final = re.compile(r"(.+)\[(\d+)\]")
@@ -46,33 +33,33 @@ ANSWERED: Final = "SD_EVENT_CONFIRMATION_ANSWERED"
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """The last end of an item of a `for_each`."""
+    """Latest end of one item of a `for_each` step."""
 
     index: int
     state: Literal["done", "failed", "declined", "stopped"]
-    """`stopped` is one that was cut off because another failed, or the run was cancelled."""
+    """`stopped`: cut off because another item failed or the run was cancelled."""
     tries: int
     at: int
-    """When it ended, milliseconds since the epoch."""
+    """End, in milliseconds since the epoch."""
     duration_ms: int
     error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RunDetails:
-    """A run with all that is stored of it."""
+    """All stored data of a run."""
 
     run: RunRow
     steps: list[StepRow]
     events: list[EventRow]
     checkpoints: list[CheckpointRow]
     children: list[tuple[str, RunRow]]
-    """Runs that are steps of it, each with the step."""
+    """Runs within it, each with the id of its step."""
     graph: Graph | None
-    """None of a machine, and of a run that was refused."""
+    """None for a machine and for a refused run."""
     response: Any
     restored: str
-    """The checkpoint that it was restored from, in words; empty if none."""
+    """Phrase for the checkpoint that it was restored from; empty if none."""
 
     @property
     def items(self) -> dict[str, list[Item]]:
@@ -81,37 +68,37 @@ class RunDetails:
 
     @property
     def lanes(self) -> dict[str, LaneRow]:
-        """Lanes beside the steps where they are no simple list; see `lane_rows`."""
-        # here, because the shell lists runs without it
+        """Lanes of the step graph, if it is not a plain sequence; see `lane_rows`."""
+        # here, because lists of runs do not need it
         from tideate_core.machines.diagrams import lane_rows
 
         return lane_rows(self.graph.execution_order, self.graph.edges) if self.graph else {}
 
     @property
     def ordered_steps(self) -> list[StepRow]:
-        """The steps in the order of their execution, then those that are not in the graph."""
+        """Steps in execution order, then the steps outside of the graph."""
         batches = self.graph.execution_order if self.graph else ()
         place = {step: at for at, step in enumerate(step for batch in batches for step in batch)}
         return sorted(self.steps, key=lambda row: place.get(row.step, len(place)))
 
     @property
     def is_task(self) -> bool:
-        """It is a gated task: a project may have a workflow of this name, too."""
+        """True for a gated task; a project's own workflow may have this name, too."""
         return self.run.name == TASK and any(_is_gate(row) for row in self.events)
 
     @property
     def failed_in(self) -> str | None:
-        """The state in which a run was refused whose workflow is broken; None of any other."""
+        """State of the refusal, if the workflow file was invalid."""
         return next((row.data["failed_in"] for row in self.events if "failed_in" in row.data), None)
 
     @property
     def next_run(self) -> dict[str, Any] | None:
-        """The run that it proposed to follow it, as its last event has it."""
+        """Proposed follow-up run, from the completion event."""
         return next((row.data.get("next") for row in self._events_named(COMPLETED)), None)
 
     @property
     def metrics(self) -> ExecutionMetrics:
-        """The numbers of the run as it stands."""
+        """Current metrics of the run."""
         from tideate_core.machines import ExecutionMetrics
 
         run, tokens = self.run, self.run.tokens
@@ -126,22 +113,22 @@ class RunDetails:
 
     @property
     def moves(self) -> list[EventRow]:
-        """The transitions of a machine, in order."""
+        """Transitions of a machine, in order."""
         return self._events_named(TRANSITION)
 
     @property
     def tool_calls(self) -> list[EventRow]:
-        """In the order in which they ended."""
+        """Ended tool calls, in order."""
         return self._events_named(TOOL_COMPLETED)
 
     @property
     def decisions(self) -> list[EventRow]:
-        """The ends of a task's gates and checks, in order."""
+        """Decisions of a task's gates and ends of its checks, in order."""
         return [row for row in self.events if row.name == CHECK_ENDED or _is_gate(row)]
 
     @property
     def edited(self) -> dict[str, int]:
-        """The files of which the person edited hunks in reviews, with the number of these."""
+        """Number of hunks that the person edited in reviews, by file."""
         found: dict[str, int] = {}
         for row in self._events_named(ANSWERED):
             for path, count in (row.data.get("edited") or {}).items():
@@ -150,23 +137,23 @@ class RunDetails:
 
     @property
     def plan(self) -> dict[str, Any] | None:
-        """The plan of a task that was agreed on."""
+        """Accepted plan of a task."""
         return last_result_value(self.steps, "plan")
 
     @property
     def audit(self) -> dict[str, Any] | None:
-        """The audit of that plan."""
+        """Audit of the accepted plan."""
         return last_result_value(self.steps, "audit")
 
     @property
     def corrections(self) -> list[StepRow]:
-        """The steps of a task that corrected something."""
+        """Correction steps of a task."""
         found = (row for row in self.steps if row.step.partition("#")[0] == CORRECTING)
         return [row for row in found if row.status != "pending"]
 
     @property
     def rollback(self) -> dict[str, Any] | None:
-        """The data of a task's last rollback; None if there was none."""
+        """Data of a task's last rollback event; None if none."""
         found = self._events_named(ROLLED_BACK)
         return found[-1].data if found else None
 
@@ -175,9 +162,9 @@ class RunDetails:
 
 
 def read_details(reader: Reader, wanted: str) -> RunDetails:
-    """Read a run, its steps, events, checkpoints and child runs.
+    """Read a run with its steps, events, checkpoints and child runs.
 
-    :param wanted: its id, or the beginning of it.
+    :param wanted: a run id or a prefix of one.
     :raises RunNotFound: no run has this id.
     :raises StoreError: the store cannot be read.
     """
@@ -242,7 +229,7 @@ def step_named(steps: list[StepRow], name: str) -> StepRow:
 
 
 def items_of(events: Iterable[EventRow]) -> dict[str, list[Item]]:
-    """Return the items that ended, by their step and in the order of the list."""
+    """Return the ended items by step, in list order."""
     found: dict[str, dict[int, Item]] = {}
     for row in events:
         named = ITEM.fullmatch(str(row.data.get("step"))) if row.name == EXECUTED else None
@@ -254,13 +241,13 @@ def items_of(events: Iterable[EventRow]) -> dict[str, list[Item]]:
 
 
 def item_json(item: Item) -> dict[str, Any]:
-    """Return an item as tools get it. Times are milliseconds."""
+    """Return the JSON form of an item. Times are milliseconds."""
     shape: dict[str, Any] = {"index": item.index, "state": item.state, "tries": item.tries}
     return {**shape, "ended_at": item.at, "duration_ms": item.duration_ms, "error": item.error}
 
 
 def step_json(row: StepRow, items: list[Item]) -> dict[str, Any]:
-    """Return a step as tools get it."""
+    """Return the JSON form of a step."""
     shape = {"items": [item_json(item) for item in items]} if items else {}
     return {
         **shape,
@@ -283,7 +270,7 @@ def step_json(row: StepRow, items: list[Item]) -> dict[str, Any]:
 
 
 def child_runs(reader: Reader, run: RunRow, steps: list[StepRow]) -> list[tuple[str, RunRow]]:
-    """Return the runs that are this one's steps."""
+    """Return the runs within a run, each with the id of its step."""
     # here, because few runs have any
     from tideate_core.engine import child_id
 
@@ -293,19 +280,19 @@ def child_runs(reader: Reader, run: RunRow, steps: list[StepRow]) -> list[tuple[
             try:
                 found.append((row.step, reader.run(child_id(run.id, row.step, attempt))))
             except RunNotFound:
-                continue  # that attempt failed before its run began
+                continue  # this attempt failed before its run began
     return found
 
 
 def restored_words(reader: Reader, run: RunRow) -> str:
-    """Return the checkpoint that a run was restored from, in words; empty if none."""
+    """Return the phrase for the checkpoint that a run was restored from; empty if none."""
     if run.restored_from is None:
         return ""
     words = f"from the checkpoint {short_id(run.restored_from)}"
     try:
         reader.checkpoint(run.restored_from)
     except CheckpointNotFound:
-        return f"{words}, which is not kept any more"
+        return f"{words}, which no longer exists"
     return words
 
 
@@ -326,7 +313,7 @@ def _task_json(details: RunDetails) -> dict[str, Any]:
 
 
 def _is_gate(row: EventRow) -> bool:
-    """Tell whether an event is a decision of one of the five gates, which have numbers."""
+    """Return whether an event is a decision of one of the five numbered gates."""
     return row.name in GATE_EVENTS and bool(row.data.get("number"))
 
 

@@ -1,4 +1,4 @@
-"""Comparison of two runs: inputs, steps, answers, edits, checks, tokens, cost and time."""
+"""Comparison of two runs: inputs, steps, responses, edits, checks, tokens, cost and duration."""
 
 from __future__ import annotations
 
@@ -17,23 +17,21 @@ if TYPE_CHECKING:
     from tideate_core.app.run_details import RunDetails
     from tideate_core.store import Reader, StepRow
 
-__all__ = ["compare_runs", "compared_texts"]
-
 _Texts = tuple[str | None, str | None]
-"""What a file held before and after a run; None where there was no file, or no text is kept."""
+"""Text of a file before and after a run; None if there was no file or its text is not stored."""
 _NOTHING: Final[_Texts] = (None, None)
 CONTEXT: Final = 3
-"""Unchanged lines around a difference."""
+"""Context lines of a diff."""
 
 
 def compare_runs(reader: Reader, private: Path, one: str, other: str) -> dict[str, Any]:
-    """Return how two runs differ, as tools get it; blocking.
+    """Return the JSON form of the differences between two runs; blocking.
 
-    `edits` are what the files that either wrote held after it, from the journal: a run that did not write a
-    file left it as the other one found it. What a run reuses of another counts as its own.
+    `edits` compares the files after either run, from the journal. A file that one run did not write counts
+    as the other run found it. Reused results count as the run's own.
 
-    :param private: where the project's journal is.
-    :param one: a run's id, or the beginning of it; so is `other`.
+    :param private: directory of the project's journal.
+    :param one: a run id or a prefix of one, as is `other`.
     :raises RunNotFound: no run has this id.
     :raises StoreError: the store cannot be read.
     :raises WorkspaceError: the journal is damaged.
@@ -56,12 +54,12 @@ def compare_runs(reader: Reader, private: Path, one: str, other: str) -> dict[st
 def compared_texts(
     reader: Reader, private: Path, one: str, other: str, *, path: str | None = None, step: str | None = None
 ) -> _Texts:
-    """Return what two runs left of a file, else the result of a step, else what they answered; blocking.
+    """Return a file's text after two runs, else the results of a step, else the responses; blocking.
 
-    None of a run in which it was not there, or is no text.
+    None for a run without this file or step, or if it is not text.
 
-    :param private: where the project's journal is.
-    :raises InvalidInput: neither wrote this file, or has this step.
+    :param private: directory of the project's journal.
+    :raises InvalidInput: neither run wrote this file or has this step.
     :raises RunNotFound: no run has this id.
     :raises StoreError: the store cannot be read.
     :raises WorkspaceError: the journal is damaged.
@@ -81,7 +79,7 @@ def compared_texts(
 
 
 def _inputs(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what the runs were started with, where it differs."""
+    """Return the inputs that differ, with both values."""
     given = [
         {"prompt": request.get("prompt"), "adapter": request.get("adapter"), **(request.get("inputs") or {})}
         for request in (one, other)
@@ -111,7 +109,7 @@ def _end(row: StepRow | None, reused: int) -> dict[str, Any] | None:
 
 
 def _checks(left: RunDetails, right: RunDetails) -> list[dict[str, Any]]:
-    """Return how the checks of a task ended last, in each of the runs."""
+    """Return the last status of each check in both runs."""
     ends = [_last_checks(details) for details in (left, right)]
     return [
         {"check": check, "statuses": [end.get(check) for end in ends]}
@@ -125,8 +123,8 @@ def _last_checks(details: RunDetails) -> dict[str, str]:
 
 
 def _written(reader: Reader, private: Path, details: RunDetails) -> dict[str, _Texts]:
-    """Return the texts of the files that a run wrote, by path."""
-    # here, because the shell lists runs without it
+    """Return the texts of written files before and after a run, by path."""
+    # here, because lists of runs do not need it
     from tideate_core.engine import writers_of
 
     journal, found = Journal(private), dict[str, _Texts]()
@@ -161,9 +159,9 @@ def _edits(
     edited_in_one: Mapping[str, int],
     edited_in_other: Mapping[str, int],
 ) -> list[dict[str, Any]]:
-    """Return the files that either run wrote, with the difference between what they left.
+    """Return the files written by either run, with the diff between the two results.
 
-    `edited` are the hunks of a file that the person edited in the runs' reviews, where there are any.
+    `edited` counts the hunks that the person edited in the reviews, if any.
     """
     found = []
     for path, (before, after) in _left_texts(one, other).items():
@@ -174,11 +172,11 @@ def _edits(
 
 
 def _left_texts(one: Mapping[str, _Texts], other: Mapping[str, _Texts]) -> dict[str, _Texts]:
-    """Return what either run left of the files that any of them wrote."""
+    """Return the texts after both runs, for each file that either run wrote."""
     found = {}
     for path in dict.fromkeys([*one, *other]):
         left, right = one.get(path), other.get(path)
-        # who did not write it left what the other one found
+        # a run that did not write a file left it as the other run found it
         found[path] = (left or (None, (right or _NOTHING)[0]))[1], (right or (None, (left or _NOTHING)[0]))[1]
     return found
 
@@ -191,7 +189,7 @@ def _patch(path: str, before: str | None, after: str | None) -> str:
 
 
 def _text_diff(one: Any, other: Any) -> str:
-    """Return how two values differ, as hunks; empty where they are the same."""
+    """Return the diff of two values without a file header; empty if they are equal."""
     if one == other:
         return ""
     patch = unified_diff(FileChange("", "modify", _text_of(one), _text_of(other)), CONTEXT)

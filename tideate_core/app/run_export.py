@@ -1,4 +1,4 @@
-"""Runs as Markdown or JSON: what was asked, said and done, without lines that seem to hold secrets."""
+"""Export of runs as Markdown or JSON, with prompts, answers and tool calls; likely secrets are left out."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from tideate_core.store import Reader
 
-__all__ = ["ExportFormat", "export_runs"]
-
 ExportFormat = Literal["markdown", "json"]
 
 LEFT_OUT: Final = "[a line that seems to hold a secret is left out]"
@@ -36,22 +34,22 @@ _NAMES: Final = (
 _SECRET_KEY: Final = re.compile(rf"(?i){_NAMES}\Z")
 _SECRET_FIELD: Final = re.compile(
     rf"(?i){_NAMES}\\?['\"]?[ \t]{{0,4}}[:=][ \t]{{0,4}}"
-    # with a digit in it: what is quoted, or one word that is no call and no reference to a variable
+    # a quoted value with a digit, or one word with a digit that is no call and no variable
     r"(?:\\?['\"](?=[^'\"\n]{0,100}\d)[^'\"\n]{6,}|(?!\$|[\w.]*\()(?=[^\s'\"]{0,100}\d)[^\s'\"]{6,})"
 )
-"""As arguments of tools and files of settings have it; too wide for what a model may read."""
+"""Fields of tool arguments and settings files; the pattern is too wide for texts sent to models."""
 _BACKTICKS: Final = re.compile("`+")
 
 
 def export_runs(reader: Reader, wanted: Sequence[str], form: ExportFormat, root: Path | None) -> str:
-    """Return runs with all that was said in them; blocking.
+    """Return an export of runs with their conversations; blocking.
 
-    In Markdown every text of a person, a model or a tool is a code block, so that nothing of it is obeyed
-    by what shows the document. JSON is one object with `runs`, as `tideate show --json --events` has them,
-    each also with its `inputs`, whether it was `rolled_back`, and in its steps what was `said`.
+    In Markdown every text of a person, a model or a tool is a code block, so that viewers do not interpret
+    it. JSON is one object with `runs` as of `tideate show --json --events`, with `inputs`, `rolled_back` and,
+    in steps, `said`.
 
-    :param wanted: their ids, or the beginnings of them.
-    :param root: of the project, None outside of any.
+    :param wanted: run ids or prefixes of ids.
+    :param root: None outside of a project.
     :raises RunNotFound: no run has this id.
     :raises StoreError: the store cannot be read.
     """
@@ -65,7 +63,7 @@ def _run(reader: Reader, wanted: str, root: Path | None) -> dict[str, Any]:
     details = read_details(reader, wanted)
     shape = details_json(details, events=True)
     request = reader.request(details.run.id)
-    # whose process had it is nobody's business elsewhere
+    # process and host names are private to this machine
     shape = {key: value for key, value in shape.items() if key not in ("lease", "owner")}
     shape["prompt"] = request.get("prompt") or shape["prompt"]
     shape["inputs"] = request.get("inputs") or {}
@@ -77,7 +75,7 @@ def _run(reader: Reader, wanted: str, root: Path | None) -> dict[str, Any]:
 
 
 def _without_secrets(value: Any) -> Any:
-    """Return a value with other lines in place of those that seem to hold secrets."""
+    """Return a value with likely secrets replaced by a notice."""
     if isinstance(value, str):
         return _text_without_secrets(value)
     if isinstance(value, dict):
@@ -89,7 +87,7 @@ def _without_secrets(value: Any) -> Any:
 
 
 def _without_texts(value: Any) -> Any:
-    """Return what stands under the name of a secret: the names below it stay, and what is no text."""
+    """Return the value of a secret key with every text replaced; names and numbers stay."""
     if isinstance(value, dict):
         return {_without_secrets(key): _without_texts(one) for key, one in value.items()}
     if isinstance(value, list):
@@ -106,7 +104,7 @@ def _text_without_secrets(text: str) -> str:
             value = json.loads(text)
             clean = _without_secrets(value)
         except (ValueError, RecursionError):
-            value = clean = None  # no JSON, or too deep: its lines are looked at
+            value = clean = None  # not JSON, or too deep: search its lines
         if clean != value:
             return json.dumps(clean, ensure_ascii=False, indent=2 if "\n" in text else None)
     numbers = secret_lines(text)
@@ -172,13 +170,13 @@ def _said(head: str, one: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _section(head: str, text: str, kind: str = "") -> Iterator[str]:
-    """Yield a heading and a text as a code block, which nothing in the text ends."""
+    """Yield a heading and a code block with a fence longer than any in the text."""
     fence = "`" * max(3, 1 + _most_backticks(text))
     yield from (head, "", f"{fence}{kind}", visible(text).rstrip("\n"), fence, "")
 
 
 def _code(name: str) -> str:
-    """Return a name as a code span, which nothing in the name ends."""
+    """Return a name as a code span with a delimiter longer than any in the name."""
     said = label(name)
     ticks = "`" * (1 + _most_backticks(said))
     return f"{ticks} {said} {ticks}" if len(ticks) > 1 else f"`{said}`"

@@ -1,4 +1,4 @@
-"""Spans of runs, steps, model turns and tool calls, made from a run's events (GenAI semantic conventions)."""
+"""OpenTelemetry spans from run events: runs, steps, model turns, tool calls (GenAI semantic conventions)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,10 @@ if TYPE_CHECKING:
 
     from tideate_core.engine import Event
 
-__all__ = ["RunIds", "RunSpans"]
-
 MILLISECOND: Final = 1_000_000
-"""In nanoseconds: spans count these, events milliseconds."""
+"""Nanoseconds in a millisecond: spans count nanoseconds, events milliseconds."""
 LONGEST_NAME: Final = 200
-"""Characters of a name that a model or a workflow made up."""
+"""Maximum characters of a name from a model or a workflow."""
 LONGEST_CONTENT: Final = 60_000
 
 _BEGINNINGS: Final = (EventName.WORKFLOW_STARTED, EventName.WORKFLOW_RESTORED)
@@ -45,19 +43,19 @@ _MARKS: Final[Mapping[EventName, str]] = {
     EventName.GATE_FAILED: "gate failed",
     EventName.ROLLED_BACK: "rolled back",
 }
-"""Events that are moments of a span."""
+"""Span events of run events."""
 _MARKED: Final = ("step", "kind", "gate", "attempt", "error_code", "accepted", "reason")
-"""Data of such a moment that names things and quotes nothing."""
+"""Attributes of span events: names, without quoted content."""
 _REASONS: Final = frozenset({"cancelled", "declined", "interrupted"})
-"""A reason is one of these words; anything longer may quote a workflow."""
+"""Reasons to export; any other text may quote a workflow."""
 
 
 class RunIds(RandomIdGenerator):
-    """Ids of spans and traces: a run that another process resumes stays in one trace."""
+    """Generator of span and trace ids; a resumed run keeps its trace in another process."""
 
     def __init__(self) -> None:
         self.run = ""
-        """The run whose root span is made next."""
+        """Id of the run of the next root span; empty for any other trace."""
 
     def generate_trace_id(self) -> int:
         if not self.run:
@@ -72,20 +70,20 @@ class _Run:
     adapter: str
     steps: dict[str, Span] = field(default_factory=dict)
     called: dict[tuple[str, str, str], list[tuple[int, Any]]] = field(default_factory=dict)
-    """Times and arguments of calls under way, by step, server and tool."""
+    """Start times and arguments of running tool calls, by step, server and tool."""
     streamed: dict[str, list[str]] = field(default_factory=dict)
-    """Pieces of the answer that each step is given."""
+    """Streamed pieces of the current answer, by step."""
 
     def above(self, step: str) -> Span:
-        """Return the span of a step; of an item of a list that of its whole step."""
+        """Return the span of a step, for a list item that of the whole step."""
         return self.steps.get(step) or self.steps.get(step.partition("[")[0], self.root)
 
 
 class RunSpans:
-    """Makes spans of what events tell; of one thread.
+    """Converter of run events to spans; not thread-safe.
 
-    :param model_of: returns provider and model of an adapter, empty where nobody knows.
-    :param content: spans get prompts, answers, arguments and the words of errors, too.
+    :param model_of: returns provider and model of an adapter, empty if unknown.
+    :param content: include prompts, answers, arguments and error messages.
     """
 
     def __init__(
@@ -113,7 +111,7 @@ class RunSpans:
         }
 
     def take(self, event: Event) -> None:
-        """Begin, mark or end the spans that an event is about."""
+        """Begin, annotate or end the spans of an event."""
         if event.name in _BEGINNINGS:
             self._begin_run(event)
         elif (run := self._runs.get(event.execution_id)) is not None:
@@ -121,7 +119,7 @@ class RunSpans:
             handler(run, event)
 
     def end_all(self) -> None:
-        """End the spans of runs that this process leaves as they are."""
+        """End the spans of all unfinished runs."""
         for run in self._runs.values():
             for span in (*run.steps.values(), run.root):
                 span.set_attribute("tideate.outcome", "left")
@@ -208,7 +206,7 @@ class RunSpans:
         }
         pending = run.called.get(_call_key(event), [])
         if pending:
-            # of equal calls side by side, the one that began when this one did
+            # of equal calls that overlap, the one with the nearest start
             mine = min(pending, key=lambda one: abs(one[0] - begun))
             pending.remove(mine)
             begun = mine[0]
@@ -232,7 +230,7 @@ class RunSpans:
     def _close(self, span: Span, event: Event, outcome: str) -> None:
         span.set_attribute("tideate.outcome", outcome)
         if outcome == "failed":
-            # an error's words may quote what a model or a file said
+            # an error message may quote a model or a file
             words = str(event.data.get("error", ""))[:LONGEST_CONTENT] if self._content else None
             span.set_attribute("error.type", str(event.data.get("error_code") or "_OTHER"))
             span.set_status(trace.StatusCode.ERROR, words)
@@ -247,7 +245,7 @@ class RunSpans:
         *,
         kind: trace.SpanKind = trace.SpanKind.INTERNAL,
     ) -> Span:
-        # an empty context, not None: what else this process traces is not above a run
+        # an empty context, not None: other traces of this process are no parents of a run
         context: Context = trace.set_span_in_context(above or trace.INVALID_SPAN)
         return self._tracer.start_span(
             name[:LONGEST_NAME],

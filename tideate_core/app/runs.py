@@ -1,4 +1,4 @@
-"""Runs of a project: find and count them; their JSON form."""
+"""Queries for a project's runs, and the JSON form of runs, checkpoints, metrics, costs and gates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from tideate_core.app.threads import title_of
 from tideate_core.app.wiring import locate_project
 from tideate_core.project import project_state
-from tideate_core.store import MOST_UNFINISHED, Reader, state_of
+from tideate_core.store import Reader, state_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -18,60 +18,31 @@ if TYPE_CHECKING:
         CheckpointRow,
         CostRow,
         GateCount,
-        Lease,
         MetricsRow,
         RunRow,
-        State,
         Tokens,
     )
-
-__all__ = [
-    "GATES",
-    "average_ms",
-    "checkpoint_json",
-    "find_runs",
-    "gates_json",
-    "metrics_json",
-    "next_command",
-    "private_of",
-    "read_runs",
-    "reader_of",
-    "run_json",
-    "short_id",
-    "tokens_json",
-    "waiting_words",
-    "waits_for",
-]
 
 T = TypeVar("T")
 
 SHORT: Final = 8
-"""Digits of an id that lists show."""
+"""Digits of an id in lists."""
 GATES: Final = ("plan", "audit", "execution", "documentation", "verification")
 
 
-def private_of(root: str | None) -> Path:
-    """Return where the runs of a project are kept; it may not exist yet.
-
-    :param root: the directory that `--root` names.
-    :raises ConfigError: it does not exist.
-    """
-    return project_state(locate_project(root))
-
-
 def reader_of(root: str | None) -> Reader:
-    """Return what reads the runs of a project.
+    """Return a reader of a project's runs.
 
-    :param root: the directory that `--root` names.
-    :raises ConfigError: it does not exist.
+    :param root: value of `--root`.
+    :raises ConfigError: the named root does not exist.
     """
-    return Reader(private_of(root))
+    return Reader(project_state(locate_project(root)))
 
 
 async def read_runs(root: Path | None, read: Callable[[Reader], T]) -> T:
-    """Read a project's runs in a thread, and close the reader.
+    """Read a project's runs in a thread, then close the reader.
 
-    :param root: the project's, None outside of any.
+    :param root: None outside of a project.
     :raises StoreError: the store cannot be read.
     """
     # here, because the shell lists runs without it
@@ -88,26 +59,13 @@ async def read_runs(root: Path | None, read: Callable[[Reader], T]) -> T:
 
 
 def short_id(identity: str) -> str:
-    """Return the beginning of a run's or a checkpoint's id, as lists show it and commands take it."""
+    """Return the prefix of a run or checkpoint id that lists show and commands accept."""
     beginning, point, ordinal = identity.partition(".")
     return beginning[:SHORT] + point + ordinal
 
 
-def find_runs(
-    reader: Reader, *, limit: int, name: str | None = None, status: State | None = None
-) -> list[RunRow]:
-    """Return the newest runs of a name and a state.
-
-    :raises StoreError: the store cannot be read.
-    """
-    if status in ("interrupted", "running", "paused"):
-        unfinished = reader.runs(limit=MOST_UNFINISHED, name=name, unfinished=True)
-        return [run for run in unfinished if state_of(run) == status][:limit]
-    return reader.runs(limit=limit, name=name, status=status)
-
-
 def waits_for(reader: Reader, run: RunRow) -> set[str]:
-    """Return the kinds of the questions that a run, or one within it, has open; blocking.
+    """Return the kinds of open questions of a run and the runs within it; blocking.
 
     :raises StoreError: the store cannot be read.
     """
@@ -119,7 +77,7 @@ def waits_for(reader: Reader, run: RunRow) -> set[str]:
 
 
 def waiting_words(reader: Reader, run: RunRow) -> str:
-    """Return what of the person a run waits for, empty where it is nothing; blocking.
+    """Return the phrase for a run that waits for an answer, empty if it does not; blocking.
 
     :raises StoreError: the store cannot be read.
     """
@@ -129,7 +87,8 @@ def waiting_words(reader: Reader, run: RunRow) -> str:
 
 
 def run_json(run: RunRow) -> dict[str, Any]:
-    """Return a run as tools get it. Times are milliseconds since the epoch."""
+    """Return the JSON form of a run. Times are milliseconds since the epoch."""
+    lease, forked = run.lease, run.forked_from is not None and run.forked_step is not None
     return {
         "execution_id": run.id,
         "workflow": run.name,
@@ -152,41 +111,32 @@ def run_json(run: RunRow) -> dict[str, Any]:
         "usage": tokens_json(run.tokens),
         "files": list(run.files),
         "parent": run.parent,
-        "owner": lease_json(run.lease),
+        "owner": lease
+        and {
+            "pid": lease.pid,
+            "host": lease.host.split()[0],
+            "alive": lease.alive,
+            "heartbeat_at": lease.heartbeat_at,
+        },
         "definition": {"hash": run.definition_hash, "path": run.path, "source": run.source},
         "restored_from": run.restored_from,
-        "forked_from": forked_json(run),
+        "forked_from": {"execution_id": run.forked_from, "step": run.forked_step} if forked else None,
         "continues": run.continues,
         "compared": list(run.compared) or None,
     }
 
 
-def forked_json(run: RunRow) -> dict[str, Any] | None:
-    """Return the run and the step that a run was forked from; None of any other."""
-    if run.forked_from is None or run.forked_step is None:
-        return None
-    return {"execution_id": run.forked_from, "step": run.forked_step}
-
-
 def next_command(proposed: Mapping[str, Any]) -> str:
-    """Return the command that begins the run which another proposed to follow it.
+    """Return the shell command for a follow-up run.
 
-    :param proposed: as results and the event of its end have it.
+    :param proposed: the proposal, from a result or a completion event.
     """
     adapter = f" --adapter {quote(proposed['adapter'])}" if "adapter" in proposed else ""
     return f"tideate run {proposed['workflow']} --continue {short_id(proposed['continues'])}{adapter}"
 
 
-def lease_json(lease: Lease | None) -> dict[str, Any] | None:
-    """Return who has a run; None where nobody has it."""
-    if lease is None:
-        return None
-    host = lease.host.split()[0]
-    return {"pid": lease.pid, "host": host, "alive": lease.alive, "heartbeat_at": lease.heartbeat_at}
-
-
 def tokens_json(tokens: Tokens) -> dict[str, Any]:
-    """Return the keys under which results have them, too."""
+    """Return the JSON form of token counts; `cost` only if known."""
     shape: dict[str, Any] = {"input_tokens": tokens.input, "output_tokens": tokens.output}
     if tokens.cached:
         shape["cached_tokens"] = tokens.cached
@@ -210,7 +160,7 @@ def metrics_json(row: MetricsRow) -> dict[str, Any]:
 
 
 def read_costs(reader: Reader, *, days: int | None = None) -> list[CostRow]:
-    """Return what models took, by day (UTC) and model.
+    """Return token counts and costs by day (UTC) and model.
 
     :raises StoreError: the store cannot be read.
     """
@@ -221,7 +171,7 @@ def read_costs(reader: Reader, *, days: int | None = None) -> list[CostRow]:
 
 
 def cost_json(row: CostRow) -> dict[str, Any]:
-    """Return the JSON form of what a model took on one day."""
+    """Return the JSON form of a model's usage and cost on one day."""
     return {
         "date": row.date,
         "model": row.model,
@@ -245,26 +195,28 @@ def checkpoint_json(row: CheckpointRow) -> dict[str, Any]:
 
 
 def gates_json(counts: Mapping[int, GateCount]) -> list[dict[str, Any]]:
-    """Return the statistics of all five gates."""
-    return [_gate_json(number, name, counts.get(number)) for number, name in enumerate(GATES, start=1)]
+    """Return the JSON form of the statistics of all five gates."""
+    found = []
+    for number, name in enumerate(GATES, start=1):
+        count = counts.get(number)
+        shape = {
+            "gate": number,
+            "name": name,
+            "passed": count.passed if count else 0,
+            "failed": count.failed if count else 0,
+            "auto_fixed": count.auto_fixed if count else 0,
+        }
+        if count:
+            shape |= {
+                "average_ms": average_ms(count),
+                "longest_ms": count.longest_ms,
+                "last_at": count.last_at,
+            }
+        found.append(shape)
+    return found
 
 
 def average_ms(count: GateCount) -> float:
-    """Return how long a gate took on average, in milliseconds."""
-    # a row is counted with its first decision
+    """Return the average duration of a gate in milliseconds."""
+    # a row exists from the first decision on, so the sum is not zero
     return count.total_ms / (count.passed + count.failed)
-
-
-def _gate_json(number: int, name: str, count: GateCount | None) -> dict[str, Any]:
-    if count is None:
-        return {"gate": number, "name": name, "passed": 0, "failed": 0, "auto_fixed": 0}
-    return {
-        "gate": number,
-        "name": name,
-        "passed": count.passed,
-        "failed": count.failed,
-        "auto_fixed": count.auto_fixed,
-        "average_ms": average_ms(count),
-        "longest_ms": count.longest_ms,
-        "last_at": count.last_at,
-    }

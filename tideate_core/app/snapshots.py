@@ -1,4 +1,4 @@
-"""Snapshots of one project: open its manager, choose by id, JSON form."""
+"""Snapshots of a project: manager, choice by id, completion, JSON form."""
 
 from __future__ import annotations
 
@@ -17,15 +17,13 @@ if TYPE_CHECKING:
     from tideate_core.snapshots import Snapshot, SnapshotManager
     from tideate_core.workspace import Buffers
 
-__all__ = ["choose_snapshot", "make_snapshot_manager", "open_snapshots", "snapshot_ids", "snapshot_json"]
-
 WHOLE_ID: Final = 16
 
 
 def open_snapshots(root: str | None, note: Callable[[str], None] | None = None) -> SnapshotManager:
-    """Return the manager of the project's snapshots.
+    """Open the snapshot manager of the project at `--root`.
 
-    :param note: shows a message about the configuration.
+    :param note: shows notices about the configuration.
     :raises ConfigError: there is no project.
     """
     project = open_project(root)
@@ -40,11 +38,11 @@ def open_snapshots(root: str | None, note: Callable[[str], None] | None = None) 
 def make_snapshot_manager(
     root: Path, settings: SnapshotsConfig, buffers: Buffers | None = None
 ) -> SnapshotManager:
-    """Return the manager of a project's snapshots.
+    """Create the snapshot manager of a project.
 
-    :param buffers: the editor's, None outside of one.
+    :param buffers: open buffers of the editor, None outside of one.
     """
-    # here, because an editor's host is to be ready before they are loaded
+    # here, so that the editor's host is ready sooner
     from tideate_core.snapshots import SnapshotLimits, SnapshotManager
 
     return SnapshotManager(root, buffers=buffers, limits=SnapshotLimits.configured(settings))
@@ -57,13 +55,13 @@ async def choose_snapshot(
     damaged: bool = False,
     hint: str = "`tideate snapshot list` names them",
 ) -> str:
-    """Return the id of the snapshot that is meant.
+    """Return the id of the requested snapshot.
 
-    :param wanted: the beginning of its id; None for the newest.
-    :param damaged: one that cannot be read may be named by its whole id.
+    :param wanted: a prefix of the id; None for the newest snapshot.
+    :param damaged: accept the whole id of an unreadable snapshot.
     :param hint: end of the message for an unknown id.
-    :raises SnapshotNotFound: there is none.
-    :raises InvalidInput: several begin so.
+    :raises SnapshotNotFound: no snapshot matches.
+    :raises InvalidInput: the prefix is ambiguous.
     """
     known = [one.id for one in await manager.list()]
     if wanted is None:
@@ -81,12 +79,12 @@ async def choose_snapshot(
 
 
 def snapshot_ids() -> list[str]:
-    """Return the ids of the snapshots of the project here, as lists show them."""
+    """Return the short ids of the current project's snapshots."""
     return [short_id(one.id) for one in asyncio.run(open_snapshots(None).list())]
 
 
 def snapshot_json(one: Snapshot) -> dict[str, Any]:
-    """Return a snapshot as tools get it. Times are milliseconds since the epoch."""
+    """Return the JSON form of a snapshot. Times are milliseconds since the epoch."""
     return {
         "id": one.id,
         "name": one.name,

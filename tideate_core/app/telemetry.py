@@ -1,4 +1,4 @@
-"""Export of runs as OpenTelemetry spans, on a thread of its own: no run waits for it or fails by it."""
+"""Export of runs as OpenTelemetry spans in a background thread that never delays or fails a run."""
 
 from __future__ import annotations
 
@@ -23,32 +23,30 @@ if TYPE_CHECKING:
     from tideate_core.config import Config
     from tideate_core.engine import Event
 
-__all__ = ["Telemetry", "traces_address"]
-
 log = logging.getLogger(__name__)
 
 WAITING: Final = 20_000
-"""Events that wait for the thread; more are left out."""
+"""Maximum queued events; further events are dropped."""
 EXPORT_TIMEOUT: Final = 1.5
-"""Seconds that one request to the receiver may take, with its repetitions; it fails within `CLOSE_LIMIT`."""
+"""Time limit in seconds for one export with its retries; less than `CLOSE_LIMIT`."""
 CLOSE_LIMIT: Final = 2.0
-"""Seconds that the end of a process waits for the last spans."""
+"""Seconds that the process waits for the last export at its end."""
 EXPORT_EVERY: Final = 2_000
-"""Milliseconds between two requests."""
+"""Milliseconds between exports."""
 INSTALL: Final = f"{PIP} install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"
 UNUSED: Final = frozenset({EventName.REASONING, EventName.CHECK_OUTPUT, EventName.TOOL_PROGRESS})
 
 
 def traces_address(address: str) -> str:
-    """Return where spans are sent: the receiver's address, with the path of OTLP where it names none."""
+    """Return the URL for spans: the receiver's address, with the path of OTLP if missing."""
     address = address.rstrip("/")
     return address if address.endswith("/v1/traces") else f"{address}/v1/traces"
 
 
 class Telemetry:
-    """Takes events of runs and exports their spans; starts nothing before the first event.
+    """Exporter of run events; its thread starts with the first event.
 
-    :param config: its `telemetry.otlp` is set.
+    :param config: a configuration with `telemetry.otlp`.
     """
 
     def __init__(self, config: Config) -> None:
@@ -58,11 +56,11 @@ class Telemetry:
         self._full = False
 
     def take(self, event: Event) -> None:
-        """Take an event of a run; returns at once."""
+        """Queue an event; never blocks."""
         if event.name in UNUSED or (event.name is EventName.TOKEN and not self._config.telemetry.content):
             return
         if self._thread is None:
-            # a daemon: a receiver that does not answer cannot keep the process
+            # a daemon: a receiver that does not answer cannot keep the process alive
             self._thread = threading.Thread(target=self._work, name="telemetry", daemon=True)
             self._thread.start()
         try:
@@ -73,14 +71,14 @@ class Telemetry:
             self._full = True
 
     async def aclose(self) -> None:
-        """Send what is left, for at most `CLOSE_LIMIT` seconds."""
+        """Export the remaining spans within `CLOSE_LIMIT` seconds."""
         thread, self._thread = self._thread, None
         if thread is None:
             return
         try:
             self._events.put_nowait(None)
         except queue.Full:
-            return  # the thread is stuck, and ends with the process
+            return  # the thread hangs, and ends with the process
         await asyncio.to_thread(thread.join, CLOSE_LIMIT)
 
     def _work(self) -> None:
@@ -97,7 +95,7 @@ class Telemetry:
         while (event := self._events.get()) is not None:
             try:
                 spans.take(event)
-            except Exception:  # a span that cannot be made does not end the others
+            except Exception:  # one failed span must not stop the others
                 log.exception("telemetry: no span of %s of run %s", event.name, event.execution_id)
         spans.end_all()
         provider.shutdown()
@@ -110,14 +108,14 @@ class Telemetry:
 
         address = traces_address(self._config.telemetry.otlp or "")
         exporter = OTLPSpanExporter(address, timeout=EXPORT_TIMEOUT, session=_session(address))
-        told_once = cast("SpanExporter", _ToldOnce(exporter, address))
+        warn_once = cast("SpanExporter", _WarnOnce(exporter, address))
         resource = Resource.create({"service.name": "tideate", "service.version": __version__})
         provider = TracerProvider(resource=resource, id_generator=ids, shutdown_on_exit=False)
-        provider.add_span_processor(BatchSpanProcessor(told_once, schedule_delay_millis=EXPORT_EVERY))
+        provider.add_span_processor(BatchSpanProcessor(warn_once, schedule_delay_millis=EXPORT_EVERY))
         return provider
 
     def _model_of(self, adapter: str) -> tuple[str, str]:
-        """Return provider and model of an adapter, as spans name them."""
+        """Return provider and model of an adapter, for spans."""
         configured = self._config.adapters.get(adapter)
         if configured is not None and configured.base_url is not None:
             return adapter, configured.model
@@ -125,23 +123,23 @@ class Telemetry:
         return provider, model
 
 
-class _ToldOnce:
-    """An exporter whose failures are told once, not with every request."""
+class _WarnOnce:
+    """Exporter that logs only its first failure."""
 
     def __init__(self, exporter: SpanExporter, address: str) -> None:
         self._exporter = exporter
         self._address = address
-        self._told = False
-        # the library's own words name every request that fails
+        self._warned = False
+        # the library logs every failed request
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         from opentelemetry.sdk.trace.export import SpanExportResult
 
         result = self._exporter.export(spans)
-        if result is not SpanExportResult.SUCCESS and not self._told:
-            self._told = True
-            log.warning("telemetry: %s takes no spans; runs go on without", self._address)
+        if result is not SpanExportResult.SUCCESS and not self._warned:
+            self._warned = True
+            log.warning("telemetry: %s does not accept spans; runs continue without", self._address)
         return result
 
     def shutdown(self) -> None:
@@ -152,7 +150,7 @@ class _ToldOnce:
 
 
 def _session(address: str) -> Any:
-    """Return a session of the HTTP library; a proxy cannot reach this machine's own ports."""
+    """Return an HTTP session, without proxies for loopback addresses."""
     import requests
 
     session = requests.Session()

@@ -1,4 +1,4 @@
-"""Trust in a project: what would be able to run, and trusting exactly that."""
+"""Trust in a project: a plan of items with their effects, and its approval or revocation."""
 
 from __future__ import annotations
 
@@ -29,30 +29,28 @@ if TYPE_CHECKING:
     from tideate_core.toolchain import Tool
     from tideate_core.workflows import Catalog
 
-__all__ = ["TrustItem", "TrustPlan", "apply_trust", "plan_trust", "revoke_trust"]
-
 
 @dataclass(frozen=True, slots=True)
 class TrustItem:
-    """One thing that is to be trusted as it is."""
+    """A file, command or repository to trust in its current state."""
 
     kind: Literal["file", "command", "repository"]
     name: str
-    """Of a file relative to the root; of a command its words."""
+    """Path relative to the root, or the words of a command."""
     effects: tuple[str, ...]
-    """What it can do then; an imperative each."""
+    """Effects of trust, each as an imperative phrase."""
     trusted: bool
-    """It is trusted already, as it is."""
+    """Whether its current state is trusted already."""
     changes: str = ""
-    """A unified diff from what was trusted last, from nothing where nothing was."""
+    """Unified diff from the last trusted state, from an empty file if there is none."""
     mistake: str = ""
-    """Why it cannot be trusted: nobody can say what it does."""
+    """Reason why it cannot be trusted: its effects are unknown."""
     content: bytes = field(default=b"", repr=False)
     tool: Tool | None = None
     brought: RepositoryPrograms | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return what front ends show."""
+        """Return the JSON form."""
         return {
             "kind": self.kind,
             "name": self.name,
@@ -65,24 +63,24 @@ class TrustItem:
 
 @dataclass(frozen=True, slots=True)
 class TrustPlan:
-    """All that is to be trusted at once; what is trusted is what is in here, nothing is read again."""
+    """Items to trust at once; approval trusts exactly these contents and reads no file again."""
 
     root: Path
     items: tuple[TrustItem, ...]
 
     @property
     def waiting(self) -> list[TrustItem]:
-        """Return what can be trusted and is not yet."""
+        """Items that can be trusted and are not yet."""
         return [item for item in self.items if item.effects and not item.trusted]
 
     @property
     def mistaken(self) -> list[TrustItem]:
-        """Return what cannot be trusted."""
+        """Items that cannot be trusted."""
         return [item for item in self.items if item.mistake]
 
     @property
     def token(self) -> str:
-        """Return what names exactly this plan."""
+        """Hash of the root and all items."""
         whole = hashlib.sha256(str(self.root).encode("utf-8", "surrogateescape"))
         for item in self.items:
             meaning = item.tool.meaning if item.tool else item.brought.meaning if item.brought else ""
@@ -92,7 +90,7 @@ class TrustPlan:
         return whole.hexdigest()
 
     def as_json(self) -> dict[str, Any]:
-        """Return what front ends show."""
+        """Return the JSON form."""
         return {
             "root": str(self.root),
             "token": self.token,
@@ -101,10 +99,10 @@ class TrustPlan:
 
 
 def plan_trust(root: Path, catalog: Catalog, file: Path | None = None) -> TrustPlan:
-    """Return what of a project is to be trusted, as it is now; blocking, and nothing is changed.
+    """Return the trust plan of a project in its current state; blocking, read-only.
 
-    :param catalog: the workflows of the project.
-    :param file: the only file that is meant; None: all files, commands and what the repository runs.
+    :param catalog: the project's workflows.
+    :param file: plan only this file; None plans all files, commands and programs of the repository.
     :raises ConfigError: there is nothing to trust, or a file cannot be read.
     """
     trust = Trust(root)
@@ -130,9 +128,9 @@ def plan_trust(root: Path, catalog: Catalog, file: Path | None = None) -> TrustP
 
 
 def apply_trust(plan: TrustPlan) -> None:
-    """Trust all that is in a plan and can be trusted.
+    """Trust every item of a plan that can be trusted.
 
-    :raises ConfigError: it cannot be written down.
+    :raises ConfigError: the trust cannot be stored.
     """
     trust = Trust(plan.root)
     for item in plan.items:
@@ -152,9 +150,9 @@ def apply_trust(plan: TrustPlan) -> None:
 
 
 def revoke_trust(root: Path, file: Path | None = None) -> list[str]:
-    """Trust a file no longer, or nothing of a project any more; returns what was trusted.
+    """Revoke the trust in a file or in a whole project; return the names of the revoked items.
 
-    :raises ConfigError: what is trusted cannot be read or written.
+    :raises ConfigError: the stored trust cannot be read or written.
     """
     trust = Trust(root)
     if file is not None:
@@ -186,12 +184,12 @@ def _changes(name: str, before: bytes | None, after: bytes) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    # not splitlines(): other line separators belong to the lines they stand in
+    # not splitlines(): other line separators are part of their lines
     return [line for line in re.split(r"(?<=\n)", text) if line]
 
 
 def _commands(root: Path) -> list[TrustItem]:
-    # the commands that the project's configuration names count once it is trusted
+    # as trusted: the plan includes the commands of the project's configuration
     config = load_config(root, as_trusted=True).config.verify
     environment = verification_environment(root, config)
     allowed = ProjectTrust(root)
@@ -214,7 +212,7 @@ def _command(root: Path, tool: Tool, trusted: bool, missing: str) -> TrustItem:
 def _repository(root: Path) -> list[TrustItem]:
     if not (root / ".git").exists():
         return []
-    from tideate_core.mcp.servers import repository_programs  # the SDK of MCP takes its time
+    from tideate_core.mcp.servers import repository_programs  # here, because the MCP SDK is slow to import
 
     brought = repository_programs(root)
     if brought is None:

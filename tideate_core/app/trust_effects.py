@@ -1,4 +1,4 @@
-"""Effects of trust: commands, servers and workflows that a project's files could start once trusted."""
+"""Effects of trust: commands, servers and workflows that a project's files can start once trusted."""
 
 from __future__ import annotations
 
@@ -19,34 +19,32 @@ if TYPE_CHECKING:
 
     from tideate_core.workflows import Catalog, WorkflowStep
 
-__all__ = ["Effects", "effects_of"]
-
 DESCRIBED: Final = frozenset(
     {"mcp.servers", "telemetry.otlp", *(f"verify.{key}" for key in (*Check, "environment", "inherit"))}
 )
-"""Settings whose effect is told in words of their own."""
+"""Settings described by their own phrases."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """Effects of one file once it is trusted."""
+    """Effects of trust in one file."""
 
     words: tuple[str, ...] = ()
-    """An imperative each; none where nothing in it needs trust."""
+    """Imperative phrases; empty if nothing in the file needs trust."""
     mistake: str = ""
-    """Why nobody can say, and so trust, what it does."""
+    """Reason why the effects are unknown, so that the file cannot be trusted."""
 
 
 def effects_of(root: Path, name: str, content: bytes, catalog: Catalog) -> Effects:
-    """Return what a file can do once its content is trusted.
+    """Return the effects of trust in a file's content.
 
-    :param name: of the file, relative to the root.
+    :param name: path relative to the root.
     """
     try:
         if name == CONFIG_NAME:
             return Effects(tuple(_of_configuration(root, content)))
         if name.startswith(".tideate/prompts/"):
-            return Effects((f"change what models are asked: the prompt {_stem(name)!r}",))
+            return Effects((f"change what models are asked: the prompt {(root / name).stem!r}",))
         if name.startswith(".tideate/agents/"):
             return Effects(tuple(_of_role(root / name, content)))
         return Effects(tuple(_of_definition(root / name, content, catalog)))
@@ -56,10 +54,6 @@ def effects_of(root: Path, name: str, content: bytes, catalog: Catalog) -> Effec
         return Effects(mistake=f"it is not valid TOML ({error})")
     except TideateError as error:
         return Effects(mistake=str(error).partition("\n")[0])
-
-
-def _stem(name: str) -> str:
-    return name.rpartition("/")[2].rpartition(".")[0]
 
 
 def _of_configuration(root: Path, content: bytes) -> list[str]:
@@ -78,7 +72,7 @@ def _of_configuration(root: Path, content: bytes) -> list[str]:
 
 
 def _settings(key: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Yield settings that no sentence of their own describes, with their values as in the file."""
+    """Yield settings without a phrase of their own, with their values as JSON."""
     if isinstance(value, dict):
         for name, inner in value.items():
             if f"{key}.{name}" not in DESCRIBED:
@@ -103,7 +97,7 @@ def _of_adapters(root: Path, values: dict[str, Any]) -> Iterator[str]:
         if variable := _key(adapter, "api_key_env"):
             yield f"send the key in ${variable} to it"
         if headers := _section(adapter, "headers"):
-            yield f"send it the headers {', '.join(map(str, headers))}"  # not their values: they may be keys
+            yield f"send it the headers {', '.join(map(str, headers))}"  # no values: they may be keys
         if extra := _section(adapter, "extra_body"):
             yield f"add to every request to it: {', '.join(map(str, extra))}"
 
@@ -178,7 +172,7 @@ def _command(root: Path, section: Any, key: str) -> str:
         return ""
     words = [str(word) for word in value]
     files = [word for word in words if not word.startswith("-") and _is_file(root, word)]
-    note = f" (whatever {', '.join(files)} of this project holds then)" if files else ""
+    note = f" (with the then content of {', '.join(files)} in this project)" if files else ""
     return f"`{shlex.join(words)}`{note}"
 
 

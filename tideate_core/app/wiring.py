@@ -1,4 +1,4 @@
-"""Wiring of one project: configuration, workspace, workflows, and the runner."""
+"""Project wiring: configuration, workspace, workflow catalog and runner."""
 
 from __future__ import annotations
 
@@ -20,36 +20,23 @@ if TYPE_CHECKING:
 
     from tideate_core.adapters import AdapterPool
     from tideate_core.app.telemetry import Telemetry
-    from tideate_core.config import Config, LoadedConfig
+    from tideate_core.config import LoadedConfig
     from tideate_core.engine import FrontEnd, RunRequest, WorkflowRunner
     from tideate_core.mcp.client import MCPClient
     from tideate_core.workflows import Catalog, RunContext, Selection, WorkflowRegistry
     from tideate_core.workspace import Workspace
 
-__all__ = [
-    "Project",
-    "ProjectRuntime",
-    "build_catalog",
-    "locate_project",
-    "make_catalog",
-    "make_runtime",
-    "not_utf8",
-    "open_project",
-    "open_runner",
-    "read_file_context",
-]
-
 UNDECODED = re.compile("[\udc80-\udcff]")
-"""A byte that Python could not decode."""
+"""Surrogate escapes: bytes that Python could not decode."""
 RANGE = re.compile(r"(?P<path>.+):(?P<first>[1-9]\d*)(?:-(?P<last>[1-9]\d*))?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A project with its workspace and configuration."""
+    """A project, or the working directory outside of one, with workspace and configuration."""
 
     root: Path | None
-    """The project's, None outside of any."""
+    """None outside of a project."""
     workspace: Workspace
     directory: Path
     """Base of shown paths: the root, else the working directory."""
@@ -62,9 +49,9 @@ class Project:
 
 
 def locate_project(root: str | None) -> Path | None:
-    """Return the root that was named, else the one around the working directory, else None.
+    """Return the named root, else the root around the working directory, else None.
 
-    :raises ConfigError: the named one is no directory.
+    :raises ConfigError: the named root is not a directory.
     """
     if root is None:
         return find_root(Path.cwd())
@@ -75,9 +62,9 @@ def locate_project(root: str | None) -> Path | None:
 
 
 def build_catalog(root: Path | None) -> Catalog:
-    """Return every workflow there is outside of an editor, the `.workflow` files of a project included.
+    """Return the catalog of built-in, packaged and file workflows, without workflows of an editor.
 
-    :param root: the project's, None outside of any.
+    :param root: None outside of a project.
     """
     from tideate_core.builtin import register_builtin
     from tideate_core.workflows import WorkflowRegistry
@@ -89,9 +76,9 @@ def build_catalog(root: Path | None) -> Catalog:
 
 
 def make_catalog(registry: WorkflowRegistry, root: Path | None, *, cwd: Path | None = None) -> Catalog:
-    """Return the workflows of a registry and of files, whose steps may name agents and tools.
+    """Return the catalog of a registry's workflows and the workflow files of the person and the project.
 
-    :param cwd: where relative paths begin, by default where the process is.
+    :param cwd: base of relative paths. Default: the working directory of the process.
     """
     from tideate_core.workflows import Catalog
 
@@ -100,10 +87,10 @@ def make_catalog(registry: WorkflowRegistry, root: Path | None, *, cwd: Path | N
 
 
 def open_project(root: str | None) -> Project:
-    """Find the project and read its configuration.
+    """Find a project and read its configuration.
 
-    :param root: the directory that `--root` names, None to search upwards from the working directory.
-    :raises ConfigError: the directory does not exist, or a configuration file is wrong.
+    :param root: value of `--root`; None searches upwards from the working directory.
+    :raises ConfigError: the directory does not exist, or a configuration file is invalid.
     """
     from tideate_core import config
 
@@ -115,7 +102,7 @@ def open_project(root: str | None) -> Project:
 
 @dataclass(frozen=True, slots=True)
 class ProjectRuntime:
-    """Runner of a project with the adapters and MCP servers that its runs use."""
+    """A project's runner with its model adapters, MCP servers and telemetry."""
 
     loaded: LoadedConfig
     runner: WorkflowRunner
@@ -124,7 +111,7 @@ class ProjectRuntime:
     telemetry: Telemetry | None = None
 
     async def aclose(self) -> None:
-        """Close the runner with its store, then the servers and adapters; no run may be under way."""
+        """Close the runner with its store, then servers, adapters and telemetry; no run may be active."""
         await self.runner.aclose()
         await self.servers.aclose()
         await self.adapters.aclose()
@@ -140,11 +127,11 @@ def make_runtime(
     front: FrontEnd,
     workspace: Callable[[RunRequest], Workspace],
 ) -> ProjectRuntime:
-    """Wire the runner of a project; nothing is opened or connected before a run needs it.
+    """Wire a project's runner; store, servers and adapters open when a run needs them.
 
-    :param root: the project's, None outside of any.
-    :param directory: of the MCP servers: the root, else the working directory.
-    :param workspace: called for each run.
+    :param root: None outside of a project.
+    :param directory: working directory of the MCP servers.
+    :param workspace: returns the workspace of a run.
     """
     from tideate_core.adapters import AdapterPool
     from tideate_core.app.opening import open_store
@@ -153,7 +140,11 @@ def make_runtime(
     from tideate_core.workflows import PromptLibrary
 
     adapters = AdapterPool(loaded.config)
-    telemetry = _telemetry(loaded.config)
+    telemetry = None
+    if loaded.config.telemetry.otlp is not None:
+        from tideate_core.app.telemetry import Telemetry
+
+        telemetry = Telemetry(loaded.config)
     servers = MCPClient.of_project(directory, loaded, project=root is not None)
     runner = WorkflowRunner(
         catalog,
@@ -169,17 +160,9 @@ def make_runtime(
     return ProjectRuntime(loaded, runner, adapters, servers, telemetry)
 
 
-def _telemetry(config: Config) -> Telemetry | None:
-    if config.telemetry.otlp is None:
-        return None
-    from tideate_core.app.telemetry import Telemetry
-
-    return Telemetry(config)
-
-
 @asynccontextmanager
 async def open_runner(project: Project, catalog: Catalog, front: FrontEnd) -> AsyncIterator[WorkflowRunner]:
-    """Give the runner of a project, and close it with its adapters, MCP servers and store afterwards."""
+    """Open a project's runner; close it with its adapters, MCP servers and store on exit."""
     runtime = make_runtime(
         project.root, project.directory, project.loaded, catalog, front, lambda _request: project.workspace
     )
@@ -190,12 +173,12 @@ async def open_runner(project: Project, catalog: Catalog, front: FrontEnd) -> As
 
 
 async def read_file_context(argument: str | None, project: Project) -> RunContext:
-    """Return what a run is about. A file that is named without a range is selected as a whole.
+    """Return a run's context from the value of `--file`; without a range, the whole file is selected.
 
-    :raises InvalidInput: its name is not UTF-8.
-    :raises OutsideRoot: the file is not in the project.
-    :raises NotText: it is binary or not UTF-8.
-    :raises WorkspaceError: it cannot be read.
+    :raises InvalidInput: the file name is not UTF-8.
+    :raises OutsideRoot: the file is outside of the project.
+    :raises NotText: the file is binary or not UTF-8.
+    :raises WorkspaceError: the file cannot be read.
     """
     from tideate_core.workflows import BufferContext, RunContext, Selection
     from tideate_core.workspace import is_writable, language_of
@@ -221,19 +204,19 @@ async def read_file_context(argument: str | None, project: Project) -> RunContex
 
 
 def not_utf8(text: str) -> bool:
-    """Tell whether a word of the command line, or a name, has bytes that were not decoded."""
+    """Return whether an argument or a name has bytes that Python could not decode."""
     return UNDECODED.search(text) is not None
 
 
 def split_range(argument: str) -> tuple[str, Selection | None]:
-    """Split `PATH:FIRST-LAST` or `PATH:LINE`; a file of exactly that name is taken whole.
+    """Split `PATH:FIRST-LAST` or `PATH:LINE`; an existing file of exactly that name has no range.
 
     :raises InvalidInput: the range runs backwards.
     """
     from tideate_core.workflows import Selection
 
     match = RANGE.fullmatch(argument)
-    # not `Path.exists`: it fails where a name is too long for one
+    # not `Path.exists`: it raises if a name is too long
     if match is None or os.path.lexists(expand_home(argument)):
         return argument, None
     first = int(match["first"])
@@ -244,9 +227,9 @@ def split_range(argument: str) -> tuple[str, Selection | None]:
 
 
 def _open_workspace(root: Path | None, max_bytes: int) -> Workspace:
-    """Return the workspace of a root; outside of a project, of the working directory.
+    """Return the workspace of a project, else of the working directory.
 
-    The home directory and `/` are none unless they are a project: that would be all that a person owns.
+    Outside of a project, the home directory and `/` are no workspace: they hold all files of a person.
     """
     from tideate_core.workspace import Workspace
 
@@ -258,7 +241,7 @@ def _open_workspace(root: Path | None, max_bytes: int) -> Workspace:
 
 
 def _resolve(name: str, workspace: Workspace) -> Path:
-    """Return a file that is named from the working directory."""
+    """Resolve a path relative to the working directory."""
     try:
         return workspace.resolve(Path.cwd() / expand_home(name))
     except OutsideRoot as error:

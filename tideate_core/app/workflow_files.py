@@ -1,4 +1,4 @@
-"""Locate, read and check workflow files: a file, a directory, stdin, or a workflow by name."""
+"""Location, reading and checks of workflow files: a file, a directory, stdin, or a workflow by name."""
 
 from __future__ import annotations
 
@@ -19,36 +19,24 @@ if TYPE_CHECKING:
     from tideate_core.machines.language import Diagnostic, Parsed
     from tideate_core.workflows import Catalog, FileMistake, MachineWorkflow, Registration
 
-__all__ = [
-    "STDIN",
-    "Checked",
-    "Source",
-    "Unreadable",
-    "check_files",
-    "check_machine_files",
-    "diagnostic_json",
-    "machine_state",
-    "open_machine",
-    "read_sources",
-]
-
 STDIN: Final = "/dev/stdin"
-"""Stands for `-`: a command line parser would take a lone hyphen for an option."""
+"""Replacement for `-`, which the command line parser would take for an option."""
 
 TO_THE_END: Final = 1_000_000
-"""Length of a mistake that goes over the end of its line."""
+"""Length of a diagnostic that extends over the end of its line."""
 NEVER_SEARCHED: Final = frozenset({".git", ".hg", ".venv", "node_modules"})
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One text. `path`: None for stdin."""
+    """Text of a workflow file or of stdin."""
 
     label: str
-    """As the person named it."""
+    """The name that the person gave."""
     path: Path | None
+    """None for stdin."""
     raw: str
-    """All of it, a byte order mark and `\\r\\n` included."""
+    """Whole text, including a byte order mark and `\\r\\n`."""
 
     def parse(self) -> Parsed:
         from tideate_core.machines.language import parse
@@ -58,15 +46,19 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Something that was named and cannot be read, and why."""
+    """A named file that cannot be read, with the reason."""
 
     label: str
     message: str
 
 
+File = tuple[str, Path | None] | Unreadable
+"""Name in messages and path (None for stdin) of a file, or the reason why there is none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A file with its mistakes, for people and in the JSON form."""
+    """A checked file with its diagnostics."""
 
     read: Source | Unreadable
     found: tuple[Diagnostic, ...] = ()
@@ -74,43 +66,33 @@ class Checked:
 
 
 def read_sources(names: tuple[str, ...], root: str | None) -> Iterator[Source | Unreadable]:
-    """Read all that is named, each file once; what cannot be read does not stop the others.
+    """Read the named `.workflow` files, each once; yield `Unreadable` for unreadable files.
 
-    :raises InvalidInput: nothing is named.
+    :raises InvalidInput: no file is named.
     """
     if not names:
         raise InvalidInput("name a FILE: a .workflow file, a directory of them, a workflow's name, or -")
-    seen: set[Path | None] = set()
-    for name in names:
-        try:
-            for found in _files(name, root):
-                if isinstance(found, Unreadable):
-                    yield found
-                    continue
-                label, path = found
-                place = None if path is None else real_path(path)
-                if place not in seen:
-                    yield _read(label, path)
-                seen.add(place)
-        except TideateError as error:
-            yield Unreadable(name, str(error))
+    for found in _each_file(names, lambda name: _machine_files(name, root)):
+        yield found if isinstance(found, Unreadable) else _read(*found)
 
 
 def check_files(names: tuple[str, ...], root: str | None) -> Iterator[Checked]:
-    """Check workflow files, each once; what cannot be read does not stop the others.
+    """Check workflow files, each once; yield `Unreadable` for unreadable files.
 
-    :param names: files, directories, workflows; by default all files of the project and the person.
+    :param names: files, directories, workflows; if empty, all files of the project and the person.
     :raises TideateError: the project's configuration cannot be read.
     """
     found = locate_project(root)
     catalog, servers = build_catalog(found), _known_servers(found)
-    yield from _check_named(names, catalog, servers) if names else _check_all(catalog, servers)
+    files = _each_file(names, lambda name: _definition_files(name, catalog)) if names else _all_files(catalog)
+    for file in files:
+        yield Checked(file) if isinstance(file, Unreadable) else _check_file(*file, catalog, servers)
 
 
 def check_machine_files(names: tuple[str, ...], root: str | None) -> Iterator[Checked]:
     """Check `.workflow` files, each once.
 
-    :raises InvalidInput: nothing is named.
+    :raises InvalidInput: no file is named.
     """
     for read in read_sources(names, root):
         found = read.parse().diagnostics if isinstance(read, Source) else ()
@@ -132,11 +114,12 @@ def diagnostic_json(one: Any) -> dict[str, Any]:
 def open_machine(
     name: str, root: str | None, *, obfuscate: bool = False, called: str | None = None
 ) -> MachineWorkflow:
-    """Return the machine that FILE names; obfuscated, it has tokens for names.
+    """Open a state machine by file, workflow name or stdin.
 
-    :param called: the workflow's name, for stdin, which has none; the tokens depend on it.
-    :raises InvalidWorkflowFile: it has mistakes.
-    :raises TideateError: it cannot be found or read, or is no machine.
+    :param obfuscate: replace state names by tokens.
+    :param called: the workflow's name, only for stdin; tokens depend on it.
+    :raises InvalidWorkflowFile: the file has errors.
+    :raises TideateError: the file cannot be found or read, or is not a state machine.
     """
     from tideate_core.workflows import MachineWorkflow
 
@@ -156,9 +139,9 @@ def open_machine(
 
 
 def machine_state(workflow: MachineWorkflow, name: str) -> str:
-    """Return what the machine calls a state, `*` included.
+    """Return the exact name of a state; `*` is the boundary.
 
-    :raises InvalidInput: it has no such state.
+    :raises InvalidInput: the machine has no such state.
     """
     from tideate_core.machines.language import BOUNDARY
 
@@ -176,12 +159,23 @@ def _from_stdin(called: str) -> Registration:
     return Registration(MachineWorkflow(called, parse(source.raw, called).require("stdin")), {}, "file")
 
 
-def _files(name: str, root: str | None) -> Iterator[tuple[str, Path | None] | Unreadable]:
-    """Give what one name stands for, each with how it is called in messages.
+def _each_file(names: tuple[str, ...], locate: Callable[[str], Iterator[File]]) -> Iterator[File]:
+    """Yield the files of several names, each file once; a name that fails is `Unreadable`."""
+    seen: set[object] = set()
+    for name in names:
+        try:
+            for found in locate(name):
+                place = found if isinstance(found, Unreadable) else found[1] and real_path(found[1])
+                if place not in seen:
+                    yield found
+                seen.add(place)
+        except TideateError as error:
+            yield Unreadable(name, str(error))
 
-    A workflow of that name comes first, as it does where one is run.
-    """
-    from tideate_core.workflows import is_machine_path
+
+def _machine_files(name: str, root: str | None) -> Iterator[File]:
+    """Yield the `.workflow` files that a name means; a workflow of this name comes first, as in a run."""
+    from tideate_core.workflows import is_machine_name, is_machine_path
 
     path = expand_home(name)
     if name == STDIN:
@@ -191,11 +185,11 @@ def _files(name: str, root: str | None) -> Iterator[tuple[str, Path | None] | Un
     if named is not None:
         yield named
     elif name and _is_directory(path):
-        yield from _machines_below(path)
+        yield from _files_below(path, lambda _place, file: is_machine_name(file), "*.workflow")
     elif is_machine_path(name):
         yield name, path
     else:
-        # tells what is known, or what this is instead of a machine
+        # raises if the workflow is unknown or is not a machine
         open_machine(name, root)
         raise InvalidInput(f"{name!r} comes from a package and has no file")
 
@@ -212,27 +206,25 @@ def _is_directory(path: Path) -> bool:
     try:
         return path.is_dir()
     except OSError:
-        return False  # longer than any name can be
+        return False  # the name is too long
 
 
-def _machines_below(directory: Path) -> Iterator[tuple[str, Path] | Unreadable]:
-    from tideate_core.workflows import is_machine_name
+def _files_below(directory: Path, wanted: Callable[[Path, str], bool], kind: str) -> Iterator[File]:
+    """Yield the wanted files below a directory.
 
+    :param kind: of files, for the error.
+    :raises InvalidInput: the directory has none.
+    """
     errors: list[OSError] = []
-    found = list(_files_below(directory, lambda _place, file: is_machine_name(file), errors))
-    yield from found
-    yield from (Unreadable(str(error.filename), f"cannot be read: {error.strerror}") for error in errors)
-    if not found and not errors:
-        raise InvalidInput("no *.workflow files in this directory")
-
-
-def _files_below(
-    directory: Path, wanted: Callable[[Path, str], bool], errors: list[OSError]
-) -> Iterator[tuple[str, Path]]:
+    nothing = True
     for place, folders, files in os.walk(directory, onerror=errors.append):
         folders[:] = sorted(set(folders) - NEVER_SEARCHED)
         for file in sorted(file for file in files if wanted(Path(place), file)):
             yield str(Path(place, file)), Path(place, file)
+            nothing = False
+    yield from (Unreadable(str(error.filename), f"cannot be read: {error.strerror}") for error in errors)
+    if nothing and not errors:
+        raise InvalidInput(f"no {kind} files in this directory")
 
 
 def _shown_path(path: Path) -> str:
@@ -251,7 +243,7 @@ def _read(label: str, path: Path | None) -> Source | Unreadable:
 
 
 def _known_servers(root: Path | None) -> frozenset[str]:
-    """Return the MCP servers that a step may name, also those that wait for trust."""
+    """Return the MCP servers available to steps, including untrusted servers."""
     from tideate_core.config import OWN_SERVERS, load_config
 
     loaded = load_config(root)
@@ -259,33 +251,17 @@ def _known_servers(root: Path | None) -> frozenset[str]:
     return frozenset({*own, *loaded.config.mcp.servers, *loaded.untrusted_servers})
 
 
-def _check_all(catalog: Catalog, servers: frozenset[str]) -> Iterator[Checked]:
+def _all_files(catalog: Catalog) -> Iterator[File]:
     for file in catalog.files():
         label = _shown_path(file.path)
         if file.problem:
-            yield Checked(Unreadable(label, file.problem.removeprefix(f"{file.path}: ")))
+            yield Unreadable(label, file.problem.removeprefix(f"{file.path}: "))
         else:
-            yield _check_file(label, file.path, catalog, servers)
+            yield label, file.path
 
 
-def _check_named(names: tuple[str, ...], catalog: Catalog, servers: frozenset[str]) -> Iterator[Checked]:
-    """Check all that is named, each file once; what cannot be read does not stop the others."""
-    seen: set[Path] = set()
-    for name in names:
-        try:
-            for label, path in _definition_files(name, catalog):
-                if real_path(path) not in seen:
-                    yield _check_file(label, path, catalog, servers)
-                seen.add(real_path(path))
-        except TideateError as error:
-            yield Checked(Unreadable(name, str(error)))
-
-
-def _definition_files(name: str, catalog: Catalog) -> Iterator[tuple[str, Path]]:
-    """Give what one name stands for, each with how it is called in messages.
-
-    A workflow of that name comes first, as it does where one is run.
-    """
+def _definition_files(name: str, catalog: Catalog) -> Iterator[File]:
+    """Yield the files that a name means; a workflow of this name comes first, as in a run."""
     from tideate_core.workflows import is_workflow_path
 
     if name == STDIN:
@@ -299,31 +275,27 @@ def _definition_files(name: str, catalog: Catalog) -> Iterator[tuple[str, Path]]
             raise InvalidInput(f"the workflow {name!r} is in no file; there is nothing to check")
         yield _shown_path(file), file
     elif _is_directory(path):
-        yield from _definitions_below(path)
-    elif is_workflow_path(name):
-        yield name, path
+        yield from _files_below(path, _is_workflow, "workflow")
     else:
-        catalog.file_of(name)  # tells what is known
+        if not is_workflow_path(name):
+            catalog.file_of(name)  # raises if the workflow is unknown
         yield name, path
 
 
-def _check_file(label: str, path: Path, catalog: Catalog, servers: frozenset[str]) -> Checked:
-    from tideate_core.workflows import is_definition_path, parse_definition, read_machine_text
+def _check_file(label: str, path: Path | None, catalog: Catalog, servers: frozenset[str]) -> Checked:
+    from tideate_core.workflows import is_definition_path, parse_definition
 
-    try:
-        text = read_machine_text(path)
-    except InvalidDefinition as error:
-        return Checked(Unreadable(label, str(error).removeprefix("is ")))
+    source = _read(label, path)
+    if isinstance(source, Unreadable) or path is None:
+        return Checked(source)
     if not is_definition_path(path.name):
-        source = Source(label, path, text)
         found = source.parse().diagnostics
         shapes = ({**diagnostic_json(one), "end_line": one.position.line} for one in found)
         return Checked(source, found, tuple(shapes))
     known = replace(catalog.known_names(path), servers=servers)
-    parsed = parse_definition(path, text, known, label)
-    # lines end as the parser and editors see them
-    source = Source(label, path, re.sub(r"\r\n?", "\n", text))
-    mistakes = parsed.mistakes
+    mistakes = parse_definition(path, source.raw, known, label).mistakes
+    # line ends as the parser and editors count them
+    source = replace(source, raw=re.sub(r"\r\n?", "\n", source.raw))
     return Checked(source, tuple(map(_diagnostic, mistakes)), tuple(one._asdict() for one in mistakes))
 
 
@@ -335,19 +307,8 @@ def _diagnostic(mistake: FileMistake) -> Diagnostic:
     return Diagnostic(Position(mistake.line, mistake.column), max(1, length), mistake.severity, "", words)
 
 
-def _definitions_below(directory: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the machines below a directory, and the definitions in directories named `workflows`."""
-    errors: list[OSError] = []
-    found = list(_files_below(directory, _is_workflow, errors))
-    yield from found
-    if errors:
-        raise InvalidInput(f"{errors[0].filename} cannot be read: {errors[0].strerror}")
-    if not found:
-        raise InvalidInput("no workflow files in this directory")
-
-
 def _is_workflow(place: Path, file: str) -> bool:
-    # other files in YAML and JSON are everywhere
+    """Return whether a file is a `.workflow` file, or YAML or JSON in a directory named `workflows`."""
     from tideate_core.workflows import is_definition_name, is_machine_name
 
     return is_machine_name(file) or (place.resolve().name == "workflows" and is_definition_name(file))

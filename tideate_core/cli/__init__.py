@@ -1,3 +1,3 @@
-"""The `tideate` command: parse arguments, render results, ask the person."""
+"""The `tideate` command: argument parsing, rendering, questions to the person."""
 
 from __future__ import annotations

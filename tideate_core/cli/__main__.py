@@ -1,13 +1,11 @@
-"""Dispatch to the commands; serving MCP over stdio, which clients start often, loads no other command.
+"""Dispatch to the commands, with a fast path for MCP servers over stdio, which clients start often.
 
-All other command lines take the long way, so that there is one help and one set of errors.
+All other command lines go through the full parser, for one help and one set of errors.
 """
 
 from __future__ import annotations
 
 import sys
-
-__all__ = ["main"]
 
 WORDS = ("mcp", "serve")
 ROOT = "--root"
@@ -29,7 +27,7 @@ def main() -> None:
 
 
 def _server_over_stdio(words: list[str]) -> tuple[str, str] | None:
-    """Return the server's name and its root for exactly `mcp serve NAME --root DIR`, else None."""
+    """Return server name and root if the words are exactly `mcp serve NAME --root DIR`, else None."""
     from tideate_core.mcp.servers import SERVERS
 
     match words:

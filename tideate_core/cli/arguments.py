@@ -1,4 +1,4 @@
-"""Arguments that several commands share, and their shell completion."""
+"""Shared command arguments with their shell completion, and decoding of arguments and stdin."""
 
 from __future__ import annotations
 
@@ -19,40 +19,9 @@ from tideate_core.project import DEFINITION_SUFFIXES, expand_home
 if TYPE_CHECKING:
     from cyclopts.completion import CompletionContext
 
-__all__ = [
-    "RUN_HELP",
-    "Called",
-    "Current",
-    "Json",
-    "Limit",
-    "Machine",
-    "Machines",
-    "Obfuscate",
-    "Out",
-    "Positive",
-    "Root",
-    "RunId",
-    "RunStep",
-    "SchemaName",
-    "StateName",
-    "Wait",
-    "Workflow",
-    "Workflows",
-    "Yes",
-    "as_text",
-    "decoded_text",
-    "machine_names",
-    "prompt_of",
-    "read_stdin",
-    "run_ids",
-    "run_steps",
-    "step_names",
-    "workflow_names",
-]
-
 
 def workflow_names(context: CompletionContext) -> list[str]:
-    """Return the names of all workflows, and the files that the word could become."""
+    """Complete workflow names and workflow files."""
     from tideate_core.app import build_catalog
     from tideate_core.project import find_root
 
@@ -61,7 +30,7 @@ def workflow_names(context: CompletionContext) -> list[str]:
 
 
 def step_names(context: CompletionContext) -> list[str]:
-    """Return the steps of the workflow that was named already."""
+    """Complete the steps of the named workflow."""
     from tideate_core.app import build_catalog
     from tideate_core.project import find_root
     from tideate_core.workflows import MachineWorkflow
@@ -71,7 +40,7 @@ def step_names(context: CompletionContext) -> list[str]:
 
 
 def machine_names(context: CompletionContext) -> list[str]:
-    """Return the names of the machines, and the files that the word could become."""
+    """Complete names and files of state machines."""
     from tideate_core.app import build_catalog
     from tideate_core.project import find_root
     from tideate_core.workflows import MachineWorkflow
@@ -81,11 +50,11 @@ def machine_names(context: CompletionContext) -> list[str]:
 
 
 def state_names(context: CompletionContext) -> list[str]:
-    """Return the states of the file that was named already."""
+    """Complete the states of the named machine."""
     from tideate_core.app import open_machine
 
     if context["file"].raw in ("-", STDIN):
-        return ["*"]  # it can be read only once
+        return ["*"]  # stdin can be read only once
     return ["*", *open_machine(context["file"].raw or "", None).machine.states]
 
 
@@ -142,19 +111,18 @@ StateName = Annotated[str | None, Parameter(completer=state_names)]
 SchemaName = Literal[
     "workflow", "plan", "state", "commit-info", "test-manifest", "test-results", "run-summary"
 ]
-"""`workflow`: a definition; the others are files of a handoff."""
+"""`workflow` is a definition; the other names are handoff files."""
 
 
 def run_ids(context: CompletionContext) -> list[str]:
-    """Return the ids of the newest runs, as lists show them."""
+    """Complete the short ids of the newest runs."""
     from tideate_core.app import reader_of, short_id
 
     return [short_id(run.id) for run in reader_of(None).runs(limit=100)]
 
 
 def review_targets(context: CompletionContext) -> list[str]:
-    """Return what a review may be of: refs, snapshots, and files that begin as what was typed."""
-
+    """Complete git refs, snapshots and paths for a review."""
     from tideate_core.app import open_project, review_names
 
     folder = Path(os.path.dirname(context.incomplete))  # noqa: PTH120 of `a/` it is `a`
@@ -164,7 +132,7 @@ def review_targets(context: CompletionContext) -> list[str]:
 
 
 def run_steps(context: CompletionContext) -> list[str]:
-    """Return the ids of the newest runs that ended, or behind a point the steps of the one that is named."""
+    """Complete the ids of ended runs; after a point, the steps of the named run."""
     from tideate_core.app import reader_of, short_id
     from tideate_core.errors import TideateError
 
@@ -174,9 +142,17 @@ def run_steps(context: CompletionContext) -> list[str]:
     try:
         return [f"{run}.{row.step}" for row in reader.steps(reader.run(run).id)]
     except TideateError:
-        return []  # no run, or several, begin so
+        return []  # unknown or ambiguous id
 
 
+Inputs = Annotated[
+    tuple[str, ...],
+    Parameter(name=["--input", "-i"], metavar="KEY=VALUE", help="Input of the workflow; repeatable."),
+]
+FileRange = Annotated[
+    str | None,
+    Parameter(name="--file", metavar="PATH[:FIRST-LAST]", help="File to work on, or a range of its lines."),
+]
 Positive = validators.Number(gte=0)
 RunId = Annotated[str, Parameter(help="ID of the run, or a prefix of it.", completer=run_ids)]
 RunStep = Annotated[
@@ -201,29 +177,30 @@ Called = Annotated[
 Current = Annotated[StateName, Parameter(name="--current", help="Mark this state.")]
 RUN_HELP: Final = """Run a workflow.
 
-Progress goes to stderr, the result to stdout. Without a terminal every confirmation is declined unless --yes.
-At one, a line that you type while it runs is a message to the model, before its next turn.
+Progress goes to stderr, the result to stdout. Without a terminal, confirmations are declined unless --yes.
+At a terminal, each line that you type during the run is a message to the model before its next turn.
 
 Edits of the bundled demonstration model are applied only after a person's review."""
 
 
 def as_text(word: str, name: str) -> str:
-    """Return a word of the command line as text, decoded as UTF-8 if the locale could not decode it.
+    """Return a command-line word as text; decode it as UTF-8 if the locale could not.
 
-    :param name: of it, for the error.
-    :raises InvalidInput: it is not UTF-8.
+    :param name: its name in the error message.
+    :raises InvalidInput: the word is not UTF-8.
     """
     return decoded_text(os.fsencode(word), name) if not_utf8(word) else word
 
 
 MOST_OF_STDIN: Final = 16 << 20
-"""Bytes of a prompt, a workflow or arguments that stdin may bring."""
+"""Maximum bytes of stdin for a prompt, a workflow or arguments."""
 
 
 def read_stdin() -> str:
-    """Return all of stdin as text.
+    """Read stdin as text.
 
-    :raises InvalidInput: it is not text of the locale, nor UTF-8, or it is longer than `MOST_OF_STDIN`.
+    :raises InvalidInput: stdin is longer than `MOST_OF_STDIN`, or is neither UTF-8 nor in the locale's
+        encoding.
     """
     data = sys.stdin.buffer.read(MOST_OF_STDIN + 1)
     if len(data) > MOST_OF_STDIN:
@@ -235,9 +212,9 @@ def read_stdin() -> str:
 
 
 def prompt_of(words: tuple[str, ...]) -> str:
-    """Return a prompt as it was typed, or from stdin.
+    """Return the prompt from the command line or, for `-`, from stdin.
 
-    :raises InvalidInput: it is not UTF-8.
+    :raises InvalidInput: the prompt is not UTF-8.
     """
     if words == (STDIN,):
         return read_stdin().strip()
@@ -245,10 +222,10 @@ def prompt_of(words: tuple[str, ...]) -> str:
 
 
 def decoded_text(data: bytes, name: str) -> str:
-    """Decode bytes as UTF-8, or as the locale's encoding.
+    """Decode bytes as UTF-8, else in the locale's encoding.
 
-    :param name: of where they come from, for the error.
-    :raises InvalidInput: they are neither.
+    :param name: name of the source in the error message.
+    :raises InvalidInput: the bytes are valid in neither.
     """
     for encoding in ("utf-8", locale.getencoding()):
         if encoding.lower() not in ("ascii", "ansi_x3.4-1968"):

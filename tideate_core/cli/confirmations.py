@@ -1,4 +1,4 @@
-"""Yes-or-no questions of commands at the terminal, and the result of a no."""
+"""Yes-or-no questions of commands at the terminal, and reports of declined actions."""
 
 from __future__ import annotations
 
@@ -8,32 +8,33 @@ from rich.text import Text
 
 from tideate_core.cli.keyboard import Keyboard
 from tideate_core.cli.process import DECLINED, run_async
-from tideate_core.cli.render.output import messages, print_json, tell
-from tideate_core.util.escaping import visible
-
-__all__ = ["ask_yes_no", "confirmed_at_terminal", "declined", "has_person", "report_declined"]
+from tideate_core.cli.render.output import (
+    messages,
+    print_json,
+    print_message,
+)
 
 
 def has_person() -> bool:
-    """Return whether a person can be asked at a terminal."""
+    """Return whether stdin and stderr are a terminal."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def ask_yes_no(question: str) -> bool:
-    """Ask at the terminal; anything but yes is no."""
+    """Ask a question at the terminal; any answer but yes is no."""
     line = Keyboard(messages()).line(Text.assemble((question, "bold"), (" [y/N]", "cyan")))
     answer = run_async(line)
     return answer is not None and answer.lower() in ("y", "yes")
 
 
 async def confirmed_at_terminal(name: str, question: str, run_id: str = "") -> bool:
-    """Ask as a run asks; without a terminal it is declined.
+    """Ask for a confirmation as a run does; without a terminal, it is declined.
 
-    :param name: of what is done.
+    :param name: name of the action.
     """
     if not has_person():
         return False
-    # here, because it takes the engine
+    # here, because it imports the engine
     from tideate_core.cli.questions import Questions
     from tideate_core.engine import ConfirmationRequest
 
@@ -42,11 +43,11 @@ async def confirmed_at_terminal(name: str, question: str, run_id: str = "") -> b
 
 
 def declined(result: str, effect: str, policy: bool | None, *, as_json: bool) -> int:
-    """Report that something was declined; return the exit status.
+    """Report a declined action; return the exit status.
 
-    :param result: what the state is now.
-    :param effect: of `--yes`.
-    :param policy: the answer that the command line gave.
+    :param result: the resulting state, such as `nothing was changed`.
+    :param effect: effect of `--yes`, as a verb.
+    :param policy: answer given on the command line.
     """
     words = f"declined; {result}" + ("" if policy is False else f" (--yes {effect})")
     report_declined(words, as_json=as_json)
@@ -54,8 +55,8 @@ def declined(result: str, effect: str, policy: bool | None, *, as_json: bool) ->
 
 
 def report_declined(words: str, *, as_json: bool) -> None:
-    """Print that something was declined."""
+    """Print a message about a declined action, or its JSON form."""
     if as_json:
         print_json({"ok": False, "error": words, "error_code": "Declined"})
     else:
-        tell(messages(), Text(visible(words), style="yellow"))
+        print_message(words, "yellow")

@@ -1,11 +1,15 @@
-"""Write the files that a person names on the command line, atomically."""
+"""Atomic writing of output files named on the command line."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
 
-from tideate_core.cli.render.output import messages, print_text
+from tideate_core.cli.render.output import (
+    messages,
+    print_line,
+    print_text,
+)
 from tideate_core.errors import InvalidInput, WorkspaceError
 from tideate_core.project import expand_home, real_path
 from tideate_core.util.atomic_files import write_atomic_at
@@ -14,18 +18,16 @@ from tideate_core.util.escaping import label
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["write_output", "write_text"]
-
 MOST_LINKS = 40
 
 
 def write_output(out: str | None, text: str, source: Path | None) -> None:
-    """Print a text, or write it to the file of `-o` and say so.
+    """Write a text to the file of `-o`, or print it.
 
-    :param out: the file; None and `-` are stdout.
-    :param source: the file that the text was made from, which it must not replace.
-    :raises InvalidInput: OUT is that file, or looks like an option.
-    :raises WorkspaceError: it cannot be written; it is as it was.
+    :param out: output file; None and `-` mean stdout.
+    :param source: the input file, which must not be replaced.
+    :raises InvalidInput: OUT is the input file, or looks like an option.
+    :raises WorkspaceError: the file cannot be written; it is unchanged.
     """
     if out is None or out == "-":
         print_text(text)
@@ -36,16 +38,16 @@ def write_output(out: str | None, text: str, source: Path | None) -> None:
     if source is not None and path.exists() and path.samefile(source):
         raise InvalidInput(f"-o {out} is the FILE itself, which would be lost; choose another name")
     write_text(path, text)
-    messages().print(f"written: {label(out)}", markup=False, soft_wrap=True)
+    print_line(f"written: {label(out)}", console=messages())
 
 
 def write_text(path: Path, text: str, *, replaces: str | None = None) -> None:
-    """Write a file atomically; a replaced file's owner, mode, access control list and attributes stay.
+    """Write a file atomically; keep owner, mode, access control list and attributes of a replaced file.
 
-    Links are followed. A file with further hard links is written in place, so that they stay links to it.
+    Links are followed. A file with several hard links is written in place, to keep them.
 
-    :param replaces: the content that the file must still have.
-    :raises WorkspaceError: it cannot be written, or holds something else by now; it is as it was.
+    :param replaces: expected current content of the file.
+    :raises WorkspaceError: the file cannot be written, or its content has changed; it is unchanged.
     """
     if _is_device(path):
         raise WorkspaceError(f"{path} is not a regular file; `-` stands for stdout")
@@ -64,7 +66,7 @@ def write_text(path: Path, text: str, *, replaces: str | None = None) -> None:
 def _replace(target: Path, text: str, replaces: str | None) -> None:
     directory = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        # checked as late as possible: a text that an editor saved meanwhile must not be lost
+        # checked as late as possible: a text saved by an editor in the meantime must not be lost
         write_atomic_at(
             directory,
             target.name,
@@ -91,7 +93,7 @@ def _check_unchanged(target: Path, replaces: str | None) -> None:
 
 
 def _is_device(path: Path) -> bool:
-    """Return whether a path leads through /dev or /proc: `/dev/stdin` may lead on to any file."""
+    """Return whether a path resolves through /dev or /proc; `/dev/stdin` may link to any file."""
     for _ in range(MOST_LINKS):
         place = real_path(path.parent) / path.name
         if place.is_relative_to("/proc") or (

@@ -1,4 +1,4 @@
-"""Picking of hunks of one file at the terminal, with those of other runs where there are some."""
+"""Hunk-by-hunk decisions on one file at the terminal, including hunks of compared runs."""
 
 from __future__ import annotations
 
@@ -21,23 +21,21 @@ if TYPE_CHECKING:
 
     from tideate_core.workspace import Hunk
 
-__all__ = ["BACK", "NO", "YES", "Alternative", "Asker", "HunkPicking", "alternatives_to"]
-
 SUFFIX: Final = re.compile(r"\.[A-Za-z0-9_+-]{1,16}")
 YES: Final = frozenset({"y", "yes"})
 NO: Final = frozenset({"", "n", "no", "q"})
 BACK: Final = "q"
 HELP: Final = (
-    "y accept · n or Enter reject · a accept this and the rest of the file · s leave them out"
-    " · q back, without what was picked; what you typed stays"
+    "y accept · n or Enter reject · a accept this and the rest of the file · s skip them"
+    " · q back, discard these choices; texts that you typed stay"
 )
 EDIT_HELP: Final = " · e edit its new lines in $VISUAL or $EDITOR, and accept them"
 INSTEAD_HELP: Final = "y take it, and leave the other out · n or Enter keep the other · q back"
-MORE_HELP: Final = "y take it · n or Enter leave it out · q back, without what was picked"
+MORE_HELP: Final = "y take it · n or Enter leave it out · q back, discard these choices"
 
 
 class Asker(Protocol):
-    """Asks at the terminal."""
+    """Dialogs at the terminal; see `Questions`."""
 
     async def choose(self, question: str, keys: str, help_text: str, known: frozenset[str]) -> str | None: ...
 
@@ -52,26 +50,26 @@ class Asker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """A hunk of another run."""
+    """Hunk of another run of a comparison."""
 
     adapter: str
     hunk: Hunk
     file: ReviewedFile
-    """Of that run."""
+    """The file in the other run."""
     at: int
-    """Its number there."""
+    """Index of the hunk in that file."""
 
     @property
     def patch(self) -> Text:
         return self.file.hunk_patch(self.at)
 
     def matter(self, number: int) -> list[RenderableType]:
-        """Return it as it is offered."""
+        """Render the hunk as an offer."""
         return [Text(f"{number} · the adapter {visible(self.adapter)!r} has here:", style="bold"), self.patch]
 
 
 def alternatives_to(file: ReviewedFile, runs: Iterable[Mapping[str, Any]]) -> list[Alternative]:
-    """Return the hunks that other runs make of a file's text, in the order of their places."""
+    """Return the different hunks of other runs for the same text of a file, by position."""
     found, own = [], {*file.hunks}
     for run in runs:
         for shape in run["files"]:
@@ -88,13 +86,13 @@ def alternatives_to(file: ReviewedFile, runs: Iterable[Mapping[str, Any]]) -> li
 
 
 class HunkPicking:
-    """Decisions on one file.
+    """Decisions on the hunks of one file.
 
-    :param others: hunks of other runs at it.
-    :param taken: those of them that were taken before.
-    :param said: what was said of its hunks before, and not sent.
-    :param typed: the texts of editors that failed, by hunk: the next edit begins with them.
-    :param revisable: a rejected hunk may be commented on.
+    :param others: hunks of other runs for this file.
+    :param taken: hunks of other runs that were taken earlier.
+    :param said: unsent comments, by hunk.
+    :param typed: texts of failed editors, by hunk: the next edit begins with them.
+    :param revisable: a rejected hunk can have a comment.
     """
 
     def __init__(
@@ -118,9 +116,9 @@ class HunkPicking:
         self.accepted, self.rejected = set(file.accepted), set(file.rejected)
         self._taken = HunkIndex()
         self._added = {self._taken.add(one.hunk): one for one in taken}
-        """By number among those that are taken."""
+        """Taken hunks of other runs, by their number in `_taken`."""
         self.edited: dict[int, dict[str, Any]] = {one["hunk"]: {**one} for one in file.edited}
-        """What the person made of hunks, as in the answer; of rejected ones, too."""
+        """The person's versions of hunks in the form of the answer, including rejected hunks."""
         self._made: dict[int, dict[str, Any] | bool] = {}
         self._typed = typed
         self._said = {**said}
@@ -129,18 +127,18 @@ class HunkPicking:
 
     @property
     def added(self) -> list[Alternative]:
-        """The hunks of other runs that are taken."""
+        """Taken hunks of other runs."""
         return [*self._added.values()]
 
     @property
     def answered(self) -> set[int]:
-        """The hunks of which no earlier comment is sent: they were accepted, or have another comment."""
+        """Newly decided hunks that were accepted or have a new comment: earlier comments are dropped."""
         said = {one["hunk"] for one in self.comments}
         return {hunk for hunk in self._anew if hunk in self.accepted | said or self._taken_for(hunk)}
 
     @property
     def written(self) -> list[list[Any]]:
-        """Decisions that keep what the person typed, at hunks that are open again; as `pick` keeps them."""
+        """Draft entries that reopen hunks but keep the person's comments and edits."""
         made = {hunk: edit for hunk, edit in self._made.items() if edit}
         hunks = sorted({*made, *(one["hunk"] for one in self.comments)})
         return [
@@ -149,10 +147,10 @@ class HunkPicking:
         ]
 
     async def pick(self, keep: Callable[[Sequence[list[Any]]], Awaitable[None]]) -> str | None:
-        """Ask about each open hunk, then about what only others change.
+        """Ask about each open hunk, then about hunks of other runs elsewhere in the file.
 
-        :param keep: called with what was decided together, as a draft has it behind the file's number.
-        :returns: `BACK` where the person wants the question before it; None at the end of input.
+        :param keep: saves draft entries, without the file's number.
+        :returns: `BACK` to return to the previous question; None at the end of input.
         """
         file = self._file
         for index in file.open:
@@ -175,7 +173,7 @@ class HunkPicking:
         return await self._pick_more(keep)
 
     async def accept_open(self, keep: Callable[[Sequence[list[Any]]], Awaitable[None]]) -> str | None:
-        """Accept what is open; as `pick`, ask about what clashes with hunks that were taken of other runs."""
+        """Accept open hunks; ask only about conflicts with hunks taken from other runs."""
         for index in self._file.open:
             if not (numbers := self._numbers_for(index)):
                 self.accepted.add(index)
@@ -201,7 +199,7 @@ class HunkPicking:
         return await self._asker.choose(question, "y/N/q", INSTEAD_HELP, YES | NO)
 
     def _without(self, dropped: Sequence[Alternative]) -> list[list[Any]]:
-        """Return decisions that leave out what was taken of other runs, also in place of own hunks."""
+        """Return draft entries that drop hunks of other runs."""
         again = list[list[Any]]()
         for one in dropped:
             places = [at for at in self._own.all_clashes(one.hunk) if at in self.rejected]
@@ -249,9 +247,9 @@ class HunkPicking:
                 self._said[index] = why
 
     async def _edit(self, index: int) -> bool:
-        """Accept a hunk with the lines that the person writes in place of its own.
+        """Let the person edit a hunk in an editor, and accept it.
 
-        :returns: False where nothing was taken, and the hunk is still open.
+        :returns: False if the hunk is still open.
         """
         hunk = self._file.hunks[index]
         if self._file.pickable and (clash := self._clash(hunk)):
@@ -263,7 +261,7 @@ class HunkPicking:
         except EditorFailed as error:
             if error.text != proposed:
                 self._typed[index] = error.text
-            kept = "; what you typed is kept: e continues with it" if index in self._typed else ""
+            kept = "; your text is kept: e continues with it" if index in self._typed else ""
             return await self._say(f"{error}{kept}")
         if "\0" in text:
             self._typed[index] = text
@@ -272,7 +270,7 @@ class HunkPicking:
         return True
 
     async def _take(self, index: int, base: list[str], lines: list[str]) -> None:
-        """Decide on a hunk as the person wrote it, in place of lines as they stand."""
+        """Decide on an edited hunk: reject it if the lines equal the current ones, else accept it."""
         file, hunk = self._file, self._file.hunks[index]
         self._typed.pop(index, None)
         self.edited.pop(index, None)
@@ -287,18 +285,18 @@ class HunkPicking:
         self.accepted.add(index)
 
     def _text_of(self, lines: Sequence[str]) -> str:
-        """Return what an editor is given; of a new file, its text."""
+        """Return the text for the editor; for a new file, its whole text."""
         return "".join(f"{line}\n" for line in lines) if self._file.pickable else "\n".join(lines)
 
     def _lines_of(self, text: str, begun: list[str]) -> list[str]:
         if self._file.pickable:
             return text.removesuffix("\n").split("\n") if text else []
         lines = text.split("\n")
-        # editors end the last line
+        # editors add a line end at the end of the file
         return begun if lines == [*begun, ""] else lines
 
     def _file_name(self) -> str:
-        """Return a name by which an editor knows the language."""
+        """Return a file name with the suffix of the file's language."""
         suffix = PurePosixPath(self._file.change.path).suffix
         return f"hunk{suffix if SUFFIX.fullmatch(suffix) else '.txt'}"
 
@@ -321,11 +319,11 @@ class HunkPicking:
         return decisions
 
     def _comment_on(self, hunk: int) -> dict[str, Any] | None:
-        """Return what is said of a hunk, as a draft has it."""
+        """Return the comment on a hunk in the form of a draft entry."""
         return {"text": self._said[hunk], "because": True} if hunk in self._said else None
 
     async def _pick_more(self, keep: Callable[[Sequence[list[Any]]], Awaitable[None]]) -> str | None:
-        """Ask about hunks of other runs at places that this one leaves as they are; as `pick`."""
+        """Ask about hunks of other runs that change no line of this run's hunks; as `pick`."""
         for other in self._others:
             if self._own.clashes(other.hunk) or self._is_taken(other):
                 continue
@@ -351,7 +349,7 @@ class HunkPicking:
         return [*distinct.values()]
 
     def _taken_for(self, index: int) -> list[Alternative]:
-        """Return the hunks of other runs that were taken in place of an own one."""
+        """Return the hunks of other runs taken in place of a hunk."""
         return [self._added[number] for number in self._numbers_for(index)]
 
     def _numbers_for(self, index: int) -> list[int]:
@@ -378,7 +376,7 @@ class HunkPicking:
         return not clash
 
     def _clash(self, hunk: Hunk) -> str:
-        """Return what was taken before of the same lines; empty for nothing."""
+        """Return the phrase for a taken hunk on the same lines; empty if none."""
         number = self._taken.first_clash(hunk)
         return "" if number is None else f"a hunk from the adapter {self._added[number].adapter!r}"
 

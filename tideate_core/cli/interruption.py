@@ -1,4 +1,4 @@
-"""Signals: Ctrl-C cancels the run, SIGTERM and SIGHUP leave it to be resumed."""
+"""Signal handling: Ctrl-C cancels the run; SIGTERM and SIGHUP leave it for a later resume."""
 
 from __future__ import annotations
 
@@ -25,24 +25,21 @@ if TYPE_CHECKING:
 
     from tideate_core.engine import WorkflowRunner
 
-__all__ = ["Interruption", "RunCancellation"]
-
 T = TypeVar("T")
 
 PATIENCE: Final = 5.0
-"""Seconds that a person gives the end: programs are killed after 2 of them, files take milliseconds."""
+"""Seconds for a regular end after Ctrl-C: programs are killed after 2 seconds, files take milliseconds."""
 
 
 class Interruption:
-    """While entered, SIGINT, SIGTERM and SIGHUP call `cancel`; a signal the parent ignored stays so.
+    """Context in which SIGINT, SIGTERM and SIGHUP call `cancel`; ignored signals stay ignored.
 
-    Each further Ctrl-C calls it again, which ends what still ends by itself at once. One that comes after
-    `PATIENCE` quits at once: whatever the end waits for, the store and the journal have all
-    that another process needs to bring the run to its end.
+    Each further Ctrl-C calls `cancel` again, which kills running programs. After `PATIENCE`, Ctrl-C quits at
+    once: store and journal hold everything that another process needs to end the run.
 
-    :param cancel: called with whether the person asked for it, by SIGINT.
-    :param again: called with the seconds left, at the second Ctrl-C only.
-    :param leave: called before the process quits; reports what a person can do then.
+    :param cancel: called with True for SIGINT, a request of the person.
+    :param again: called with the remaining seconds at the second Ctrl-C.
+    :param leave: called before the process quits, to tell the person how to continue.
     """
 
     def __init__(
@@ -55,7 +52,7 @@ class Interruption:
         self._first = 0.0
         self.happened = False
         self.status = INTERRUPTED
-        """The exit status that tells of the first signal."""
+        """Exit status for the first signal."""
 
     def __enter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
@@ -65,7 +62,7 @@ class Interruption:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop waiting for signals. After one, the process is about to end: none break into that."""
+        """Remove the handlers. After a signal, SIGINT stays handled: the process is about to end."""
         for number in self._caught:
             if not (self.happened and number == signal.SIGINT):
                 self._loop.remove_signal_handler(number)
@@ -78,7 +75,7 @@ class Interruption:
         self._first = time.monotonic()
         if signal.SIGINT in self._caught:
             self._loop.remove_signal_handler(signal.SIGINT)
-            # not the loop's: also one that does not turn any more is left
+            # not the loop's handler: a blocked loop can be left, too
             signal.signal(signal.SIGINT, self._on_another)
         self._cancel(number == signal.SIGINT)
 
@@ -98,12 +95,12 @@ class Interruption:
 
 
 class RunCancellation:
-    """Response to signals of what runs: one run, or several that are compared.
+    """Cancellation of a run, or of compared runs, by signals.
 
-    Only the person cancels. Any other signal, as of a terminal that was closed, leaves the run as it is.
+    Only the person cancels. Any other signal, such as from a closed terminal, leaves the run for a resume.
 
-    :param restore: gives the terminal the settings that it had.
-    :param several: they are compared, and nothing is asked any more once they are left.
+    :param restore: restores the terminal settings.
+    :param several: the runs are compared; after leaving them, no question is asked.
     """
 
     def __init__(self, console: Console, restore: Callable[[], None], *, several: bool = False) -> None:
@@ -114,10 +111,10 @@ class RunCancellation:
         self._task: asyncio.Task[Any] | None = None
         self._stopped = False
         self.left = False
-        """What runs was left, to be resumed: the terminal is gone, or the process was to end."""
+        """Whether a signal left the run for a later resume."""
 
     async def wait_for(self, runner: WorkflowRunner, run: Coroutine[Any, Any, T]) -> T | None:
-        """Wait for a run; returns its result, None where it was stopped before it went on."""
+        """Wait for a run; return its result, or None if a signal stopped it before it started."""
         self._runner, self._task = runner, (task := asyncio.create_task(run))
         if self._stopped:
             self.cancel(by_person=True)
@@ -129,9 +126,9 @@ class RunCancellation:
             return None
 
     def cancel(self, by_person: bool) -> None:
-        """Cancel the run; once more ends at once what was given time to end by itself.
+        """Cancel the run; a repeated call kills running programs at once.
 
-        :param by_person: otherwise the run is left, to be resumed.
+        :param by_person: False leaves the run for a later resume.
         """
         if not by_person:
             self.leave_run()
@@ -141,10 +138,10 @@ class RunCancellation:
             return
         if self._runner.cancel():
             return
-        self._task.cancel()  # at a question before the run is this process's
+        self._task.cancel()  # at a question before the run starts in this process
 
     def leave_run(self) -> None:
-        """Leave what runs, to be resumed; if nothing runs yet, give it up."""
+        """Leave the active runs for a later resume; if none is active, cancel the start."""
         self._stopped = self.left = True
         if self._runner is None or self._task is None:
             return
@@ -153,7 +150,7 @@ class RunCancellation:
             self._task.cancel()
 
     def notify_again(self, left: float) -> None:
-        """Report that the run is stopping already."""
+        """Print that the run is already stopping."""
         words = (
             "already stopping; running programs are killed now. "
             f"If that takes longer than {left:.0f} s, Ctrl-C quits at once"
@@ -161,7 +158,7 @@ class RunCancellation:
         tell(self._console, Text(words, style="yellow"))
 
     def leave(self) -> None:
-        """Report how to end or resume the run without this process, past every buffer and lock."""
+        """Print how to end or resume the run, without buffers and locks."""
         runs = self._runner.running if self._runner else []
         known = [short_id(run.id) for run in runs[-1:]]
         ways = [f"`tideate cancel {it}` ends it, `tideate resume {it}` resumes it" for it in known]

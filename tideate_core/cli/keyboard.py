@@ -1,4 +1,4 @@
-"""Ask at the terminal without blocking: lines and the person's editor."""
+"""Non-blocking input at the terminal: lines, and texts edited in the person's editor."""
 
 from __future__ import annotations
 
@@ -15,13 +15,11 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-__all__ = ["EditorFailed", "Keyboard"]
-
 
 class EditorFailed(Exception):
-    """The person's editor could not be started, or reported a failure.
+    """The person's editor could not be started, or failed.
 
-    :param text: what stands in its file all the same.
+    :param text: content of its file.
     """
 
     def __init__(self, message: str, text: str) -> None:
@@ -30,16 +28,16 @@ class EditorFailed(Exception):
 
 
 class Keyboard:
-    """Lines typed at the terminal on stdin."""
+    """Input from the terminal on stdin."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._input = sys.stdin.fileno()
 
     async def line(self, question: Text) -> str | None:
-        """Ask, and return the line typed, without its end; None at the end of input. Cancelling withdraws it.
+        """Ask a question and return the typed line, stripped; None at the end of input.
 
-        What was typed before the question is dropped: it was not meant as an answer to it.
+        Input typed before the question is discarded: it is not an answer.
         """
         termios.tcflush(self._input, termios.TCIFLUSH)
         self._console.print(question, end=" ")
@@ -47,7 +45,7 @@ class Keyboard:
         readable = asyncio.Event()
         loop.add_reader(self._input, readable.set)
         try:
-            # the terminal edits the line and hands it over whole
+            # in canonical mode, the terminal edits the line and delivers it whole
             await readable.wait()
         finally:
             loop.remove_reader(self._input)
@@ -55,9 +53,9 @@ class Keyboard:
         return data.decode(errors="replace").strip() if data else None
 
     async def edit(self, text: str, name: str) -> str:
-        """Let the person change a text in `$VISUAL` or `$EDITOR`.
+        """Open a text in `$VISUAL` or `$EDITOR` and return the edited text.
 
-        :param name: of its file.
+        :param name: file name that the editor shows.
         :raises EditorFailed: the editor cannot be started or ends with a failure.
         """
         wanted = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
@@ -67,7 +65,7 @@ class Keyboard:
             raise EditorFailed(f"$VISUAL or $EDITOR is not a command: {wanted}: {error}", text) from error
         with tempfile.TemporaryDirectory(prefix="tideate-") as directory:
             file = Path(directory) / name
-            # nothing between the text and the file: line ends, too, come back as they are
+            # bytes: line ends must be preserved
             file.write_bytes(text.encode("utf-8", "replace"))
             try:
                 editor = await asyncio.create_subprocess_exec(*command, str(file))

@@ -1,4 +1,4 @@
-"""The table of commands; each is imported when it runs."""
+"""Command table of the shell; a command's module is imported when it runs."""
 
 from __future__ import annotations
 
@@ -19,16 +19,14 @@ if TYPE_CHECKING:
 
     from cyclopts import CycloptsError
 
-__all__ = ["WITH_VALUE", "app", "main"]
-
 COMMANDS_AT: Final = "tideate_core.cli.commands"
 
 
 class Command(NamedTuple):
-    """A command, as `tideate --help` lists it."""
+    """Entry of the command table."""
 
     path: str
-    """Module and name below `COMMANDS_AT`."""
+    """`MODULE:NAME` below `COMMANDS_AT`."""
     help: str
     usage: str | None = None
 
@@ -37,14 +35,14 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "agents": Command("agents:app", "List agents, or copy a built-in one to change it."),
     "cancel": Command(
         "control:cancel",
-        "Cancel a run.\n\nThe process that has it ends it; a run that no process has is ended here. "
-        "Writes of completed steps stay; a task and the writes of an unfinished step are rolled back. "
-        "Decisions of an open review stay, too: `tideate review RUN` opens it again.",
+        "Cancel a run.\n\nThe run's process ends it; without a living process, this command ends it. "
+        "Changes of completed steps stay; changes of a task or an unfinished step are rolled back. "
+        "Decisions of an open review stay, too: `tideate review RUN` reopens it.",
     ),
     "check": Command(
         "check:check",
         "Check workflow files; list all mistakes with their positions.\n\n"
-        "Exit status 2 if one is an error; warnings are listed only.",
+        "Exit status 2 for errors; warnings are only listed.",
         "tideate check [OPTIONS] [FILE...]",
     ),
     "checkpoint": Command(
@@ -53,30 +51,28 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "compare": Command(
         "compare:compare",
         "Run several models at one prompt, and take one answer, or hunks of several.\n\n"
-        "Each model has a run of its own, which waits at its review until one is taken; nothing is written "
-        "before. The others end as declined and stay in the history.",
+        "Each model has its own run. All runs wait at their review until you take one answer; nothing is "
+        "written before. The other runs end as declined and stay in the history.",
         "tideate compare [OPTIONS] NAME [PROMPT...]",
     ),
-    "context": Command("context:app", "List and show what @mentions add to a prompt."),
+    "context": Command("context:app", "List mentions, and show the text that they add to a prompt."),
     "diff": Command(
         "diff:diff",
         "Compare two runs: inputs, steps, answers, edits, checks, tokens, cost and time.\n\n"
-        "Of files that either wrote, what they held after it is compared; what a run reuses of another "
-        "counts as its own.",
+        "Files are compared as each run left them. A reused result counts as the run's own.",
         "tideate diff [OPTIONS] RUN RUN",
     ),
     "doctor": Command("doctor:doctor", "Check the installation, the configuration and the model adapters."),
     "export": Command(
         "export:export",
-        "Export runs as Markdown or JSON, with all that was said in them.\n\n"
-        "Texts of models and tools are code blocks in Markdown. Lines that seem to hold secrets are left "
-        "out.",
+        "Export runs as Markdown or JSON, with their conversations.\n\n"
+        "In Markdown, texts of models and tools are code blocks. Likely secrets are left out.",
         "tideate export [OPTIONS] RUN...",
     ),
     "fork": Command(
         "fork:fork",
-        "Run an ended run anew from a step on, with another prompt, other inputs or another model.\n\n"
-        "As `retry`: a new run, and every result that does not depend on the step is reused.",
+        "Rerun an ended run from a step, with another prompt, other inputs or another model.\n\n"
+        "As with `retry`, this starts a new run and reuses every result that does not depend on the step.",
         "tideate fork [OPTIONS] RUN[.STEP] [PROMPT...]",
     ),
     "gates": Command("history:gates", "Show statistics of the gates of tasks: decisions and durations."),
@@ -87,57 +83,57 @@ COMMANDS: Final[Mapping[str, Command]] = {
     ),
     "history": Command(
         "history:history",
-        "List the runs of the project, newest first: all, or those with some words.",
+        "List the runs of the project, newest first, or search them.",
         "tideate history [OPTIONS] [TEXT...]",
     ),
     "list": Command("workflows:list_workflows", "List the workflows."),
     "login": Command(
         "login:login",
-        "Log in to a provider of models; without one, list logins and keys.\n\n"
-        "Providers with accounts show an address to open, all others ask for an API key. What is stored is "
-        "readable by you only, in a file or in your keyring as `[login] store` says, and never shown.",
+        "Log in to a model provider; without an argument, list logins and keys.\n\n"
+        "Providers with accounts show an address to open; all others ask for an API key. Logins and keys are "
+        "stored in a private file or your keyring, as set in `[login] store`, and never shown.",
         "tideate login [OPTIONS] [PROVIDER]",
     ),
     "logout": Command("login:logout", "Delete the login or the key of a provider."),
     "machine": Command(
         "machine:app", "Check, draw, format and step through state machines (`.workflow` files)."
     ),
-    "mcp": Command("mcp:app", "Serve tools over the Model Context Protocol, or call those of other servers."),
+    "mcp": Command("mcp:app", "Serve tools over the Model Context Protocol, or call tools of other servers."),
     "models": Command(
         "models:models",
-        "List models that can be asked, with their windows and prices.\n\n"
-        "Nobody is asked for them unless you name a provider or an adapter.",
+        "List available models with their context windows and prices.\n\n"
+        "No request is sent unless you name a provider or an adapter.",
         "tideate models [OPTIONS] [PROVIDER]",
     ),
     "pause": Command("control:pause", "Pause a run before its next step or turn."),
-    "say": Command("control:say", "Tell a run's model something before its next turn."),
+    "say": Command("control:say", "Send a message to a run's model before its next turn."),
     "project": Command(
         "project:app", "List, move and forget projects' private state: runs, snapshots, trust."
     ),
     "resume": Command(
         "run:resume",
         "Resume a run that was interrupted or paused.\n\n"
-        "Completed steps are not run again; answers already given are not asked for again. At a terminal, a "
-        "line that you type is a message to the model, before its next turn.",
+        "Completed steps do not run again, and answered questions are not asked again. At a terminal, each "
+        "line that you type is a message to the model before its next turn.",
     ),
     "retry": Command(
         "fork:retry",
-        "Run an ended run anew from a step on: by default from the first that failed.\n\n"
-        "A new run; the old one stays as it is, and so does what it wrote. Every result that does not "
-        "depend on the step is reused: nothing is asked or written again for it. If what a reused step "
-        "wrote was rolled back, the retry is refused.",
+        "Rerun an ended run from a step, by default from the first that failed.\n\n"
+        "This starts a new run; the old run and its changes stay. Every result that does not depend on the "
+        "step is reused, without new questions or changes. If the changes of a reused step were rolled back, "
+        "the retry is refused.",
         "tideate retry [OPTIONS] RUN[.STEP]",
     ),
     "review": Command(
         "review:review",
-        "Review what something else wrote, hunk by hunk, and revert what you reject.\n\n"
-        "What is accepted stays. Nothing is sent to a model. The changes of a patch file are made where you "
-        "accept them. `tideate rollback` of the review brings back what it reverted.",
+        "Review changes of another tool hunk by hunk, and revert the hunks that you reject.\n\n"
+        "Accepted hunks stay. Nothing is sent to a model. Changes of a patch file are applied when you "
+        "accept them. `tideate rollback` restores the hunks that the review reverted.",
         "tideate review [OPTIONS] [COMMIT|SNAPSHOT|PATCH] [PATH]",
     ),
     "rollback": Command(
         "rollback:rollback",
-        "Roll back what a run wrote; your other changes to the same files are kept.\n\n"
+        "Roll back the changes of a run; your other changes to the same files stay.\n\n"
         "If you changed the same lines, nothing is rolled back and the files are listed. In a terminal, the "
         "changes are shown and confirmed first.",
     ),
@@ -152,15 +148,15 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "trust": Command(
         "trust:trust",
         "Trust a project's configuration, prompts, agents, workflows and commands as they are now.\n\n"
-        "Shows what they would be able to run and what changed, and asks. A file that changes has to be "
-        "trusted again. Without a terminal nothing is trusted unless --yes.",
+        "Shows what they can run and what changed, then asks. A changed file must be trusted again. Without "
+        "a terminal, nothing is trusted unless --yes.",
     ),
 }
 
 
 def _usage_error(error: CycloptsError) -> object:
-    """Return what is printed of wrong usage: for an unknown command, the nearest one."""
-    # here: most commands are right
+    """Format a usage error; for an unknown command, suggest the nearest name."""
+    # here, because most command lines are valid
     from cyclopts import CycloptsPanel, UnknownCommandError
 
     from tideate_core.errors import nearest
@@ -225,7 +221,7 @@ WITH_VALUE: Final = frozenset(
         "-o",
     ]
 )
-"""Options that take the next word, so that a `-` there is no FILE and no PROMPT."""
+"""Options with a value: a `-` after one is not a FILE or PROMPT."""
 OTHER = Group("Other", sort_key=9)
 app["--help"].group = app["--version"].group = (OTHER,)
 app.register_install_completion_command(group=OTHER, help="Install shell completion for this shell.")

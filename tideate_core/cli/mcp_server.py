@@ -1,4 +1,4 @@
-"""Run one MCP server until its client leaves, without the command line parser."""
+"""MCP server process: serve one server until its client leaves, without the command line parser."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     Build = Callable[[], MCPServer[Any]]
 
-__all__ = ["DEFAULT_PORT", "serve", "serve_project"]
-
 DEFAULT_PORT: Final = 8000
 STDIO: Final = "stdio"
 REFUSED_PORT: Final = {
@@ -27,7 +25,7 @@ REFUSED_PORT: Final = {
 
 
 def serve_project(name: str, root: str | None, transport: str = STDIO, port: int | None = None) -> int:
-    """Serve one of the servers for a project; returns the exit status."""
+    """Serve a named server for a project; return the exit status."""
 
     def prepare() -> Build:
         from tideate_core.mcp.servers import checked_root, make_server
@@ -39,11 +37,11 @@ def serve_project(name: str, root: str | None, transport: str = STDIO, port: int
 
 
 def serve(prepare: Callable[[], Build], transport: str, port: int | None) -> int:
-    """Serve until the client leaves or a signal; returns the exit status.
+    """Serve until the client leaves or a signal arrives; return the exit status.
 
-    :param prepare: checks what was asked for; what it returns makes the server.
+    :param prepare: validates the request and returns the server's factory.
     """
-    from tideate_core.cli.location import log_to_file
+    from tideate_core.cli.process import log_to_file
     from tideate_core.errors import InvalidInput, TideateError
     from tideate_core.util.garbage import collect_garbage_rarely
 
@@ -54,7 +52,9 @@ def serve(prepare: Callable[[], Build], transport: str, port: int | None) -> int
             raise InvalidInput("--port is for --transport http or websocket; over stdio there is no port")
         build = prepare()
         if transport != STDIO:
-            token = _token()
+            from tideate_core.mcp.transport import token_from_environment
+
+            token = token_from_environment(os.environ)
         log_to_file()  # before the SDK is used: it would log to the terminal
     except TideateError as error:
         from tideate_core.cli.render.output import fail
@@ -64,12 +64,6 @@ def serve(prepare: Callable[[], Build], transport: str, port: int | None) -> int
     if token is None:
         return _over_stdio(build)
     return _at_address(build, transport, DEFAULT_PORT if port is None else port, token)
-
-
-def _token() -> Token:
-    from tideate_core.mcp.transport import token_from_environment
-
-    return token_from_environment(os.environ)
 
 
 def _over_stdio(build: Build) -> int:
@@ -104,7 +98,7 @@ def _at_address(build: Build, transport: str, port: int, token: Token) -> int:
 
 
 def _announce(url: str, token: Token) -> None:
-    """Tell where the server is, and the token, if the person has not chosen it: here and nowhere else."""
+    """Print the address, and the token if it was generated; it is shown nowhere else."""
     from tideate_core.mcp.transport import TOKEN_VARIABLE
 
     sys.stderr.write(f"serving on {url} (Ctrl-C ends it)\n")

@@ -1,4 +1,4 @@
-"""Show text that a model or file wrote, a bar before each line: whole, shortened, or page by page."""
+"""Display of texts from models and files, each line after a bar: whole, truncated, or page by page."""
 
 from __future__ import annotations
 
@@ -16,22 +16,20 @@ if TYPE_CHECKING:
 
     from tideate_core.cli.keyboard import Keyboard
 
-__all__ = ["Pager"]
-
 MOST_CHARACTERS: Final = 20_000
 MOST_ROWS: Final = 1000
-"""Of one part, before the question."""
+"""Maximum rows of one part before a question."""
 PIECE: Final = 1 << 16
-"""Characters of a part that are broken into rows at once."""
+"""Characters that are wrapped at once."""
 BAR: Final = ("│ ", "dim")
 CONTINUES: Final = ("┆ ", "dim")
-"""Stands before the rest of a line that is wider than the terminal."""
+"""Mark of a wrapped row."""
 
 
 class Pager:
-    """Texts that others wrote: no row of them begins where those of tideate begin.
+    """Pager of foreign texts; a bar before each row distinguishes them from messages of tideate.
 
-    :param parts: texts that are safe to show; a table stands as it is.
+    :param parts: escaped texts, which get bars, and tables, which do not.
     """
 
     def __init__(self, console: Console, parts: Sequence[RenderableType]) -> None:
@@ -41,7 +39,7 @@ class Pager:
         self._shown = 0
 
     def show(self) -> None:
-        """Print it; of a long part its beginning, and how much is left out."""
+        """Print the parts; truncate long parts with a notice."""
         self._left_out = self._shown = 0
         for part in self._parts:
             if isinstance(part, Text):
@@ -50,16 +48,16 @@ class Pager:
                 self._shown += len(self._console.render_lines(part, pad=False))
                 self._console.print(part)
         if self._shown >= self._console.height:
-            words = f"{self._shown:,} rows stand above, more than this screen has: d shows all, page by page"
+            words = f"{self._shown:,} rows, more than fit on this screen: d shows all, page by page"
             self._console.print(Text(words, style="yellow"), soft_wrap=True)
 
     @property
     def is_long(self) -> bool:
-        """Some of it was left out, or has left the screen."""
+        """True if some text was truncated or has scrolled off the screen."""
         return self._left_out > 0 or self._shown >= self._console.height
 
     async def turn_pages(self, keyboard: Keyboard) -> None:
-        """Print all of it, a page at a time, as long as the person wants more."""
+        """Print everything page by page, until the person ends it."""
         room = max(1, self._console.height - 2)
         for number, row in enumerate(self._rows(), start=1):
             self._console.print(row, soft_wrap=True)
@@ -67,7 +65,7 @@ class Pager:
                 return
 
     async def _goes_on(self, keyboard: Keyboard) -> bool:
-        answer = await keyboard.line(Text("-- more: Enter goes on, q ends --", style="cyan"))
+        answer = await keyboard.line(Text("-- more: Enter continues, q ends --", style="cyan"))
         return answer == ""
 
     def _rows(self) -> Iterator[Text]:
@@ -89,7 +87,7 @@ class Pager:
                 left_out += len(row) - len(BAR[0])
         if left_out:
             self._left_out += left_out
-            words = f"… {left_out:,} more characters are left out here: d shows all, page by page"
+            words = f"… {left_out:,} more characters: d shows all, page by page"
             self._console.print(Text(words, style="bold yellow"), soft_wrap=True)
 
     @property
@@ -103,7 +101,7 @@ def _shortened(text: Text) -> Text:
 
 
 def _rows(text: Text, width: int) -> Iterator[Text]:
-    """Break a text where its lines end, and where they reach a width."""
+    """Split a text into rows of a maximum width."""
     begins = True
     for start in range(0, max(len(text), 1), PIECE):
         piece = text[start : start + PIECE] if len(text) > PIECE else text

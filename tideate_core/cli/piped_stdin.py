@@ -1,4 +1,4 @@
-"""Text that is piped into `tideate run`: material for the model, below the prompt."""
+"""Text piped into `tideate run`, added below the prompt."""
 
 from __future__ import annotations
 
@@ -14,23 +14,21 @@ from tideate_core.edits import fence_for
 from tideate_core.errors import InvalidInput
 from tideate_core.mentions import hide_secrets
 
-__all__ = ["with_piped_text"]
-
 HINT_AFTER: Final = 1.0
-"""Seconds without a byte after which the wait is told."""
+"""Seconds without a byte until a hint about the wait."""
 PATIENCE: Final = 5.0
-"""Seconds to wait for the first byte: a parent such as cron or ssh may leave a pipe open for ever."""
+"""Seconds to wait for the first byte: a parent such as cron or ssh may never close the pipe."""
 _CHUNK: Final = 1 << 16
 
 
 def with_piped_text(prompt: str, most: int) -> str:
-    """Return a prompt with the text that stdin brings, as a block named stdin.
+    """Append the text on stdin to a prompt, as a block named stdin.
 
-    A terminal, `/dev/null` and a closed or empty stdin bring none. What seems to be a secret is hidden:
-    nobody looked at each line of a pipe.
+    A terminal, `/dev/null` and a closed or empty stdin add nothing. Likely secrets are hidden: the person
+    has not read every line of a pipe.
 
-    :param most: characters that are taken; the rest is left out, and that is told.
-    :raises InvalidInput: it is no text.
+    :param most: maximum characters; the rest is left out, with a note.
+    :raises InvalidInput: stdin is not text.
     """
     data = _read(most)
     if not data.strip():
@@ -41,7 +39,7 @@ def with_piped_text(prompt: str, most: int) -> str:
     if (text := hide_secrets(given)) != given:
         note("stdin: values that seem to be secrets are hidden; type into the prompt what the model needs")
     taken = text[:most]
-    if len(text) > most:  # to the end of a line: a part of a secret would not be known for it
+    if len(text) > most:  # cut at a line end: a part of a secret would not be recognised
         taken = taken[: taken.rfind("\n") + 1] or taken
     cut = f"; the rest is left out (limits.mention_tokens allows {most:,} characters)"
     lines = taken.count("\n") + (not taken.endswith("\n"))
@@ -54,7 +52,7 @@ def with_piped_text(prompt: str, most: int) -> str:
 
 
 def _read(most: int) -> bytes:
-    """Read as many bytes as `most` characters and a few more may take."""
+    """Read enough bytes for more than `most` characters."""
     if sys.stdin is None:
         return b""
     descriptor = sys.stdin.fileno()
@@ -66,14 +64,14 @@ def _read(most: int) -> bytes:
         data += chunk
     if len(data) >= limit:
         while data and data[-1] & 0xC0 == 0x80:
-            data.pop()  # a character may be cut in its middle
+            data.pop()  # bytes of an incomplete character
         if data and data[-1] >= 0xC0:
             data.pop()
     return bytes(data)
 
 
 def _begins(descriptor: int) -> bool:
-    """Wait until there is something to read, or the end."""
+    """Wait for the first byte or the end of stdin; return False if neither comes in time."""
     if select.select([descriptor], [], [], HINT_AFTER)[0]:
         return True
     note("waiting for stdin; give `</dev/null` if nothing comes from it")

@@ -1,4 +1,4 @@
-"""Plans and documents as text that a person edits in `$EDITOR`, and back."""
+"""Plans and documents as editable text for `$EDITOR`, and the parsing of edited plans."""
 
 from __future__ import annotations
 
@@ -19,25 +19,15 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-__all__ = [
-    "Draft",
-    "PlanDraft",
-    "document_matter",
-    "plan_from_text",
-    "plan_to_text",
-    "read_comment",
-    "said_before",
-]
-
 NUMBERED = re.compile(r"(?P<number>[0-9]{1,6}):\s+(?P<text>\S.*)", re.DOTALL)
 _SUFFIXES = {"markdown": ".md"}
 
 
 def document_matter(payload: dict[str, Any], *, coloured: bool, question: str = "") -> list[RenderableType]:
-    """Return what a person reads: why their last text could not be used, and the text as it is taken.
+    """Render a document with the problems of the person's last version and unanswered comments.
 
-    :param coloured: as Markdown.
-    :param question: the question; a problem that it names is not said twice.
+    :param coloured: colour Markdown.
+    :param question: problems named in the question are not repeated.
     """
     shown: list[RenderableType] = [
         Text(f"✗ {visible(problem)}", style="red")
@@ -53,7 +43,7 @@ def document_matter(payload: dict[str, Any], *, coloured: bool, question: str = 
 
 
 def said_before(payload: Mapping[str, Any]) -> list[Text]:
-    """Return a line for each comment that nobody answered."""
+    """Render the unanswered comments."""
     return [
         Text(f"you said{visible(_place(one))}: {visible(one['text'])}", style="dim")
         for one in payload.get("comments", ())
@@ -67,7 +57,7 @@ def _place(comment: Mapping[str, Any]) -> str:
 
 
 def _numbered(text: Text, changed: Collection[int]) -> Text:
-    """Return a text with the numbers of its lines, those marked that a revision changed."""
+    """Add line numbers to a text; mark the lines changed by a revision."""
     lines = text.split("\n", allow_blank=True)
     width = len(str(len(lines)))
 
@@ -78,9 +68,9 @@ def _numbered(text: Text, changed: Collection[int]) -> Text:
 
 
 def read_comment(line: str, count: int) -> tuple[int | None, str]:
-    """Return the number that a comment is about, None where it is about all, and what it says.
+    """Parse a comment such as `2: text`; return the number, None for a general comment, and the text.
 
-    :param count: the highest number.
+    :param count: the highest valid number.
     """
     found = NUMBERED.fullmatch(line.strip())
     if found is None or not 1 <= int(found["number"]) <= count:
@@ -90,25 +80,25 @@ def read_comment(line: str, count: int) -> tuple[int | None, str]:
 
 @dataclass(slots=True)
 class Draft:
-    """The text as the person has it so far."""
+    """A document with the person's edits."""
 
     proposed: str
     filetype: str
     refused: bool
-    """The last accepted text could not be used: `proposed` is the person's own text."""
+    """Whether the last accepted text was refused: `proposed` is then the person's text."""
     text: str
-    """As it is to be accepted."""
+    """Current text for acceptance."""
     typed: str | None = None
-    """The file of an editor that failed: it is no answer, and the next edit begins with it."""
+    """Content of a failed editor's file; the next edit begins with it."""
 
     @classmethod
     def of(cls, payload: dict[str, Any]) -> Self:
-        """Return the draft that a question begins with."""
+        """Return the initial draft of a question."""
         text, filetype = payload["text"], payload.get("filetype", "markdown")
         return cls(payload.get("proposed", text), filetype, bool(payload.get("problems")), text)
 
     async def edit(self, keyboard: Keyboard) -> str | None:
-        """Let the person change it; returns why nothing was taken, None if it was."""
+        """Edit the text; return an error message, or None on success."""
         suffix = _SUFFIXES.get(self.filetype, ".txt")
         begins = self.text if self.typed is None else self.typed
         try:
@@ -122,43 +112,43 @@ class Draft:
 
     @property
     def value(self) -> dict[str, str] | None:
-        """The value of an acceptance: the text, if it was changed."""
-        # after a refusal also an unchanged text is the person's, not the one that was proposed at first
+        """Value of an acceptance: the text, if it was changed."""
+        # after a refusal, an unchanged text is still the person's, not the original proposal
         changed = self.text != self.proposed or self.refused
         return {"text": self.text} if changed else None
 
 
-KEPT = "what you typed is kept: e continues with it, y leaves it out"
+KEPT = "your text is kept: e continues with it, y accepts without it"
 PLAN_HELP = """\
 # One file a line: ACTION PATH [-> TARGET] [# WHY]
 # The actions are create, modify, delete and move; only a move has a target.
-# A line that is taken out takes its file out of the plan; a name with blanks or # stands in quotes.
-# A file that was taken out is in the plan again without the # before it.
+# Delete a line to remove its file from the plan. Quote names with blanks or #.
+# Remove the # before a removed file to include it again.
 """
 WORD = re.compile(r"""\s+|#.*|(?:"[^"]*"|'[^']*'|[^\s"'#])+""")
-"""Blanks, a comment, or a word as a shell quotes it."""
+"""Blanks, a comment, or a word with shell quoting."""
 NO_FILE = "expected ACTION PATH, or ACTION PATH -> TARGET"
 ACTIONS = ("create", "modify", "delete", "move")
 
 
 @dataclass(slots=True)
 class PlanDraft:
-    """A plan as the person has it so far."""
+    """A plan with the person's edits."""
 
     files: list[dict[str, Any]]
     out: list[dict[str, Any]]
-    """The files that were taken out of it."""
+    """Removed files."""
     typed: str | None = None
-    """A text that is no plan, or of an editor that failed: the next edit begins with it."""
+    """An invalid text, or the content of a failed editor's file; the next edit begins with it."""
 
     def take_out(self, numbers: Collection[int]) -> None:
-        """Take files out of the plan, by their places in it, 1-based."""
+        """Remove files from the plan by number, from 1."""
         placed = [*enumerate(self.files, start=1)]
         self.out += [file for at, file in placed if at in numbers]
         self.files = [file for at, file in placed if at not in numbers]
 
     async def edit(self, keyboard: Keyboard) -> str | None:
-        """Let the person change it; returns why nothing was taken, None if it was."""
+        """Edit the plan as text; return an error message, or None on success."""
         proposed = text = ""
         try:
             proposed = plan_to_text(self.files, self.out)
@@ -175,10 +165,10 @@ class PlanDraft:
 
 
 def plan_to_text(files: Sequence[dict[str, Any]], out: Sequence[dict[str, Any]] = ()) -> str:
-    """Write a plan, with an explanation above it.
+    """Format a plan as text, below a short help.
 
-    :param out: files that were taken out of it.
-    :raises ValueError: a name would take more than its line.
+    :param out: removed files, as comments.
+    :raises ValueError: a name has a line break.
     """
     for file in files:
         if odd := next((name for name in _names(file) if not _is_one_line(name)), None):
@@ -206,9 +196,9 @@ def _line(file: Mapping[str, Any]) -> str:
 
 
 def plan_from_text(text: str) -> list[dict[str, Any]]:
-    """Read an edited plan.
+    """Parse an edited plan.
 
-    :raises ValueError: a line cannot be read; it is named.
+    :raises ValueError: a line is invalid; the message has its number.
     """
     files = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -221,10 +211,10 @@ def plan_from_text(text: str) -> list[dict[str, Any]]:
 
 
 def _commented(text: str) -> set[str]:
-    """Return the paths of files that stand in comments of a plan."""
+    """Return the paths of files in comments of a plan."""
     found = set[str]()
     for line in text.splitlines():
-        # most comments are no files
+        # most comments name no file
         with contextlib.suppress(ValueError):
             found |= {_plan_file(line.lstrip()[1:])["path"]} if line.lstrip().startswith("#") else set()
     return found

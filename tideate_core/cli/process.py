@@ -1,4 +1,4 @@
-"""Exit statuses, and the standard streams of the process."""
+"""Process of a command: exit statuses, signals, standard streams, log."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from tideate_core.errors import (
     StoreError,
     WorkspaceError,
 )
+from tideate_core.project import make_project_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
@@ -28,33 +29,18 @@ if TYPE_CHECKING:
 
     from tideate_core.errors import TideateError
 
-__all__ = [
-    "DECLINED",
-    "DONE",
-    "FAILED",
-    "INTERRUPTED",
-    "SIGNALLED",
-    "SIGNALS",
-    "USAGE",
-    "finish",
-    "interruptible",
-    "run_async",
-    "status_of",
-    "with_streams",
-]
-
 T = TypeVar("T")
 
 DONE, FAILED, USAGE, DECLINED, SIGNALLED, INTERRUPTED = 0, 1, 2, 3, 128, 130
-"""Of `SIGNALLED`, the signal's number is added."""
+"""`SIGNALLED` plus the signal's number is the status after a signal."""
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that end a command."""
 _FAILURES: Final = (PersonNeeded, RunEnded, RunIsOwned, RunNotActive, StateError, StoreError, WorkspaceError)
-"""Errors of valid requests that cannot be fulfilled."""
+"""Errors of valid requests that fail."""
 
 
 def status_of(error: TideateError) -> int:
-    """Return the exit status of a command that ends with an error."""
+    """Return the exit status for an error."""
     if isinstance(error, DefinitionChanged):
         return DECLINED
     if isinstance(error, SnapshotNotFound):
@@ -64,9 +50,9 @@ def status_of(error: TideateError) -> int:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Have Ctrl-C raise KeyboardInterrupt; elsewhere it ends the process at once.
+    """Let Ctrl-C raise KeyboardInterrupt; outside of this context it ends the process at once.
 
-    Python drops the exception in some callbacks of imports, and shows a traceback for it in others.
+    Python would drop the exception in some import callbacks, and print a traceback in others.
     """
     before = signal.getsignal(signal.SIGINT)
     if before is signal.SIG_IGN or threading.current_thread() is not threading.main_thread():
@@ -80,7 +66,7 @@ def interruptible() -> Iterator[None]:
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """Run a command's coroutine to its end; Ctrl-C cancels it."""
+    """Run a coroutine in a new event loop; Ctrl-C cancels it."""
     import asyncio  # here, because `--help` needs none
 
     with interruptible():
@@ -90,12 +76,12 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
 async def finish(
     work: Callable[[Callable[[], None]], Coroutine[Any, Any, T]], note: Callable[[str], None]
 ) -> T:
-    """Return the result of work that writes; a signal cancels it only before its first write.
+    """Await work that writes files; signals cancel it only before its first write.
 
-    A Ctrl-C after the first signal quits at once; the next command rolls back unfinished writes.
+    Ctrl-C after a first signal quits at once; the next command rolls back unfinished writes.
 
-    :param work: makes the coroutine, from a function to call before the first write.
-    :param note: prints a message when a signal arrives during the writes.
+    :param work: takes a function to call before the first write, and returns the coroutine.
+    :param note: prints a message if a signal arrives during the writes.
     :raises SystemExit: a signal cancelled the work.
     """
     import asyncio
@@ -110,7 +96,7 @@ async def finish(
 
     def on_signal(number: int) -> None:
         nonlocal status
-        if status:  # a terminal that is closed sends SIGHUP twice
+        if status:  # a closed terminal sends SIGHUP twice
             return
         status = SIGNALLED + number
         if signal.SIGINT in caught:
@@ -133,10 +119,10 @@ async def finish(
 
 
 def with_streams(command: Callable[[], object]) -> None:
-    """Run a command, which exits itself if it has a status.
+    """Run a command with usable standard streams; the command itself exits with its status.
 
-    Exit with 1 if a stream cannot be used, or the working directory was deleted. Ctrl-C raises
-    KeyboardInterrupt only in what is `interruptible`.
+    Exit with 1 if a stream cannot be used or the working directory was deleted. Ctrl-C raises
+    KeyboardInterrupt only within `interruptible`.
     """
     _open_closed()
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
@@ -146,48 +132,35 @@ def with_streams(command: Callable[[], object]) -> None:
         except KeyboardInterrupt:
             sys.exit(INTERRUPTED)
         finally:
-            _flush_messages()
+            try:
+                sys.stderr.flush()
+            except OSError:
+                _discard(sys.stderr)  # so that the interpreter's own flush succeeds
             sys.stdout.flush()
     except OSError as error:
         if error.filename is not None:
             raise
-        if not _has_directory():
+        try:
+            Path.cwd()
+        except FileNotFoundError:
             sys.stderr.write("error: the working directory was deleted; change to another one\n")
             sys.exit(1)
-        # of a stream: its other end has gone, it is full or closed; the interpreter's own flush at exit must
-        # not complain either
+        # a stream failed: broken pipe, full disk or closed; the interpreter's flush must stay silent
         _discard(sys.stdout)
         ended = error.__context__
         if isinstance(ended, SystemExit) and isinstance(ended.code, int) and ended.code > SIGNALLED:
-            sys.exit(ended.code)  # a signal closed the terminal, too
+            sys.exit(ended.code)  # a signal also closed the terminal
         if not isinstance(error, BrokenPipeError):
             sys.stderr.write(f"error: stdin or stdout cannot be used: {error.strerror}\n")
         sys.exit(1)
-
-
-def _flush_messages() -> None:
-    """Write what is left of the messages; if nobody reads them, the interpreter does not try again."""
-    try:
-        sys.stderr.flush()
-    except OSError:
-        _discard(sys.stderr)
 
 
 def _discard(stream: TextIO) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _has_directory() -> bool:
-    """Tell whether the working directory is there: the system names no file where it is asked for it."""
-    try:
-        Path.cwd()
-    except FileNotFoundError:
-        return False
-    return True
-
-
 def _open_closed() -> None:
-    """Open standard streams that are closed, so that to read or write them is an error and no crash."""
+    """Replace closed standard streams by unusable ones, so that their use raises OSError."""
     wrong_ways = {"stdin": os.O_WRONLY, "stdout": os.O_RDONLY, "stderr": os.O_WRONLY}
     for descriptor, (name, flags) in enumerate(wrong_ways.items()):
         if getattr(sys, name) is None:
@@ -195,6 +168,18 @@ def _open_closed() -> None:
             if opened != descriptor:
                 os.dup2(opened, descriptor)
                 os.close(opened)
-            # open as long as the process is
+            # open for the life of the process
             stream = open(descriptor, "r" if name == "stdin" else "w", encoding="utf-8")  # noqa: PTH123, SIM115
             setattr(sys, name, stream)
+
+
+def log_to_file() -> Path:
+    """Log to a private file instead of the terminal; return its path.
+
+    :raises ConfigError: the log directory cannot be used.
+    """
+    from tideate_core.util.log_file import log_to  # here, because few commands log
+
+    path = make_project_state(None) / "shell.log"
+    log_to(path)
+    return path

@@ -1,4 +1,4 @@
-"""Confirmations at the terminal, by kind of question."""
+"""Questions of runs at the terminal: gates, tools, plans, documents, reviews, comparisons."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
+from tideate_core.cli.answer_drafts import ReviewDraft, with_earlier_answer
 from tideate_core.cli.hunk_picking import NO, YES
-from tideate_core.cli.kept_review import ReviewDraft, with_answer_begun
 from tideate_core.cli.keyboard import Keyboard
 from tideate_core.cli.pager import Pager
 from tideate_core.cli.plan_text import (
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
     from tideate_core.engine import ConfirmationRequest
 
-__all__ = ["Questions", "answered", "subject_matter"]
-
 DECLINED_DECISION = Decision(False, reason="declined")
 PERMISSIONS = {"r": FOR_RUN, "a": FOR_PROJECT}
 TOOL_HELP = "y once · r for the rest of this run · a always in this project, until the tool changes · n no"
@@ -50,13 +48,13 @@ NO_FILE = "no file is left in the plan: e edits it, n declines it"
 PAGES = "d"
 PAGES_HELP = " · d show all of it, page by page"
 LONGEST_QUESTION = 400
-"""Characters of a question that stands on the line of its answer."""
+"""Maximum characters of a question on the prompt line."""
 
 
 def subject_matter(request: ConfirmationRequest, *, rendered: bool = True) -> list[RenderableType]:
-    """Return what a question is about, for a person to read.
+    """Render the subject of a question: plan, review, comparison or document, details and warnings.
 
-    :param rendered: Markdown as it is meant to look, not as it is written.
+    :param rendered: colour Markdown sources.
     """
     shown: list[RenderableType] = []
     if request.kind == "plan":
@@ -73,16 +71,16 @@ def subject_matter(request: ConfirmationRequest, *, rendered: bool = True) -> li
 
 
 def _asides(request: ConfirmationRequest, *, rendered: bool = True) -> list[RenderableType]:
-    """Return what is said beside the subject: the details, and warnings."""
+    """Render the details and warnings of a question."""
     if not request.details:
         return [*_warnings(request)]
-    # as it is written: rendered, Markdown leaves out comments and where images and links lead
+    # the source: rendered Markdown hides comments and the targets of links and images
     details = request.details
     return [markdown_source(details) if rendered else Text(visible(details)), *_warnings(request)]
 
 
 def _warnings(request: ConfirmationRequest) -> list[Text]:
-    """Return a line for each file that other tools run by themselves; the question stands below them."""
+    """Render a warning for each file that other tools run automatically."""
     return [
         Text(f"warning: other tools run {label(one.path)}: {one.reason}", style="bold red")
         for one in request.executed
@@ -90,14 +88,14 @@ def _warnings(request: ConfirmationRequest) -> list[Text]:
 
 
 def answered(request: ConfirmationRequest, decision: Decision) -> Text:
-    """Return a question with the answer that a policy gave, for the log of an unattended run."""
+    """Render a question with its automatic answer, for the log of an unattended run."""
     kept = ", what you decided before is kept" if decision.value is not None else ""
     answer = f"yes{kept}" if decision.accepted else f"no, {visible(decision.reason)}"
     return Text.assemble((visible(request.message), "bold"), (f" [{answer}]", "cyan"))
 
 
 class Questions:
-    """Asks one question at a time. Ctrl-C is not an answer: it cancels the run."""
+    """Dialogs at the terminal, one at a time. Ctrl-C is not an answer: it cancels the run."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -105,11 +103,11 @@ class Questions:
         self._matter = Pager(console, [])
 
     async def ask(self, request: ConfirmationRequest, said: Sequence[RenderableType] = ()) -> Decision:
-        """Show what the question is about, and ask.
+        """Show the subject of a question and ask it.
 
-        :param said: stands before it.
+        :param said: shown before the subject.
         """
-        request = await with_answer_begun(request, self)
+        request = await with_earlier_answer(request, self)
         review = await self._review(request) if request.kind == "review" else None
         matter = subject_matter(request) if review is None else [*review.matter(), *_asides(request)]
         about: list[RenderableType] = [*said, *matter]
@@ -152,7 +150,7 @@ class Questions:
         return ENDED
 
     async def _tool(self, request: ConfirmationRequest) -> Decision:
-        if request.payload.get("single"):  # no run continues after it
+        if request.payload.get("single"):  # a single call belongs to no run
             keys, help_text, known = "y/N/a", CALL_HELP, {"a"}
         else:
             keys, help_text, known = "y/N/r/a", TOOL_HELP, set(PERMISSIONS)
@@ -230,14 +228,14 @@ class Questions:
             if answer != "d" and (problem := await draft.edit(self._keyboard)) is not None:
                 self._console.print(Text(visible(problem), style="red"))
                 continue
-            # of an edited text it is not known what the model changed in it
+            # lines changed by the model are unknown in an edited text
             now = {"text": draft.text, "revisable": request.payload.get("revisable")}
             if draft.text == request.payload["text"]:
                 now["changed"] = request.payload.get("changed", ())
             await self.show(document_matter(now, coloured=True), paged=answer == "d")
 
     async def choose(self, question: str, keys: str, help_text: str, known: frozenset[str]) -> str | None:
-        """Ask until the answer is a known one; None at the end of input."""
+        """Ask until the answer is known; None at the end of input."""
         pages = self._matter.is_long and PAGES not in known
         while True:
             answer = await self._line(question, f"{keys}/{PAGES}" if pages else keys)
@@ -249,18 +247,18 @@ class Questions:
                 self._console.print(f"{help_text}{PAGES_HELP if pages else ''}", style="dim")
 
     async def type(self, question: str) -> str | None:
-        """Return a line as it was typed; None at the end of input."""
+        """Ask for a line of text; None at the end of input."""
         return await self._keyboard.line(Text(question, style="bold"))
 
     async def edit(self, text: str, name: str) -> str:
-        """Return a text as the person changed it.
+        """Return a text edited in the person's editor.
 
-        :raises EditorFailed: their editor cannot be started, or failed.
+        :raises EditorFailed: the editor cannot be started, or failed.
         """
         return await self._keyboard.edit(text, name)
 
     async def show_again(self) -> None:
-        """Show what was shown last, page by page."""
+        """Show the last subject again, page by page."""
         await self._matter.turn_pages(self._keyboard)
 
     async def _line(self, question: str, keys: str) -> str | None:
@@ -269,9 +267,9 @@ class Questions:
         return None if line is None else line.lower()
 
     async def show(self, parts: Sequence[RenderableType], *, paged: bool = False) -> None:
-        """Show what the next question is about.
+        """Show the subject of the next question.
 
-        :param paged: page by page, else as much as a screen holds.
+        :param paged: page by page; otherwise as much as fits on the screen.
         """
         self._matter = Pager(self._console, parts)
         if paged:
@@ -281,7 +279,7 @@ class Questions:
 
 
 class _Comments:
-    """The comments that a person may send to the model that wrote a plan or a document."""
+    """Comments of the person for the model that wrote a plan or a document."""
 
     def __init__(self, payload: Mapping[str, Any]) -> None:
         self._unanswered: list[dict[str, Any]] = list(payload.get("comments", ()))
@@ -295,10 +293,10 @@ class _Comments:
     async def ask(
         self, questions: Questions, answer: str, noun: str, key: str, places: Sequence[Any]
     ) -> list[dict[str, Any]]:
-        """Return what is sent; nothing where the person says nothing.
+        """Ask for a comment; return all comments to send, none if the answer is empty.
 
-        :param noun: of what a comment may be on by its number.
-        :param key: of a comment, for its place.
+        :param noun: name of a numbered place, such as `line`.
+        :param key: key of the place in a comment.
         """
         if answer == "r":
             return self._unanswered
@@ -311,12 +309,12 @@ class _Comments:
 
 
 def _is_long(question: str) -> bool:
-    """Return whether a question is long, and shown above the prompt for its answer."""
+    """Return whether a question is too long for the prompt line."""
     return "\n" in question or len(question) > LONGEST_QUESTION
 
 
 def _plan_table(files: list[dict[str, Any]], changed: Collection[str] = ()) -> Table:
-    """Return the files of a plan, those marked that a revision changed."""
+    """Render the files of a plan; mark the files changed by a revision."""
     table = Table("", "action", "file", "why", box=None, header_style="dim", padding=(0, 1))
     styles = {"create": "green", "delete": "red", "move": "yellow"}
     for number, file in enumerate(files, start=1):
@@ -335,7 +333,7 @@ def _taken_out(files: Sequence[Mapping[str, Any]]) -> list[Text]:
 
 
 def _numbers(answer: str, count: int) -> set[int] | None:
-    """Read `1 3` or `1,3`; None if that is not what it says."""
+    """Parse numbers such as `1 3` or `1,3`; None if the answer has anything else."""
     words = answer.replace(",", " ").split()
     if not words or not all(word.isascii() and word.isdigit() and 1 <= int(word) <= count for word in words):
         return None

@@ -1,4 +1,4 @@
-"""The review at the terminal: all at once or hunk by hunk, and what the person says of it to the model."""
+"""Reviews at the terminal: whole or hunk by hunk, with comments to the model."""
 
 from __future__ import annotations
 
@@ -18,30 +18,28 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from tideate_core.cli.answer_drafts import ReviewDraft
     from tideate_core.cli.hunk_picking import Alternative, Asker
-    from tideate_core.cli.kept_review import ReviewDraft
-
-__all__ = ["ReviewQuestion", "WrittenReviewQuestion", "review_matter"]
 
 ENDED = Decision(False, reason="the input ended before an answer")
 LEAVE = "q"
-"""Leaves a question without an answer: its run waits, to be resumed."""
+"""Leaves a question unanswered: the run waits and can be resumed."""
 LEAVE_HELP = "q leave it: the run waits"
 WRITTEN_HELP = (
     "y keep all · n or Enter end and change nothing · p pick hunk by hunk · r revert all · d show again · "
     f"{LEAVE_HELP}"
 )
 KEEP_HELP = (
-    "y or Enter keep · n revert · a keep this and the rest of the file · q back, without what was picked"
+    "y or Enter keep · n revert · a keep this and the rest of the file · q back, discard these choices"
 )
-FORGET = "o open again what was decided before"
+FORGET = "o reopen earlier decisions"
 UNSENT = "Your comments were not sent to the model. Accept all without them?"
 UNSENT_HELP = "y accept, and leave them out · n or Enter go back · r accept, and send them"
 SENT = "comments were sent to the model"
 
 
 def review_matter(payload: Mapping[str, Any]) -> list[RenderableType]:
-    """Return what a review is about: of a revision, or of one that was begun, what is to be decided."""
+    """Render a review: open hunks, hunks accepted with edits, a summary, and earlier comments."""
     files = [ReviewedFile.of(file) for file in payload["files"]]
     shown: list[RenderableType] = [file.patch(file.open) for file in files if file.open]
     for file in files:
@@ -55,7 +53,7 @@ def review_matter(payload: Mapping[str, Any]) -> list[RenderableType]:
 
 
 def _summary(files: Sequence[ReviewedFile], *, written: bool) -> str:
-    """Return a line like the editor's: `3 hunks: 2 accepted, 1 open`."""
+    """Return a summary like the editor's: `3 hunks: 2 accepted, 1 open`."""
     accepted, rejected = ("kept", "to revert") if written else ("accepted", "rejected")
     counts = {
         accepted: sum(len(file.accepted) for file in files),
@@ -68,7 +66,7 @@ def _summary(files: Sequence[ReviewedFile], *, written: bool) -> str:
 
 
 class _Question:
-    """Common part of both kinds of reviews: the decisions that were made before, which can be forgotten."""
+    """Base of both kinds of reviews: display, and the draft with earlier decisions."""
 
     def __init__(self, asker: Asker, payload: Mapping[str, Any], message: str, draft: ReviewDraft) -> None:
         self._asker = asker
@@ -82,14 +80,14 @@ class _Question:
         self._files = [ReviewedFile.of(file) for file in self._payload["files"]]
 
     def matter(self) -> list[RenderableType]:
-        """Return what the review is about."""
+        """Render the review and its earlier decisions."""
         return [*review_matter(self._payload), *self._draft.words]
 
     async def _show(self) -> None:
         await self._asker.show(self.matter())
 
     async def _look(self, answer: str) -> None:
-        """Show it again, for `o` with what was decided before opened."""
+        """Show the review again; for `o`, discard the earlier decisions first."""
         if answer == "d":
             await self._asker.show_again()
             return
@@ -99,10 +97,10 @@ class _Question:
 
 
 class ReviewQuestion(_Question):
-    """One review."""
+    """Review of changes that a run proposes."""
 
     _typed: Sequence[dict[int, str]] = ()
-    """By file: see `HunkPicking`."""
+    """Unsaved texts of failed editors by file; see `HunkPicking`."""
 
     def _read(self) -> None:
         super()._read()
@@ -118,7 +116,7 @@ class ReviewQuestion(_Question):
         await super()._look(answer)
 
     async def ask(self) -> Decision:
-        """Return the answer."""
+        """Ask until the review is decided or left."""
         while True:
             keys, help_text, known = self._choices()
             answer = await self._asker.choose(self._message, keys, help_text, YES | NO | known)
@@ -163,7 +161,7 @@ class ReviewQuestion(_Question):
         return "/".join([*keys, "d"]), " · ".join([*words, "d show again", LEAVE_HELP]), frozenset(known)
 
     async def _all(self) -> Decision | None:
-        """Return what was accepted before, with all that is open, and what was said; None to go back."""
+        """Accept all open hunks beside the earlier decisions; None to ask again."""
         send = bool(self._draft.kept)
         if self._unanswered and not send:
             answer = await self._asker.choose(UNSENT, "y/N/r", UNSENT_HELP, YES | NO | {"r"})
@@ -175,7 +173,7 @@ class ReviewQuestion(_Question):
         return await self._through(HunkPicking.accept_open, send=send)
 
     def _clashes(self, at: int) -> bool:
-        """Tell whether a hunk of a file is open that clashes with one that was taken of another run."""
+        """Return whether an open hunk of a file conflicts with a hunk taken from another run."""
         file, taken = self._files[at], self._taken(at)
         index = HunkIndex(one.hunk for one in taken)
         return bool(taken) and any(index.clashes(file.hunks[hunk]) for hunk in file.open)
@@ -187,8 +185,8 @@ class ReviewQuestion(_Question):
         ]
 
     def _taken(self, at: int) -> list[Alternative]:
-        """Return the hunks of other runs that were taken before."""
-        known = {one.hunk: one for one in reversed(self._others[at])}  # of two that are alike, the first
+        """Return the hunks of a file taken from other runs earlier."""
+        known = {one.hunk: one for one in reversed(self._others[at])}  # of equal hunks, the first
         return [known[hunk] for hunk in dict.fromkeys(self._files[at].added) if hunk in known]
 
     def _answer(self, files: list[dict[str, Any]], comments: list[dict[str, Any]]) -> Decision:
@@ -204,9 +202,9 @@ class ReviewQuestion(_Question):
         *,
         send: bool = True,
     ) -> Decision | None:
-        """Return what was decided of one file after the other; None where the person went back.
+        """Ask about each file in turn and return the decision; None if the person goes back.
 
-        :param send: comments that nobody answered go to the model once more.
+        :param send: send earlier comments to the model again.
         """
         verdicts, comments, answered = [], list[dict[str, Any]](), set[tuple[str, int]]()
         written = list[list[Any]]()
@@ -238,19 +236,19 @@ class ReviewQuestion(_Question):
         )
 
     async def _keep(self, at: int, decisions: Sequence[list[Any]]) -> None:
-        """Keep what was decided of a file."""
+        """Save decisions on a file in the draft."""
         await self._draft.write([[at + 1, *one] for one in decisions])
 
     def _left(self, answered: Collection[tuple[str, int]]) -> list[dict[str, Any]]:
-        """Return the unanswered comments but those on hunks of which the person decided otherwise."""
+        """Return the earlier comments, except on hunks with a new decision."""
         return [one for one in self._unanswered if (one.get("path"), one.get("hunk")) not in answered]
 
 
 class WrittenReviewQuestion(_Question):
-    """A review of what something else wrote: it is kept, or reverted."""
+    """Review of changes already in the files: each is kept or reverted."""
 
     async def ask(self) -> Decision:
-        """Return the answer."""
+        """Ask until the review is decided or left."""
         while True:
             keys, help_text, known = "y/N/p/r/d", WRITTEN_HELP, YES | NO | {"a", "p", "r", "d"}
             if self._draft.kept:
@@ -274,7 +272,7 @@ class WrittenReviewQuestion(_Question):
                 await self._look(answer)
 
     def _rest(self, *, kept: bool) -> Decision:
-        """Return what was decided before, with all that is open kept or reverted."""
+        """Keep or revert all open hunks beside the earlier decisions."""
         files = [
             _verdict(
                 file,
@@ -286,7 +284,7 @@ class WrittenReviewQuestion(_Question):
         return Decision(True, {"files": files})
 
     async def _pick(self) -> Decision | None:
-        """Return what was picked; None where the person went back."""
+        """Ask about each file in turn; None if the person goes back."""
         verdicts = []
         for at, file in enumerate(self._files):
             picked = await self._pick_from(at, file)
@@ -312,7 +310,7 @@ class WrittenReviewQuestion(_Question):
             if answer == BACK:
                 return None
             decided = [one for one in file.open if one >= index] if answer == "a" else [index]
-            # Enter keeps: what is reverted is named
+            # Enter keeps: reverting needs an explicit n
             state = "r" if answer in ("n", "no") else "a"
             (back if state == "r" else kept).update(decided)
             await self._draft.write([[at + 1, one + 1, state, None] for one in decided])

@@ -1,13 +1,13 @@
-"""The terminal as front end: show a run, ask about it, print its result."""
+"""Terminal front end: progress of a run, its questions, its result."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
 import termios
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from rich.text import Text
 
@@ -50,27 +50,56 @@ if TYPE_CHECKING:
     from tideate_core.engine import Event, WorkflowResult, WorkflowRunner
     from tideate_core.workflows import Catalog, Decision
 
-__all__ = ["Interaction", "TerminalFrontEnd", "run_to_end"]
+T = TypeVar("T")
 
 INVALID_FILES: Final = frozenset({"ConfigError", "InvalidDefinitionFile", "InvalidWorkflowFile"})
-"""Error codes that are wrong usage even when a run comes upon them on its way."""
+"""Error codes that count as wrong usage even after a run has started."""
 STORE: Final = frozenset({"RunLost", "StateError", "StoreError", "StoreIsNewer"})
-"""Error codes of failures, even when no run has begun."""
+"""Error codes that count as failures even if no run has started."""
 STARTS: Final = frozenset({EventName.WORKFLOW_RESTORED, EventName.WORKFLOW_STARTED})
 
 
 @dataclass(frozen=True, slots=True)
 class Interaction:
-    """Interaction of a run with whoever started it."""
+    """Answer policy and output form of a run."""
 
     policy: bool | None = None
-    """The answer to every confirmation; None asks a person where there is one."""
+    """Answer to every confirmation; None asks at the terminal, if there is one."""
     json: bool = False
 
     @property
     def asks(self) -> bool:
-        """A person answers its confirmations."""
+        """True if a person answers confirmations."""
         return self.policy is None and has_person()
+
+
+async def attend(
+    project: Project,
+    catalog: Catalog,
+    interaction: Interaction,
+    start: Callable[[WorkflowRunner, TerminalFrontEnd], Coroutine[Any, Any, T]],
+    notices: Iterable[str] = (),
+    *,
+    several: bool = False,
+) -> tuple[T | None, TerminalFrontEnd, Interruption, RunCancellation]:
+    """Run workflows at the terminal with signal handling; no result if a signal prevents the start.
+
+    :param several: the runs are compared; they take no typed messages.
+    """
+    console = messages()
+    for notice in (*project.loaded.notices, *notices):
+        note(notice)
+    await recover_before(project.root, note)
+    with TerminalFrontEnd(console, None if interaction.asks else PolicyFrontEnd(interaction.policy)) as front:
+        cancellation = RunCancellation(console, front.restore_terminal, several=several)
+        front.leave = cancellation.leave_run
+        with Interruption(cancellation.cancel, cancellation.notify_again, cancellation.leave) as interruption:
+            async with (
+                open_runner(project, catalog, front) as runner,
+                nullcontext() if several else front.passing_on(runner.say),
+            ):
+                result = await cancellation.wait_for(runner, start(runner, front))
+    return result, front, interruption, cancellation
 
 
 async def run_to_end(
@@ -80,21 +109,16 @@ async def run_to_end(
     start: Callable[[WorkflowRunner], Coroutine[Any, Any, WorkflowResult]],
     notices: Iterable[str] = (),
 ) -> int:
-    """Run something at the terminal to its end; return the exit status.
+    """Run a workflow at the terminal to its end, and proposed follow-up runs; return the exit status.
 
-    :param notices: of the workflow.
-    :raises TideateError: what `start` raises.
+    :param start: starts or resumes the run.
+    :param notices: notices about the workflow.
+    :raises TideateError: an error of `start`.
     """
     console = messages()
-    for notice in (*project.loaded.notices, *notices):
-        note(notice)
-    await recover_before(project.root, note)
-    with TerminalFrontEnd(console, None if interaction.asks else PolicyFrontEnd(interaction.policy)) as front:
-        cancellation = RunCancellation(console, front.restore_terminal)
-        front.leave = cancellation.leave_run
-        with Interruption(cancellation.cancel, cancellation.notify_again, cancellation.leave) as interruption:
-            async with open_runner(project, catalog, front) as runner, front.passing_on(runner.say):
-                result = await cancellation.wait_for(runner, start(runner))
+    result, front, interruption, cancellation = await attend(
+        project, catalog, interaction, lambda runner, _front: start(runner), notices
+    )
     if result is None:
         return interruption.status
     try:
@@ -106,7 +130,7 @@ async def run_to_end(
     except OSError:
         if not interruption.happened:
             raise
-        return interruption.status  # the signal was of a terminal that is gone
+        return interruption.status  # the terminal is gone, as the signal said
     if result.cancelled:
         return interruption.status if interruption.happened or cancellation.left else DECLINED
     proposed = result.next_run
@@ -119,31 +143,31 @@ async def run_to_end(
 class TerminalFrontEnd:
     """Implements the engine's `FrontEnd`.
 
-    :param policy: what answers instead of a person; None asks at the terminal.
+    :param policy: answers instead of a person; None asks at the terminal.
     """
 
     editor = None
     leave: Callable[[], None] | None = None
-    """Called at the end of input: the run is left at its question, to be resumed. None: that declines."""
+    """Called at the end of input to leave the run at its question; None declines the question."""
 
     def __init__(self, console: Console, policy: PolicyFrontEnd | None) -> None:
         self._console = console
         self._policy = policy
-        # not console.is_terminal: FORCE_COLOR makes colours in a log, but no terminal of it
+        # not console.is_terminal: FORCE_COLOR colours a log, but a log is no terminal
         self._live = sys.stderr.isatty() and not console.is_dumb_terminal
         self._progress = Progress(console, live=self._live)
         self._machines: set[str] = set()
-        """The runs that are of machines."""
+        """Ids of the runs of state machines."""
         self._asking = asyncio.Lock()
-        """One question at a time, though steps run side by side."""
+        """Serializes questions of parallel steps."""
         self._lines: TypedLines | None = None
-        """What the person types while it is shown; None: nothing is read."""
+        """Reader of typed messages; None if nothing is read."""
         self._run = ""
-        """The id of the run that it is for."""
+        """Id of the run that receives typed messages."""
         self._last_text: tuple[str, str] | None = None
-        """A machine's last step and its text, until a question has shown them."""
+        """Last step of a machine and its text, not yet shown with a question."""
         self.asked = ""
-        """The kind of the last question."""
+        """Kind of the last question."""
 
     def __enter__(self) -> Self:
         return self
@@ -153,11 +177,11 @@ class TerminalFrontEnd:
 
     @property
     def began(self) -> bool:
-        """A run was accepted and has started."""
+        """True once a run has started."""
         return self._progress.began
 
     async def confirm(self, request: ConfirmationRequest) -> Decision:
-        """Show the subject of a question, whoever answers: the log of an unattended run has it, too."""
+        """Show a question and return its answer; an unattended run's log shows the question, too."""
         async with self._asking, AsyncExitStack() as question:
             if self._lines is not None and not self._is_answered(request):
                 await question.enter_async_context(self._lines.paused())
@@ -166,9 +190,9 @@ class TerminalFrontEnd:
 
     @asynccontextmanager
     async def passing_on(self, say: Callable[[str, str], Awaitable[object]]) -> AsyncIterator[None]:
-        """Pass each line that a person types at the terminal, once a run has started, on to its model.
+        """Deliver lines that the person types during a run to its model.
 
-        :param say: called with the run's id and the line.
+        :param say: called with run id and line.
         """
         if not has_person():
             yield
@@ -202,12 +226,12 @@ class TerminalFrontEnd:
                 self._progress.warn(f"your message was not passed on: {error}")
 
     def restore_terminal(self) -> None:
-        """Give the terminal the settings that it had."""
+        """Restore the original terminal settings."""
         if self._lines is not None:
             self._lines.restore()
 
     def _is_answered(self, request: ConfirmationRequest) -> bool:
-        """Tell whether nobody is asked."""
+        """Return whether a question is answered without the person."""
         return self._policy is not None or declined_unasked(request) is not None
 
     async def _confirm(self, request: ConfirmationRequest) -> Decision:
@@ -241,16 +265,13 @@ class TerminalFrontEnd:
             self._machines.add(event.execution_id)
         elif event.name is EventName.CONFIRMATION_REQUIRED:
             self.asked = event.data["kind"]
-        elif event.name is EventName.STEP_COMPLETED and self._is_of_machine(event):
+        elif event.name is EventName.STEP_COMPLETED and event.execution_id in self._machines:
             said = event.data["result"]
-            # a task's stages give objects, which are shown for what they are where they are asked about
+            # stages of a task return objects, which their own questions render
             self._last_text = (event.data["step"], said) if said and isinstance(said, str) else None
 
-    def _is_of_machine(self, event: Event) -> bool:
-        return event.execution_id in self._machines
-
     def _pop_last_text(self) -> list[Text]:
-        """Return the text of a machine's last state: the person decides by it whether to continue."""
+        """Return and clear the text of a machine's last state, the basis of the person's decision."""
         if self._last_text is None:
             return []
         (step, text), self._last_text = self._last_text, None
@@ -258,19 +279,19 @@ class TerminalFrontEnd:
         return [Text(visible(f"{step}:"), style="bold"), shown]
 
     async def present(self, text: str, filetype: str) -> None:
-        """Do nothing: the text is the run's response, printed at its end."""
+        """Do nothing: the run's response is printed at its end."""
 
 
 async def _wants(
     proposed: Mapping[str, Any], result: WorkflowResult, interaction: Interaction, console: Console
 ) -> bool:
-    """Ask whether to go on with the run that was proposed; where nobody is asked, say how to.
+    """Ask whether to start a proposed follow-up run; without a person, print its command.
 
-    `--yes` is the answer to the questions of the run that was asked for, and begins no other.
+    `--yes` answers questions of the requested run only, and starts no other run.
     """
-    words = f"`{next_command(proposed)}` goes on with it"
+    words = f"`{next_command(proposed)}` continues with it"
     if interaction.asks and not interaction.json and proposed["asks"]:
-        question = f"{proposed['message']}. Go on as {proposed['workflow']} with the same conversation?"
+        question = f"{proposed['message']}. Continue as {proposed['workflow']} in the same conversation?"
         request = ConfirmationRequest(result.execution_id, result.workflow, "next", "gate", question)
         if (await Questions(console).ask(request)).accepted:
             return True
@@ -283,9 +304,9 @@ async def _wants(
 def _print_notes(result: WorkflowResult, interaction: Interaction, console: Console) -> None:
     if result.reason == "declined" and not interaction.asks and interaction.policy is None:
         console.print("there is no terminal to ask on; --yes accepts", style="yellow")
-    if result.path and result.workflow != TASK:  # its stages and gates were told
+    if result.path and result.workflow != TASK:  # a task's stages and gates were shown
         tell(console, path_line([result.path[0]["from"], *(move["to"] for move in result.path)]))
-    # of a task that broke off, its rollback said what is left and why
+    # the rollback report of an aborted task has listed the remaining files
     if result.files and (result.ok or result.rollback_performed is None):
         console.print(f"roll back: tideate rollback {result.execution_id}", style="dim", soft_wrap=True)
 
@@ -299,7 +320,7 @@ def _print_result(result: WorkflowResult, interaction: Interaction, console: Con
     elif result.ok:
         print_result(result)
     elif result.response is not None:
-        words = "unfinished: this is the last text that was written; --json has those of all states"
+        words = "unfinished: this is the last text; --json has the texts of all states"
         tell(console, Text(words, style="yellow"))
         print_result(result)
 

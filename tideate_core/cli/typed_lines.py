@@ -1,9 +1,11 @@
-"""Lines that a person types while a run is shown, without a key of them on the screen by itself."""
+"""Messages typed at the terminal during a run, without echo by the terminal."""
 
 from __future__ import annotations
 
 import asyncio
+import codecs
 import os
+import re
 import select
 import signal
 import sys
@@ -12,32 +14,78 @@ import threading
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.cli.line_editor import LineEditor
+from rich.cells import cell_len
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
     from contextlib import AbstractContextManager
     from types import FrameType
 
-__all__ = ["TypedLines"]
-
 QUIET: Final = 0.7
-"""Seconds without a key after which a question opens: what is being typed is no answer to it."""
+"""Seconds without a key before a question opens, so that it does not catch unrelated input."""
 LOOK_EVERY: Final = 0.5
-"""Seconds between two looks, in the background, whether the process is back in the foreground."""
+"""Seconds between checks whether the process is in the foreground again."""
 LOCAL_FLAGS: Final = 3
-"""Where `termios` has them in its list."""
+"""Index of the local flags in the list of `termios`."""
+
+
+SEQUENCE: Final = re.compile(r"\x1b(?:[\[O][0-?]*[ -/]*[@-~]|[^\[O])")
+"""Escape sequence of a key such as an arrow, a function key, or Alt with a letter."""
+BEGUN: Final = re.compile(r"\x1b(?:[\[O][0-?]*[ -/]*)?$")
+"""Incomplete escape sequence at the end of the input."""
+LAST_WORD: Final = re.compile(r"\S*\s*$")
+
+
+class LineEditor:
+    """Splits terminal input into lines; `text` is the unfinished line."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="ignore")
+        self._rest = ""
+
+    def feed(self, data: bytes) -> list[str]:
+        """Process input bytes; return the completed lines."""
+        typed = SEQUENCE.sub("", self._rest + self._decoder.decode(data))
+        begun = BEGUN.search(typed)
+        typed, self._rest = (typed[: begun.start()], begun[0]) if begun else (typed, "")
+        lines = []
+        for character in typed:
+            if character in "\r\n\x04":  # Ctrl-D ends the line, as in the terminal's line mode
+                lines.append(self.text)
+                self.text = ""
+            else:
+                self._edit(character)
+        return lines
+
+    def _edit(self, character: str) -> None:
+        if character in "\x7f\x08":
+            self._delete_character()
+        elif character == "\x15":  # Ctrl-U
+            self.text = ""
+        elif character == "\x17":  # Ctrl-W
+            self.text = LAST_WORD.sub("", self.text)
+        elif character == "\t":
+            self.text += " "
+        elif character.isprintable():
+            self.text += character
+
+    def _delete_character(self) -> None:
+        """Delete the last character with its combining characters."""
+        while self.text and not cell_len(self.text[-1]):
+            self.text = self.text[:-1]
+        self.text = self.text[:-1]
 
 
 class TypedLines:
-    """Reads the terminal on stdin while the process is in its foreground; elsewhere it would be stopped.
+    """Reader of the terminal on stdin while the process is in the foreground; elsewhere it would be stopped.
 
-    Signals stay those of the terminal: Ctrl-C interrupts, Ctrl-Z stops, both with its settings as they were.
+    Signals of the terminal keep working: Ctrl-C interrupts and Ctrl-Z stops, with the settings restored.
 
-    :param take: called with each line that was ended.
-    :param show: called with the unfinished line when it changes; None: nothing is read now.
-    :param clear: gives the screen back while the process is stopped.
-    :param draws: the line is shown by `show`; else the terminal shows and edits it.
+    :param take: called with each completed line.
+    :param show: called with the unfinished line after each change; with None when reading stops.
+    :param clear: clears the live view while the process is stopped.
+    :param draws: `show` displays the line; otherwise the terminal displays and edits it.
     """
 
     def __init__(
@@ -56,7 +104,7 @@ class TypedLines:
         self._editor = LineEditor()
         self._loop = asyncio.get_running_loop()
         self._before: list[Any] | None = None
-        """The settings that the terminal had, while it has others."""
+        """Original terminal settings while they are changed."""
         self._reads = False
         self._paused = False
         self._ended = False
@@ -67,23 +115,23 @@ class TypedLines:
 
     @property
     def unfinished(self) -> str:
-        """The line that was begun and not ended."""
+        """The unfinished line."""
         return self._editor.text
 
     def begin(self) -> None:
-        """Read from now on."""
+        """Start reading."""
         stops = {signal.SIGTSTP: self._stop, signal.SIGCONT: self._look}
         for number, handler in stops.items():
             if signal.getsignal(number) is not signal.SIG_IGN:
                 self._loop.add_signal_handler(number, handler)
                 self._caught.append(number)
         if signal.getsignal(signal.SIGQUIT) is signal.SIG_DFL:
-            # not the loop's: it must end a process that hangs, too
+            # not the loop's handler: it must end a blocked process, too
             self._on_quit = signal.signal(signal.SIGQUIT, self._quit)
         self._look()
 
     def close(self) -> None:
-        """Read no more, and leave the terminal as it was."""
+        """Stop reading, and restore the terminal settings."""
         self._ended = True
         self._leave()
         for number in self._caught:
@@ -93,7 +141,7 @@ class TypedLines:
 
     @asynccontextmanager
     async def paused(self) -> AsyncIterator[None]:
-        """Leave the keyboard to a question, once nobody types; what was typed before belongs to the line."""
+        """Stop reading for a question, after a pause in typing; earlier input belongs to the line."""
         while self._reads and (left := self._last_key + QUIET - self._loop.time()) > 0:  # noqa: ASYNC110 a key
             await asyncio.sleep(left)
         self._paused = True
@@ -107,14 +155,14 @@ class TypedLines:
             self._look()
 
     def restore(self) -> None:
-        """Give the terminal the settings that it had, also from a signal handler."""
+        """Restore the original terminal settings; safe in signal handlers."""
         before, self._before = self._before, None
-        if before is not None and self._is_in_foreground():  # else it is the shell's, which has its own
+        if before is not None and self._is_in_foreground():  # else the shell owns the terminal
             with suppress(termios.error, OSError):  # the terminal may be gone
                 self._set(before)
 
     def _look(self) -> None:
-        """Read where the process is in the foreground, else look again later."""
+        """Start reading if the process is in the foreground, else check again later."""
         if self._next_look is not None:
             self._next_look.cancel()
             self._next_look = None
@@ -152,12 +200,12 @@ class TypedLines:
         try:
             return os.tcgetpgrp(self._terminal) == os.getpgrp()
         except OSError:
-            return True  # not this session's terminal: nobody is stopped at it
+            return True  # another session's terminal does not stop this process
 
     def _edit_here(self) -> None:
-        """Have the terminal hand over each key, and show none."""
+        """Switch the terminal to single keys without echo."""
         found = termios.tcgetattr(self._terminal)
-        if found[LOCAL_FLAGS] & termios.ICANON:  # else they are still these, as after SIGSTOP
+        if found[LOCAL_FLAGS] & termios.ICANON:  # else the settings are still changed, as after SIGSTOP
             self._before = found
         changed = [*found]
         changed[LOCAL_FLAGS] &= ~(termios.ICANON | termios.ECHO)
@@ -189,14 +237,14 @@ class TypedLines:
         self._show(self._editor.text)
 
     def _read_rest(self) -> None:
-        """Read what was typed so far, a line that is not ended, too."""
+        """Read all pending input, including an unfinished line."""
         with suppress(termios.error, OSError):
             self._edit_here()
         while self._reads and select.select([self._terminal], [], [], 0)[0]:
             self._read()
 
     def _stop(self) -> None:
-        """Stop the process, as Ctrl-Z wants it, until it is continued."""
+        """Stop the process on Ctrl-Z until it is continued."""
         with self._clear():
             self._leave()
             self._loop.remove_signal_handler(signal.SIGTSTP)
@@ -205,7 +253,7 @@ class TypedLines:
         self._look()
 
     def _quit(self, number: int, _frame: FrameType | None) -> None:
-        """Die of the signal, after the terminal has what it had."""
+        """Restore the terminal settings, then end by the signal."""
         self.restore()
         with suppress(OSError):
             os.write(sys.stderr.fileno(), b"\x1b[?25h\n")
@@ -215,7 +263,7 @@ class TypedLines:
 
 @contextmanager
 def _not_stopped() -> Iterator[None]:
-    """Have what a process in the background may not do with its terminal fail, where it would be stopped."""
+    """Make terminal access of a background process fail instead of stopping the process."""
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTIN, signal.SIGTTOU})
     try:
         yield
@@ -224,5 +272,5 @@ def _not_stopped() -> Iterator[None]:
 
 
 def _raise_here(number: int) -> None:
-    """Send a signal to this very thread: it is obeyed before the next line."""
+    """Send a signal to the current thread, for delivery before the next line."""
     signal.pthread_kill(threading.get_ident(), number)

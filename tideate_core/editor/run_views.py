@@ -16,6 +16,7 @@ from tideate_core.app import (
     compared_texts,
     export_runs,
     history_page,
+    parse_filter,
     read_details,
     read_runs,
     read_step_thread,
@@ -24,7 +25,6 @@ from tideate_core.app import (
     run_json,
     step_json,
     waits_for,
-    wanted,
 )
 from tideate_core.engine import is_continued_from
 from tideate_core.errors import InvalidInput
@@ -74,7 +74,7 @@ class RunViews:
     async def history(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return one page of the runs, newest first.
 
-        :param params: `filter`, in the syntax of `history.wanted`; `limit`; `before` and `before_id`: start
+        :param params: `filter`, in the syntax of `parse_filter`; `limit`; `before` and `before_id`: start
             time and id of the last run of the page before. Each run of a search for words has an excerpt
             as `match`.
         """
@@ -86,7 +86,7 @@ class RunViews:
         behind = (int(before), str(before_id)) if before and before_id else None
 
         def read(reader: Reader) -> dict[str, Any]:
-            which = wanted(words, reader.has_workflow)
+            which = parse_filter(words, reader.has_workflow)
             back = rolled_back_ids(root, reader) if which.rolled_back else ()
             found, more = history_page(reader, which, limit, behind, back)
             listed = self._listed(root, reader, [run for run, _ in found])

@@ -1,4 +1,4 @@
-"""`tideate checkpoint`: points that a run can be taken up from."""
+"""`tideate checkpoint`: create, list, show, restore and export."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import tree_sitter_powershell
 from tree_sitter import Language, Parser
 
-from tests.cli.interrupted import SHORT, asked, object_of, refactored
+from tests.cli.interrupted import SHORT, count_requests, refactored
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
@@ -23,24 +23,23 @@ SCRIPT = Path(__file__).parents[3] / "scripts" / "workflow" / "run-checkpoint.ps
 
 def test_a_run_is_taken_up_from_a_checkpoint(shell: Shell, answering: ModelServer) -> None:
     run = refactored(shell, answering)
-    listed = object_of(shell.run("checkpoint", "list", run[:6], "--json"))["checkpoints"]
+    listed = shell.json("checkpoint", "list", run[:6])["checkpoints"]
     first = next(point["checkpoint_id"] for point in listed if point["step"] == "analyze")
     brief = first.replace(run, run[:8])
     assert brief == f"{run[:8]}.1"
     assert brief in shell.run("checkpoint", "list").stdout
-    assert shell.run("rollback", "--yes", run).returncode == 0
+    shell.ok("rollback", "--yes", run)
     restored = shell.run("checkpoint", "restore", brief)
     new = restored.stdout.strip()
     assert f"`tideate resume {new[:8]}` resumes it" in restored.stderr
-    (paused,) = object_of(shell.run("history", "--status", "paused", "--json"))["runs"]
+    (paused,) = shell.json("history", "--status", "paused")["runs"]
     assert (paused["execution_id"], paused["restored_from"], paused["completed_steps"]) == (new, first, 1)
-    done = shell.run("resume", new, "--yes")
-    assert done.returncode == 0, done.stderr
-    assert asked(answering, "what does the code do") == 1
-    assert (shell.project / "a.py").read_text() == SHORT
+    shell.ok("resume", new, "--yes")
+    assert count_requests(answering, "what does the code do") == 1
+    assert shell.read("a.py") == SHORT
     assert f"from the checkpoint {brief}\n" in shell.run("show", new).stdout
-    assert shell.run("history", "--prune", "--keep", "1", "--changes", "--yes").returncode == 0
-    assert f"from the checkpoint {brief}, which is not kept" in " ".join(
+    shell.ok("history", "--prune", "--keep", "1", "--changes", "--yes")
+    assert f"from the checkpoint {brief}, which no longer exists" in " ".join(
         shell.run("show", new).stdout.split()
     )
 
@@ -48,13 +47,13 @@ def test_a_run_is_taken_up_from_a_checkpoint(shell: Shell, answering: ModelServe
 def test_a_checkpoint_is_made_shown_and_exported(shell: Shell, answering: ModelServer) -> None:
     run = refactored(shell, answering)
     made = shell.run("checkpoint", "create", run[:8]).stdout.strip()
-    shown = object_of(shell.run("checkpoint", "show", made, "--json"))["checkpoint"]
+    shown = shell.json("checkpoint", "show", made)["checkpoint"]
     assert (shown["workflowId"], shown["state"]["completedSteps"]) == (run, ["analyze", "refactor"])
     assert "analyze, refactor" in shell.run("checkpoint", "show", made[:10]).stdout
     path = Path(shell.run("checkpoint", "export", made).stdout.strip())
     assert path.parent == shell.project / ".tideate" / "checkpoints"
     assert json.loads(path.read_text())["checkpointId"] == made
-    listed = object_of(shell.run("checkpoint", "list", "--json"))["checkpoints"]
+    listed = shell.json("checkpoint", "list")["checkpoints"]
     assert [point["manual"] for point in listed if point["checkpoint_id"] == made] == [True]
 
 

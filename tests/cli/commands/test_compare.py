@@ -1,14 +1,13 @@
-"""`tideate compare`: runs of several models, of which one is taken, or a mix of their hunks."""
+"""`tideate compare`: choice of one answer, mixed hunks, left and killed comparisons."""
 
 from __future__ import annotations
 
 import re
-import signal
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.interrupted import object_of
+from tests.cli.interrupted import kill, object_of
 from tests.support.model_server import ModelServer
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ MODELS = ("compare", "refactor", "translate", "--file", "a.txt", "--models", "a,
 
 @pytest.fixture
 def servers(shell: Shell) -> Iterator[dict[str, ModelServer]]:
-    """Two models that refactor `a.txt` each in its own way."""
+    """Two models with different refactorings of `a.txt`."""
     with ModelServer(model="a") as a, ModelServer(model="b") as b:
         known = {"a": a, "b": b}
         shell.configure(
@@ -49,33 +48,30 @@ def test_hunks_of_two_models_are_mixed_at_a_terminal(shell: Shell, servers: dict
     assert "── 1 a ──" in terminal.text
     assert "+fünf" in terminal.text
     assert "+2 -2 lines in 1 file" in terminal.text
-    assert (shell.project / "a.txt").read_text() == WORDS
+    assert shell.read("a.txt") == WORDS
     terminal.type("1\n")
-    terminal.wait_for("Apply the change to a.txt (+2 -2 lines)? [y/N/p/c/d]")
-    terminal.type("p\n")
-    terminal.wait_for("Accept hunk 1/2 of a.txt? [y/N/e/b/a/s/q]")
-    terminal.type("y\n")
-    terminal.wait_for("1 · the adapter 'b' has here:")
-    terminal.wait_for("Accept hunk 2/2 of a.txt? [y/N/e/1/b/a/s/q]")
-    terminal.type("1\n")
-    terminal.wait_for("only the adapter 'b' has:")
-    terminal.wait_for("Take it, too, into a.txt? [y/N/q]")
-    terminal.type("y\n")
+    terminal.answer(
+        ("Apply the change to a.txt (+2 -2 lines)? [y/N/p/c/d]", "p"),
+        ("Accept hunk 1/2 of a.txt? [y/N/e/b/a/s/q]", "y"),
+        "1 · the adapter 'b' has here:",
+        ("Accept hunk 2/2 of a.txt? [y/N/e/1/b/a/s/q]", "1"),
+        "only the adapter 'b' has:",
+        ("Take it, too, into a.txt? [y/N/q]", "y"),
+    )
     assert terminal.wait_exit() == 0
-    assert (shell.project / "a.txt").read_text() == "ONE\nzwei\nthree\nfour\nfünf\n"
+    assert shell.read("a.txt") == "ONE\nzwei\nthree\nfour\nfünf\n"
     assert "taken" in terminal.text.rpartition("Take it, too")[2]
-    states = [(run["state"], run["reason"]) for run in object_of(shell.run("history", "--json"))["runs"]]
+    states = [(run["state"], run["reason"]) for run in shell.json("history")["runs"]]
     assert sorted(states, key=str) == [("cancelled", "declined"), ("completed", None)]
-    run = object_of(shell.run("history", "--status", "completed", "--json"))["runs"][0]["execution_id"]
-    assert shell.run("rollback", "--yes", run).returncode == 0
-    assert (shell.project / "a.txt").read_text() == WORDS
+    run = shell.json("history", "--status", "completed")["runs"][0]["execution_id"]
+    shell.ok("rollback", "--yes", run)
+    assert shell.read("a.txt") == WORDS
 
 
 def test_a_named_model_is_taken_without_a_terminal(shell: Shell, servers: dict[str, ModelServer]) -> None:
-    done = shell.run(*MODELS, "--take", "b", "--yes", "--json")
-    assert done.returncode == 0, done.stderr
+    done = shell.ok(*MODELS, "--take", "b", "--yes", "--json")
     shape = object_of(done)
-    assert (shell.project / "a.txt").read_text() == GERMAN
+    assert shell.read("a.txt") == GERMAN
     assert (shape["ok"], shape["files"]) == (True, ["a.txt"])
     (taken,) = (one for one in shape["runs"] if one["execution_id"] == shape["taken"])
     assert (taken["adapter"], taken["ok"]) == ("b", True)
@@ -102,7 +98,7 @@ def test_ctrl_d_leaves_all_runs_and_the_comparison_is_resumed(
     terminal.type("\x04")
     assert terminal.wait_exit() == 130
     (resumes,) = re.findall(r"the comparison waits; `tideate (.*?)` resumes it", terminal.text)
-    runs = object_of(shell.run("history", "--json"))["runs"]
+    runs = shell.json("history")["runs"]
     assert [(run["state"], run["compared"]) for run in runs] == [("interrupted", ["a", "b"])] * 2
     listed = shell.run("history").stdout
     assert "⇄ a, b" in listed
@@ -112,10 +108,9 @@ def test_ctrl_d_leaves_all_runs_and_the_comparison_is_resumed(
     assert "is part of a comparison of a, b, and is resumed alone; `tideate compare --resume" in alone.stderr
     requests = [len(server.requests) for server in servers.values()]
     again = shell.open(*resumes.split())
-    again.wait_for("y/N/p/c/d]")
-    again.type("y\n")
+    again.answer(("y/N/p/c/d]", "y"))
     assert again.wait_exit() == 0
-    assert (shell.project / "a.txt").read_text() in (LOUD, GERMAN)
+    assert shell.read("a.txt") in (LOUD, GERMAN)
     assert [len(server.requests) for server in servers.values()] == requests
 
 
@@ -130,43 +125,39 @@ def test_taking_none_of_the_answers_is_asked_and_keeps_the_reviews(
         ("Take which of 2 answers? [1/2/n/d]", "n"),
         ("Take none of the answers? [y/N]", "y"),
     ):
-        terminal.wait_for(question)
-        terminal.type(f"{answer}\n")
+        terminal.answer((question, answer))
     assert terminal.wait_exit() == 3
     requests = [len(server.requests) for server in servers.values()]
     kept = re.findall(r"kept; `tideate (review \w+)` opens the review of .([ab]). again", terminal.text)
     assert [model for _, model in kept] == ["a", "b"]
     again = shell.open(*kept[1][0].split())
-    again.wait_for("y/N/p/c/d]")
-    again.type("y\n")
+    again.answer(("y/N/p/c/d]", "y"))
     assert again.wait_exit() == 0
-    assert (shell.project / "a.txt").read_text() == GERMAN
+    assert shell.read("a.txt") == GERMAN
     assert [len(server.requests) for server in servers.values()] == requests, "no model is asked again"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (MODELS, "there is no terminal to choose on; --take NAME takes"),
-        ((*MODELS, "--yes"), "--yes accepts a review, and chooses no answer; --take NAME"),
-        ((*MODELS, "--take", "b"), "refactor asks before it writes, and there is no terminal to ask on"),
-        ((*MODELS, "--no"), "--no declines a review, and chooses no answer; --take NAME"),
-        ((*MODELS, "--take", "b", "--no"), "refactor asks before it writes, and --no declines that"),
-        ((*MODELS, "--take", "c"), "--take c: it is not among --models a,b"),
-        ((*MODELS[:-1], "a,a", "--take", "a"), "the model 'a' is given twice"),
-        ((*MODELS[:-1], "a", "--take", "a"), "a comparison takes two models or more"),
-        ((*MODELS[:-1], "a,bb", "--take", "a", "--yes"), "unknown adapter 'bb'"),
-        (("compare", "task", "x", "--models", "a,b", "--take", "a"), "task cannot be compared"),
-        (("compare", "refactr", "x", "--models", "a,b", "--take", "a"), "did you mean 'refactor'"),
-        (("compare", "--take", "a"), "name a workflow to compare, or a run to --resume"),
-        (("compare", "--resume", "abc", "--take", "a"), "no run has the id 'abc'"),
-    ],
+WRONG = (
+    (MODELS, "there is no terminal to choose on; --take NAME takes"),
+    ((*MODELS, "--yes"), "--yes accepts a review, and chooses no answer; --take NAME"),
+    ((*MODELS, "--take", "b"), "refactor asks before it writes, and there is no terminal to ask on"),
+    ((*MODELS, "--take", "b", "--no"), "refactor asks before it writes, and --no declines that"),
+    ((*MODELS, "--take", "c"), "--take c: it is not among --models a,b"),
+    ((*MODELS[:-1], "a,a", "--take", "a"), "the model 'a' is given twice"),
+    ((*MODELS[:-1], "a", "--take", "a"), "a comparison takes two models or more"),
+    ((*MODELS[:-1], "a,bb", "--take", "a", "--yes"), "unknown adapter 'bb'"),
+    (("compare", "task", "x", "--models", "a,b", "--take", "a"), "task cannot be compared"),
+    (("compare", "refactr", "x", "--models", "a,b", "--take", "a"), "did you mean 'refactor'"),
+    (("compare", "--take", "a"), "name a workflow to compare, or a run to --resume"),
+    (("compare", "--resume", "abc", "--take", "a"), "no run has the id 'abc'"),
 )
-def test_what_cannot_be_is_wrong_usage_and_asks_nobody(
-    shell: Shell, servers: dict[str, ModelServer], arguments: tuple[str, ...], words: str
+
+
+def test_an_impossible_comparison_is_wrong_usage_and_asks_nobody(
+    shell: Shell, servers: dict[str, ModelServer]
 ) -> None:
-    done = shell.run(*arguments)
-    assert (done.returncode, words in done.stderr) == (2, True), done.stderr
+    for arguments, words in WRONG:
+        shell.fails(2, words, *arguments)
     assert [server.requests for server in servers.values()] == [[], []]
 
 
@@ -176,16 +167,12 @@ def test_a_killed_comparison_is_resumed(shell: Shell, servers: dict[str, ModelSe
     process = shell.start(*MODELS, "--take", "b", "--yes")
     gate.wait_started()
     servers["a"].wait_for_requests(2)  # else its analysis may not be written down yet
-    process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=60)
-    gate.wait_disconnected()
-    gate.release()
-    assert (shell.project / "a.txt").read_text() == WORDS
-    runs = object_of(shell.run("history", "--json"))["runs"]
+    kill(process, gate)
+    assert shell.read("a.txt") == WORDS
+    runs = shell.json("history")["runs"]
     assert [run["state"] for run in runs] == ["interrupted", "interrupted"]
-    done = shell.run("compare", "--resume", runs[0]["execution_id"], "--take", "b", "--yes")
-    assert done.returncode == 0, done.stderr
-    assert (shell.project / "a.txt").read_text() == GERMAN
+    shell.ok("compare", "--resume", runs[0]["execution_id"], "--take", "b", "--yes")
+    assert shell.read("a.txt") == GERMAN
     analyses = [
         sum("what must not change" in str(one) for one in server.requests) for server in servers.values()
     ]

@@ -1,4 +1,4 @@
-"""`tideate context`: what mentions there are, and what they bring."""
+"""`tideate context`: lists and contents of mentions."""
 
 from __future__ import annotations
 
@@ -34,8 +34,7 @@ def project(shell: Shell) -> Shell:
 
 
 def listed(shell: Shell, *arguments: str) -> dict[str, Any]:
-    done = shell.run("context", "list", "--json", *arguments)
-    assert done.returncode == 0, done.stderr
+    done = shell.ok("context", "list", "--json", *arguments)
     return {one["mention"]: one for one in json.loads(done.stdout)["mentions"]}
 
 
@@ -59,24 +58,18 @@ def test_all_mentions_are_listed_with_what_they_stand_for(project: Shell) -> Non
     assert listed(project)["@diff"]["exists"]
 
 
-def test_a_project_without_the_file_has_the_built_in_ones(shell: Shell) -> None:
-    assert all(one["built_in"] for one in listed(shell).values())
-    assert not (shell.project / ".tideate").exists()
-
-
 def test_a_malformed_file_is_told_with_its_place(shell: Shell) -> None:
     shell.write(".tideate/context.json", '{\n  "mappings": {"@A": 1}\n}')
     for command in (("list",), ("show", "@A")):
-        done = shell.run("context", *command)
-        assert done.returncode == 2
-        assert ".tideate/context.json:2:22: '@A' is neither a path nor a text" in done.stderr
+        done = shell.fails(
+            2, ".tideate/context.json:2:22: '@A' is neither a path nor a text", "context", *command
+        )
     done = shell.run("context", "list", "--json")
     assert json.loads(done.stdout)["error_code"] == "ConfigError"
 
 
 def test_mentions_are_shown_as_a_model_gets_them(project: Shell) -> None:
-    done = project.run("context", "show", "Errors", "@Voice")
-    assert done.returncode == 0, done.stderr
+    done = project.ok("context", "show", "Errors", "@Voice")
     assert "### @Errors (doc/guide.md, section 'Errors', lines 3-4)\n\n```markdown\n" in done.stdout
     assert "\n\n---\n\n### @Voice" in done.stdout
 
@@ -142,8 +135,7 @@ def test_a_run_in_the_shell_brings_material_and_asks_nobody_about_secrets(
     project: Shell, answering: ModelServer
 ) -> None:
     answering.answers("", "fine")
-    done = project.run("run", "ask", "--yes", "what do @Guide and @Env say?")
-    assert done.returncode == 0, done.stderr
+    done = project.ok("run", "ask", "--yes", "what do @Guide and @Env say?")
     sent = answering.requests[0]["messages"][-1]["content"]
     assert "Read it." in sent
     assert "hunter2" not in sent

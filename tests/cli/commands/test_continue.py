@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.interrupted import object_of, refactored
+from tests.cli.interrupted import kill, object_of, refactored
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
@@ -19,10 +18,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def looking(shell: Shell, server: ModelServer) -> ModelServer:
     """A model that can call tools."""
-    shell.configure(
-        f'adapter = "fake"\n[adapters.fake]\nbase_url = "{server.base_url}"\nmodel = "scripted"\n'
-        f'[adapters.other]\nbase_url = "{server.base_url}"\nmodel = "another"\ntools = false\n'
-    )
+    other = f'[adapters.other]\nbase_url = "{server.base_url}"\nmodel = "another"\ntools = false\n'
+    shell.use(server, tools=True, more=other)
     return server
 
 
@@ -30,15 +27,13 @@ def asked_about_b(shell: Shell, server: ModelServer) -> str:
     shell.write("b.py", "X = 41\n")
     server.calls("what is in b", "read_file", {"path": "b.py"}, times=1)
     server.answers("X = 41", "It is 41.", times=1)
-    done = shell.run("run", "ask", "what is in b?\nTell me.", "--json")
-    assert done.returncode == 0, done.stderr
+    done = shell.ok("run", "ask", "what is in b?\nTell me.", "--json")
     return str(object_of(done)["execution_id"])
 
 
 def test_the_nearest_run_is_printed_in_one_line_and_dropped_by_an_option(
     shell: Shell, looking: ModelServer
 ) -> None:
-    """Document 4, "from Memory: cached solutions"."""
     looking.answers("", "Twice the radius.")
     first = shell.run("run", "ask", "why do circles flicker?", "--json")
     near = ("run", "ask", "do circles flicker still?")
@@ -52,10 +47,10 @@ def test_the_nearest_run_is_printed_in_one_line_and_dropped_by_an_option(
 def test_a_conversation_goes_on_and_is_shown(shell: Shell, looking: ModelServer) -> None:
     first = asked_about_b(shell, looking)
     looking.answers("and in c", "Nothing.")
-    second = object_of(shell.run("run", "ask", "and in c?", "--continue", "last", "--json"))
+    second = shell.json("run", "ask", "and in c?", "--continue", "last")
     assert second["response"] == "Nothing."
 
-    listed = object_of(shell.run("history", "--json"))["runs"]
+    listed = shell.json("history")["runs"]
     assert [(run["title"], run["continues"]) for run in listed] == [
         ("and in c?", first),
         ("what is in b?", None),
@@ -69,7 +64,7 @@ def test_a_conversation_goes_on_and_is_shown(shell: Shell, looking: ModelServer)
     in_order = ("── you", "── 1 scripted", '  → read_file {"path": "b.py"}', "  ← read_file: ")
     places = [thread.index(words) for words in (*in_order, "── 2 scripted", "It is 41.", "── 3 scripted")]
     assert places == sorted(places)
-    said = object_of(shell.run("show", second["execution_id"], "--thread", "--json"))["thread"]
+    said = shell.json("show", second["execution_id"], "--thread")["thread"]
     assert [one["role"] for one in said] == ["user", "model", "tool", "model", "user", "model"]
     assert said[1]["calls"] == [{"tool": "read_file", "arguments": {"path": "b.py"}}]
     assert [one["turn"] for one in said if one["role"] == "model"] == [1, 2, 3]
@@ -86,11 +81,8 @@ def test_a_fork_at_a_turn_asks_another_model_without_what_came_after(
     sent = looking.requests[-1]
     assert sent["model"] == "another"
     assert [one["role"] for one in sent["messages"]] == ["system", "user", "assistant", "user"]
-    refused = shell.run(*fork, "3")
-    assert refused.returncode == 2
-    assert "there is no turn 3: the conversation has 2 turns" in refused.stderr
-    lonely = shell.run("run", "ask", "hello", "--turn", "1")
-    assert (lonely.returncode, "--turn requires --continue" in lonely.stderr) == (2, True)
+    shell.fails(2, "there is no turn 3: the conversation has 2 turns", *fork, "3")
+    shell.fails(2, "--turn requires --continue", "run", "ask", "hello", "--turn", "1")
 
 
 def test_runs_are_found_by_what_was_said(shell: Shell, answering: ModelServer) -> None:
@@ -98,11 +90,11 @@ def test_runs_are_found_by_what_was_said(shell: Shell, answering: ModelServer) -
     answering.answers("weather", "Snow in Oslo.")
     shell.run("run", "ask", "the weather")
     for words, names in (("oslo", ["ask"]), ("IT ADDS UP", ["refactor"]), ("nobody said", [])):
-        found = object_of(shell.run("history", "--search", words, "--json"))["runs"]
+        found = shell.json("history", "--search", words)["runs"]
         assert [one["workflow"] for one in found] == names
     assert run[:8] in shell.run("history", "--search", "adds up").stdout
     assert shell.run("history", "--search", "nobody said").stderr == "no runs match\n"
-    (found,) = object_of(shell.run("history", "ADD", "up", "--since", "1h", "--json"))["runs"]
+    (found,) = shell.json("history", "ADD", "up", "--since", "1h")["runs"]
     assert (found["execution_id"], "it adds up" in found["match"]) == (run, True)
     for arguments, names in (
         (["--file", "a.py"], ["refactor"]),
@@ -113,7 +105,7 @@ def test_runs_are_found_by_what_was_said(shell: Shell, answering: ModelServer) -
         (["--since", "2w"], ["ask", "refactor"]),
         (["os*"], ["ask"]),
     ):
-        runs = object_of(shell.run("history", *arguments, "--json"))["runs"]
+        runs = shell.json("history", *arguments)["runs"]
         assert [one["workflow"] for one in runs] == names, arguments
     for arguments in (["--since", "soon"], ["*"], ["x", "--prune"], ["--file", "x", "--costs"]):
         assert shell.run("history", *arguments).returncode == 2, arguments
@@ -122,7 +114,7 @@ def test_runs_are_found_by_what_was_said(shell: Shell, answering: ModelServer) -
 def test_a_run_without_a_conversation_has_no_thread(shell: Shell, answering: ModelServer) -> None:
     answering.fails("hello", 401)
     shell.run("run", "ask", "hello")
-    run = object_of(shell.run("history", "--json"))["runs"][0]["execution_id"]
+    run = shell.json("history")["runs"][0]["execution_id"]
     done = shell.run("show", run, "--thread")
     assert done.returncode != 0
     assert f"run {run[:8]} has no conversation" in done.stderr
@@ -138,16 +130,12 @@ def test_a_continued_run_that_is_killed_goes_on_with_the_same_conversation(
     gate = looking.holds("Y = 42", text="It is 42.")
     process = shell.start("run", "ask", "and in c?", "--continue", first)
     gate.wait_started()
-    process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=60)
-    gate.wait_disconnected()
-    gate.release()
+    kill(process, gate)
     # what it goes on with is its own
-    assert shell.run("history", "--prune", "--keep", "0", "--yes").returncode == 0
+    shell.ok("history", "--prune", "--keep", "0", "--yes")
     assert shell.run("show", first).returncode != 0
     asked = len(looking.requests)
-    done = shell.run("resume", "--yes")
-    assert done.returncode == 0, done.stderr
+    done = shell.ok("resume", "--yes")
     assert done.stdout == "It is 42.\n"
     assert len(looking.requests) == asked + 1, "no turn was asked for again"
     messages = looking.requests[-1]["messages"]

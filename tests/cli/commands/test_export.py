@@ -17,8 +17,7 @@ pytestmark = pytest.mark.slow
 
 def test_a_run_is_exported_with_its_conversation(shell: Shell, answering: ModelServer) -> None:
     run = refactored(shell, answering)
-    done = shell.run("export", run[:8])
-    assert done.returncode == 0, done.stderr
+    done = shell.ok("export", run[:8])
     for part in (
         f"# `refactor` {run}\n",
         "## Step `analyze`: completed",
@@ -37,5 +36,5 @@ def test_a_run_is_exported_with_its_conversation(shell: Shell, answering: ModelS
     assert shell.run("export").returncode == 2
     assert "\n- state: completed\n" in done.stdout
     assert shape["rolled_back"] is False
-    assert shell.run("rollback", "--yes", run).returncode == 0
+    shell.ok("rollback", "--yes", run)
     assert "\n- state: completed, rolled back\n" in shell.run("export", run).stdout

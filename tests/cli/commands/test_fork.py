@@ -1,4 +1,4 @@
-"""`tideate retry` and `tideate fork`: an ended run, run anew from a step on."""
+"""`tideate retry`, `tideate fork` and `tideate diff`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.interrupted import LOOP, SHORT, asked, object_of, refactored
+from tests.cli.interrupted import LOOP, SHORT, count_requests, object_of, refactored
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
@@ -19,7 +19,7 @@ def test_a_failed_run_is_retried_from_its_failed_step(shell: Shell, answering: M
     shell.write("a.py", LOOP)
     answering.answers("what does the code do", "- it adds up")
     answering.fails("Rewrite these lines", status=400)
-    failed = object_of(shell.run("run", "refactor", "shorten", "--file", "a.py", "--yes", "--json"))
+    failed = shell.json("run", "refactor", "shorten", "--file", "a.py", "--yes")
     assert not failed["ok"]
     run = failed["execution_id"]
     answering.forgets("Rewrite these lines")
@@ -28,46 +28,38 @@ def test_a_failed_run_is_retried_from_its_failed_step(shell: Shell, answering: M
     result = object_of(done)
     assert (done.returncode, result["ok"]) == (0, True), done.stderr
     assert result["execution_id"] != run
-    assert asked(answering, "what does the code do") == 1
-    assert (shell.project / "a.py").read_text() == SHORT
+    assert count_requests(answering, "what does the code do") == 1
+    assert shell.read("a.py") == SHORT
     assert f"1 result of run {run[:8]} is reused; anew from the step 'refactor' on" in done.stderr
     assert "resumed" not in done.stderr, "that is told once"
     assert f"from {run[:8]}.refactor\n" in shell.run("show", result["execution_id"]).stdout
     assert f"↻ {run[:8]}.refactor" in shell.run("history").stdout
-    newest, oldest = object_of(shell.run("history", "--json"))["runs"]
+    newest, oldest = shell.json("history")["runs"]
     assert newest["forked_from"] == {"execution_id": run, "step": "refactor"}
     assert (oldest["forked_from"], oldest["state"]) == (None, "failed")
-    assert shell.run("rollback", "--yes", result["execution_id"]).returncode == 0
-    assert (shell.project / "a.py").read_text() == LOOP
+    shell.ok("rollback", "--yes", result["execution_id"])
+    assert shell.read("a.py") == LOOP
 
 
-@pytest.mark.parametrize("command", ["retry", "fork"])
-def test_nothing_is_started_before_a_yes(shell: Shell, answering: ModelServer, command: str) -> None:
+def test_nothing_is_started_before_a_yes(shell: Shell, answering: ModelServer) -> None:
+    command = "retry"
     shell.write("a.py", LOOP)
     answering.answers("what does the code do", "- it adds up")
     answering.fails("Rewrite these lines", status=400)
-    run = object_of(shell.run("run", "refactor", "shorten", "--file", "a.py", "--yes", "--json"))[
-        "execution_id"
-    ]
+    run = shell.json("run", "refactor", "shorten", "--file", "a.py", "--yes")["execution_id"]
     count = len(answering.requests)
     for policy, words in (((), "(--yes starts it)"), (("--no",), "declined; no run was started")):
-        done = shell.run(command, run[:8], *policy)
-        assert (done.returncode, words in done.stderr) == (3, True), done.stderr
-    assert object_of(shell.run(command, run[:8], "--json"))["error_code"] == "Declined"
+        shell.fails(3, words, command, run[:8], *policy)
+    assert shell.json(command, run[:8])["error_code"] == "Declined"
     terminal = shell.open(command, run[:8])
-    terminal.wait_for(f"Run refactor {run[:8]} (shorten) anew from the step 'refactor' on? 1 result of it is")
-    terminal.type("n\n")
+    terminal.answer((f"Rerun refactor {run[:8]} (shorten) from the step 'refactor'? 1 result is", "n"))
     assert terminal.wait_exit() == 3
     assert len(answering.requests) == count
-    assert len(object_of(shell.run("history", "--json"))["runs"]) == 1
+    assert len(shell.json("history")["runs"]) == 1
     answering.forgets("Rewrite these lines")
     answering.answers("Rewrite these lines", f"```python\n{SHORT}```")
     terminal = shell.open(command, run[:8])
-    terminal.wait_for("[y/N]")
-    terminal.type("y\n")
-    terminal.wait_for("def total")
-    terminal.wait_for("[y/N")
-    terminal.type("n\n")
+    terminal.answer(("[y/N]", "y"), "def total", ("[y/N", "n"))
     assert terminal.wait_exit() == 3
     assert len(answering.requests) > count
 
@@ -80,26 +72,25 @@ api_key_env = "KEY_OF_NOBODY"
 """
 
 
-@pytest.mark.parametrize("command", [("retry",), ("fork", "--adapter", "nosuch"), ("fork",)])
+@pytest.mark.parametrize("command", [("retry",), ("fork", "--adapter", "nosuch")])
 def test_a_model_that_cannot_be_asked_is_told_before_the_question(
     shell: Shell, answering: ModelServer, command: tuple[str, ...]
 ) -> None:
     answering.fails("hello", status=400)
-    run = object_of(shell.run("run", "ask", "hello", "--json"))["execution_id"]
+    run = shell.json("run", "ask", "hello")["execution_id"]
     shell.configure(NO_KEY)
     terminal = shell.open(*command, run[:8])
     terminal.wait_for("unknown adapter 'nosuch'" if "nosuch" in command else "$KEY_OF_NOBODY is not set")
     assert terminal.wait_exit() in (1, 2)
     assert "[y/N]" not in terminal.text
-    assert len(object_of(shell.run("history", "--json"))["runs"]) == 1
+    assert len(shell.json("history")["runs"]) == 1
 
 
 def test_a_fork_takes_another_result_of_a_step_before(shell: Shell, answering: ModelServer) -> None:
     run = refactored(shell, answering)
-    assert shell.run("rollback", "--yes", run).returncode == 0
+    shell.ok("rollback", "--yes", run)
     place = f"{run[:8]}.refactor"
-    done = shell.run("fork", place, "--yes", "--result", "analyze=- it counts sheep")
-    assert done.returncode == 0, done.stderr
+    shell.ok("fork", place, "--yes", "--result", "analyze=- it counts sheep")
     assert "it counts sheep" in str(answering.requests[-1])
     assert shell.run("fork", place, "--yes", "--result", "refactor=x").returncode == 2
     assert shell.run("fork", place, "--yes", "--result", "analyze").returncode == 2
@@ -108,47 +99,42 @@ def test_a_fork_takes_another_result_of_a_step_before(shell: Shell, answering: M
 def test_nothing_is_asked_about_lines_that_the_run_has_replaced(shell: Shell, answering: ModelServer) -> None:
     run = refactored(shell, answering)
     count = len(answering.requests)
-    refused = shell.run("fork", f"{run[:8]}.refactor", "--yes", "use", "a", "formula")
-    assert refused.returncode == 2
-    assert f"the lines of a.py that run {run[:8]} was about are others now" in refused.stderr
+    refused = shell.fails(
+        2,
+        f"the lines of a.py that run {run[:8]} was about are others now",
+        "fork",
+        f"{run[:8]}.refactor",
+        "--yes",
+        "use",
+        "a",
+        "formula",
+    )
     assert f"roll it back first (`tideate rollback {run[:8]}`)" in refused.stderr
     assert len(answering.requests) == count
-    assert len(object_of(shell.run("history", "--json"))["runs"]) == 1
-    assert shell.run("rollback", "--yes", run).returncode == 0
+    assert len(shell.json("history")["runs"]) == 1
+    shell.ok("rollback", "--yes", run)
     shell.write("a.py", LOOP.replace("t = 0", "t = int()"))
-    refused = shell.run("fork", f"{run[:8]}.refactor", "--yes")
-    assert (refused.returncode, "run the workflow anew on them" in refused.stderr) == (2, True)
+    refused = shell.fails(2, "run the workflow anew on them", "fork", f"{run[:8]}.refactor", "--yes")
     assert len(answering.requests) == count
-    # by hand, as an undo in an editor does; what stands elsewhere is not in the way
+    # by hand, as an editor does; what stands elsewhere is not in the way
     shell.write("a.py", f"import os\n\n\n{LOOP}")
-    assert shell.run("fork", f"{run[:8]}.refactor", "--yes", "use", "a", "formula").returncode == 0
+    shell.ok("fork", f"{run[:8]}.refactor", "--yes", "use", "a", "formula")
     assert len(answering.requests) > count
-
-
-def test_a_fork_asks_with_another_prompt(shell: Shell, answering: ModelServer) -> None:
-    run = refactored(shell, answering)
-    assert shell.run("rollback", "--yes", run).returncode == 0
-    done = shell.run("fork", f"{run[:8]}.refactor", "--yes", "use", "a", "formula")
-    assert done.returncode == 0, done.stderr
-    assert asked(answering, "what does the code do") == 1
-    assert "use a formula" in str(answering.requests[-1])
-    assert "shorten" not in str(answering.requests[-1]["messages"][-1])
 
 
 def test_a_fork_without_a_step_is_all_of_a_run_in_which_none_failed(
     shell: Shell, answering: ModelServer
 ) -> None:
     run = refactored(shell, answering)
-    assert shell.run("rollback", "--yes", run).returncode == 0
-    done = shell.run("fork", run[:8], "--yes", "--prompt", "use a formula")
-    assert done.returncode == 0, done.stderr
+    shell.ok("rollback", "--yes", run)
+    done = shell.ok("fork", run[:8], "--yes", "--prompt", "use a formula")
     assert f"all of run {run[:8]} anew" in done.stderr
-    assert asked(answering, "what does the code do") == 2
+    assert count_requests(answering, "what does the code do") == 2
+    assert "shorten" not in str(answering.requests[-1]["messages"][-1])
 
 
 def test_what_cannot_be_is_wrong_usage(shell: Shell, answering: ModelServer) -> None:
-    nothing = shell.run("retry", "abc")
-    assert (nothing.returncode, "no run has the id 'abc'" in nothing.stderr) == (2, True)
+    shell.fails(2, "no run has the id 'abc'", "retry", "abc")
     run = refactored(shell, answering)
     for arguments, words in (
         (["retry", run], "no step of run"),
@@ -159,18 +145,17 @@ def test_what_cannot_be_is_wrong_usage(shell: Shell, answering: ModelServer) -> 
     ):
         done = shell.run(*arguments)
         assert (done.returncode, words in " ".join(done.stderr.split())) == (2, True), done.stderr
-    assert len(object_of(shell.run("history", "--json"))["runs"]) == 1
+    assert len(shell.json("history")["runs"]) == 1
 
 
 def test_two_runs_are_compared(shell: Shell, answering: ModelServer) -> None:
     run = refactored(shell, answering)
-    assert shell.run("rollback", "--yes", run).returncode == 0
+    shell.ok("rollback", "--yes", run)
     answering.forgets("Rewrite these lines")
     answering.answers("Rewrite these lines", f"```python\n{SHORT.replace('sum', 'total_of')}```")
-    forked = object_of(shell.run("fork", f"{run}.refactor", "use total_of", "--yes", "--json"))
+    forked = shell.json("fork", f"{run}.refactor", "use total_of", "--yes")
     other = forked["execution_id"]
-    done = shell.run("diff", run[:8], other[:8])
-    assert done.returncode == 0, done.stderr
+    done = shell.ok("diff", run[:8], other[:8])
     for line in (
         "-shorten",
         "+use total_of",
@@ -180,7 +165,7 @@ def test_two_runs_are_compared(shell: Shell, answering: ModelServer) -> None:
         assert line in done.stdout.splitlines(), done.stdout
     assert f"{run[:8]}.refactor" in done.stdout
     assert "completed, reused" in done.stdout
-    shape = object_of(shell.run("diff", run, other, "--json"))
+    shape = shell.json("diff", run, other)
     assert [one["execution_id"] for one in shape["runs"]] == [run, other]
     assert [edit["path"] for edit in shape["edits"]] == ["a.py"]
     assert shell.run("diff", run, "f" * 32).returncode == 2
@@ -191,18 +176,16 @@ def test_two_runs_are_compared(shell: Shell, answering: ModelServer) -> None:
 
 
 def test_a_turn_of_a_step_is_taken_anew_with_what_is_said(shell: Shell, answering: ModelServer) -> None:
-    shell.configure(
-        f'adapter = "fake"\n[adapters.fake]\nbase_url = "{answering.base_url}"\nmodel = "scripted"\n'
-    )
+    shell.use(answering, tools=True)
     shell.write("a.py", LOOP)
     shell.write("b.py", "VALUE_OF_B = 41\n")
     answering.calls("what must not change", "read_file", {"path": "b.py"}, times=1)
     answering.answers("VALUE_OF_B", "- it adds up", times=1)
     answering.answers("in one fenced block", f"```python\n{SHORT}```", times=2)
-    run = object_of(shell.run("run", "refactor", "shorten", "--file", "a.py", "--yes", "--json"))
+    run = shell.json("run", "refactor", "shorten", "--file", "a.py", "--yes")
     assert run["ok"], (run, answering.unmatched)
     place = f"{run['execution_id'][:8]}.analyze"
-    assert shell.run("rollback", "--yes", run["execution_id"]).returncode == 0
+    shell.ok("rollback", "--yes", run["execution_id"])
     thread = shell.run("show", run["execution_id"], "--step", "analyze", "--thread").stdout
     assert [line.split()[1] for line in thread.splitlines() if line.startswith("── ")] == [
         *("instructions", "you", "1", "2")
@@ -224,7 +207,7 @@ def test_a_turn_of_a_step_is_taken_anew_with_what_is_said(shell: Shell, answerin
 def test_no_turn_is_taken_anew_with_another_definition(shell: Shell, answering: ModelServer) -> None:
     path = shell.write(".tideate/workflows/talk.yaml", "steps:\n  - id: one\n    task: say it\n")
     answering.answers("say it", "IT")
-    run = object_of(shell.run("run", "talk", "--json"))["execution_id"]
+    run = shell.json("run", "talk")["execution_id"]
     path.write_text(path.read_text().replace("say it", "say it again"))
     count = len(answering.requests)
     for turn, code in ((["--turn", "1"], 2), ([], 0)):

@@ -1,4 +1,4 @@
-"""What is left of runs: their list, what was counted, what is forgotten."""
+"""`tideate history`: lists, metrics, costs and pruning of runs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ pytestmark = pytest.mark.slow
 
 
 def test_without_runs_nothing_is_listed_and_nothing_made(shell: Shell) -> None:
-    done = shell.run("history")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "no runs yet\n")
+    for options, words in (([], "no runs yet\n"), (["--costs"], "no model has been asked yet\n")):
+        done = shell.ok("history", *options)
+        assert (done.stdout, done.stderr) == ("", words)
     assert not (shell.project / ".tideate").exists()
 
 
@@ -29,14 +30,14 @@ def test_the_list_shows_how_runs_ended(shell: Shell, answering: ModelServer) -> 
     failed, completed = (line.split() for line in done.stdout.splitlines()[1:])
     assert (failed[1:3], completed[:3]) == (["ask", "failed"], [run[:8], "refactor", "completed"])
     assert "2/2" in completed
-    of_one = object_of(shell.run("history", "--json", "--status", "failed", "--name", "ask"))["runs"]
+    of_one = shell.json("history", "--status", "failed", "--name", "ask")["runs"]
     assert [(one["workflow"], one["error_code"]) for one in of_one] == [("ask", "AuthenticationFailed")]
-    assert object_of(shell.run("history", "--json", "--status", "completed", "--name", "ask"))["runs"] == []
+    assert shell.json("history", "--status", "completed", "--name", "ask")["runs"] == []
 
 
 def test_metrics_count_runs_by_workflow_and_day(shell: Shell, answering: ModelServer) -> None:
     refactored(shell, answering)
-    (counted,) = object_of(shell.run("history", "--metrics", "--json"))["metrics"]
+    (counted,) = shell.json("history", "--metrics")["metrics"]
     assert (counted["workflow"], counted["total"], counted["successful"]) == ("refactor", 1, 1)
     assert (counted["avg_steps_completed"], counted["checkpoints"]) == (2.0, 2)
 
@@ -47,7 +48,7 @@ def test_an_interrupted_run_is_hinted_at_and_never_forgotten(shell: Shell, answe
     done = shell.run("history", "--status", "interrupted")
     assert f"tideate resume {run[:8]}" in done.stdout
     assert f"`tideate resume {run[:8]}` resumes it" in done.stderr
-    forgotten = object_of(shell.run("history", "--prune", "--keep", "0", "--json", "--yes"))
+    forgotten = shell.json("history", "--prune", "--keep", "0", "--yes")
     assert forgotten["runs"] == []
 
 
@@ -57,12 +58,12 @@ def test_what_can_be_rolled_back_is_forgotten_only_when_that_is_said(
     run = refactored(shell, answering)
     answering.answers("hello", "hi")
     shell.run("run", "ask", "hello")
-    ahead = object_of(shell.run("history", "--prune", "--keep", "0", "--dry-run", "--json"))
-    done = object_of(shell.run("history", "--prune", "--keep", "0", "--json", "--yes"))
+    ahead = shell.json("history", "--prune", "--keep", "0", "--dry-run")
+    done = shell.json("history", "--prune", "--keep", "0", "--yes")
     assert (ahead["runs"], len(done["runs"]), done["kept_for_rollback"]) == (done["runs"], 1, 1)
-    kept = object_of(shell.run("history", "--json"))["runs"]
+    kept = shell.json("history")["runs"]
     assert [one["execution_id"] for one in kept] == [run]
-    everything = object_of(shell.run("history", "--prune", "--keep", "0", "--changes", "--json", "--yes"))
+    everything = shell.json("history", "--prune", "--keep", "0", "--changes", "--yes")
     assert everything["runs"] == [run]
     assert shell.run("rollback", "--yes", run).returncode == 2
 
@@ -73,7 +74,7 @@ def test_a_run_that_was_rolled_back_is_shown_as_one(shell: Shell, answering: Mod
     assert "rolled back" not in shell.run("history").stdout
     back = ("history", "--status", "rolled-back", "--json")
     assert object_of(shell.run(*back))["runs"] == []
-    assert shell.run("rollback", "--yes", run).returncode == 0
+    shell.ok("rollback", "--yes", run)
     answering.answers("hello", "hi")
     shell.run("run", "ask", "hello")
     for more in ([], ["--file", "a.py"], ["--workflow", "refactor"]):
@@ -88,32 +89,36 @@ def test_a_run_that_was_rolled_back_is_shown_as_one(shell: Shell, answering: Mod
 def test_the_configuration_says_what_is_kept(shell: Shell, answering: ModelServer) -> None:
     answering.answers("hello", "hi")
     shell.run("run", "ask", "hello")
-    declined = shell.run("history", "--prune", "--keep", "0")
-    assert (declined.returncode, "--yes deletes" in declined.stderr) == (3, True)
-    kept = object_of(shell.run("history", "--prune", "--json", "--yes"))
+    shell.fails(3, "--yes deletes", "history", "--prune", "--keep", "0")
+    kept = shell.json("history", "--prune", "--yes")
     assert kept["runs"] == [], "the newest 1000 are kept"
     config = shell.home / "config" / "tideate" / "config.toml"
     config.write_text(config.read_text() + "[history]\nkeep_runs = 0\n")
-    assert len(object_of(shell.run("history", "--prune", "--json", "--yes"))["runs"]) == 1
+    assert len(shell.json("history", "--prune", "--yes")["runs"]) == 1
 
 
-@pytest.mark.parametrize(
-    "options", [["--keep", "3"], ["--dry-run"], ["--days", "3"], ["--prune", "--metrics"], ["--limit", "-1"]]
-)
-def test_options_that_do_not_go_together_are_wrong_usage(shell: Shell, options: list[str]) -> None:
-    done = shell.run("history", *options)
-    assert done.returncode in (1, 2)
-    assert done.stdout == ""
-    assert options[-1 if "--prune" in options else 0] in done.stderr
+def test_options_that_do_not_go_together_are_wrong_usage(shell: Shell) -> None:
+    for *options, named in (
+        ["--keep", "3", "--keep"],
+        ["--dry-run", "--dry-run"],
+        ["--days", "3", "--days"],
+        ["--prune", "--metrics", "--metrics"],
+        ["--costs", "--metrics", "--metrics"],
+        ["--limit", "-1", "--limit"],
+    ):
+        done = shell.run("history", *options)
+        assert done.returncode in (1, 2)
+        assert done.stdout == ""
+        assert named in done.stderr
 
 
 def test_costs_are_shown_by_day_and_model(shell: Shell, answering: ModelServer) -> None:
     answering.answers("hello", "hi there")
     answering.cached_tokens = 3
-    first = object_of(shell.run("run", "ask", "hello", "--json"))
+    first = shell.json("run", "ask", "hello")
     assert first["usage"]["cached_tokens"] == 3
     shell.run("run", "ask", "hello again")
-    told = object_of(shell.run("history", "--costs", "--json"))
+    told = shell.json("history", "--costs")
     (row,) = told["costs"]
     assert (row["model"], row["runs"], row["answers"], row["answers_without_price"]) == ("scripted", 2, 2, 2)
     assert row["usage"] == told["total"]
@@ -123,9 +128,3 @@ def test_costs_are_shown_by_day_and_model(shell: Shell, answering: ModelServer) 
     assert "unknown" in done.stdout
     assert " %" in shell.run("history").stdout
     assert "% cached)" in shell.run("show", first["execution_id"]).stdout
-
-
-def test_costs_without_a_run_are_none(shell: Shell) -> None:
-    done = shell.run("history", "--costs")
-    assert (done.stdout, done.stderr) == ("", "no model has been asked yet\n")
-    assert shell.run("history", "--costs", "--metrics").returncode == 2

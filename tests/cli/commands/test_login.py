@@ -36,15 +36,13 @@ def test_logout_deletes_it(shell: Shell) -> None:
     done = shell.run("logout", "anthropic", "--json")
     assert json.loads(done.stdout) == {"ok": True, "provider": "anthropic", "removed": True}
     assert KEY not in logins(shell).read_text()
-    assert json.loads(shell.run("logout", "anthropic", "--json").stdout)["removed"] is False
+    assert shell.json("logout", "anthropic")["removed"] is False
 
 
 @pytest.mark.slow
 def test_a_key_that_is_typed_is_not_shown(shell: Shell) -> None:
     terminal = shell.open("login", "anthropic")
-    terminal.wait_for("API key of anthropic")
-    terminal.type(f"{KEY}\n")
-    terminal.wait_for("logged in to anthropic")
+    terminal.answer(("API key of anthropic", KEY), "logged in to anthropic")
     assert KEY not in terminal.raw
     assert KEY in logins(shell).read_text()
 
@@ -52,21 +50,19 @@ def test_a_key_that_is_typed_is_not_shown(shell: Shell) -> None:
 @pytest.mark.slow
 def test_a_login_in_the_browser_shows_its_address_and_ends_with_ctrl_c(shell: Shell) -> None:
     terminal = shell.open("login", "openai-chatgpt")
-    terminal.wait_for("https://auth.openai.com/api/accounts/authorize?response_type=code")
-    terminal.wait_for("agent_name_hint=tideate\n")
-    terminal.wait_for("Ctrl-C cancels")
+    terminal.answer(
+        "https://auth.openai.com/api/accounts/authorize?response_type=code",
+        "agent_name_hint=tideate\n",
+        "Ctrl-C cancels",
+    )
     terminal.type("\x03")
     assert terminal.wait_exit() == 130
     assert not logins(shell).exists()
 
 
 def test_what_is_not_offered_is_wrong_usage_and_says_why(shell: Shell) -> None:
-    done = shell.run("login", "claude-max", stdin="k\n")
-    assert done.returncode == 2
-    assert "Anthropic's terms" in done.stderr
-    unknown = shell.run("login", "antropic", stdin="k\n")
-    assert unknown.returncode == 2
-    assert "did you mean 'anthropic'" in unknown.stderr
+    shell.fails(2, "Anthropic's terms", "login", "claude-max", stdin="k\n")
+    shell.fails(2, "did you mean 'anthropic'", "login", "antropic", stdin="k\n")
     assert not logins(shell).exists()
 
 
@@ -77,7 +73,7 @@ def test_logins_move_to_the_keyring_and_are_listed_there(shell: Shell) -> None:
         "XDG_DATA_HOME": str(shell.project.parent / "data"),
     }
     shell.env.pop("OPENAI_API_KEY", None)
-    assert shell.run("login", "openai", stdin="sk-mine\n").returncode == 0
+    shell.ok("login", "openai", stdin="sk-mine\n")
     shell.configure('[login]\nstore = "keyring"\n')
     listed = shell.run("login")
     assert "`tideate login --move` moves them" in listed.stderr.replace("\n", " ")
@@ -87,5 +83,5 @@ def test_logins_move_to_the_keyring_and_are_listed_there(shell: Shell) -> None:
     files = [path for path in shell.project.parent.rglob("*") if path.is_file()]
     assert not [path for path in files if b"sk-mine" in path.read_bytes()], "it is somewhere as it was typed"
     assert "(keyring)" in shell.run("login").stdout
-    assert shell.run("logout", "openai").returncode == 0
+    shell.ok("logout", "openai")
     assert "(keyring)" not in shell.run("login").stdout

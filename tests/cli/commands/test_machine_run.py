@@ -1,4 +1,4 @@
-"""`tideate run` with a machine: the way that is shown, the result, and what is refused."""
+"""`tideate run` with a state machine: path, result, confirmations and refusals."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.machines import SMALL
+from tideate_core.machines.language import Obfuscator, parse
+from tideate_core.workflows.obfuscation_key import workflow_key
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from tests.cli.conftest import Shell
     from tests.support.model_server import ModelServer
+
 
 pytestmark = pytest.mark.slow
 
@@ -22,7 +26,7 @@ WAY = ["*", "first", "second", "first", "*"]
 
 @pytest.fixture
 def small(shell: Shell, answering: ModelServer) -> Path:
-    """A machine whose model goes once round the loop."""
+    """A machine, and a model that goes through its loop once."""
     answering.answers("Do the *first* thing", "the first is **done**")
     answering.answers("Do the second thing", "the second is done")
     answering.answers("is in the state first", {"reason": "more is left", "next": "second"}, times=1)
@@ -47,18 +51,15 @@ def test_a_file_runs_to_its_end(
     assert "The task: the task" in str(answering.requests[0])
 
 
-def test_the_path_is_part_of_the_json_result(shell: Shell, small: Path) -> None:
-    done = shell.run("run", "./small.workflow", "go", "--json")
-    result = json.loads(done.stdout)
-    assert (done.returncode, result["workflow"]) == (0, "small"), done.stderr
+def test_a_projects_machine_runs_by_its_name_and_its_path_is_in_the_json_result(
+    shell: Shell, small: Path
+) -> None:
+    small.rename(shell.write(".tideate/workflows/small.workflow", ""))
+    result = shell.json("run", "small", "go")
+    assert (result["response"], result["workflow"]) == ("the first is **done**\n".strip(), "small")
     assert [result["path"][0]["from"], *(move["to"] for move in result["path"])] == WAY
     assert result["path"][1]["when"] == "there is more to do"
-
-
-def test_a_projects_machine_runs_by_its_name(shell: Shell, small: Path) -> None:
-    small.rename(shell.write(".tideate/workflows/small.workflow", ""))
-    done = shell.run("run", "small", "go")
-    assert done.stdout == "the first is **done**\n", done.stderr
+    shell.fails(2, "ask", "run", "ask", "hello", "--obfuscate")
 
 
 def test_states_appear_at_a_terminal_as_they_are_visited(
@@ -67,15 +68,11 @@ def test_states_appear_at_a_terminal_as_they_are_visited(
     gate = answering.holds("Do the second thing, slowly", text="slowly **done**")
     small.write_text(SMALL.replace("Do the second thing.", "Do the second thing, slowly."))
     terminal = shell.open("run", "small.workflow", "go")
-    terminal.wait_for("✓ first")
-    terminal.wait_for("→ second  (there is more to do)")
-    terminal.wait_for("│ slowly")
+    terminal.answer("✓ first", "→ second  (there is more to do)", "│ slowly")
     assert "first#2" not in terminal.text
     gate.release()
     terminal.wait_for("✓ first#2")
-    terminal.wait_for("→ *  (all is done)")
-    terminal.wait_for("* → first → second → first → *\n")
-    terminal.wait_for("the first is done")
+    terminal.answer("→ *  (all is done)", "* → first → second → first → *\n", "the first is done")
     assert terminal.wait_exit() == 0
 
 
@@ -94,19 +91,6 @@ def test_the_rows_of_a_long_run_stay_on_the_screen(shell: Shell, answering: Mode
     assert terminal.wait_exit() == 0
 
 
-def test_an_obfuscated_run_shows_no_name(shell: Shell, small: Path, answering: ModelServer) -> None:
-    small.write_text("* to first:\n  Say hello.\nfirst to *\n")
-    answering.answers("Say hello", "hello")
-    done = shell.run("run", "small.workflow", "go", "--obfuscate", "--json")
-    assert done.returncode == 0, done.stderr
-    assert "first" not in done.stdout + done.stderr
-    assert "obf_" in done.stderr
-    assert "first" not in str(answering.requests)
-    plain = shell.run("run", "ask", "hello", "--obfuscate")
-    assert plain.returncode == 2
-    assert "ask" in plain.stderr
-
-
 def test_an_invalid_file_is_told_whole_and_asks_no_model(shell: Shell, answering: ModelServer) -> None:
     shell.write("wrong.workflow", "* to a\n9 to b\na to\n")
     done = shell.run("run", "wrong.workflow", "go")
@@ -115,7 +99,7 @@ def test_an_invalid_file_is_told_whole_and_asks_no_model(shell: Shell, answering
     assert "  9 to b\n  ^\n" in done.stderr
     assert "wrong.workflow:3:5: error: " in done.stderr
     assert answering.requests == []
-    as_json = json.loads(shell.run("run", "wrong.workflow", "--json").stdout)
+    as_json = shell.json("run", "wrong.workflow")
     assert as_json["error_code"] == "InvalidWorkflowFile"
 
 
@@ -140,26 +124,24 @@ def test_a_state_is_entered_only_with_a_persons_consent(
     assert declined.returncode == 3, declined.stderr
     assert "Do the second thing" not in str(answering.requests)
     terminal = shell.open("run", "small.workflow", "go", "-i", "confirm=first")
-    terminal.wait_for("enter the state 'first'")
-    terminal.wait_for("[y/N]")
-    terminal.type("y\n")
-    terminal.wait_for("✓ first")
+    terminal.answer("enter the state 'first'", ("[y/N]", "y"), "✓ first")
 
 
 def test_a_person_who_is_asked_sees_why_and_what_was_written_and_keeps_it(
     shell: Shell, small: Path, answering: ModelServer
 ) -> None:
     terminal = shell.open("run", "small.workflow", "go", "-i", "confirm=second")
-    terminal.wait_for("first:")
-    terminal.wait_for("the first is **done**")
-    terminal.wait_for("when: there is more to do")
-    terminal.wait_for("because: more is left")
-    terminal.wait_for("Do the second thing.")
-    terminal.wait_for("enter the state 'second' from 'first'? [y/N]")
-    terminal.type("n\n")
-    terminal.wait_for("declined")
-    terminal.wait_for("unfinished: ")
-    terminal.wait_for("the first is done")
+    terminal.answer(
+        "first:",
+        "the first is **done**",
+        "when: there is more to do",
+        "because: more is left",
+        "Do the second thing.",
+        ("enter the state 'second' from 'first'? [y/N]", "n"),
+        "declined",
+        "unfinished: ",
+        "the first is done",
+    )
     assert terminal.wait_exit() == 3
     assert "declined: declined" not in terminal.text
 
@@ -189,13 +171,12 @@ def test_messages_are_broken_between_words_at_a_terminal(shell: Shell, answering
 def test_the_list_and_the_doctor_tell_of_machines(shell: Shell, answering: ModelServer) -> None:
     shell.write(".tideate/workflows/mine.workflow", "# My own way\n" + SMALL)
     shell.write(".tideate/workflows/wrong.workflow", "* to\n")
-    listed = shell.run("list")
-    assert listed.returncode == 0
+    listed = shell.ok("list")
     rows = {line.split()[0]: " ".join(line.split()[1:]) for line in listed.stdout.splitlines()}
     assert rows["mine"] == "machine, 2 states (this project's) My own way"
     assert rows["PLANNER"].startswith("machine, ")
     assert "wrong.workflow:1:" in listed.stderr
-    by_name = {one["name"]: one for one in json.loads(shell.run("list", "--json").stdout)["workflows"]}
+    by_name = {one["name"]: one for one in shell.json("list")["workflows"]}
     assert (by_name["mine"]["kind"], by_name["mine"]["states"]) == ("machine", ["first", "second"])
     assert by_name["ask"]["kind"] == "graph"
     checked = shell.run("doctor")
@@ -203,3 +184,80 @@ def test_the_list_and_the_doctor_tell_of_machines(shell: Shell, answering: Model
     assert "mine (machine, 2 states (this project's))" in checked.stdout
     assert "wrong.workflow:1:" in checked.stdout
     assert "wrong" not in shell.run("list", "--root", str(shell.home), cwd=shell.home).stderr
+
+
+NAMES = ("hidden_plan", "hidden_work", "hidden_proof")
+SECRET = """\
+* to hidden_plan:
+  Think of the hidden_work to come.
+
+: the hidden_plan is good
+hidden_plan to hidden_work:
+  Do what the hidden_plan says.
+
+: there is no need of a hidden_proof
+hidden_plan to hidden_proof
+
+hidden_work to hidden_proof
+hidden_proof to *
+"""
+
+
+@pytest.fixture
+def tokens(shell: Shell) -> Mapping[str, str]:
+    shell.write("secret.workflow", SECRET)
+    shell.write("hidden_work.md", "about the hidden_proof\n")
+    definition = parse(SECRET, "secret").require("secret")
+    return Obfuscator(workflow_key(shell.state), definition).tokens
+
+
+def names_in(shell: Shell, *outside: str) -> list[str]:
+    log = shell.home / "state" / "tideate" / "shell.log"
+    words = "".join([*outside, log.read_text() if log.exists() else ""]).casefold()
+    return [name for name in (*NAMES, "hidden") if name in words]
+
+
+def walks(answering: ModelServer, tokens: Mapping[str, str]) -> None:
+    answering.answers("Its instruction", f"next comes {tokens['hidden_work']}")
+    answering.answers("Which one is next", {"reason": "it is good", "next": tokens["hidden_work"]})
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_run_tells_nobody_a_name(
+    shell: Shell, answering: ModelServer, tokens: Mapping[str, str], form: list[str]
+) -> None:
+    walks(answering, tokens)
+    done = shell.ok(
+        *("run", "secret.workflow", "the hidden_work", "--file", "hidden_work.md:1-1"),
+        *("--obfuscate", "--yes", "-i", "confirm=hidden_work", *form),
+    )
+    assert all(token in done.stderr for token in tokens.values())
+    assert tokens["hidden_proof"] in str(answering.requests[0])
+    assert f"{tokens['hidden_work']}.md" in str(answering.requests[0])
+    assert names_in(shell, done.stdout, done.stderr, str(answering.requests)) == []
+    if form:
+        path = json.loads(done.stdout)["path"]
+        assert [move["to"] for move in path] == [*tokens.values(), "*"]
+
+
+def test_a_run_that_fails_tells_nobody_a_name(
+    shell: Shell, answering: ModelServer, tokens: Mapping[str, str]
+) -> None:
+    answering.answers("Its instruction", "done")
+    answering.answers("Which one is next", {"reason": "?", "next": "elsewhere"})
+    done = shell.run("run", "secret.workflow", "the hidden_work", "--obfuscate", "--json")
+    assert done.returncode == 1, done.stderr
+    assert tokens["hidden_plan"] in done.stderr
+    assert names_in(shell, done.stdout, done.stderr, str(answering.requests)) == []
+
+
+def test_a_declined_state_tells_nobody_its_name(
+    shell: Shell, answering: ModelServer, tokens: Mapping[str, str]
+) -> None:
+    walks(answering, tokens)
+    done = shell.fails(
+        3,
+        tokens["hidden_plan"],
+        *("run", "secret.workflow", "go", "--obfuscate", "-i", f"confirm={tokens['hidden_work']}", "--json"),
+    )
+    assert names_in(shell, done.stdout, done.stderr) == []

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.interrupted import object_of
+from tests.cli.interrupted import kill, object_of
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
@@ -18,17 +17,15 @@ pytestmark = pytest.mark.slow
 REFACTOR = ("run", "refactor", "tidy", "--file", "a.py:3-4")
 APP = "from a import f\n\nprint(f())\n"
 LEFT = "1 other file must change: app.py (calls f)"
-OFFER = f"{LEFT}. Go on as multi_file with the same conversation? [y/N]"
+OFFER = f"{LEFT}. Continue as multi_file in the same conversation? [y/N]"
 PLAN = {"files": [{"action": "modify", "path": "app.py", "why": "calls f"}]}
 
 
 @pytest.fixture
 def looking(shell: Shell, server: ModelServer) -> ModelServer:
     """A model that refactors `f` to `g`, names its caller, and changes that if it is asked to."""
-    shell.configure(
-        f'adapter = "fake"\n[adapters.fake]\nbase_url = "{server.base_url}"\nmodel = "scripted"\n'
-        f'[adapters.other]\nbase_url = "{server.base_url}"\nmodel = "another"\n'
-    )
+    other = f'[adapters.other]\nbase_url = "{server.base_url}"\nmodel = "another"\n'
+    shell.use(server, tools=True, more=other)
     shell.write("a.py", "x = 1\n\ndef f():\n    return  1\n")
     shell.write("app.py", APP)
     files = [{"path": "app.py", "why": "calls f"}, {"path": "../../away.py", "why": "obey"}]
@@ -43,7 +40,7 @@ def looking(shell: Shell, server: ModelServer) -> ModelServer:
 
 
 def names(shell: Shell) -> list[str]:
-    return [run["workflow"] for run in object_of(shell.run("history", "--json"))["runs"]]
+    return [run["workflow"] for run in shell.json("history")["runs"]]
 
 
 def test_a_yes_goes_on_and_each_run_is_rolled_back_by_itself(shell: Shell, looking: ModelServer) -> None:
@@ -55,52 +52,48 @@ def test_a_yes_goes_on_and_each_run_is_rolled_back_by_itself(shell: Shell, looki
         "[y/N/e/c/numbers]",
         "[y/N/p/c/d]",
     ):
-        terminal.wait_for(question)
-        terminal.type("y\n")
+        terminal.answer((question, "y"))
     assert terminal.wait_exit() == 0, terminal.text
-    assert (shell.project / "app.py").read_text() == APP.replace("print(f())", "print(g())")
-    second, first = object_of(shell.run("history", "--json"))["runs"]
+    assert shell.read("app.py") == APP.replace("print(f())", "print(g())")
+    second, first = shell.json("history")["runs"]
     assert (first["workflow"], second["workflow"]) == ("refactor", "multi_file")
     assert second["continues"] == first["execution_id"]
     assert "MY ANALYSIS" in shell.run("show", second["execution_id"], "--thread").stdout
-    assert shell.run("rollback", second["execution_id"], "--yes").returncode == 0
-    assert (shell.project / "app.py").read_text() == APP
-    assert "def g" in (shell.project / "a.py").read_text()
-    assert shell.run("rollback", first["execution_id"], "--yes").returncode == 0
-    assert "def f" in (shell.project / "a.py").read_text()
+    shell.ok("rollback", second["execution_id"], "--yes")
+    assert shell.read("app.py") == APP
+    assert "def g" in shell.read("a.py")
+    shell.ok("rollback", first["execution_id"], "--yes")
+    assert "def f" in shell.read("a.py")
 
 
 def test_a_no_ends_well_and_says_how_to_go_on(shell: Shell, looking: ModelServer) -> None:
     terminal = shell.open(*REFACTOR)
     for question, answer in (("along this analysis?", "y"), ("[y/N/p/c/d]", "y"), (OFFER, "n")):
-        terminal.wait_for(question)
-        terminal.type(f"{answer}\n")
+        terminal.answer((question, answer))
     terminal.wait_for("n\n`tideate run multi_file --continue")
     assert terminal.wait_exit() == 0
     assert names(shell) == ["refactor"]
-    assert (shell.project / "app.py").read_text() == APP
+    assert shell.read("app.py") == APP
 
 
 def test_yes_begins_no_wider_run_and_the_command_that_it_names_does(
     shell: Shell, looking: ModelServer
 ) -> None:
-    done = shell.run(*REFACTOR, "--yes", "--adapter", "other")
-    assert done.returncode == 0, done.stderr
+    done = shell.ok(*REFACTOR, "--yes", "--adapter", "other")
     assert names(shell) == ["refactor"]
     command = done.stderr.splitlines()[-1].partition("`")[2].partition("`")[0]
-    run = object_of(shell.run("history", "--json"))["runs"][0]["execution_id"]
-    assert done.stderr.splitlines()[-1] == f"{LEFT}; `{command}` goes on with it"
+    run = shell.json("history")["runs"][0]["execution_id"]
+    assert done.stderr.splitlines()[-1] == f"{LEFT}; `{command}` continues with it"
     assert command == f"tideate run multi_file --continue {run[:8]} --adapter other"
     shown = " ".join(shell.run("show", run).stdout.split())
     assert f"proposes {LEFT}; `{command}`" in shown
-    further = shell.run(*command.split()[1:], "--yes")
-    assert further.returncode == 0, further.stderr
+    shell.ok(*command.split()[1:], "--yes")
     assert looking.requests[-1]["model"] == "another"
-    assert (shell.project / "app.py").read_text() == APP.replace("print(f())", "print(g())")
+    assert shell.read("app.py") == APP.replace("print(f())", "print(g())")
 
 
 def test_json_has_it_as_data(shell: Shell, looking: ModelServer) -> None:
-    result = object_of(shell.run(*REFACTOR, "--yes", "--json"))
+    result = shell.json(*REFACTOR, "--yes")
     run = result["execution_id"]
     assert result["next"] == {
         "workflow": "multi_file",
@@ -111,7 +104,7 @@ def test_json_has_it_as_data(shell: Shell, looking: ModelServer) -> None:
         "asks": True,
         "command": f"tideate run multi_file --continue {run[:8]}",
     }
-    assert object_of(shell.run("show", run, "--json"))["next"]["files"] == result["next"]["files"]
+    assert shell.json("show", run)["next"]["files"] == result["next"]["files"]
 
 
 def test_a_declined_refactoring_proposes_nothing(shell: Shell, looking: ModelServer) -> None:
@@ -126,11 +119,7 @@ def test_a_killed_refactoring_keeps_what_was_reported(shell: Shell, looking: Mod
     gate = looking.holds("noted: app.py\nnot noted: ", text="MY ANALYSIS", times=1)
     process = shell.start(*REFACTOR, "--yes")
     gate.wait_started()
-    process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=60)
-    gate.wait_disconnected()
-    gate.release()
-    done = shell.run("resume", "--yes", "--json")
-    assert done.returncode == 0, done.stderr
+    kill(process, gate)
+    done = shell.ok("resume", "--yes", "--json")
     result = object_of(done)
     assert [one["path"] for one in result["next"]["files"]] == ["app.py"]

@@ -1,4 +1,4 @@
-"""`tideate review` as a person at a terminal sees and answers it."""
+"""`tideate review` at a terminal: killed, left, cancelled and declined reviews."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.builtin.review.conftest import FIRST, git
-from tests.cli.interrupted import LOOP, SHORT, object_of, only_run
+from tests.cli.interrupted import LOOP, SHORT, only_run, shouting
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
@@ -22,7 +22,7 @@ ASKED = "Keep the changes to 2 files since HEAD ("
 
 
 def shown(text: str) -> list[str]:
-    """The lines of the changes that a terminal showed before the question."""
+    """Return the lines of the patch above the question."""
     return [line for line in text.split(ASKED)[0].splitlines() if line.startswith("│")]
 
 
@@ -46,12 +46,11 @@ def test_a_review_that_was_killed_at_its_question_shows_the_same_hunks_again(she
     resumed.wait_for(ASKED)
     assert "│ +EIGHT" in shown(killed.text)
     assert shown(resumed.text) == shown(killed.text)
-    resumed.wait_for("]")
-    resumed.type("r\n")
+    resumed.answer(("]", "r"))
     assert resumed.wait_exit() == 0
     assert (root / "a.py").read_text() == FIRST
     assert not (root / "new.txt").exists()
-    assert [run["state"] for run in object_of(shell.run("history", "--json"))["runs"]] == ["completed"]
+    assert [run["state"] for run in shell.json("history")["runs"]] == ["completed"]
 
 
 def test_a_file_called_like_a_commit_does_not_narrow_a_review(shell: Shell) -> None:
@@ -63,22 +62,18 @@ def test_a_file_called_like_a_commit_does_not_narrow_a_review(shell: Shell) -> N
     git(root, "commit", "-qm", "first")
     shell.write("evil.py", "evil\n")
     assert "evil.py" in shell.run("review", "HEAD", "--no").stderr
-    refused = shell.run("review", "main", "--no")
-    assert refused.returncode == 2
-    assert "give ./main for the one" in refused.stderr
+    shell.fails(2, "give ./main for the one", "review", "main", "--no")
     nothing = shell.run("review", "./main", "--no")
     assert "nothing is changed" in nothing.stdout
 
 
-def refactoring(shell: Shell, answering: ModelServer, before: str = LOOP, after: str = SHORT) -> Terminal:
+def refactoring(shell: Shell, answering: ModelServer) -> Terminal:
     """A terminal at the review of a refactoring."""
-    shell.write("a.py", before)
+    shell.write("a.py", LOOP)
     answering.answers("what must not change", "Nothing.")
-    answering.answers("in one fenced block", f"```python\n{after}```")
+    answering.answers("in one fenced block", f"```python\n{SHORT}```")
     terminal = shell.open("run", "refactor", "shorten", "--file", "a.py")
-    terminal.wait_for("[y/N]")
-    terminal.type("y\n")
-    terminal.wait_for("[y/N/p")
+    terminal.answer(("[y/N]", "y"), "[y/N/p")
     return terminal
 
 
@@ -92,33 +87,23 @@ def test_a_review_that_is_left_by_q_waits_and_is_opened_by_its_run(
     assert run["state"] == "interrupted"
     requests = len(answering.requests)
     again = shell.open("review", run["execution_id"][:8])
-    again.wait_for("[y/N/p")
-    again.type("y\n")
+    again.answer(("[y/N/p", "y"))
     assert again.wait_exit() == 0
-    assert (shell.project / "a.py").read_text() == SHORT
+    assert shell.read("a.py") == SHORT
     assert len(answering.requests) == requests, "the model is not asked again"
 
 
 def test_a_cancelled_run_keeps_what_was_decided_in_its_review(shell: Shell, answering: ModelServer) -> None:
-    lines = [f"n{number} = {number}\n" for number in range(20)]
-    new = [*lines[:2], "first = 1\n", *lines[2:18], "last = 1\n", *lines[18:]]
-    terminal = refactoring(shell, answering, "".join(lines), "".join(new))
-    terminal.type("p\n")
-    terminal.wait_for("hunk 1/2")
-    terminal.type("n\n")
-    terminal.wait_for("hunk 2/2")
+    terminal, lines, loud = shouting(shell, answering)
     terminal.process.send_signal(signal.SIGTERM)
     terminal.wait_exit()
     identity = only_run(shell)["execution_id"]
-    assert shell.run("cancel", identity).returncode == 0
+    shell.ok("cancel", identity)
     assert only_run(shell)["state"] == "cancelled"
     again = shell.open("review", identity)
-    again.wait_for("1 hunk decided before, at the terminal")
-    again.type("p\n")
-    again.wait_for("hunk 2/2")
-    again.type("y\n")
+    again.answer("1 hunk decided before, at the terminal", ("[y/N/p/c/o/d]", "y"))
     assert again.wait_exit() == 0
-    assert (shell.project / "a.py").read_text() == "".join([*lines[:18], "last = 1\n", *lines[18:]])
+    assert shell.read("a.txt") == "\n".join([*lines[:5], *loud[5:], ""])
 
 
 def test_a_declined_review_is_opened_again_as_a_new_run(shell: Shell, answering: ModelServer) -> None:
@@ -131,12 +116,12 @@ def test_a_declined_review_is_opened_again_as_a_new_run(shell: Shell, answering:
     requests = len(answering.requests)
     again = shell.open("review", run["execution_id"][:8])
     again.wait_for("[y/N/p")
-    assert (shell.project / "a.py").read_text() == LOOP
+    assert shell.read("a.py") == LOOP
     again.type("y\n")
     assert again.wait_exit() == 0
-    assert (shell.project / "a.py").read_text() == SHORT
+    assert shell.read("a.py") == SHORT
     assert len(answering.requests) == requests, "the model is not asked again"
-    new, old = object_of(shell.run("history", "--json"))["runs"]
+    new, old = shell.json("history")["runs"]
     assert (new["state"], old["state"]) == ("completed", "cancelled")
     assert new["forked_from"]["execution_id"] == run["execution_id"]
     refused = shell.run("review", new["execution_id"])

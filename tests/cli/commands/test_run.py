@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.cli.interrupted import SHORT, scripted
 from tideate_core.app import build_catalog, open_project
 from tideate_core.cli.commands.run import _load_ahead
 
@@ -17,18 +18,12 @@ if TYPE_CHECKING:
     from tests.support.model_server import ModelServer
 
 LOOP = "def total(n):\n    t = 0\n    for i in range(n):\n        t += i\n    return t\n\n\nx = total(3)\n"
-SHORT = "def total(n):\n    return sum(range(n))\n"
 PLAN = {
     "files": [
         {"action": "create", "path": "new.py", "why": "the new home"},
         {"action": "modify", "path": "a.py", "why": "uses it"},
     ]
 }
-
-
-def script_refactoring(server: ModelServer) -> None:
-    server.answers("what does the code do", "- it adds up")
-    server.answers("Rewrite these lines", f"```python\n{SHORT}```")
 
 
 def script_two_files(server: ModelServer) -> None:
@@ -39,11 +34,11 @@ def script_two_files(server: ModelServer) -> None:
 
 def test_the_result_goes_to_stdout_and_progress_to_stderr(shell: Shell, answering: ModelServer) -> None:
     answering.answers("why is the sky blue", "# Because\n\nof *scattering*")
-    done = shell.run("run", "ask", "why", "is", "the", "sky", "blue")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "# Because\n\nof *scattering*\n"
-    assert "query" in done.stderr
-    assert "scattering" not in done.stderr
+    for words, stdin in ((["why", "is", "the", "sky", "blue"], ""), (["-"], "why is the sky blue\n")):
+        done = shell.run("run", "ask", *words, stdin=stdin)
+        assert (done.returncode, done.stdout) == (0, "# Because\n\nof *scattering*\n"), done.stderr
+        assert "query" in done.stderr
+        assert "scattering" not in done.stderr
 
 
 @pytest.mark.slow
@@ -66,19 +61,6 @@ def test_json_is_one_object_on_stdout(shell: Shell, answering: ModelServer) -> N
     assert result["usage"]["output_tokens"] == 2
 
 
-def test_a_prompt_comes_from_stdin(shell: Shell, answering: ModelServer) -> None:
-    answering.answers("from a pipe", "heard")
-    done = shell.run("run", "ask", "-", stdin="a question from a pipe\n")
-    assert (done.returncode, done.stdout) == (0, "heard\n"), done.stderr
-
-
-def test_a_named_file_is_what_a_question_is_about(shell: Shell, answering: ModelServer) -> None:
-    shell.write("a.py", LOOP)
-    answering.answers("t += i", "it adds up")
-    done = shell.run("run", "ask", "what is this", "--file", "a.py")
-    assert done.stdout == "it adds up\n", done.stderr
-
-
 def test_only_the_lines_of_the_range_are_read(shell: Shell, answering: ModelServer) -> None:
     shell.write("a.py", LOOP)
     answering.answers("lines 3 to 4", "a loop")
@@ -90,48 +72,20 @@ def test_only_the_lines_of_the_range_are_read(shell: Shell, answering: ModelServ
 
 
 @pytest.mark.slow
-def test_yes_applies_exactly_the_selected_lines(shell: Shell, answering: ModelServer) -> None:
+def test_yes_applies_exactly_the_selected_lines_also_from_below_the_root(
+    shell: Shell, answering: ModelServer
+) -> None:
     file = shell.write("src/a.py", LOOP.replace("\n", "\r\n"))
-    script_refactoring(answering)
-    done = shell.run("run", "refactor", "shorten", "--file", "src/a.py:1-5", "--yes")
-    assert done.returncode == 0, done.stderr
+    scripted(answering)
+    done = shell.ok("run", "refactor", "shorten", "--file", "a.py:1-5", "--yes", cwd=file.parent)
     assert file.read_bytes() == (SHORT + "\n\nx = total(3)\n").replace("\n", "\r\n").encode()
     assert "changed: src/a.py" in done.stderr
     assert "+    return sum(range(n))" in done.stderr
 
 
-@pytest.mark.slow
-def test_a_run_is_rolled_back_by_its_id(shell: Shell, answering: ModelServer) -> None:
-    file = shell.write("a.py", LOOP)
-    script_refactoring(answering)
-    done = shell.run("run", "refactor", "shorten", "--file", "a.py:1-5", "--yes", "--json")
-    assert file.read_text() != LOOP, done.stderr
-    undone = shell.run("rollback", "--yes", json.loads(done.stdout)["execution_id"])
-    assert (undone.returncode, file.read_text()) == (0, LOOP), undone.stderr
-    assert "restored: a.py" in undone.stderr
-
-
-@pytest.mark.slow
-def test_a_rollback_leaves_what_was_changed_since(shell: Shell, answering: ModelServer) -> None:
-    file = shell.write("a.py", LOOP)
-    script_refactoring(answering)
-    done = shell.run("run", "refactor", "shorten", "--file", "a.py:1-5", "--yes", "--json")
-    file.write_text("mine\n")
-    undone = shell.run("rollback", "--yes", json.loads(done.stdout)["execution_id"])
-    assert (undone.returncode, file.read_text()) == (1, "mine\n")
-    assert "a.py" in undone.stderr
-
-
-@pytest.mark.parametrize("execution_id", ["0" * 32, "../../etc"])
-def test_an_unknown_run_is_not_rolled_back(shell: Shell, execution_id: str) -> None:
-    done = shell.run("rollback", "--yes", execution_id)
-    assert done.returncode == 2
-    assert execution_id in done.stderr
-
-
 def test_without_a_terminal_a_confirmation_is_declined(shell: Shell, answering: ModelServer) -> None:
     file = shell.write("a.py", LOOP)
-    script_refactoring(answering)
+    scripted(answering)
     done = shell.run("run", "refactor", "shorten", "--file", "a.py", "--json")
     assert done.returncode == 3
     result = json.loads(done.stdout)
@@ -152,20 +106,17 @@ def test_no_declines_and_shows_what_it_declined(shell: Shell, answering: ModelSe
 @pytest.mark.slow
 def test_no_model_is_asked_to_change_a_read_only_file(shell: Shell, answering: ModelServer) -> None:
     shell.write("a.py", LOOP).chmod(0o444)
-    done = shell.run("run", "refactor", "shorten", "--file", "a.py", "--yes")
-    assert done.returncode == 2
-    assert "a.py is read-only" in done.stderr
+    shell.fails(2, "a.py is read-only", "run", "refactor", "shorten", "--file", "a.py", "--yes")
     assert answering.requests == []
 
 
 def test_several_files_are_written_together(shell: Shell, answering: ModelServer) -> None:
     script_two_files(answering)
     file = shell.write("a.py", LOOP)
-    done = shell.run("run", "multi_file", "split", "--yes")
-    assert done.returncode == 0, done.stderr
+    done = shell.ok("run", "multi_file", "split", "--yes")
     assert done.stdout == "+ new.py\n~ a.py\n"
     assert file.read_text() == "from new import value\n"
-    assert (shell.project / "new.py").read_text() == "value = 1\n"
+    assert shell.read("new.py") == "value = 1\n"
 
 
 @pytest.mark.slow
@@ -191,28 +142,10 @@ def test_generated_code_without_a_file_is_the_result(shell: Shell, answering: Mo
 @pytest.mark.slow
 def test_new_syntax_errors_are_never_accepted_by_yes(shell: Shell, answering: ModelServer) -> None:
     file = shell.write("a.py", LOOP)
-    answering.answers("what does the code do", "- it adds up")
-    answering.answers("Rewrite these lines", "```python\ndef total(n:\n```")
+    scripted(answering, "def total(n:\n")
     done = shell.run("run", "refactor", "break it", "--file", "a.py", "--yes")
     assert (done.returncode, file.read_text()) == (1, LOOP)
     assert "syntax" in done.stderr
-
-
-@pytest.mark.slow
-def test_another_adapter_is_named_for_one_run(shell: Shell, server: ModelServer) -> None:
-    shell.configure(f'[adapters.other]\nbase_url = "{server.base_url}"\nmodel = "scripted"\n')
-    server.answers("hello", "from the other")
-    done = shell.run("run", "ask", "hello", "--adapter", "other")
-    assert done.stdout == "from the other\n", done.stderr
-
-
-@pytest.mark.slow
-def test_a_project_is_found_from_below(shell: Shell, answering: ModelServer) -> None:
-    file = shell.write("deep/down/a.py", LOOP)
-    script_refactoring(answering)
-    done = shell.run("run", "refactor", "shorten", "--file", "a.py:1-5", "--yes", cwd=file.parent)
-    assert done.returncode == 0, done.stderr
-    assert "changed: deep/down/a.py" in done.stderr
 
 
 @pytest.mark.slow
@@ -220,21 +153,11 @@ def test_outside_a_project_the_working_directory_is_the_place(shell: Shell, answ
     folder = shell.home / "loose"
     folder.mkdir()
     (folder / "a.py").write_text(LOOP)
-    script_refactoring(answering)
-    done = shell.run("run", "refactor", "shorten", "--file", "a.py:1-5", "--yes", "--json", cwd=folder)
-    assert done.returncode == 0, done.stderr
+    scripted(answering)
+    done = shell.ok("run", "refactor", "shorten", "--file", "a.py:1-5", "--yes", "--json", cwd=folder)
     assert [path.name for path in folder.iterdir()] == ["a.py"]
     undone = shell.run("rollback", "--yes", json.loads(done.stdout)["execution_id"], cwd=folder)
     assert (undone.returncode, (folder / "a.py").read_text()) == (0, LOOP), undone.stderr
-
-
-@pytest.mark.slow
-def test_a_projects_prompts_win(shell: Shell, answering: ModelServer) -> None:
-    shell.write(".tideate/prompts/ask.md", "Be brief.\n---\nOUR WORDS: {{ prompt }}")
-    answering.answers("OUR WORDS: hello", "ours")
-    shell.run("trust", "--yes")
-    done = shell.run("run", "ask", "hello")
-    assert done.stdout == "ours\n", done.stderr
 
 
 USAGE = {
@@ -273,19 +196,6 @@ def test_wrong_usage_is_status_2_and_asks_no_model(
     assert answering.requests == []
 
 
-def test_wrong_usage_is_an_object_with_json(shell: Shell) -> None:
-    done = shell.run("run", "asc", "x", "--json")
-    assert done.returncode == 2
-    assert json.loads(done.stdout)["error_code"] == "UnknownWorkflow"
-
-
-def test_an_invalid_configuration_is_status_2(shell: Shell) -> None:
-    shell.configure("adaptr = 'x'\n")
-    done = shell.run("run", "ask", "x")
-    assert done.returncode == 2
-    assert "did you mean 'adapter'?" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("command", "status"),
     [
@@ -314,19 +224,13 @@ def test_an_untrusted_projects_adapter_is_left_out_and_said(shell: Shell, answer
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("status", "code"), [(401, "AuthenticationFailed"), (500, "AdapterUnavailable")])
-def test_a_failing_provider_is_status_1(shell: Shell, answering: ModelServer, status: int, code: str) -> None:
-    answering.fails("hello", status)
+def test_a_failing_or_unreachable_provider_is_status_1(shell: Shell, answering: ModelServer) -> None:
+    answering.fails("hello", 500)
     done = shell.run("run", "ask", "hello", "--json")
     result = json.loads(done.stdout)
-    assert (done.returncode, result["ok"], result["error_code"]) == (1, False, code)
+    assert (done.returncode, result["ok"], result["error_code"]) == (1, False, "AdapterUnavailable")
     assert "error: " in done.stderr
-
-
-@pytest.mark.slow
-def test_an_unreachable_server_is_status_1(shell: Shell, server: ModelServer) -> None:
-    shell.use(server)
-    server.close()
+    answering.close()
     done = shell.run("run", "ask", "hello")
     assert (done.returncode, done.stdout) == (1, "")
     assert "Traceback" not in done.stderr
@@ -365,9 +269,7 @@ def test_a_workflow_comes_from_stdin(
     ],
 )
 def test_what_does_not_go_with_stdin_is_refused(shell: Shell, arguments: tuple[str, ...], words: str) -> None:
-    done = shell.run(*arguments, stdin=FLOW)
-    assert done.returncode == 2
-    assert words in done.stderr
+    shell.fails(2, words, *arguments, stdin=FLOW)
 
 
 @pytest.mark.slow
@@ -385,13 +287,9 @@ def test_a_run_of_a_broken_file_is_in_the_history(shell: Shell, name: str, text:
     done = shell.run("run", f"./{name}")
     assert (done.returncode, done.stdout) == (2, "")
     assert f"{name}:" in done.stderr
-    [run] = json.loads(shell.run("history", "--json").stdout)["runs"]
-    told = json.loads(shell.run("run", f"./{name}", "--json").stdout)
-    assert (
-        told["execution_id"] == json.loads(shell.run("history", "--json").stdout)["runs"][0]["execution_id"]
-    )
+    [run] = shell.json("history")["runs"]
     assert (run["workflow"], run["state"], run["total_steps"]) == (name.partition(".")[0], "failed", 0)
-    shown = json.loads(shell.run("show", run["execution_id"], "--json").stdout)
+    shown = shell.json("show", run["execution_id"])
     assert (shown["failed_in"], shown["steps"], shown["metrics"]["total_steps"]) == (failed_in, [], 0)
     assert failed_in.replace("_", " ") in shell.run("show", run["execution_id"]).stdout
 
@@ -409,8 +307,7 @@ def test_one_step_is_run_after_those_that_it_depends_on(shell: Shell, answering:
     done = shell.run("run", "./flow.yaml", "--step", "two")
     assert (done.returncode, done.stdout) == (0, "green\n"), done.stderr
     assert len(answering.requests) == 2
-    wrong = shell.run("run", "./flow.yaml", "--step", "tow")
-    assert (wrong.returncode, "no step 'tow'; did you mean 'two'" in wrong.stderr) == (2, True)
+    shell.fails(2, "no step 'tow'; did you mean 'two'", "run", "./flow.yaml", "--step", "tow")
 
 
 TOOLS = "steps:\n  - {id: a, tool: {server: git, name: git_status}}\n"

@@ -1,4 +1,4 @@
-"""`tideate say` from another terminal: the model at work reads it, and of a run that ended nobody does."""
+"""`tideate say` to a running and to an ended run."""
 
 from __future__ import annotations
 
@@ -16,10 +16,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_a_message_reaches_the_model_of_another_process(shell: Shell, server: ModelServer) -> None:
-    shell.configure(
-        f'adapter = "fake"\n[adapters.fake]\nbase_url = "{server.base_url}"\n'
-        'model = "scripted"\ntools = true\n'
-    )
+    shell.use(server, tools=True)
     shell.write("b.py", "VALUE_OF_B = 41\n")
     gate = server.holds("make b 42", text="Let me look.", before_first=True, times=1)
     edit = {"path": "b.py", "edits": [{"search": "41", "replace": "42"}]}
@@ -36,8 +33,7 @@ def test_a_message_reaches_the_model_of_another_process(shell: Shell, server: Mo
     assert (said.returncode, "its model reads it before its next turn" in said.stderr) == (0, True), (
         said.stderr
     )
-    empty = shell.run("say", run[:6])
-    assert (empty.returncode, "there is nothing to say; add the message" in empty.stderr) == (2, True)
+    shell.fails(2, "there is nothing to say; add the message", "say", run[:6])
     assert running.stderr is not None
     while "you: be short" not in (line := running.stderr.readline()):
         assert line, "the run has ended without the message"
@@ -47,8 +43,7 @@ def test_a_message_reaches_the_model_of_another_process(shell: Shell, server: Mo
     assert running.wait(60) == 0, words
     assert "the model reads what you said: be short" in words
     assert "✓ read_file b.py" in words
-    assert (shell.project / "b.py").read_text() == "VALUE_OF_B = 42\n"
-    late = shell.run("say", run[:6], "too late")
-    assert (late.returncode, "no model reads it any more" in late.stderr) == (1, True), late.stderr
+    assert shell.read("b.py") == "VALUE_OF_B = 42\n"
+    shell.fails(1, "no model reads it any more", "say", run[:6], "too late")
     shown = shell.run("show", run[:6])
     assert "tool calls: " in shown.stdout or "tool call: " in shown.stdout

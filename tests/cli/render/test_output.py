@@ -1,4 +1,4 @@
-"""What is shown of texts that nobody vouches for."""
+"""Escaping of untrusted texts for a terminal."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""What is shown of a task while it runs, on a terminal of 80 columns and in a log."""
+"""Progress of runs on a terminal of 80 columns and in a log."""
 
 from __future__ import annotations
 
 import errno
 import io
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from rich.cells import cell_len
@@ -12,16 +12,19 @@ from rich.console import Console
 
 from tideate_core.cli.render.live_view import RunningCheck, RunView, StepState
 from tideate_core.cli.render.progress import Progress
-from tideate_core.cli.render.words import CORRECTIONS, check_text
+from tideate_core.cli.render.words import check_text
 from tideate_core.engine import Event, EventName
 from tideate_core.gates.correction import MAX_ATTEMPTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 RUN = "a" * 32
 FAILURE = {"filename": "tests/test_a.py", "lnum": 7, "col": 0, "text": "AssertionError:\n 1 != 2"}
 
 
-class Told:
-    """A run's events, and what was printed of them."""
+class Output:
+    """Events of a run, and their output."""
 
     def __init__(self, name: str = "task", *, live: bool = False) -> None:
         self.file = io.StringIO()
@@ -33,7 +36,7 @@ class Told:
         self.progress.emit(Event(EventName[name], RUN, data))
 
     def step(self, step: str) -> None:
-        """Begin a step as a task does: those that only prepare or decide have no stage."""
+        """Start a step of a task; states without work have no stage."""
         state = step.partition("#")[0]
         stage = {} if state == "idle" or state.startswith("awaiting_") else {"stage": 1}
         self.event("STEP_STARTED", step=step, index=1, total=0, state=state, **stage)
@@ -63,31 +66,81 @@ class Told:
         return self.text.splitlines()
 
 
-def test_a_log_has_the_stages_the_gates_and_the_checks_in_their_order() -> None:
-    told = Told()
-    told.step("awaiting_plan_gate")
-    told.gate("awaiting_plan_gate", 1, "plan")
-    told.step("verifying")
-    told.check("passed")
-    told.gate("verifying", 5, "verification", duration_ms=1600)
-    assert told.lines == [
-        "✓ gate 1, plan  passed, 12 ms",
-        "verifying …",
-        "tests: python -m pytest -q …",
-        "✓ tests  passed after 1.5 s",
-        "✓ gate 5, verification  passed, 1.6 s",
-    ]
+LOGS: dict[str, tuple[Callable[[Output], object], list[str]]] = {
+    "stages, gates and checks in order; the time of a verification once": (
+        lambda told: (
+            told.step("awaiting_plan_gate"),
+            told.gate("awaiting_plan_gate", 1, "plan"),
+            told.step("verifying"),
+            told.check("passed"),
+            told.gate("verifying", 5, "verification", duration_ms=1600),
+            told.ends("verifying", 1700),
+        ),
+        [
+            "✓ gate 1, plan  passed, 12 ms",
+            "verifying …",
+            "tests: python -m pytest -q …",
+            "✓ tests  passed after 1.5 s",
+            "✓ gate 5, verification  passed, 1.6 s",
+        ],
+    ),
+    "a failed gate": (
+        lambda told: (
+            told.step("awaiting_plan_gate"),
+            told.gate("awaiting_plan_gate", 1, "plan", "rollback_strategy: is missing"),
+        ),
+        ["✗ gate 1, plan  failed, 12 ms", "plan: rollback_strategy: is missing"],
+    ),
+    "a plan with fixes of the audit": (
+        lambda told: (
+            told.step("awaiting_audit_gate"),
+            told.gate("awaiting_audit_gate", 2, "audit", auto_fixed=True),
+        ),
+        ["✓ gate 2, audit  passed, after the audit's own fixes, 12 ms"],
+    ),
+    "a failed state without work": (
+        lambda told: (told.step("idle"), told.ends("idle", 20, success=False)),
+        ["idle failed after 0.0 s"],
+    ),
+    "the command of a check once, without its output": (
+        lambda told: (
+            told.check("failed", exit_code=1),
+            told.event("CHECK_OUTPUT", step="verifying", check="tests", lines=["collected 3"]),
+            told.check("passed"),
+        ),
+        [
+            "tests: python -m pytest -q …",
+            "✗ tests  failed after 1.5 s with exit status 1",
+            "✓ tests  passed after 1.5 s",
+        ],
+    ),
+    "counted corrections": (
+        lambda told: (told.step("self_correcting"), told.step("self_correcting#2")),
+        [
+            f"self_correcting (correction 1 of {MAX_ATTEMPTS}) …",
+            f"self_correcting#2 (correction 2 of {MAX_ATTEMPTS}) …",
+        ],
+    ),
+}
 
 
-def test_a_failed_gate_says_what_and_where() -> None:
-    told = Told()
-    told.step("awaiting_plan_gate")
-    told.gate("awaiting_plan_gate", 1, "plan", "rollback_strategy: is missing")
-    assert told.lines == ["✗ gate 1, plan  failed, 12 ms", "plan: rollback_strategy: is missing"]
+@pytest.mark.parametrize("kind", LOGS)
+def test_the_log_of_a_task_has(kind: str) -> None:
+    script, lines = LOGS[kind]
+    told = Output()
+    script(told)
+    assert told.lines == lines
+
+
+def test_a_log_of_another_machine_has_its_moves_and_no_reasoning() -> None:
+    told = Output("essay")
+    told.event("REASONING", step="draft", text="First this.\n")
+    told.moves("review", "it is long enough")
+    assert told.lines == ["→ review  (it is long enough)"]
 
 
 def test_states_without_work_and_moves_of_a_task_have_no_line() -> None:
-    told = Told()
+    told = Output()
     for step, event, milliseconds in (
         ("idle", "only", 200),
         ("planning", "start_task", 1800),
@@ -100,33 +153,12 @@ def test_states_without_work_and_moves_of_a_task_have_no_line() -> None:
     assert told.lines == ["planning …", "planning done after 1.8 s", "auditing …"]
 
 
-def test_a_state_without_work_that_fails_has_a_line() -> None:
-    told = Told()
-    told.step("idle")
-    told.ends("idle", 20, success=False)
-    assert told.lines == ["idle failed after 0.0 s"]
-
-
-def test_moves_of_other_machines_are_told() -> None:
-    told = Told("essay")
-    told.moves("review", "it is long enough")
-    assert told.lines == ["→ review  (it is long enough)"]
-
-
-def test_the_time_of_a_verification_is_told_once() -> None:
-    told = Told()
-    told.step("verifying")
-    told.gate("verifying", 5, "verification", duration_ms=1600)
-    told.ends("verifying", 1700)
-    assert told.lines == ["verifying …", "✓ gate 5, verification  passed, 1.6 s"]
-
-
-def without_command(told: Told, check: str, *, required: bool = False) -> None:
+def without_command(told: Output, check: str, *, required: bool = False) -> None:
     told.event("CHECK_ENDED", step="verifying", check=check, status="not_configured", required=required)
 
 
 def test_checks_that_are_not_run_are_told_in_one_line_once() -> None:
-    told = Told()
+    told = Output()
     for step in ("verifying", "verifying#2"):
         told.step(step)
         without_command(told, "lint")
@@ -141,19 +173,8 @@ def test_checks_that_are_not_run_are_told_in_one_line_once() -> None:
     ]
 
 
-def test_the_command_of_a_check_is_told_once() -> None:
-    told = Told()
-    told.check("failed", exit_code=1)
-    told.check("passed")
-    assert told.lines == [
-        "tests: python -m pytest -q …",
-        "✗ tests  failed after 1.5 s with exit status 1",
-        "✓ tests  passed after 1.5 s",
-    ]
-
-
 def test_on_a_terminal_a_state_without_work_leaves_only_its_gate() -> None:
-    told = Told(live=True)
+    told = Output(live=True)
     told.moves("awaiting_plan_gate", "planning_complete")
     told.step("awaiting_plan_gate")
     told.gate("awaiting_plan_gate", 1, "plan")
@@ -169,15 +190,8 @@ def test_on_a_terminal_a_state_without_work_leaves_only_its_gate() -> None:
     assert "planning_complete" not in last
 
 
-def test_a_plan_that_the_audit_mended_says_so() -> None:
-    told = Told()
-    told.step("awaiting_audit_gate")
-    told.gate("awaiting_audit_gate", 2, "audit", auto_fixed=True)
-    assert told.lines[-1] == "✓ gate 2, audit  passed, after the audit's own fixes, 12 ms"
-
-
 def test_a_failed_check_shows_its_first_failures_and_how_many_more() -> None:
-    told = Told()
+    told = Output()
     told.step("verifying")
     told.check("failed", *(FAILURE | {"lnum": line} for line in range(1, 8)), exit_code=1)
     told.gate("verifying", 5, "verification", "tests: tests/test_a.py:1: AssertionError")
@@ -196,7 +210,7 @@ def test_a_failed_check_shows_its_first_failures_and_how_many_more() -> None:
     ],
 )
 def test_a_check_that_said_nothing_says_why(status: str, reason: str, line: str) -> None:
-    told = Told()
+    told = Output()
     told.check(status, reason=reason)
     assert told.lines[-1] == line
 
@@ -207,18 +221,8 @@ def test_a_check_that_is_off_is_no_warning() -> None:
     assert check_text({**data, "required": True}).plain == '! lint  not configured: verify.lint is "off"'
 
 
-def test_corrections_are_counted() -> None:
-    told = Told()
-    told.step("self_correcting")
-    told.step("self_correcting#2")
-    assert told.lines == [
-        "self_correcting (correction 1 of 3) …",
-        "self_correcting#2 (correction 2 of 3) …",
-    ]
-
-
 def rolled_back(**data: Any) -> list[str]:
-    told = Told()
+    told = Output()
     nothing: dict[str, Any] = {"restored": [], "merged": [], "left": [], "foreign": [], "more_foreign": 0}
     told.event("ROLLED_BACK", **nothing | {"snapshot": "9bbfc8d1", "error": None} | data)
     return told.lines
@@ -251,7 +255,7 @@ def test_what_others_changed_stands_with_the_rollback() -> None:
 
 
 def test_on_a_terminal_a_rollback_stands_below_the_steps() -> None:
-    told = Told(live=True)
+    told = Output(live=True)
     told.step("verifying")
     told.ends("verifying", 1500)
     done = {"restored": ["a.py"], "merged": [], "left": [], "foreign": [], "more_foreign": 0}
@@ -265,7 +269,7 @@ def test_names_cannot_steer_the_terminal() -> None:
 
 
 def test_on_a_terminal_gates_and_checks_are_rows_below_their_step() -> None:
-    told = Told(live=True)
+    told = Output(live=True)
     told.step("verifying")
     told.check("failed", FAILURE, exit_code=1)
     told.gate("verifying", 5, "verification", "tests: failed")
@@ -282,7 +286,7 @@ def test_on_a_terminal_gates_and_checks_are_rows_below_their_step() -> None:
 
 
 def test_the_running_check_shows_its_command_and_its_last_line_in_one_row_each() -> None:
-    told = Told(live=True)
+    told = Output(live=True)
     told.step("verifying")
     told.event("CHECK_STARTED", step="verifying", check="tests", command=f"python -m pytest {'x' * 99}")
     told.event("CHECK_OUTPUT", step="verifying", check="tests", lines=["first", "collected\x1b[2J 3", " "])
@@ -308,19 +312,7 @@ def test_a_row_is_never_wider_than_the_terminal() -> None:
     assert max(widths) == 80
 
 
-def test_output_of_a_check_is_no_line_of_a_log() -> None:
-    told = Told()
-    told.event("CHECK_STARTED", step="verifying", check="tests", command="pytest")
-    before = told.text
-    told.event("CHECK_OUTPUT", step="verifying", check="tests", lines=["collected 3"])
-    assert told.text == before
-
-
-def test_the_number_of_corrections_that_is_told_is_the_one_that_counts() -> None:
-    assert CORRECTIONS == MAX_ATTEMPTS
-
-
-def call(told: Told, number: int, summary: str, **ending: Any) -> None:
+def call(told: Output, number: int, summary: str, **ending: Any) -> None:
     place = {"step": "ask", "call": number, "server": "", "tool": summary.split()[0], "summary": summary}
     if ending:
         told.event("TOOL_COMPLETED", **place, duration_ms=120, **ending)
@@ -328,8 +320,8 @@ def call(told: Told, number: int, summary: str, **ending: Any) -> None:
         told.event("TOOL_CALLED", **place, arguments={})
 
 
-def latest(told: Told) -> str:
-    """Return what the live view draws now, without colours."""
+def latest(told: Output) -> str:
+    """Return the current live view, without colours."""
     plain = Console(file=io.StringIO(), width=80)
     with plain.capture() as captured:
         plain.print(told.progress._view.latest())
@@ -337,7 +329,7 @@ def latest(told: Told) -> str:
 
 
 def test_a_tool_call_is_one_line_with_its_size_or_its_error() -> None:
-    told = Told("ask")
+    told = Output("ask")
     told.step("ask")
     call(told, 1, "read_file a.py 10-40")
     call(told, 2, "search x")
@@ -351,7 +343,7 @@ def test_a_tool_call_is_one_line_with_its_size_or_its_error() -> None:
 
 
 def test_calls_side_by_side_are_in_the_row_of_their_step_until_they_end() -> None:
-    told = Told("ask", live=True)
+    told = Output("ask", live=True)
     told.step("ask")
     call(told, 1, "read_file a.py")
     call(told, 2, "search x")
@@ -364,7 +356,7 @@ def test_calls_side_by_side_are_in_the_row_of_their_step_until_they_end() -> Non
 
 
 def test_words_of_two_turns_are_not_glued_together() -> None:
-    told = Told("ask", live=True)
+    told = Output("ask", live=True)
     told.step("ask")
     told.event("TOKEN", step="ask", text="Let me look.")
     call(told, 1, "read_file a.py")
@@ -374,7 +366,7 @@ def test_words_of_two_turns_are_not_glued_together() -> None:
 
 
 def test_of_reasoning_the_last_line_is_shown_until_the_model_answers() -> None:
-    told = Told("ask", live=True)
+    told = Output("ask", live=True)
     told.step("ask")
     told.event("REASONING", step="ask", text="First this.\nThen ")
     told.event("REASONING", step="ask", text="that.")
@@ -385,15 +377,8 @@ def test_of_reasoning_the_last_line_is_shown_until_the_model_answers() -> None:
     assert "It is 41." in latest(told)
 
 
-def test_a_log_has_no_reasoning() -> None:
-    told = Told("ask")
-    told.step("ask")
-    told.event("REASONING", step="ask", text="First this.\n")
-    assert told.lines == ["ask …"]
-
-
 def test_what_is_typed_stands_below_the_view_and_a_long_line_shows_its_end() -> None:
-    told = Told("ask", live=True)
+    told = Output("ask", live=True)
     view = RunView(told.console)
 
     def rows() -> list[str]:
@@ -416,7 +401,7 @@ def test_what_is_typed_stands_below_the_view_and_a_long_line_shows_its_end() -> 
 
 
 def test_a_warning_to_a_terminal_that_is_gone_ends_nothing() -> None:
-    told = Told()
+    told = Output()
     told.file.write = gone  # type: ignore[method-assign]
     told.progress.warn("not sent, as the run has ended: be short")
     told.progress.warn("nor is this told")
@@ -427,13 +412,13 @@ def gone(_text: str) -> int:
 
 
 def test_a_pause_before_a_gate_names_the_gate() -> None:
-    told = Told()
+    told = Output()
     told.event("WORKFLOW_PAUSED", step="awaiting_audit_gate#2")
     assert "paused before audit gate#2;" in told.text
 
 
 def test_texts_of_items_that_come_at_once_are_shown_one_after_the_other() -> None:
-    told = Told("guide", live=True)
+    told = Output("guide", live=True)
     told.event("STEP_STARTED", step="section", index=1, total=1)
     for piece in ("begin ", "and end"):
         told.event("TOKEN", step="section[0]", text=piece)

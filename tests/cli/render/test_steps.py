@@ -1,4 +1,4 @@
-"""Tool calls of a run that has ended: few are listed, of many it is said how many of which."""
+"""Tool calls of an ended run: a list of few, counts of many."""
 
 from __future__ import annotations
 

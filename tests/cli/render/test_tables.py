@@ -1,4 +1,4 @@
-"""Tables of runs stay readable, however long what stands in their last column."""
+"""Tables with a long last column."""
 
 from __future__ import annotations
 

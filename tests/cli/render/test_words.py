@@ -1,4 +1,4 @@
-"""Words for what models were asked and answered with."""
+"""Phrases for token usage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tideate agents`: list and show agents, copy a built-in one to the project."""
+"""`tideate agents`: list and show agents, copy a built-in agent to the project."""
 
 from __future__ import annotations
 
@@ -12,8 +12,15 @@ from rich.text import Text
 from tideate_core.app import eject_role, locate_project, role_json, role_names, role_origin, tool_mistakes
 from tideate_core.cli.arguments import Json, Root
 from tideate_core.cli.process import DONE, USAGE
-from tideate_core.cli.render.output import messages, note, print_json, print_text, report_errors, tell
-from tideate_core.cli.render.tables import facts, lasted, page, table
+from tideate_core.cli.render.output import (
+    note,
+    print_json,
+    print_message,
+    print_text,
+    report_errors,
+)
+from tideate_core.cli.render.tables import facts, page, table
+from tideate_core.cli.render.words import lasted
 from tideate_core.errors import ConfigError, InvalidDefinition, UnknownAgent
 from tideate_core.project import find_root
 from tideate_core.util.escaping import label, visible
@@ -23,13 +30,11 @@ if TYPE_CHECKING:
 
     from tideate_core.agents import Role
 
-__all__ = ["app"]
-
 app = App(name="agents")
 
 
 def _complete(context: CompletionContext) -> list[str]:
-    """Complete the names of agents."""
+    """Complete agent names."""
     return role_names(find_root(Path.cwd()))
 
 
@@ -66,7 +71,7 @@ def list_agents(*, json: Json = False, root: Root = None) -> int:
 
 
 def _read_all(root: Path | None) -> tuple[list[Role], list[str]]:
-    """Return the agents, and why others cannot be used."""
+    """Return the valid agents, and messages about mistakes."""
     from tideate_core.agents import Roles
 
     known, problems, roles = [], [], Roles(root)
@@ -128,7 +133,7 @@ def eject(name: Name, /, *, root: Root = None) -> int:
         "its instructions apply from now on, other ones of the assistant after `tideate trust`, and so do "
         "settings above them that send code elsewhere, use tools or agents, or spend more"
     )
-    tell(messages(), Text(words, style="dim"))
+    print_message(words, "dim")
     return DONE
 
 

@@ -1,4 +1,4 @@
-"""`tideate check` and `tideate machine check`: list all mistakes of workflow files with their positions."""
+"""`tideate check` and `tideate machine check`: report mistakes in workflow files with their positions."""
 
 from __future__ import annotations
 
@@ -19,25 +19,22 @@ if TYPE_CHECKING:
 
     from tideate_core.machines.language import Diagnostic
 
-__all__ = ["check", "check_machines", "described"]
-
 STYLES = {"error": "bold red", "warning": "bold yellow"}
 MOST = 100
-"""Mistakes of one file that are printed."""
+"""Maximum mistakes printed for one file."""
 
 
 @dataclass(slots=True)
 class Report:
-    """Counts of mistakes, and a report of each file."""
+    """Counts of files and mistakes, and the JSON report of each file."""
 
     files: int = 0
     errors: int = 0
     warnings: int = 0
     reports: list[dict[str, Any]] = field(default_factory=list)
-    """In their JSON form."""
 
     def add(self, checked: Checked) -> None:
-        """Count a file's mistakes."""
+        """Add the mistakes of a file."""
         read = checked.read
         errors = sum(one.severity == "error" for one in checked.found) + isinstance(read, Unreadable)
         self.files += 1
@@ -56,7 +53,7 @@ class Report:
 
 @report_usage_errors
 def check(*files: Workflows, json: Json = False, root: Root = None) -> int:
-    """Check workflow files; return 2 if there is an error."""
+    """Check workflow files; return 2 for errors."""
     report = _print_mistakes(check_files(files, root), as_json=json)
     if not json and not report.files:
         messages().print("no workflow files, neither the project's nor yours", style="yellow")
@@ -71,7 +68,7 @@ def check_machines(
     json: Json = False,
     root: Root = None,
 ) -> int:
-    """Check `.workflow` files; return 2 if there is an error."""
+    """Check `.workflow` files; return 2 for errors."""
     report = _print_mistakes(check_machine_files(files, root), as_json=json)
     return _print_summary(report, wrong=bool(report.errors or (strict and report.warnings)), as_json=json)
 
@@ -96,7 +93,7 @@ def _print_summary(report: Report, *, wrong: bool, as_json: bool) -> int:
 
 
 def described(read: Source | Unreadable, found: tuple[Diagnostic, ...]) -> Iterator[Text]:
-    """Yield the text of each mistake: position, message, the line it is in, and a caret under it."""
+    """Yield each mistake as text: position, message, source line and caret."""
     from tideate_core.machines.language import explanations
 
     name = label(read.label)

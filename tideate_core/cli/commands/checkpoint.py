@@ -10,8 +10,14 @@ from rich.text import Text
 from tideate_core.app import checkpoint_json, locate_project, opened_store, reader_of, short_id
 from tideate_core.cli.arguments import Json, Limit, Root, RunId, run_ids
 from tideate_core.cli.process import DONE, run_async
-from tideate_core.cli.render.output import messages, print_json, print_text, report_errors, tell
-from tideate_core.cli.render.tables import facts, lasted, page, table, when
+from tideate_core.cli.render.output import (
+    print_json,
+    print_message,
+    print_text,
+    report_errors,
+)
+from tideate_core.cli.render.tables import facts, page, table, when
+from tideate_core.cli.render.words import lasted
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
@@ -20,9 +26,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from tideate_core.engine import CheckpointDTO, CheckpointManager
-    from tideate_core.store import CheckpointRow, Reader
-
-__all__ = ["app"]
+    from tideate_core.store import CheckpointRow
 
 app = App(name="checkpoint")
 
@@ -32,7 +36,7 @@ CheckpointId = Annotated[str, Parameter(help="ID of the checkpoint, or a prefix 
 @app.command
 @report_errors
 def create(run: RunId, /, *, json: Json = False, root: Root = None) -> int:
-    """Create a checkpoint of a run as it is now. It and its run are never pruned."""
+    """Create a checkpoint of a run's current state. The checkpoint and its run are never pruned."""
     known = reader_of(root).run(run)
     row = _with_manager(root, lambda manager: manager.create(known.id))
     if json:
@@ -40,7 +44,7 @@ def create(run: RunId, /, *, json: Json = False, root: Root = None) -> int:
     else:
         print_text(row.id)
         after = f"after {row.step!r}" if row.step else "before its first step"
-        tell(messages(), Text(visible(f"{known.name} ({short_id(known.id)}), {after}")))
+        print_message(f"{known.name} ({short_id(known.id)}), {after}")
     return DONE
 
 
@@ -64,9 +68,9 @@ def list_checkpoints(
     if json:
         print_json({"ok": True, "checkpoints": [checkpoint_json(row) for row in rows]})
     elif not rows:
-        tell(messages(), Text("no checkpoints yet"))
+        print_message("no checkpoints yet")
     else:
-        page().print(_table(rows, _workflow_names(reader, rows)))
+        page().print(_table(rows, {run: reader.run(run).name for run in {row.run for row in rows}}))
     return DONE
 
 
@@ -74,7 +78,7 @@ def list_checkpoints(
 @report_errors
 def show(checkpoint: CheckpointId, /, *, json: Json = False, root: Root = None) -> int:
     """Show the state of a run at a checkpoint."""
-    # here, because to list them takes no engine
+    # here, because lists need no engine
     from tideate_core.engine import read_checkpoint
 
     shape = read_checkpoint(reader_of(root), checkpoint)
@@ -88,11 +92,11 @@ def show(checkpoint: CheckpointId, /, *, json: Json = False, root: Root = None) 
 @app.command
 @report_errors
 def restore(checkpoint: CheckpointId, /, *, json: Json = False, root: Root = None) -> int:
-    """Create a new, paused run from a checkpoint; the old run stays as it is.
+    """Create a new, paused run from a checkpoint; the old run does not change.
 
     Files are not touched; `tideate rollback` rolls back what a run wrote.
     """
-    # it is looked for before a store is opened, which makes one where there is none
+    # before the store is opened, which would create it
     found = reader_of(root).checkpoint(checkpoint)
     made = _with_manager(root, lambda manager: manager.restore(found.id))
     if json:
@@ -100,7 +104,7 @@ def restore(checkpoint: CheckpointId, /, *, json: Json = False, root: Root = Non
     else:
         print_text(made.workflow_id)
         words = f"a paused run after {found.step!r}; `tideate resume {short_id(made.workflow_id)}` resumes it"
-        tell(messages(), Text(visible(words)))
+        print_message(words)
     return DONE
 
 
@@ -118,11 +122,8 @@ def export(checkpoint: CheckpointId, /, *, json: Json = False, root: Root = None
 
 
 def _with_manager(root: str | None, use: Callable[[CheckpointManager], Any]) -> Any:
-    """Do something with the checkpoints of a project.
-
-    :param root: the directory that `--root` names.
-    """
-    # here, because to list them takes no engine
+    """Call a function with a project's checkpoint manager; return its result."""
+    # here, because lists need no engine
     from tideate_core.engine import CheckpointManager
 
     async def managed() -> Any:
@@ -130,10 +131,6 @@ def _with_manager(root: str | None, use: Callable[[CheckpointManager], Any]) -> 
             return await use(CheckpointManager(store))
 
     return run_async(managed())
-
-
-def _workflow_names(reader: Reader, rows: list[CheckpointRow]) -> dict[str, str]:
-    return {run: reader.run(run).name for run in {row.run for row in rows}}
 
 
 def _table(rows: list[CheckpointRow], names: dict[str, str]) -> Table:

@@ -1,25 +1,27 @@
-"""`tideate compare`: several models at one prompt, of which one answer is taken, or a mix."""
+"""`tideate compare`: run several models at one prompt, and take one answer or hunks of several."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
-from rich.text import Text
 
 from tideate_core.app import (
     build_catalog,
     open_project,
-    open_runner,
     read_file_context,
-    recover_before,
     short_id,
 )
-from tideate_core.cli.arguments import Json, Root, Yes, prompt_of, run_ids, workflow_names
+from tideate_core.cli.arguments import FileRange, Inputs, Json, Root, Yes, prompt_of, run_ids, workflow_names
 from tideate_core.cli.commands.run import parse_inputs
-from tideate_core.cli.location import log_to_file
-from tideate_core.cli.process import DECLINED, DONE, FAILED, run_async
-from tideate_core.cli.render.output import messages, note, print_json, print_result, report_usage_errors, tell
+from tideate_core.cli.process import DECLINED, DONE, FAILED, log_to_file, run_async
+from tideate_core.cli.render.output import (
+    messages,
+    print_json,
+    print_message,
+    print_result,
+    report_usage_errors,
+)
 from tideate_core.errors import InvalidInput
 from tideate_core.store import Reader
 
@@ -31,8 +33,6 @@ if TYPE_CHECKING:
     from tideate_core.cli.terminal import Interaction
     from tideate_core.engine import Comparison, ComparisonResult, RunRequest
     from tideate_core.workflows import Catalog
-
-__all__ = ["compare"]
 
 
 @report_usage_errors
@@ -53,19 +53,11 @@ def compare(
         Parameter(
             name="--take",
             metavar="NAME",
-            help="Choose the answer of this model unasked; its review is asked.",
+            help="Choose this model's answer without a question; its review is still asked.",
         ),
     ] = None,
-    inputs: Annotated[
-        tuple[str, ...],
-        Parameter(name=["--input", "-i"], metavar="KEY=VALUE", help="Input of the workflow; repeatable."),
-    ] = (),
-    file: Annotated[
-        str | None,
-        Parameter(
-            name="--file", metavar="PATH[:FIRST-LAST]", help="File to work on, or a range of its lines."
-        ),
-    ] = None,
+    inputs: Inputs = (),
+    file: FileRange = None,
     resume: Annotated[
         str | None,
         Parameter(
@@ -79,7 +71,7 @@ def compare(
     json: Json = False,
     root: Root = None,
 ) -> int:
-    """Run several models at one prompt, and print the answer that is taken; return the exit status."""
+    """Run several models at one prompt and print the chosen answer; return the exit status."""
     from tideate_core.cli.terminal import Interaction
 
     interaction = Interaction(yes, json)
@@ -131,13 +123,13 @@ async def _resume(project: Project, interaction: Interaction, take: str | None, 
 
 
 def _refuse_unanswered(interaction: Interaction, catalog: Catalog, request: RunRequest) -> None:
-    """Refuse, before a model is asked, what is reviewed where nobody can answer the review.
+    """Refuse, before the first model call, a reviewed workflow without a person or policy for its review.
 
-    :raises InvalidInput: it is.
-    :raises UnknownWorkflow: there is no such workflow.
+    :raises InvalidInput: the review cannot be answered.
+    :raises UnknownWorkflow: no workflow has this name.
     """
     known = catalog.get(request.name)
-    # text that belongs to no file is not reviewed
+    # text outside of a file is not reviewed
     writes = known.reviewed and ("place" not in known.definition.needs or request.context.buffer is not None)
     if writes and not interaction.asks and not interaction.policy:
         why = "there is no terminal to ask on" if interaction.policy is None else "--no declines that"
@@ -154,30 +146,24 @@ async def _compare(
     request: RunRequest,
     start: Callable[[Comparison], Coroutine[Any, Any, ComparisonResult]],
 ) -> int:
-    from tideate_core.cli.interruption import Interruption, RunCancellation
-    from tideate_core.cli.terminal import TerminalFrontEnd
-    from tideate_core.engine import Comparison, PolicyFrontEnd
+    from tideate_core.cli.terminal import attend
+    from tideate_core.engine import Comparison
 
-    console = messages()
     catalog = build_catalog(project.root)
     _refuse_unanswered(interaction, catalog, request)
-    for notice in project.loaded.notices:
-        note(notice)
-    await recover_before(project.root, note)
-    # --take answers which model it is, and nothing else
-    policy = None if interaction.asks else PolicyFrontEnd(interaction.policy)
-    with TerminalFrontEnd(console, policy) as front:
-        cancellation = RunCancellation(console, front.restore_terminal, several=True)
-        front.leave = cancellation.leave_run
-        with Interruption(cancellation.cancel, cancellation.notify_again, cancellation.leave) as interruption:
-            async with open_runner(project, catalog, front) as runner:
-                comparison = Comparison(runner, front, take=take)
-                done = await cancellation.wait_for(runner, start(comparison))
+    # --take chooses the model, and answers no other question
+    done, _, interruption, cancellation = await attend(
+        project,
+        catalog,
+        interaction,
+        lambda runner, front: start(Comparison(runner, front, take=take)),
+        several=True,
+    )
     if cancellation.left:
         words = (
             f"the comparison waits; `tideate compare --resume {short_id(request.execution_id)}` resumes it"
         )
-        tell(console, Text(words, style="cyan"))
+        print_message(words, "cyan")
     if done is None:
         return interruption.status
     _report(done, interaction)
@@ -191,7 +177,7 @@ async def _compare(
 
 
 def _report(done: ComparisonResult, interaction: Interaction) -> None:
-    """Print what each run took, and the answer that was taken."""
+    """Print the table of runs and the chosen answer."""
     from tideate_core.cli.render.comparison import comparison_table
 
     shape = done.as_json()
@@ -200,13 +186,13 @@ def _report(done: ComparisonResult, interaction: Interaction) -> None:
     if done.result is not None and done.result.files:
         console.print(f"roll back: tideate rollback {done.taken}", style="dim", soft_wrap=True)
     if "error" in shape and not interaction.json:
-        tell(console, Text(shape["error"], style="yellow"))
+        print_message(shape["error"], "yellow")
     for one, adapter in zip(done.results, done.adapters, strict=False) if done.taken is None else ():
         if one.reason == "declined":
             words = (
                 f"kept; `tideate review {short_id(one.execution_id)}` opens the review of {adapter!r} again"
             )
-            tell(console, Text(words, style="dim"))
+            print_message(words, "dim")
     if interaction.json:
         print_json(shape)
     elif done.result is not None and done.result.ok:

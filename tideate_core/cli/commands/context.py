@@ -1,4 +1,4 @@
-"""`tideate context`: list mentions, and show what they add to a prompt."""
+"""`tideate context`: list mentions, and show their contribution to a prompt."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from rich.text import Text
 from tideate_core.app import open_project, read_file_context
 from tideate_core.cli.arguments import Json, Root
 from tideate_core.cli.process import DECLINED, DONE, run_async, status_of
-from tideate_core.cli.render.output import fail, messages, print_json, print_text, report_errors, tell
+from tideate_core.cli.render.output import (
+    fail,
+    print_json,
+    print_message,
+    print_text,
+    report_errors,
+)
 from tideate_core.cli.render.tables import page, table
 from tideate_core.errors import TideateError
 from tideate_core.util.escaping import label, visible
@@ -23,13 +29,11 @@ if TYPE_CHECKING:
 
     from tideate_core.mentions import ContextItem, ContextResolver, MentionDescription
 
-__all__ = ["app"]
-
 app = App(name="context")
 
 
 def _complete(context: CompletionContext) -> list[str]:
-    """Complete the mentions of the project, and the built-in ones."""
+    """Complete mentions of the project and built-in mentions."""
     from tideate_core.mentions import BUILT_IN, ContextResolver
 
     project = open_project(None)
@@ -39,7 +43,7 @@ def _complete(context: CompletionContext) -> list[str]:
 File = Annotated[
     str | None,
     Parameter(
-        name="--file", metavar="PATH[:FIRST-LAST]", help="File that @buffer and @selection mean, as in `run`."
+        name="--file", metavar="PATH[:FIRST-LAST]", help="File of @buffer and @selection, as in `run`."
     ),
 ]
 
@@ -47,8 +51,12 @@ File = Annotated[
 @app.command(name="list")
 @report_errors
 def list_contexts(*, file: File = None, json: Json = False, root: Root = None) -> int:
-    """List the mentions: those of .tideate/context.json, then the built-in ones."""
-    found = run_async(_described(root, file))
+    """List the mentions of .tideate/context.json, then the built-in mentions."""
+
+    async def described() -> list[MentionDescription]:
+        return await (await _resolver(root, file, None)).describe()
+
+    found = run_async(described())
     if json:
         print_json({"ok": True, "mentions": [asdict(one) for one in found]})
     else:
@@ -71,21 +79,26 @@ def show(
         int | None,
         Parameter(
             name="--budget",
-            help="Most tokens of all mentions, four characters each. Default: limits.mention_tokens.",
+            help="Maximum tokens of all mentions, four characters each. Default: limits.mention_tokens.",
             validator=validators.Number(gte=0),
         ),
     ] = None,
     secrets: Annotated[
-        bool, Parameter(name="--secrets", help="Show contents that look like secrets, too.")
+        bool, Parameter(name="--secrets", help="Include contents that look like secrets.")
     ] = False,
     file: File = None,
     root: Root = None,
 ) -> int:
-    """Show what mentions add to a prompt. No model is asked."""
+    """Show the text that mentions add to a prompt. No model is called."""
     as_json = format == "json"
     mentions = [name if name.startswith("@") else f"@{name}" for name in (first, *others)]
+
+    async def resolved() -> tuple[ContextResolver, list[ContextItem]]:
+        resolver = await _resolver(root, file, budget, cut=True)
+        return resolver, await resolver.resolve_all(mentions, consented=mentions if secrets else ())
+
     try:
-        resolver, items = run_async(_resolved(mentions, root, file, budget, secrets=secrets))
+        resolver, items = run_async(resolved())
     except TideateError as error:
         fail(error, as_json=as_json)
         return status_of(error)
@@ -95,24 +108,13 @@ def show(
         print_text(resolver.format_for_prompt(items))
     else:
         for item in items:
-            _write(item.content)
+            sys.stdout.write(visible(item.content) if sys.stdout.isatty() else item.content)
+            sys.stdout.flush()
     return _print_omissions(items)
 
 
-async def _described(root: str | None, file: str | None) -> list[MentionDescription]:
-    resolver = await _resolver(root, file)
-    return await resolver.describe()
-
-
-async def _resolved(
-    mentions: list[str], root: str | None, file: str | None, budget: int | None, *, secrets: bool
-) -> tuple[ContextResolver, list[ContextItem]]:
-    resolver = await _resolver(root, file, budget, cut=True)
-    return resolver, await resolver.resolve_all(mentions, consented=mentions if secrets else ())
-
-
 async def _resolver(
-    root: str | None, file: str | None, budget: int | None = None, *, cut: bool = False
+    root: str | None, file: str | None, budget: int | None, *, cut: bool = False
 ) -> ContextResolver:
     from tideate_core.engine import surroundings_of
     from tideate_core.mentions import ContextResolver
@@ -141,18 +143,12 @@ def _table(found: list[MentionDescription]) -> Table:
     return made
 
 
-def _write(content: str) -> None:
-    """Write a content as it is; to a terminal without control characters."""
-    sys.stdout.write(visible(content) if sys.stdout.isatty() else content)
-    sys.stdout.flush()
-
-
 def _print_omissions(items: list[ContextItem]) -> int:
-    """Print mentions that were cut or left out; a secret that was left out is no success."""
+    """Print truncated and omitted mentions; return 3 for an omitted secret."""
     for item in items:
         words = item.cut
         if item.needs_consent:
             words = f"left out, {item.reason}; --secrets shows it"
         if words:
-            tell(messages(), Text(visible(f"{item.mention}: {words}"), style="yellow"))
+            print_message(f"{item.mention}: {words}", "yellow")
     return DECLINED if any(item.needs_consent for item in items) else DONE

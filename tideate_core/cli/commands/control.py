@@ -1,11 +1,9 @@
-"""`tideate pause`, `say` and `cancel`: ask the process that has a run, and wait until it did."""
+"""`tideate pause`, `say` and `cancel`: send a request to a run's process and wait for the result."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
-
-from rich.text import Text
 
 from tideate_core.app import (
     cancel_run,
@@ -17,18 +15,19 @@ from tideate_core.app import (
     short_id,
 )
 from tideate_core.cli.arguments import Json, Root, RunId, Wait, prompt_of
-from tideate_core.cli.location import log_to_file
-from tideate_core.cli.process import DONE, FAILED, finish, run_async
-from tideate_core.cli.render.output import messages, note, print_json, report_errors, tell
-from tideate_core.util.escaping import visible
+from tideate_core.cli.process import DONE, FAILED, finish, log_to_file, run_async
+from tideate_core.cli.render.output import (
+    note,
+    print_json,
+    print_message,
+    report_errors,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.store import RunRow
     from tideate_core.workspace import Workspace
-
-__all__ = ["cancel", "pause", "report_run", "say"]
 
 
 @report_errors
@@ -46,7 +45,7 @@ def cancel(run: RunId, /, *, wait: Wait = 10.0, json: Json = False, root: Root =
 
 @report_errors
 def say(run: RunId, /, *text: str, json: Json = False, root: Root = None) -> int:
-    """Tell a run's model something before its next turn; return the exit status."""
+    """Send a message to a run's model before its next turn; return the exit status."""
     return run_async(_say(run, prompt_of(text), locate_project(root), json))
 
 
@@ -55,7 +54,7 @@ def report_run(run: RunRow, words: str, *, as_json: bool, ok: bool = True) -> in
     if as_json:
         print_json({"ok": ok, "message": words, **run_json(run)})
     else:
-        tell(messages(), Text(visible(words), style="" if ok else "red"))
+        print_message(words, "" if ok else "red")
     return DONE if ok else FAILED
 
 
@@ -72,29 +71,28 @@ async def _pause(wanted: str, root: Path | None, within: float, as_json: bool) -
 
 async def _say(wanted: str, text: str, root: Path | None, as_json: bool) -> int:
     run = await say_to_run(wanted, text, root, _notify)
-    words = f"{run.name} ({short_id(run.id)}) was told; its model reads it before its next turn"
+    words = f"{run.name} ({short_id(run.id)}) has the message; its model reads it before its next turn"
     return report_run(run, words, as_json=as_json)
 
 
 async def _cancel(wanted: str, root: Path | None, within: float, as_json: bool) -> int:
-    cancelling = partial(cancel_run, wanted, root, within, _notify, partial(_workspace, root))
+    def workspace() -> Workspace:
+        return open_project(None if root is None else str(root)).workspace
+
+    cancelling = partial(cancel_run, wanted, root, within, _notify, workspace)
     run, done = await finish(lambda begin: cancelling(on_write=begin), note)
     for path in done.restored:
-        tell(messages(), Text(f"restored, its step had not ended: {visible(path)}"))
+        print_message(f"restored, its step had not ended: {path}")
     if done.error is not None:
         note(str(done.error))
     if done.kept:
         note(
-            "a step that must not be done twice had not ended, so what it wrote stays: "
+            "a step that must not run twice had not ended, so its changes stay: "
             f"{', '.join(done.kept)}; `tideate rollback {short_id(run.id)}` rolls back all of the run"
         )
     rollback = f"; roll back: tideate rollback {short_id(run.id)}" if run.files else ""
     return report_run(run, f"{run.name} ({short_id(run.id)}) is cancelled{rollback}", as_json=as_json)
 
 
-def _workspace(root: Path | None) -> Workspace:
-    return open_project(None if root is None else str(root)).workspace
-
-
 def _notify(words: str) -> None:
-    tell(messages(), Text(words, style="dim"))
+    print_message(words, "dim")

@@ -10,23 +10,26 @@ from tideate_core.app import compare_runs, locate_project, reader_of, short_id
 from tideate_core.cli.arguments import Json, Root, RunId
 from tideate_core.cli.process import DONE
 from tideate_core.cli.render.diffs import patch_text
-from tideate_core.cli.render.output import print_json, report_errors, results
-from tideate_core.cli.render.tables import lasted, page, table, token_words
+from tideate_core.cli.render.output import (
+    print_json,
+    print_line,
+    report_errors,
+)
+from tideate_core.cli.render.tables import page, table, token_words
+from tideate_core.cli.render.words import lasted
 from tideate_core.project import project_state
 from tideate_core.util.escaping import label, visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["diff"]
-
 LONGEST = 200
-"""Characters of an input that are shown."""
+"""Maximum characters of an input."""
 
 
 @report_errors
 def diff(one: RunId, other: RunId, /, *, json: Json = False, root: Root = None) -> int:
-    """Print how two runs differ; return the exit status."""
+    """Print the differences between two runs; return the exit status."""
     shape = compare_runs(reader_of(root), project_state(locate_project(root)), one, other)
     if json:
         print_json({"ok": True, **shape})
@@ -111,13 +114,13 @@ def _end(end: Mapping[str, Any] | None) -> str:
 
 
 def _by(written: Sequence[bool], ids: Sequence[str]) -> str:
-    """Return which of the runs wrote a file, where only one did."""
+    """Return a remark if only one of the runs wrote a file."""
     only = [one for one, wrote in zip(ids, written, strict=True) if wrote]
     return f", written by {only[0]} only" if len(only) == 1 else ""
 
 
 def _edited_in(hunks: Sequence[int], ids: Sequence[str]) -> str:
-    """Return in which of the runs the person edited hunks of a file."""
+    """Return a remark on the runs with hunks that the person edited."""
     runs = [one for one, count in zip(ids, hunks, strict=False) if count]
     return f", edited by hand in {' and '.join(runs)}" if runs else ""
 
@@ -125,14 +128,14 @@ def _edited_in(hunks: Sequence[int], ids: Sequence[str]) -> str:
 def _show_patch(name: str, patch: str, *, same: bool = False) -> None:
     if patch:
         _heading(name)
-        results().print(patch_text(patch), soft_wrap=True)
+        print_line(patch_text(patch))
     elif same:
         _heading(f"{name}: the same")
 
 
 def _heading(words: str) -> None:
-    results().print(Text(visible(words), style="bold"), soft_wrap=True)
+    print_line(words, "bold")
 
 
 def _line(words: str, style: str) -> None:
-    results().print(Text(visible(words), style=style), soft_wrap=True)
+    print_line(words, style)

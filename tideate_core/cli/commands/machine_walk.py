@@ -1,10 +1,10 @@
-"""`tideate machine step`: walk through a machine by hand."""
+"""`tideate machine step`: walk through a state machine by hand."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import Parameter
 from rich.text import Text
@@ -24,53 +24,7 @@ if TYPE_CHECKING:
     from tideate_core.machines.language import Action, Success, TransitionResult, Workflow
     from tideate_core.workflows import MachineWorkflow
 
-__all__ = ["step"]
-
 HELP = "number or name go there · b back · g graph · h path so far · q quit"
-
-
-class Choices(Protocol):
-    """Source of the transitions that a walk takes: a person, or lines of a file or pipe."""
-
-    asks_again: bool
-    """A choice that is not allowed may be corrected."""
-
-    def next(self) -> str | None:
-        """Return the next choice, not empty; None at the end of input.
-
-        :raises KeyboardInterrupt: Ctrl-C.
-        """
-        ...
-
-
-class Prompt:
-    """Asks at the terminal."""
-
-    asks_again = True
-
-    def __init__(self, console: Console) -> None:
-        from tideate_core.cli.keyboard import Keyboard
-
-        self._console = console
-        self._keyboard = Keyboard(console)
-
-    def next(self) -> str | None:
-        question = Text("where to? (? help)", style="bold")
-        # a loop, unlike `input`, never misses a Ctrl-C that comes just before it waits
-        while (answer := run_async(self._keyboard.line(question))) == "":
-            pass
-        if answer is None:
-            self._console.print()
-        return answer
-
-
-class Lines:
-    """Reads one choice from each line of stdin."""
-
-    asks_again = False
-
-    def next(self) -> str | None:
-        return next((line.strip() for line in sys.stdin if line.strip()), None)
 
 
 @report_usage_errors
@@ -96,16 +50,14 @@ def step(
         _check_entry(workflow)
     if next is not None:
         return _one_move(workflow, start, next, as_json=json)
-    walk = Walk(workflow, start, results())
-    at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    return walk.go(Prompt(walk.console) if at_terminal else Lines(), rendered=at_terminal)
+    return Walk(workflow, start, results(), sys.stdin.isatty() and sys.stdout.isatty()).go()
 
 
 DONE, REFUSED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
 def _check_entry(workflow: MachineWorkflow) -> None:
-    """Refuse what a run refuses."""
+    """Refuse a machine without an entry, as a run does."""
     from tideate_core.machines.language import BOUNDARY
 
     if all(way.target == BOUNDARY for way in workflow.machine.outgoing[BOUNDARY]):
@@ -121,12 +73,12 @@ def _one_move(workflow: MachineWorkflow, start: str, target: str, *, as_json: bo
     if as_json:
         print_json(_move_json(result))
     else:
-        Walk(workflow, start, results()).show(result, rendered=sys.stdout.isatty())
+        Walk(workflow, start, results(), sys.stdout.isatty()).show(result)
     return DONE if isinstance(result, Success) else REFUSED
 
 
 def _spelled(workflow: MachineWorkflow, name: str) -> str:
-    """Return what the machine calls a state; a name that it does not know is the machine's to refuse."""
+    """Return the exact name of a state; an unknown name is unchanged, for the machine to refuse."""
     try:
         return machine_state(workflow, name)
     except InvalidInput:
@@ -135,15 +87,17 @@ def _spelled(workflow: MachineWorkflow, name: str) -> str:
 
 @dataclass(slots=True)
 class Walk:
-    """Position of a person in a machine, and the path to it."""
+    """Walk of a person, or of the lines of stdin, through a machine: path and guidance."""
 
     workflow: MachineWorkflow
     start: str
     console: Console
+    at_terminal: bool
+    """A person answers: guidance is rendered, and an invalid choice can be corrected."""
     machine: Workflow = field(init=False)
     path: list[str] = field(init=False)
     guidance: list[str] = field(init=False)
-    """Of each state of the path, as it was entered."""
+    """Guidance of each state on the path."""
 
     def __post_init__(self) -> None:
         from tideate_core.machines.language import BOUNDARY, Workflow
@@ -152,64 +106,82 @@ class Walk:
         self.path = [self.start]
         self.guidance = ["" if self.start == BOUNDARY else self.machine.guidance(self.start)]
 
-    @property
-    def current(self) -> str:
-        return self.path[-1]
-
-    def go(self, choices: Choices, *, rendered: bool) -> int:
-        """Ask until the machine, the input or the person ends it; returns the exit status."""
+    def go(self) -> int:
+        """Walk until the machine, the input or the person ends it; return the exit status."""
         try:
             with interruptible():
-                return self._walk(choices, rendered=rendered)
+                return self._walk()
         except KeyboardInterrupt:
             self.console.print()
             return INTERRUPTED
         finally:
             self._history()
 
-    def show(self, result: TransitionResult, *, rendered: bool) -> None:
-        """Print what came of a move."""
+    def show(self, result: TransitionResult) -> None:
+        """Print the result of a move."""
         from tideate_core.machines.language import Failure
 
         if isinstance(result, Failure):
             tell(self.console, Text(visible(result.message), style="red"))
             self._actions(result.valid_actions)
         else:
-            self._state(result.next_state, result.guidance, rendered=rendered)
+            self._state(result.next_state, result.guidance)
             self._actions(result.valid_actions, apart=result.guidance)
 
-    def _walk(self, choices: Choices, *, rendered: bool) -> int:
+    def _walk(self) -> int:
         from tideate_core.machines.language import Failure
 
-        self._show_place(rendered=rendered)
+        ask = self._choices()
+        self._show_place()
         while True:
-            actions = self.machine.valid_actions(self.current)
+            here = self.path[-1]
+            actions = self.machine.valid_actions(here)
             if not actions:
-                self.console.print(f"no transition leads out of {self.current}", style="yellow", markup=False)
+                self.console.print(f"no transition leads out of {here}", style="yellow", markup=False)
                 return DONE
-            answer = choices.next()
-            if answer is None or (answer in ("q", "quit") and not _is_action(answer, actions)):
+            answer = ask()
+            if answer is None:
                 return DONE
-            command = None if _is_action(answer, actions) else COMMANDS.get(answer)
-            if command is not None:
-                command(self, rendered)
-                continue
-            result = self.machine.transition(self.current, self._chosen(answer, actions))
+            if answer not in (action.action for action in actions):
+                if answer in ("q", "quit"):
+                    return DONE
+                if (command := COMMANDS.get(answer)) is not None:
+                    command(self)
+                    continue
+            result = self.machine.transition(here, self._chosen(answer, actions))
             if isinstance(result, Failure):
-                self.show(result, rendered=rendered)
-                if not choices.asks_again:
+                self.show(result)
+                if not self.at_terminal:
                     return REFUSED
-            elif self._enter(result, rendered=rendered):
+            elif self._enter(result):
                 return DONE
 
-    def _enter(self, result: Success, *, rendered: bool) -> bool:
-        """Go on to the next state; tells whether that is the end."""
+    def _choices(self) -> Callable[[], str | None]:
+        """Return a function that reads the next non-empty choice; it returns None at the end of input."""
+        if not self.at_terminal:
+            return lambda: next((line.strip() for line in sys.stdin if line.strip()), None)
+        from tideate_core.cli.keyboard import Keyboard
+
+        keyboard, question = Keyboard(self.console), Text("where to? (? help)", style="bold")
+
+        def ask() -> str | None:
+            # unlike `input`, this never misses a Ctrl-C just before it waits
+            while (answer := run_async(keyboard.line(question))) == "":
+                pass
+            if answer is None:
+                self.console.print()
+            return answer
+
+        return ask
+
+    def _enter(self, result: Success) -> bool:
+        """Enter the next state; return whether it is the end."""
         self.path.append(result.next_state)
         self.guidance.append(result.guidance)
         if result.ended:
-            self._state("the end", result.guidance, rendered=rendered)
+            self._state("the end", result.guidance)
         else:
-            self._show_place(rendered=rendered)
+            self._show_place()
         return result.ended
 
     def _chosen(self, answer: str, actions: tuple[Action, ...]) -> str:
@@ -217,19 +189,19 @@ class Walk:
             return actions[int(answer) - 1].action
         return _spelled(self.workflow, answer)
 
-    def _show_place(self, *, rendered: bool) -> None:
-        self._state(self.current, self.guidance[-1], rendered=rendered)
-        self._actions(self.machine.valid_actions(self.current), apart=self.guidance[-1])
+    def _show_place(self) -> None:
+        self._state(self.path[-1], self.guidance[-1])
+        self._actions(self.machine.valid_actions(self.path[-1]), apart=self.guidance[-1])
 
-    def _state(self, name: str, guidance: str, *, rendered: bool) -> None:
+    def _state(self, name: str, guidance: str) -> None:
         self.console.print(Text(visible(name), style="bold cyan"), soft_wrap=True)
-        if guidance and rendered:
+        if guidance and self.at_terminal:
             self.console.print(markdown(guidance))
         elif guidance:
             self.console.print(Text(visible(guidance)), soft_wrap=True)
 
     def _actions(self, actions: tuple[Action, ...], *, apart: str = "") -> None:
-        """Print the choices; an empty line sets them apart from a text above."""
+        """Print the choices, after an empty line if there is a text above."""
         from tideate_core.machines.language import BOUNDARY
 
         if apart and actions:
@@ -241,42 +213,34 @@ class Walk:
                 line.append(f"  {visible(' '.join(action.when.split()))}", "dim")
             tell(self.console, line, indent=len(f"  {number} "))
 
-    def _back(self, rendered: bool) -> None:
+    def _back(self) -> None:
         if len(self.path) == 1:
             self.console.print("the walk began here", style="yellow")
             return
         self.path.pop()
         self.guidance.pop()
-        self._show_place(rendered=rendered)
+        self._show_place()
 
-    def _graph(self, _rendered: bool) -> None:
+    def _graph(self) -> None:
         from tideate_core.machines.language import draw
 
-        drawing = draw(self.workflow.machine, "text", width=self.console.width, current=self.current)
+        drawing = draw(self.workflow.machine, "text", width=self.console.width, current=self.path[-1])
         self.console.print(Text(visible(drawing).rstrip("\n")), soft_wrap=True)
 
-    def _history(self, _rendered: bool = False) -> None:
+    def _history(self) -> None:
         tell(self.console, Text(visible(" → ".join(self.path)), style="dim"))
 
-    def _help(self, _rendered: bool) -> None:
+    def _help(self) -> None:
         tell(self.console, Text(HELP, style="dim"))
 
 
-COMMANDS: Mapping[str, Callable[[Walk, bool], None]] = {
-    "b": Walk._back,
-    "back": Walk._back,
-    "g": Walk._graph,
-    "graph": Walk._graph,
-    "h": Walk._history,
-    "history": Walk._history,
-    "?": Walk._help,
-    "help": Walk._help,
+COMMANDS: Final[Mapping[str, Callable[[Walk], None]]] = {
+    **dict.fromkeys(("b", "back"), Walk._back),
+    **dict.fromkeys(("g", "graph"), Walk._graph),
+    **dict.fromkeys(("h", "history"), Walk._history),
+    **dict.fromkeys(("?", "help"), Walk._help),
 }
-"""Commands that are no move. A state of such a name comes first."""
-
-
-def _is_action(answer: str, actions: tuple[Action, ...]) -> bool:
-    return any(answer == action.action for action in actions)
+"""Commands beside moves; a state with the same name takes precedence."""
 
 
 def _move_json(result: TransitionResult) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`tideate models`: list the models that can be asked, with their windows and prices."""
+"""`tideate models`: list available models with their context windows and prices."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from rich.text import Text
 from tideate_core.app import locate_project
 from tideate_core.cli.arguments import Json, Root
 from tideate_core.cli.process import DONE, run_async
-from tideate_core.cli.render.output import messages, note, print_json, report_errors, tell
+from tideate_core.cli.render.output import (
+    note,
+    print_json,
+    print_message,
+    report_errors,
+)
 from tideate_core.cli.render.tables import page, table
 from tideate_core.cli.render.words import count_words
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
     from tideate_core.adapters import ListedModel, ModelList
-
-__all__ = ["models"]
 
 
 @report_errors
@@ -27,8 +30,8 @@ def models(
         str | None,
         Parameter(
             name="PROVIDER",
-            help="A provider, or an adapter of the configuration: it is asked which models it has. Default: "
-            "all that is known, nobody is asked.",
+            help="A provider or a configured adapter, which is asked for its models. Default: list known "
+            "models, without a request.",
         ),
     ] = None,
     /,
@@ -59,9 +62,9 @@ def _print(listed: ModelList) -> None:
         rows.add_row(*_row(one, listed.default))
     page().print(rows)
     for words in listed.notes:
-        tell(messages(), Text(visible(words)))
+        print_message(words)
     if any(one.price for one in listed.models):
-        tell(messages(), Text("prices: US dollars for a million tokens"))
+        print_message("prices: US dollars for a million tokens")
 
 
 def _row(one: ListedModel, default: str) -> tuple[str | Text, ...]:

@@ -1,24 +1,25 @@
-"""`tideate project`: list, move and delete the private state of projects."""
+"""`tideate project`: list, move and forget the private state of projects."""
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 from rich.text import Text
 
 from tideate_core.cli.arguments import Json, Yes
-from tideate_core.cli.confirmations import ask_yes_no, has_person
-from tideate_core.cli.process import DECLINED, DONE
-from tideate_core.cli.render.output import messages, print_json, report_usage_errors, tell
+from tideate_core.cli.confirmations import ask_yes_no, declined, has_person
+from tideate_core.cli.process import DONE
+from tideate_core.cli.render.output import (
+    print_json,
+    print_message,
+    report_usage_errors,
+)
 from tideate_core.cli.render.tables import page, table, when
 from tideate_core.util.escaping import label
 
 if TYPE_CHECKING:
     from tideate_core.app import ProjectView
-
-__all__ = ["app"]
 
 app = App(name="project")
 
@@ -26,7 +27,7 @@ app = App(name="project")
 @app.command(name="list")
 @report_usage_errors
 def list_projects(*, json: Json = False) -> int:
-    """List the projects that have private state, last used first."""
+    """List the projects with private state, last used first."""
     from tideate_core.app import list_projects as stored_projects
 
     found = stored_projects()
@@ -34,7 +35,7 @@ def list_projects(*, json: Json = False) -> int:
         print_json({"ok": True, "projects": [one.as_json() for one in found]})
         return DONE
     if not found:
-        tell(messages(), Text("no project has private state yet"))
+        print_message("no project has private state yet")
         return DONE
     rows = table("last used", "MiB", "unfinished", "path", right=("MiB", "unfinished"))
     for one in found:
@@ -55,9 +56,9 @@ def move(
     yes: Yes = None,
     json: Json = False,
 ) -> int:
-    """Move the private state of a project that was moved to a new path.
+    """Move the private state of a moved project to its new path.
 
-    Trust belongs to one path and has to be given again. If the project is still at the old path, nothing is
+    Trust belongs to one path and must be given again. If the project is still at the old path, nothing is
     moved unless --yes.
     """
     from tideate_core.app import move_project, project_named
@@ -67,8 +68,8 @@ def move(
     if json:
         print_json({"ok": True, "path": str(path)})
     else:
-        words = f"moved the state of {label(was)} to {label(path)}; its files have to be trusted again"
-        tell(messages(), Text(f"{words}: `tideate trust`"))
+        words = f"moved the state of {label(was)} to {label(path)}; trust its files again"
+        print_message(f"{words}: `tideate trust`")
     return DONE
 
 
@@ -81,25 +82,20 @@ def forget(
     yes: Yes = None,
     json: Json = False,
 ) -> int:
-    """Delete the private state of a project. The project's files are not touched.
+    """Delete the private state of a project; the project's files are not touched.
 
-    Its runs can then not be resumed or rolled back. Without a terminal it is declined unless --yes.
+    Its runs can no longer be resumed or rolled back. Without a terminal, this is declined unless --yes.
     """
     from tideate_core.app import forget_project, project_named
 
     view = project_named(path)
     if not _confirmed(view, yes):
-        if json:
-            print_json({"ok": False, "error": "declined", "error_code": "Declined"})
-        else:
-            hint = "" if yes is False or sys.stdin.isatty() else " (--yes removes it)"
-            tell(messages(), Text(f"declined; nothing was removed{hint}", style="yellow"))
-        return DECLINED
+        return declined("nothing was removed", "removes it", yes, as_json=json)
     removed = forget_project(path)
     if json:
         print_json({"ok": True, "path": str(removed)})
     else:
-        tell(messages(), Text(f"removed the state of {label(removed)}"))
+        print_message(f"removed the state of {label(removed)}")
     return DONE
 
 

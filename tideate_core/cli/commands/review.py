@@ -1,4 +1,4 @@
-"""`tideate review`: review what something else wrote, or a patch."""
+"""`tideate review`: review existing changes or a patch, or reopen the review of a run."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from cyclopts import Parameter
 
 from tideate_core.app import build_catalog, open_project
 from tideate_core.cli.arguments import Json, Root, Yes, review_targets
-from tideate_core.cli.location import log_to_file
-from tideate_core.cli.process import run_async
+from tideate_core.cli.process import log_to_file, run_async
 from tideate_core.cli.render.output import report_errors
 from tideate_core.errors import InvalidInput, RunNotFound
 from tideate_core.store import LAST, Reader
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from tideate_core.engine import WorkflowResult, WorkflowRunner
     from tideate_core.store import RunRow
 
-__all__ = ["review"]
-
 RUN_ID: Final = re.compile(rf"[0-9a-f]{{4,32}}|{LAST}")
 
 
@@ -37,9 +34,8 @@ def review(
         str,
         Parameter(
             name="WHAT",
-            help="A run that waits for a review, or whose review was declined; a commit or branch "
-            "(`BRANCH...`: its merge base), a snapshot, or a patch file; a folder or file, to look only "
-            "there. Default: the last commit.",
+            help="A run with an open or declined review; a commit or branch (`BRANCH...`: its merge base), "
+            "a snapshot, or a patch file; a folder or file to review only there. Default: the last commit.",
             completer=review_targets,
         ),
     ],
@@ -47,10 +43,7 @@ def review(
     json: Json = False,
     root: Root = None,
 ) -> int:
-    """Review what something else wrote, and revert what is rejected, or open a run's review again.
-
-    Return the exit status.
-    """
+    """Review existing changes and revert rejected hunks, or reopen a run's review; return the exit status."""
     # here, because the help needs no engine
     from tideate_core.cli.terminal import Interaction
 
@@ -64,9 +57,9 @@ def review(
 
 
 def _run_named(what: tuple[str, ...], project: Project) -> RunRow | None:
-    """Return the run that is named, None where something else is meant.
+    """Return the run if the only argument is a run id, else None.
 
-    :raises InvalidInput: several runs begin so.
+    :raises InvalidInput: the prefix is ambiguous.
     """
     if len(what) != 1 or RUN_ID.fullmatch(what[0]) is None or os.path.lexists(what[0]):
         return None
@@ -90,9 +83,9 @@ def _is_path(word: str) -> bool:
 
 
 async def _places(what: tuple[str, ...], project: Project) -> list[str]:
-    """Return paths as the working directory means them; other words are left as they are.
+    """Make paths relative to the working directory absolute; other words are unchanged.
 
-    :raises InvalidInput: the first is a path and the name of a commit.
+    :raises InvalidInput: the first word is both a path and a commit.
     """
     from tideate_core.git import refuse_commit
 

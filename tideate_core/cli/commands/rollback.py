@@ -1,4 +1,4 @@
-"""`tideate rollback`: roll back what a run wrote, or list the runs that changed files."""
+"""`tideate rollback`: roll back the changes of a run, or list the runs that changed files."""
 
 from __future__ import annotations
 
@@ -24,16 +24,15 @@ from tideate_core.app import (
 )
 from tideate_core.cli.arguments import Json, Root, Yes, run_ids
 from tideate_core.cli.confirmations import confirmed_at_terminal, declined
-from tideate_core.cli.location import log_to_file
-from tideate_core.cli.process import DONE, FAILED, finish, run_async
+from tideate_core.cli.process import DONE, FAILED, finish, log_to_file, run_async
 from tideate_core.cli.render.output import (
     messages,
     note,
     print_json,
+    print_line,
+    print_message,
     print_text,
     report_errors,
-    results,
-    tell,
 )
 from tideate_core.cli.render.tables import page, state_text, table, when
 from tideate_core.errors import InvalidInput
@@ -44,8 +43,6 @@ if TYPE_CHECKING:
 
     from tideate_core.engine import RollbackOutcome
     from tideate_core.workspace import RollbackPlan
-
-__all__ = ["rollback"]
 
 
 @report_errors
@@ -61,13 +58,13 @@ def rollback(
     *,
     dry_run: Annotated[
         bool,
-        Parameter(name="--dry-run", help="Only show what would be restored, as a patch; nothing is changed."),
+        Parameter(name="--dry-run", help="Only show the changes as a patch; nothing is changed."),
     ] = False,
     yes: Yes = None,
     json: Json = False,
     root: Root = None,
 ) -> int:
-    """Roll back a run's writes, or list the runs that changed files; return the exit status."""
+    """Roll back a run's changes, or list the runs that changed files; return the exit status."""
     project = open_project(root)
     if dry_run and (run is None or yes is not None):
         raise InvalidInput("--dry-run requires a run, and cannot be used with --yes or --no")
@@ -83,7 +80,7 @@ def rollback(
     rolling = partial(roll_back, project.root, chosen, members, note, place=project.workspace.root)
     done = run_async(finish(lambda begin: rolling(on_write=begin), note))
     if done.cancelled:
-        tell(messages(), Text(f"run {short_id(chosen)} had not ended; it is cancelled now", style="yellow"))
+        print_message(f"run {short_id(chosen)} had not ended; it is cancelled now", "yellow")
     if json:
         shape = {"restored": done.restored, "merged": done.merged}
         print_json({"ok": True, "execution_id": chosen, **shape})
@@ -93,7 +90,7 @@ def rollback(
 
 
 async def _confirmed(project: Project, run_id: str, members: list[str], policy: bool | None) -> bool:
-    """Show what would be restored, and ask; True if there is nothing to ask about."""
+    """Show the files to restore and ask; True without a question if nothing would be written."""
     from tideate_core.app import interrupted_restore, recovery_words
 
     if policy is not None:
@@ -101,7 +98,7 @@ async def _confirmed(project: Project, run_id: str, members: list[str], policy: 
     pending = await interrupted_restore(project.root)
     ahead = await asyncio.to_thread(preview_rollback, project, members)
     if not pending and (not ahead.names or ahead.conflicts):
-        return True  # nothing would be written; what is in the way is said by who tries
+        return True  # nothing would be written; the rollback itself reports conflicts
     if pending:
         note(recovery_words(pending))
     _name_files(ahead, rollback_files(ahead))
@@ -109,7 +106,7 @@ async def _confirmed(project: Project, run_id: str, members: list[str], policy: 
 
 
 def _show_ahead(project: Project, run_id: str, members: list[str], *, as_json: bool) -> int:
-    """Print what a rollback would do as a patch, and what is in its way; return the exit status."""
+    """Print a rollback as a patch, or its conflicts; return the exit status."""
     from tideate_core.cli.render.diffs import patch_text
 
     ahead = preview_rollback(project, members)
@@ -119,15 +116,15 @@ def _show_ahead(project: Project, run_id: str, members: list[str], *, as_json: b
         print_json({"ok": not ahead.conflicts, "dry_run": True, "execution_id": run_id, **shape})
         return FAILED if ahead.conflicts else DONE
     for name, why in ahead.reasons.items():
-        messages().print(f"in its way: {label(name)} ({visible(why)})", markup=False, soft_wrap=True)
+        print_line(f"in its way: {label(name)} ({why})", console=messages())
     if ahead.conflicts:
-        tell(messages(), Text("nothing would be restored", style="yellow"))
+        print_message("nothing would be restored", "yellow")
         return FAILED
     _name_files(ahead, diffs)
     patch = "".join(one["diff"] for one in diffs)
     if patch and sys.stdout.isatty():
-        results().print(patch_text(patch), soft_wrap=True)
-    elif patch:  # as it is: `git apply` takes it
+        print_line(patch_text(patch))
+    elif patch:  # unchanged, for `git apply`
         print_text(patch)
     if not diffs:
         messages().print("nothing to restore: all files are as they were before the run")
@@ -141,7 +138,7 @@ def _name_files(ahead: RollbackPlan, files: list[dict[str, Any]]) -> None:
     for one in files:
         name = one["move_to"] or one["path"]
         kept = ", your edits kept" if name in ahead.merged else ""
-        messages().print(f"would be {_done(one)}{kept}: {_named(one)}", markup=False, soft_wrap=True)
+        print_line(f"would be {_done(one)}{kept}: {_named(one)}", console=messages())
 
 
 def _done(one: Mapping[str, Any]) -> str:
@@ -157,7 +154,7 @@ def _named(one: Mapping[str, Any]) -> str:
 def _print_restored(done: RollbackOutcome) -> None:
     for path in done.restored:
         kept = ", your edits kept" if path in done.merged else ""
-        messages().print(f"restored{kept}: {label(path)}", markup=False, soft_wrap=True)
+        print_line(f"restored{kept}: {label(path)}", console=messages())
     if not done.restored:
         messages().print("nothing to restore: all files are as they were before the run")
 
@@ -167,7 +164,7 @@ def _print_list(found: list[RunChanges], *, as_json: bool) -> None:
         print_json({"ok": True, "runs": [one.as_json() for one in found]})
         return
     if not found:
-        tell(messages(), Text("no run has changes to roll back"))
+        print_message("no run has changes to roll back")
         return
     rows = table("run", "by", "status", "when", "what would be restored")
     for one in found:

@@ -1,4 +1,4 @@
-"""`tideate run` and `tideate resume`: run a workflow at the terminal."""
+"""`tideate run` and `tideate resume`: run or resume a workflow at the terminal."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ from tideate_core.app import (
     waiting_words,
 )
 from tideate_core.cli.arguments import (
+    FileRange,
+    Inputs,
     Json,
     Obfuscate,
     Positive,
@@ -39,8 +41,7 @@ from tideate_core.cli.arguments import (
     workflow_names,
 )
 from tideate_core.cli.commands.control import report_run
-from tideate_core.cli.location import log_to_file
-from tideate_core.cli.process import DECLINED, run_async
+from tideate_core.cli.process import DECLINED, log_to_file, run_async
 from tideate_core.cli.render.output import messages, note, report_errors, report_usage_errors, tell
 from tideate_core.cli.render.tables import steps_words, waiting_lines, when
 from tideate_core.errors import InvalidDefinitionFile, InvalidInput, InvalidWorkflowFile, TideateError
@@ -58,10 +59,8 @@ if TYPE_CHECKING:
     from tideate_core.store import RunRow
     from tideate_core.workflows import Catalog, TextFormat
 
-__all__ = ["resume", "run"]
-
 TRANSITION: Final = re.compile(r"^[ \t]*(\*|\w+)[ \t]+to[ \t]+(\*|\w+)[ \t]*:?[ \t]*\r?$", re.MULTILINE)
-"""A line of the language of machines."""
+"""Transition line of a `.workflow` file."""
 STEPS: Final = re.compile(r"^steps[ \t]*:", re.MULTILINE)
 
 
@@ -76,16 +75,8 @@ def run(
     ],
     /,
     *prompt: Annotated[str, Parameter(help="The prompt; `-` reads it from stdin.")],
-    inputs: Annotated[
-        tuple[str, ...],
-        Parameter(name=["--input", "-i"], metavar="KEY=VALUE", help="Input of the workflow; repeatable."),
-    ] = (),
-    file: Annotated[
-        str | None,
-        Parameter(
-            name="--file", metavar="PATH[:FIRST-LAST]", help="File to work on, or a range of its lines."
-        ),
-    ] = None,
+    inputs: Inputs = (),
+    file: FileRange = None,
     adapter: Annotated[str | None, Parameter(name="--adapter", metavar="NAME", help="Model adapter.")] = None,
     format: Annotated[  # noqa: A002 the option's name
         Literal["yaml", "json", "workflow"] | None,
@@ -96,7 +87,7 @@ def run(
         Parameter(
             name="--step",
             metavar="STEP",
-            help="Run only this step, after those that it depends on.",
+            help="Run only this step and the steps that it depends on.",
             completer=step_names,
         ),
     ] = None,
@@ -105,7 +96,7 @@ def run(
         Parameter(
             name="--continue",
             metavar="RUN",
-            help="Go on with the conversation of a run: its ID, a prefix of it, or `last`.",
+            help="Continue the conversation of a run: its ID, a prefix of it, or `last`.",
             completer=run_ids,
         ),
     ] = None,
@@ -114,7 +105,7 @@ def run(
         Parameter(
             name="--turn",
             metavar="N",
-            help="With --continue: go on after this turn, see `tideate show --thread`. Default: the last.",
+            help="With --continue: continue after this turn, see `tideate show --thread`. Default: the last.",
             validator=Positive,
         ),
     ] = None,
@@ -139,7 +130,7 @@ def run(
     project = open_project(root)
     catalog = build_catalog(project.root)
     _load_ahead(project, catalog, name, adapter)
-    # while that is imported, too
+    # imported while the adapter is loading
     from tideate_core.cli.terminal import Interaction
     from tideate_core.engine import RunRequest
 
@@ -164,12 +155,15 @@ def run(
         run_async(_record_refused(request, error, project, catalog))
         error.execution_id = request.execution_id
         raise
-    start = _run_named if step is None else partial(_run_step, step)
+
+    def start(runner: WorkflowRunner, request: RunRequest) -> Coroutine[Any, Any, WorkflowResult]:
+        return runner.run(request) if step is None else runner.run_step(request, step)
+
     return run_async(_run(request, file, project, catalog, Interaction(yes, json), start))
 
 
 def _prompt(name: str, words: tuple[str, ...], project: Project) -> str:
-    """Return the prompt, with what is piped in if stdin is neither the prompt nor the workflow."""
+    """Return the prompt with piped text, unless stdin is the prompt or the workflow."""
     prompt = prompt_of(words)
     if name == STDIN or words == (STDIN,):
         return prompt
@@ -179,10 +173,10 @@ def _prompt(name: str, words: tuple[str, ...], project: Project) -> str:
 
 
 def _load_ahead(project: Project, catalog: Catalog, name: str, adapter: str | None) -> None:
-    """Begin to import what asks the model; a run of tools alone, or of nothing, needs none."""
-    with suppress(TideateError):  # it is told of where it is met again
+    """Start to import the model adapter in the background, unless the workflow only calls tools."""
+    with suppress(TideateError):  # the same error is raised again later
         if name != STDIN:
-            steps = getattr(catalog.get(name).definition, "steps", None)  # a machine has none
+            steps = getattr(catalog.get(name).definition, "steps", None)  # None for a machine
             if steps is not None and all(step.kind == "tool" for step in steps):
                 return
         # here, because other commands need no adapters
@@ -193,7 +187,7 @@ def _load_ahead(project: Project, catalog: Catalog, name: str, adapter: str | No
 
 
 def _format_of(text: str) -> TextFormat:
-    """Return the language of a workflow from stdin."""
+    """Detect the language of a workflow from stdin."""
     try:
         loads(text)
     except ValueError:
@@ -202,7 +196,7 @@ def _format_of(text: str) -> TextFormat:
 
 
 def _check_stdin(name: str, prompt: tuple[str, ...], format: str | None, *, obfuscate: bool) -> None:  # noqa: A002
-    """Refuse options that do not go with a workflow from stdin, or only with one."""
+    """Refuse options that are invalid with, or without, a workflow from stdin."""
     if name != STDIN:
         if format is not None:
             raise InvalidInput(
@@ -212,14 +206,6 @@ def _check_stdin(name: str, prompt: tuple[str, ...], format: str | None, *, obfu
         raise InvalidInput("stdin is the workflow, so the prompt cannot be read from it, too")
     elif obfuscate:
         raise InvalidInput("a workflow from stdin cannot be obfuscated; write it to a file and name that")
-
-
-def _run_named(runner: WorkflowRunner, request: RunRequest) -> Coroutine[Any, Any, WorkflowResult]:
-    return runner.run(request)
-
-
-def _run_step(step: str, runner: WorkflowRunner, request: RunRequest) -> Coroutine[Any, Any, WorkflowResult]:
-    return runner.run_step(request, step)
 
 
 def _run_text(
@@ -236,7 +222,7 @@ def _run_text(
 async def _record_refused(
     request: RunRequest, error: TideateError, project: Project, catalog: Catalog
 ) -> None:
-    """Have a run of a broken file in the history."""
+    """Record the refused run of an invalid file in the history."""
     from tideate_core.engine import EventName, PolicyFrontEnd, record_refused_run
 
     def tell(event: Event) -> None:
@@ -248,9 +234,9 @@ async def _record_refused(
 
 
 def parse_inputs(pairs: tuple[str, ...]) -> dict[str, JsonValue]:
-    """Read `KEY=VALUE` arguments; the values are strings.
+    """Parse `KEY=VALUE` arguments; the values are strings.
 
-    :raises InvalidInput: one has no key, or a key comes twice.
+    :raises InvalidInput: a pair has no key, or a key is repeated.
     """
     inputs: dict[str, JsonValue] = {}
     for pair in pairs:
@@ -281,7 +267,7 @@ async def _run(
 
 OTHERS = "other runs have not ended; `tideate resume RUN` resumes one:"
 WITHIN = 10.0
-"""Seconds that the process of a paused run has to continue it."""
+"""Seconds to wait until another process continues its paused run."""
 
 
 @report_errors
@@ -300,7 +286,7 @@ def resume(
         Parameter(
             name="--takeover-after",
             metavar="SECONDS",
-            help="Take over the run of another machine without a heartbeat for so long.",
+            help="Take over the run of another machine after this time without a heartbeat.",
             validator=Positive,
         ),
     ] = 10.0,
@@ -308,7 +294,7 @@ def resume(
         Literal["ask", "stored", "file"],
         Parameter(
             name="--definition",
-            help="If the workflow was changed since: use the definition stored with the run, or the file.",
+            help="If the workflow has changed: use the definition stored with the run, or the file.",
         ),
     ] = "ask",
     yes: Yes = None,
@@ -351,7 +337,7 @@ async def _resume(
 
 
 async def _choose_run(wanted: str | None, reader: Reader, interaction: Interaction) -> RunRow | None:
-    """Return the run to resume; None if the person declines the newest."""
+    """Return the run to resume; without an id, ask about the newest; None if declined."""
     from tideate_core.cli.keyboard import Keyboard
 
     newest = await asyncio.to_thread(run_to_resume, reader, wanted)

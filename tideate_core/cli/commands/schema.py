@@ -1,4 +1,4 @@
-"""`tideate schema`: print the JSON Schemas of files that other programs write and read."""
+"""`tideate schema`: print the JSON Schemas of workflow definitions and handoff files."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from tideate_core.cli.arguments import Out, SchemaName
 from tideate_core.cli.files import write_output
 from tideate_core.cli.process import DONE
 from tideate_core.cli.render.output import report_usage_errors
-
-__all__ = ["schema"]
 
 
 @report_usage_errors

@@ -1,4 +1,4 @@
-"""`tideate show`: show one run, its steps and its events."""
+"""`tideate show`: show a run, one of its steps, its events or its conversation."""
 
 from __future__ import annotations
 
@@ -26,38 +26,37 @@ from tideate_core.app import (
 )
 from tideate_core.cli.arguments import Json, Root, RunId
 from tideate_core.cli.process import DONE
-from tideate_core.cli.render.output import path_line, print_json, report_errors, results
-from tideate_core.cli.render.steps import items_table, items_words, show_calls, show_task
-from tideate_core.cli.render.tables import (
-    facts,
-    lasted,
-    page,
-    state_text,
-    steps_words,
-    table,
-    token_words,
-    when,
+from tideate_core.cli.render.output import (
+    path_line,
+    print_json,
+    print_line,
+    report_errors,
 )
-from tideate_core.cli.render.thread import show_thread
-from tideate_core.cli.render.words import forked_words, usage_words
+from tideate_core.cli.render.steps import items_table, items_words, show_calls, show_task
+from tideate_core.cli.render.tables import facts, page, state_text, steps_words, table, token_words, when
+from tideate_core.cli.render.words import forked_words, lasted, usage_words
 from tideate_core.errors import InvalidInput
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from rich.table import Table
 
     from tideate_core.machines.diagrams import LaneRow
     from tideate_core.store import CheckpointRow, EventRow, Reader, RunRow, StepRow
 
-__all__ = ["show"]
-
 PREFIX: Final = "SD_EVENT_"
 LONGEST: Final = 70
-"""Characters of a result in a list of steps."""
+"""Maximum characters of a result in the table of steps."""
 LONGEST_DATA: Final = 160
-"""Characters of what an event says."""
+"""Maximum characters of an event's data."""
+WHOLE: Final = 16
+"""Maximum lines of a prompt shown whole; prompts may contain files."""
+ENDS: Final = 6
+"""Lines shown from both ends of a longer prompt."""
+LONGEST_ARGUMENTS: Final = 100
+"""Maximum characters of a call's arguments."""
 STEP_STYLES: Final[Mapping[str, tuple[str, str]]] = {
     "completed": ("✓", "green"),
     "failed": ("✗", "red"),
@@ -79,8 +78,8 @@ def show(
         bool,
         Parameter(
             name="--thread",
-            help="Show the conversation: prompts, answers, tool calls; with --step that of the step, whose "
-            "turns have the numbers of `tideate fork --turn`.",
+            help="Show the conversation: prompts, answers, tool calls; with --step that of the step, with "
+            "turn numbers for `tideate fork --turn`.",
         ),
     ] = False,
     json: Json = False,
@@ -94,7 +93,7 @@ def show(
         if json:
             print_json({"ok": True, "execution_id": found.id, "thread": said})
         else:
-            show_thread(said)
+            _show_thread(said)
         return DONE
     reader = reader_of(root)
     details = read_details(reader, run)
@@ -112,9 +111,9 @@ def show(
 
 
 def _thread(reader: Reader, wanted: str, step: str | None) -> tuple[RunRow, list[dict[str, Any]]]:
-    """Return a run with all that was said, or what was said in one step of it.
+    """Return a run with its conversation, or with that of one step.
 
-    :raises InvalidInput: there is no such step, or no conversation.
+    :raises InvalidInput: the run has no such step or no conversation.
     """
     if step is None:
         return read_thread(reader, wanted)
@@ -133,10 +132,10 @@ def _show(details: RunDetails, back: set[str], *, all_calls: bool) -> None:
     show_calls(details.tool_calls, every=all_calls)
     for step, child in details.children:
         line = Text.assemble(("run within ", "dim"), visible(f"{step}: {short_id(child.id)} {child.name} "))
-        results().print(line.append_text(state_text(child)), soft_wrap=True)
+        print_line(line.append_text(state_text(child)))
     if path := details.moves:
         states = [path[0].data["from"], *(move.data["to"] for move in path)]
-        results().print(path_line(states), soft_wrap=True)
+        print_line(path_line(states))
     if details.is_task:
         show_task(details)
     if details.checkpoints:
@@ -193,7 +192,7 @@ def _compared_words(run: RunRow) -> str:
 
 
 def _batch_words(details: RunDetails) -> str:
-    """Return the batch of steps that a run has come to; empty behind the last, and of a machine."""
+    """Return the current batch of steps; empty after the last batch and for a machine."""
     metrics = details.metrics
     ended = details.run.ended or metrics.current_batch is None
     return "" if ended else f"{metrics.current_batch} of {metrics.batches}"
@@ -204,7 +203,7 @@ def _owner_words(run: RunRow) -> str:
         return ""
     continues = f"`tideate resume {short_id(run.parent or run.id)}` resumes it"
     if run.lease is None:
-        return f"nobody; {continues}"
+        return f"none; {continues}"
     who = f"process {run.lease.pid} on {run.lease.host.split()[0]}"
     return who if run.lease.alive else f"{who}, which is gone; {continues}"
 
@@ -241,7 +240,7 @@ def _outcome(row: StepRow) -> Text:
 
 
 def _line(value: Any, longest: int) -> str:
-    """Return a value in one line, as much of it as there is room for."""
+    """Return a value as one line, truncated."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     text = visible(" ".join(text[: 4 * longest].split()))
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
@@ -275,7 +274,7 @@ def _show_step(row: StepRow, items: list[Item], *, as_json: bool) -> None:
             if isinstance(row.result, str)
             else json.dumps(row.result, indent=2, ensure_ascii=False)
         )
-        results().print(Text(f"\n{visible(text)}"), soft_wrap=True)
+        print_line(f"\n{text}")
 
 
 def _show_events(happened: list[EventRow]) -> None:
@@ -284,3 +283,49 @@ def _show_events(happened: list[EventRow]) -> None:
         at = f"{when(row.at, seconds=True).partition(' ')[2]}.{row.at % 1000:03}"
         rows.add_row(str(row.sequence), at, row.name.removeprefix(PREFIX), _line(row.data, LONGEST_DATA))
     page().print(rows)
+
+
+def _show_thread(said: Iterable[Mapping[str, Any]]) -> None:
+    """Print a conversation from `read_thread` or `read_step_thread`, with turn numbers for `--turn`.
+
+    In a step's conversation, turns of earlier steps have no number.
+    """
+    said = list(said)
+    key = "step_turn" if any("step_turn" in one for one in said) else "turn"
+    for one in said:
+        if one["role"] in ("user", "system"):
+            _print_turn("you" if one["role"] == "user" else "instructions", "")
+            _print_said(_in_short(one["text"]))
+        elif one["role"] == "tool":
+            lines = one["text"].count("\n") + 1
+            words = f"  ← {visible(one['tool'])}: {lines} line{'' if lines == 1 else 's'}"
+            print_line(words, "dim")
+        else:
+            _print_turn(str(one.get(key, "earlier step")), one["model"])
+            _print_said(one["text"])
+            for call in one["calls"]:
+                print_line(_call(call))
+
+
+def _print_turn(who: str, model: str) -> None:
+    print_line(Text.assemble((f"── {who}", "bold"), (f" {visible(model)}".rstrip(), "dim")))
+
+
+def _print_said(text: str) -> None:
+    if text.strip():
+        print_line(text.strip("\n"))
+
+
+def _in_short(text: str) -> str:
+    lines = text.strip("\n").split("\n")
+    if len(lines) <= WHOLE:
+        return "\n".join(lines)
+    left_out = len(lines) - 2 * ENDS
+    return "\n".join([*lines[:ENDS], f"… {left_out} lines …", *lines[-ENDS:]])
+
+
+def _call(call: Mapping[str, Any]) -> Text:
+    arguments = json.dumps(call["arguments"], ensure_ascii=False)
+    if len(arguments) > LONGEST_ARGUMENTS:
+        arguments = f"{arguments[: LONGEST_ARGUMENTS - 1]}…"
+    return Text.assemble((f"  → {visible(call['tool'])} ", "cyan"), (visible(arguments), "dim"))

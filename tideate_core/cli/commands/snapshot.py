@@ -15,16 +15,15 @@ from rich.text import Text
 from tideate_core.app import choose_snapshot, open_snapshots, short_id, snapshot_ids, snapshot_json
 from tideate_core.cli.arguments import Json, Root, Yes
 from tideate_core.cli.confirmations import confirmed_at_terminal, declined
-from tideate_core.cli.location import log_to_file
-from tideate_core.cli.process import DONE, finish, run_async
+from tideate_core.cli.process import DONE, finish, log_to_file, run_async
 from tideate_core.cli.render.output import (
     messages,
     note,
     print_json,
+    print_line,
+    print_message,
     print_text,
     report_errors,
-    results,
-    tell,
 )
 from tideate_core.cli.render.tables import page, table, when
 from tideate_core.errors import InvalidInput
@@ -38,23 +37,21 @@ if TYPE_CHECKING:
 
     from tideate_core.snapshots import FileDiff, RestoreResult, Snapshot, SnapshotManager
 
-__all__ = ["app"]
-
 MANY: Final = 20
-"""Lines after which only the count is printed."""
+"""Maximum lines of a list; the rest is counted."""
 SIGNS: Final[Mapping[str, tuple[str, str]]] = {
     "added": ("A", "green"),
     "modified": ("M", "yellow"),
     "deleted": ("D", "red"),
 }
 SHOW_AFTER: Final = 1.0
-"""Seconds that nothing is shown for."""
+"""Seconds until progress is shown."""
 
 app = App(name="snapshot")
 
 
 def _complete(context: CompletionContext) -> list[str]:
-    """Complete the ids of the snapshots."""
+    """Complete snapshot ids."""
     return snapshot_ids()
 
 
@@ -70,8 +67,7 @@ def create(
 ) -> int:
     """Create a snapshot of the project's files; print its id.
 
-    Includes files that git ignores, but not directories that it ignores. Other files that are left out are
-    listed.
+    Includes files that git ignores, but not ignored directories. Other omitted files are listed.
     """
     from tideate_core.app import note_project, recovery_names
 
@@ -86,7 +82,7 @@ def create(
             print_json({"ok": True, "snapshot": snapshot_json(made), "skipped": made.skipped})
             return DONE
         print_text(made.id)
-        tell(messages(), Text(_size_words(made)))
+        print_message(_size_words(made))
         _print_each("left out", (f"{label(path)}: {why}" for path, why in made.skipped.items()))
         return DONE
 
@@ -106,7 +102,7 @@ def list_snapshots(*, json: Json = False, root: Root = None) -> int:
         for words in damaged:
             note(words)
         if not found:
-            tell(messages(), Text("no snapshots yet; `tideate snapshot create` makes one"))
+            print_message("no snapshots yet; `tideate snapshot create` makes one")
             return DONE
         rows = table(
             "snapshot", "when", "files", "MiB", "left out", "name", right=("files", "MiB", "left out")
@@ -135,7 +131,7 @@ def diff(
     json: Json = False,
     root: Root = None,
 ) -> int:
-    """List files that were added, modified and deleted since a snapshot."""
+    """List the files added, modified and deleted since a snapshot."""
     from tideate_core.cli.render.diffs import patch_text
 
     async def command(manager: SnapshotManager) -> int:
@@ -145,11 +141,11 @@ def diff(
             print_json({"ok": True, "snapshot": chosen, "files": [asdict(one) for one in found]})
             return DONE
         for one in found:
-            results().print(_line(one), soft_wrap=True)
+            print_line(_line(one))
             if changes and one.changes:
-                results().print(patch_text(one.changes), soft_wrap=True)
+                print_line(patch_text(one.changes))
         if not found:
-            tell(messages(), Text(f"everything is as in snapshot {short_id(chosen)}"))
+            print_message(f"everything is as in snapshot {short_id(chosen)}")
         return DONE
 
     return run_async(command(open_snapshots(root)))
@@ -168,10 +164,9 @@ def restore(
     json: Json = False,
     root: Root = None,
 ) -> int:
-    """Restore the files that differ from a snapshot, all of them or none.
+    """Restore all files that differ from a snapshot, or none.
 
-    The current files are saved in a snapshot first, to go back to. Without a terminal it is declined unless
-    --yes.
+    The current files are saved in a new snapshot first. Without a terminal, this is declined unless --yes.
     """
     from tideate_core.app import recovery_words
 
@@ -204,7 +199,7 @@ def delete(
     json: Json = False,
     root: Root = None,
 ) -> int:
-    """Delete snapshots, and the contents that only they needed."""
+    """Delete snapshots with the contents that no other snapshot needs."""
 
     async def command(manager: SnapshotManager) -> int:
         if not snapshots:
@@ -219,7 +214,7 @@ def delete(
         if json:
             print_json({"ok": True, "deleted": chosen})
         else:
-            tell(messages(), Text(f"deleted: {names}"))
+            print_message(f"deleted: {names}")
         return DONE
 
     return run_async(command(open_snapshots(root)))
@@ -232,11 +227,11 @@ async def _compared(manager: SnapshotManager, chosen: str, *, changes: bool) -> 
 
 async def _confirmed(chosen: str, found: list[FileDiff], policy: bool | None, *, delete_added: bool) -> bool:
     for one in found[:MANY]:
-        messages().print(_line(one), soft_wrap=True)
+        print_line(_line(one), console=messages())
     if len(found) > MANY:
         messages().print(f"… and {len(found) - MANY} more", style="dim")
     added = "deleted" if delete_added else "kept"
-    tell(messages(), Text(f"Files added since (A) are {added}; the others are restored.", style="dim"))
+    print_message(f"Files added since (A) are {added}; the others are restored.", "dim")
     if policy is not None:
         return policy
     return await confirmed_at_terminal("restore", f"Restore snapshot {short_id(chosen)}?")
@@ -248,18 +243,15 @@ def _print_restored(done: RestoreResult) -> None:
     _print_each("left, made since", map(label, done.added))
     _print_each("left", (f"{label(path)}: {why}" for path, why in done.left.items()))
     if done.before is None:
-        tell(messages(), Text("nothing to restore: everything is as it was then"))
+        print_message("nothing to restore: everything is as it was then")
     else:
-        tell(
-            messages(),
-            Text(f"before: tideate snapshot restore {short_id(done.before)} --delete-added", style="dim"),
-        )
+        print_message(f"before: tideate snapshot restore {short_id(done.before)} --delete-added", "dim")
 
 
 def _print_each(what: str, lines: Iterable[str]) -> None:
     all_lines = list(lines)
     for line in all_lines[:MANY]:
-        messages().print(f"{what}: {line}", markup=False, soft_wrap=True)
+        print_line(f"{what}: {line}", console=messages())
     if len(all_lines) > MANY:
         messages().print(f"{what}: … and {len(all_lines) - MANY:,} more", markup=False)
 
@@ -276,9 +268,9 @@ def _line(one: FileDiff) -> Text:
 
 
 class ProgressBar:
-    """A bar of bytes on a terminal; elsewhere one line.
+    """Progress in bytes: a bar on a terminal, elsewhere one line.
 
-    :param words: what is done.
+    :param words: name of the activity.
     """
 
     def __init__(self, console: Console, words: str) -> None:
@@ -296,7 +288,7 @@ class ProgressBar:
             self._bar.stop()
 
     def __call__(self, done: int, total: int) -> None:
-        """Take bytes done, and bytes there are."""
+        """Update the completed and the total bytes."""
         if time.monotonic() - self._begun < SHOW_AFTER:
             return
         if not self._console.is_terminal:

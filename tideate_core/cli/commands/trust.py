@@ -1,4 +1,4 @@
-"""`tideate trust`: show what a project would be able to run, ask, and trust exactly that."""
+"""`tideate trust`: show the effects of trust in a project, ask, and trust its current state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ from tideate_core.app import build_catalog, locate_project
 from tideate_core.cli.arguments import Json, Root, Yes
 from tideate_core.cli.confirmations import ask_yes_no, has_person
 from tideate_core.cli.process import DECLINED, DONE
-from tideate_core.cli.render.output import hint_of_state, messages, print_json, report_usage_errors, tell
+from tideate_core.cli.render.output import (
+    hint_of_state,
+    messages,
+    print_json,
+    print_line,
+    print_message,
+    report_usage_errors,
+    tell,
+)
 from tideate_core.errors import ConfigError
 from tideate_core.project import expand_home, find_root
 from tideate_core.util.escaping import label, one_line
@@ -21,10 +29,8 @@ from tideate_core.util.escaping import label, one_line
 if TYPE_CHECKING:
     from tideate_core.app import TrustItem, TrustPlan
 
-__all__ = ["trust"]
-
 MOST_LINES: Final = 200
-"""Changed lines of one file that are shown."""
+"""Maximum changed lines shown for one file."""
 
 
 @report_usage_errors
@@ -39,7 +45,7 @@ def trust(
     json: Json = False,
     root: Root = None,
 ) -> int:
-    """Show what would be trusted, and trust it if confirmed, or revoke trust; return the exit status."""
+    """Show a trust plan and apply it if confirmed, or revoke trust; return the exit status."""
     from tideate_core.app import apply_trust
 
     if revoke:
@@ -47,7 +53,7 @@ def trust(
     plan = _plan(file, root)
     waiting = plan.waiting
     asks = yes is None and has_person()
-    # with --json, too, where a person is asked: nobody says yes to what they did not see
+    # even with --json, if a person is asked: they must see the plan before they answer
     if not json or (waiting and asks):
         _print_plan(plan)
     trusted = not waiting or (ask_yes_no("Trust this, as it is now?") if asks else bool(yes))
@@ -70,10 +76,10 @@ def _revoke(file: str | None, root: str | None, *, as_json: bool) -> int:
         print_json({"ok": True, "revoked": revoked})
         return DONE
     for words in revoked:
-        messages().print(f"no longer trusted: {one_line(words)}", markup=False, soft_wrap=True)
+        print_line(f"no longer trusted: {one_line(words)}", console=messages())
     if not revoked:
         what = "nothing of this project was trusted" if file is None else f"was not trusted: {file}"
-        tell(messages(), Text(one_line(what)))
+        print_message(one_line(what))
     return DONE
 
 
@@ -87,7 +93,7 @@ def _plan(file: str | None, root: str | None) -> TrustPlan:
 
 def _root(path: Path | None, root: str | None) -> Path:
     if root is None and path is not None:
-        # of the path as it was named: what a link leads to is another project's
+        # the root of the named path, not of a link's target, which may be in another project
         found = find_root(Path(*path.absolute().parts[:-1]))
     else:
         found = locate_project(root)
@@ -123,20 +129,20 @@ def _heading(item: TrustItem) -> Text:
 
 
 def _print_changes(item: TrustItem) -> None:
-    # here, because diffs bring the workspace
+    # here, because diffs import the workspace
     from tideate_core.cli.render.diffs import patch_text
 
     lines = item.changes.splitlines(keepends=True)
-    messages().print(patch_text("".join(lines[:MOST_LINES])), soft_wrap=True)
+    print_line(patch_text("".join(lines[:MOST_LINES])), console=messages())
     if len(lines) > MOST_LINES:
         words = f"… {len(lines) - MOST_LINES} more lines: read {label(item.name)} before you trust it"
-        tell(messages(), Text(words, style="bold yellow"))
+        print_message(words, "bold yellow")
 
 
 def _print_result(waiting: list[TrustItem], *, trusted: bool) -> None:
     if not trusted:
         hint = "" if sys.stdin.isatty() else "; without a terminal, --yes trusts it"
-        tell(messages(), Text(f"not trusted{hint}", style="yellow"))
+        print_message(f"not trusted{hint}", "yellow")
         return
     for item in waiting:
-        messages().print(f"trusted as it is now: {label(item.name)}", markup=False, soft_wrap=True)
+        print_line(f"trusted as it is now: {label(item.name)}", console=messages())

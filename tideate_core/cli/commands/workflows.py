@@ -1,4 +1,4 @@
-"""`tideate list` and `tideate graph`: list workflows, draw them."""
+"""`tideate list` and `tideate graph`: list and draw workflows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from tideate_core.app import STDIN, build_catalog, locate_project, machine_state
 from tideate_core.cli.arguments import Called, Current, Json, Machine, Obfuscate, Out, Root, Workflow
 from tideate_core.cli.files import write_output
 from tideate_core.cli.process import DONE
-from tideate_core.cli.render.output import messages, print_json, report_usage_errors, results
+from tideate_core.cli.render.output import (
+    messages,
+    print_json,
+    print_line,
+    report_usage_errors,
+    results,
+)
 from tideate_core.cli.render.tables import hint_resumable, page
 from tideate_core.errors import InvalidInput
 from tideate_core.util.escaping import visible
@@ -23,8 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from tideate_core.workflows import Registration
-
-__all__ = ["graph", "graph_machine", "list_workflows", "outline"]
 
 SUFFIXES: Final[Mapping[str, Format]] = {
     ".txt": "text",
@@ -41,7 +45,7 @@ FormatOption = Annotated[
     Format | None, Parameter(name="--format", help="Default: by the suffix of OUT, else text.")
 ]
 SOURCES: Mapping[str, str] = {"user": "yours", "project": "this project's", "package": "a package's"}
-"""Origin of a machine, in words."""
+"""Phrases for the origin of a machine."""
 
 
 @report_usage_errors
@@ -51,7 +55,7 @@ def list_workflows(*, json: Json = False, root: Root = None) -> int:
     catalog = build_catalog(found)
     known = catalog.list()
     for notice in catalog.notices:
-        messages().print(Text(visible(notice)), style="yellow", soft_wrap=True)
+        print_line(notice, "yellow", console=messages())
     if json:
         print_json({"ok": True, "workflows": [_workflow_json(one) for one in known]})
         return DONE
@@ -64,7 +68,7 @@ def list_workflows(*, json: Json = False, root: Root = None) -> int:
 
 
 def outline(known: Registration) -> str:
-    """Return the steps of a graph; of a machine the number of states, and its origin."""
+    """Return the steps of a graph, or the number of states and the origin of a machine."""
     names = known.definition.step_names
     if known.kind == "graph":
         return " → ".join(names)
@@ -137,9 +141,9 @@ def graph_machine(
 
 
 def format_of(out: str | None) -> Format:
-    """Return the format that the suffix of `-o` says; text without one.
+    """Return the format for the suffix of `-o`; text for stdout.
 
-    :raises InvalidInput: the suffix says none.
+    :raises InvalidInput: the suffix is unknown.
     """
     if out is None or out == "-":
         return "text"
@@ -155,7 +159,7 @@ def _print_drawing(
 ) -> None:
     console = results()
     if out in (None, "-") and kind == "text" and console.is_terminal:
-        # its lines fit, and what is cut off on purpose has to stay on its line
+        # the drawing fits the width; its truncated lines must not wrap
         console.print(colour(drawing), soft_wrap=True)
     else:
         write_output(out, drawing, source)

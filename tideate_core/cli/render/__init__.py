@@ -1,3 +1,3 @@
-"""Rendering for the terminal: messages, tables, diffs, and the live view of a run."""
+"""Terminal rendering: messages, tables, diffs, and the live view of a run."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs of a comparison: what each took, and what it answered or would change, one below the other."""
+"""Runs of a comparison: their answers or changes, and a table of duration, tokens and cost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from rich.text import Text
 from tideate_core.app import short_id
 from tideate_core.cli.render.diffs import ReviewedFile
 from tideate_core.cli.render.output import markdown_source
-from tideate_core.cli.render.tables import lasted, table, token_words
+from tideate_core.cli.render.tables import table, token_words
+from tideate_core.cli.render.words import lasted
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
@@ -19,11 +20,9 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-__all__ = ["comparison_matter", "comparison_table"]
-
 
 def comparison_matter(payload: Mapping[str, Any]) -> list[RenderableType]:
-    """Return what a choice is about: each answer, and a table of all below them."""
+    """Render all answers of a comparison, then a table of the runs."""
     runs: Sequence[Mapping[str, Any]] = payload["runs"]
     shown: list[RenderableType] = []
     for number, run in enumerate(runs, start=1):
@@ -33,9 +32,9 @@ def comparison_matter(payload: Mapping[str, Any]) -> list[RenderableType]:
 
 
 def comparison_table(runs: Sequence[Mapping[str, Any]], taken: str | None = None) -> Table:
-    """Return a row for each run.
+    """Return a table of the runs of a comparison.
 
-    :param taken: the id of the one that was taken.
+    :param taken: id of the run whose answer was taken.
     """
     numbers = ("took", "tokens", "cost")
     rows = table("", "model", "run", *numbers, "answer", right=numbers)
@@ -55,7 +54,7 @@ def comparison_table(runs: Sequence[Mapping[str, Any]], taken: str | None = None
 
 
 def _words(run: Mapping[str, Any], taken: str | None) -> Text:
-    """Return how a run stands, or ended."""
+    """Return the state of a run, or the size of its change."""
     if run["execution_id"] == taken:
         return Text("taken", style="green")
     if run.get("error"):

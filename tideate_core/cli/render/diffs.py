@@ -1,4 +1,4 @@
-"""Reviewed files as coloured patches."""
+"""Coloured patches, and the files of a review."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from tideate_core.workspace import FileChange, Hunk, apply_hunks, hunk_diff, uni
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-__all__ = ["ReviewedFile", "patch_text"]
-
 STYLES = (
     ("diff --git", "bold"),
     ("new file", "bold"),
@@ -26,32 +24,32 @@ STYLES = (
     ("-", "red"),
     ("+", "green"),
 )
-"""By how a patch's line begins; the first that fits."""
+"""Styles by prefix of a patch line; the first match counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewedFile:
-    """One file of a review's payload."""
+    """A file of a review's payload, with its decisions."""
 
     change: FileChange
     hunks: tuple[Hunk, ...]
     accepted: frozenset[int] = frozenset()
-    """The hunks that were accepted in an earlier round."""
+    """Hunks accepted in an earlier round."""
     rejected: frozenset[int] = frozenset()
     added: tuple[Hunk, ...] = ()
-    """Hunks that were taken of other compared runs in an earlier round."""
+    """Hunks taken from other compared runs in an earlier round."""
     edited: tuple[Mapping[str, Any], ...] = ()
-    """What the person made of hunks, as in the answer to a review."""
+    """The person's versions of hunks, in the form of an answer."""
     whole: bool = False
-    """No single hunks of it can be taken, as of a binary."""
+    """Whether it can only be accepted as a whole, such as a binary."""
     fixed: bool = False
-    """It is shown without its text, as a binary is."""
+    """Whether it is shown without its text, such as a binary."""
     note: str = ""
-    """What the text does not show."""
+    """Remark on changes beside the text."""
 
     @classmethod
     def of(cls, shape: Mapping[str, Any]) -> Self:
-        """Read what the engine shows of a file."""
+        """Parse the engine's JSON form."""
         hunks = _hunks(shape["hunks"])
         action, before = shape["action"], shape["before"]
         lines = [] if action == "create" else before.split("\n")
@@ -73,28 +71,28 @@ class ReviewedFile:
 
     @property
     def pickable(self) -> bool:
-        """Single hunks can be taken; otherwise it is all or nothing."""
+        """True if single hunks can be accepted."""
         return not self.whole
 
     @property
     def editable(self) -> bool:
-        """A person may write other lines in place of those that its hunks bring."""
+        """True if the person can edit its hunks."""
         return self.pickable or (self.change.action == "create" and len(self.hunks) == 1 and not self.fixed)
 
     @property
     def everything(self) -> list[int]:
-        """The indexes that accept the file whole."""
+        """Indexes of all hunks; `[0]` if the file is decided as a whole."""
         return list(range(len(self.hunks))) if self.pickable else [0]
 
     @property
     def open(self) -> list[int]:
-        """The indexes of the hunks that are to be decided."""
+        """Indexes of undecided hunks."""
         decided = self.accepted | self.rejected
         return [index for index in self.everything if index not in decided]
 
     @property
     def shown(self) -> tuple[Hunk, ...]:
-        """The hunks with the lines that the person wrote in place of theirs."""
+        """Hunks in the person's versions, if edited."""
         made = {one["hunk"]: tuple(one["new"]) for one in self.edited}
         if not self.pickable and made:
             return (Hunk(0, (), made[0]),) if 0 in made else self.hunks
@@ -102,13 +100,13 @@ class ReviewedFile:
 
     @property
     def edited_accepted(self) -> list[int]:
-        """The indexes of hunks that were accepted as the person wrote them."""
+        """Indexes of hunks accepted with edits."""
         return sorted({one["hunk"] for one in self.edited} & self.accepted)
 
     def patch(self, only: Collection[int] | None = None) -> Text:
-        """Render the change.
+        """Render the change as a patch.
 
-        :param only: indexes of hunks; None: all of it.
+        :param only: indexes of hunks; None renders all.
         """
         change, target = self.change, None if self.change.move_to is None else label(self.change.move_to)
         if self.edited or (only is not None and self.pickable and len(only) < len(self.hunks)):
@@ -120,12 +118,11 @@ class ReviewedFile:
         if not self.note:
             return patch_text(patch)
         head, line, rest = patch.partition("\n")
-        return Text("\n").join(
-            [patch_text(f"{head}{line}"), Text(visible(self.note), style="yellow"), *_unless_empty(rest)]
-        )
+        parts = [patch_text(f"{head}{line}"), Text(visible(self.note), style="yellow")]
+        return Text("\n").join([*parts, patch_text(rest)] if rest else parts)
 
     def hunk_patch(self, index: int) -> Text:
-        """Render one hunk, with its surroundings."""
+        """Render one hunk with context lines."""
         lines = (self.change.before or "").split("\n")
         return patch_text(hunk_diff(lines, self.shown[index]))
 
@@ -134,13 +131,9 @@ def _hunks(shapes: Iterable[Mapping[str, Any]]) -> tuple[Hunk, ...]:
     return tuple(Hunk(one["start"], tuple(one["old"]), tuple(one["new"])) for one in shapes)
 
 
-def _unless_empty(patch: str) -> list[Text]:
-    return [patch_text(patch)] if patch else []
-
-
 def patch_text(patch: str) -> Text:
-    """Render a patch."""
-    # not splitlines(): other line separators belong to the lines they stand in
+    """Colour a patch."""
+    # not splitlines(): other line separators are part of their lines
     lines = [Text(visible(line), style=_style(line)) for line in patch.removesuffix("\n").split("\n")]
     return Text("\n").join(lines)
 

@@ -1,4 +1,4 @@
-"""Rows of the live view: steps, their checks and gates, and the text that streams."""
+"""Rows of the live view: steps with checks and gates, streamed text, typed input."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-__all__ = ["RunView", "RunningCheck", "StepState"]
-
 FRAMES: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 MARKS: Final = {
     "done": ("✓", "green"),
@@ -35,39 +33,39 @@ UNTIMED: Final = frozenset({"earlier", "skipped", "waiting"})
 
 @dataclass(slots=True)
 class RunningCheck:
-    """A command that verifies the project, while it runs."""
+    """A running check of the project."""
 
     name: str
     command: str
     begun: float
     line: str = ""
-    """The last one that it printed."""
+    """Last line of its output."""
 
 
 @dataclass(slots=True)
 class StepState:
-    """State of a step; `earlier` is one completed before this process had the run."""
+    """State of a step; `earlier`: completed in an earlier process."""
 
     state: str = "waiting"
     begun: float = 0.0
     seconds: float = 0.0
     characters: int = 0
-    """Characters streamed so far."""
+    """Number of streamed characters."""
     items: int = 0
-    """Items of a list that are done."""
+    """Number of completed list items."""
     move: str = ""
-    """The machine's move to this state."""
+    """The machine's transition to this state."""
     remark: str = ""
     """Remark at the end of its row."""
     notes: list[Text] = field(default_factory=list)
-    """Rows below it: the gate that decided, the checks that ended."""
+    """Rows below it: gate decisions and ended checks."""
     calls: dict[int, str] = field(default_factory=dict)
-    """Tool calls under way, by their number."""
+    """Running tool calls, by number."""
     check: RunningCheck | None = None
     workless: bool = False
-    """It only prepares or decides: it has a row while it runs, or where it did not end well."""
+    """Whether it only prepares or decides; then it has a row only while it runs, or if it fails."""
     verified: bool = False
-    """Gate 5 decided in it, and said how long that took."""
+    """Whether gate 5 decided in it, with its duration shown."""
 
     @property
     def elapsed(self) -> float:
@@ -75,7 +73,7 @@ class StepState:
 
 
 def step_row(name: str, step: StepState) -> Text:
-    """Return a step's row."""
+    """Render the row of a step."""
     mark, style = MARKS.get(step.state, (_frame(), "cyan"))
     untimed = step.state in UNTIMED
     row = Text.assemble((f" {mark} ", style), (visible(step_words(name)), "dim" if untimed else ""))
@@ -93,7 +91,7 @@ def step_row(name: str, step: StepState) -> Text:
 
 
 def _call_words(calls: Mapping[int, str]) -> str:
-    """Return the tool call that began last, and how many others are under way."""
+    """Return the newest running tool call and the number of the others."""
     if not calls:
         return ""
     last, others = list(calls.values())[-1], len(calls) - 1
@@ -101,7 +99,7 @@ def _call_words(calls: Mapping[int, str]) -> str:
 
 
 def check_rows(check: RunningCheck) -> list[Text]:
-    """Return a running check with its command, and the last line that it printed."""
+    """Render a running check with its command and last output line."""
     row = Text.assemble((f"   {_frame()} ", "cyan"), visible(check.name))
     row.append(f"  {time.monotonic() - check.begun:.1f} s  ", "dim").append(visible(check.command), "dim")
     line = " ".join(check.line.split())
@@ -114,85 +112,85 @@ def _frame() -> str:
 
 STREAM_LINES: Final = 10
 STREAM_CHARACTERS: Final = 4000
-"""Streamed text that is kept: more than the lines of it that are shown."""
+"""Kept characters of streamed text, more than the visible lines."""
 
 
 class RunView:
-    """Content of the live view of a run."""
+    """State and content of the live view."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self.title = ""
         self.begun: float | None = None
-        """On the monotonic clock; None: not yet, or it has ended."""
+        """Start on the monotonic clock; None before the start and after the end."""
         self.steps: dict[str, StepState] = {}
-        """By name; of runs within the run with the names of the steps that they are."""
+        """Steps by name; steps of inner runs have prefixed names."""
         self.move = ""
-        """A machine's move whose target has not begun."""
+        """A machine's transition to a step that has not started."""
         self.typed: str | None = None
-        """The line that the person types; None where none is read."""
+        """The line that the person is typing; None if no input is read."""
         self.takes_turns = False
-        """A model was seen that reads messages between its turns."""
+        """Whether a model that reads messages between turns was seen."""
         self._streams: dict[str, str] = {}
-        """Ends of what is said at once, by step or item; the first one's is shown, the others wait."""
+        """Ends of concurrent streams, by step or item; only the first is shown."""
         self._reasoning: tuple[str, str] | None = None
-        """A step and what its model was thinking last, until it says or does something."""
+        """Step and latest reasoning of its model, until its next answer or tool call."""
 
     def step_of(self, label: str) -> StepState:
-        """Return a step; an item of a list has none of its own."""
+        """Return a step, for a list item the step of its list."""
         found = self.steps.get(label) or self.steps.get(label.rpartition("[")[0])
-        # a machine's steps are known when they come
+        # steps of a machine are not known in advance
         return found or self.steps.setdefault(label, StepState())
 
     def entered(self, state: str) -> StepState | None:
-        """Return the step that runs, if it is a visit of this state."""
+        """Return the running step if it is a visit of a state."""
         name, step = next(reversed(self.steps.items()), ("", StepState()))
         return step if step.state == "running" and name.partition("#")[0] == state else None
 
     def streams(self, label: str, text: str) -> None:
-        """Add to a step's answer."""
+        """Append text to a step's answer."""
         self.step_of(label).characters += len(text)
         self.reasoned(label)
         self._streams[label] = (self._streams.get(label, "") + visible(text))[-STREAM_CHARACTERS:]
 
     def reasons(self, label: str, text: str) -> None:
-        """Add to what a step's model is thinking."""
+        """Append text to the reasoning of a step's model."""
         before = self._reasoning[1] if self._reasoning and self._reasoning[0] == label else ""
         self._reasoning = (label, (before + visible(text))[-STREAM_CHARACTERS:])
 
     def reasoned(self, label: str) -> None:
-        """A step's model has ended thinking, for now."""
+        """Clear the reasoning of a step's model."""
         if self._reasoning and self._reasoning[0] == label:
             self._reasoning = None
 
     def turned(self, label: str) -> None:
-        """A turn of a step's model has ended: what it says next is not glued to what it said."""
+        """End a turn of a step's model: separate the next text from the previous one."""
         self.reasoned(label)
         self.takes_turns = True
         if said := self._streams.get(label, "").rstrip():
             self._streams[label] = f"{said}\n\n"
 
     def streamed(self, label: str) -> None:
-        """A step's answer has ended."""
+        """End a step's answer."""
         self.reasoned(label)
         self._streams.pop(label, None)
 
     def end(self, unfinished: str) -> None:
-        """Nothing runs any more; what did is left in this state."""
-        self.begun = None  # how long it took is said by who says that it has ended
+        """Set running steps to a final state."""
+        self.begun = None  # the completion message has the duration
         for step in self.steps.values():
             step.check = None
             if step.state == "running":
                 step.seconds, step.state = step.elapsed, unfinished
 
     def whole(self) -> Group:
-        """Return all rows."""
+        """Render all rows."""
         return Group(*self._rows())
 
     def latest(self) -> Group:
-        """Return as much as the terminal has room for."""
-        tail = self._tail()
-        # a machine may run for ever: what is done scrolls out at the top
+        """Render the rows that fit on the terminal."""
+        tail = [*self._answer_rows(), *self._reasoning_rows(), *self._typed_rows()]
+        # a machine may run for ever: old steps scroll out at the top
         title, *rows = self._rows()
         room = max(1, self._console.height - len(tail) - 2)
         return Group(title, *rows[-room:], *tail)
@@ -218,16 +216,13 @@ class RunView:
         return Text(f"   {visible(move)}", style="dim")
 
     def _fitted(self, row: Text) -> Text:
-        # a row is a line: the view erases as many as it has
+        # one line per row: the view erases as many lines as it has rows
         row = Text(" ").join(row.split("\n")) if "\n" in row.plain else row
         row.truncate(self._console.width, overflow="ellipsis")
         return row
 
-    def _tail(self) -> list[Text]:
-        return [*self._answer_rows(), *self._reasoning_rows(), *self._typed_rows()]
-
     def _typed_rows(self) -> list[Text]:
-        """Return the line that is typed; of a long one its end."""
+        """Render the typed line, truncated at its start."""
         if not self.typed:
             hint = Text("\u203a type a message to the model, Enter sends it", style="dim")
             return [self._fitted(hint)] if self.typed is not None and self.takes_turns else []
@@ -237,7 +232,7 @@ class RunView:
         return [Text.assemble(("\u203a ", "cyan"), text, (" ", "reverse"))]
 
     def _reasoning_rows(self) -> list[Text]:
-        """Return the last line of what a model is thinking."""
+        """Render the last line of the reasoning."""
         lines = self._reasoning[1].strip().splitlines() if self._reasoning else []
         if not lines:
             return []

@@ -1,4 +1,4 @@
-"""Print results to stdout and messages to stderr, without control characters."""
+"""Output of results to stdout and messages to stderr, without control characters; error reports."""
 
 from __future__ import annotations
 
@@ -30,41 +30,23 @@ if TYPE_CHECKING:
 
     from tideate_core.engine import WorkflowResult
 
-__all__ = [
-    "fail",
-    "hint_of_state",
-    "markdown",
-    "markdown_source",
-    "messages",
-    "note",
-    "path_line",
-    "print_json",
-    "print_result",
-    "print_text",
-    "report_errors",
-    "report_usage_errors",
-    "results",
-    "tell",
-    "tell_mistakes",
-]
-
 P = ParamSpec("P")
 
 LONGEST_PATH = 12
 MOST_COLOURED = 100_000
-"""Characters of a text; to colour more would be felt."""
+"""Maximum characters of a coloured text; colouring more takes noticeable time."""
 
 
 def markdown(text: str) -> Markdown:
-    """Render a model's Markdown; links show where they lead."""
-    # here, as most of what is printed is no Markdown: it brings a parser and all highlighters
+    """Render a model's Markdown; links show their targets."""
+    # here, because most output is not Markdown, and this imports a parser and all highlighters
     from rich.markdown import Markdown
 
     return Markdown(visible(text), hyperlinks=False)
 
 
 def markdown_source(text: str) -> Text:
-    """Colour Markdown as it is written: rendered, `__init__` would lose its underscores."""
+    """Colour a Markdown source: rendered, `__init__` would lose its underscores."""
     if len(text) > MOST_COLOURED:
         return Text(visible(text).rstrip("\n"))
     from rich.syntax import Syntax  # here for the same reason
@@ -73,39 +55,53 @@ def markdown_source(text: str) -> Text:
 
 
 class _Console(Console):
-    """A console whose reader may go away: that is an OSError like any other, and no end of the process."""
+    """Console that raises BrokenPipeError, like any other OSError, instead of ending the process."""
 
     def on_broken_pipe(self) -> NoReturn:
         raise  # the BrokenPipeError that is being handled
 
 
 def messages() -> Console:
-    """Return the console of everything that is not a result."""
+    """Return the console for messages, on stderr."""
     return _Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 def results() -> Console:
-    """Return the console of results that are made for people; without a terminal they are plain."""
+    """Return the console for human-readable results, on stdout; plain without a terminal."""
     return _Console(highlight=False, markup=False, emoji=False)
 
 
 def tell(console: Console, text: Text, *, indent: int = 2) -> None:
-    """Print a message: on a terminal broken between words, elsewhere line by line, as tools read it.
+    """Print a message: wrapped between words on a terminal, with unchanged lines elsewhere.
 
-    :param indent: of the lines that a long one is broken into.
+    :param indent: indent of wrapped lines.
     """
     if console.file.isatty():
         text = Text("\n").join(part for line in text.split("\n") for part in _hung(line, indent, console))
     console.print(text, soft_wrap=True)
 
 
+def print_message(words: str, style: str = "") -> None:
+    """Print a message on stderr, escaped, wrapped as by `tell`."""
+    tell(messages(), Text(visible(words), style=style))
+
+
+def print_line(words: str | Text, style: str = "", *, console: Console | None = None) -> None:
+    """Print a line, escaped if it is a string, without wrapping between words.
+
+    :param console: by default for results.
+    """
+    text = Text(visible(words), style=style) if isinstance(words, str) else words
+    (console or results()).print(text, soft_wrap=True)
+
+
 def note(words: str) -> None:
-    """Print a note beside the result."""
-    tell(messages(), Text(f"note: {visible(words)}", style="yellow"))
+    """Print a note on stderr."""
+    print_message(f"note: {words}", "yellow")
 
 
 def tell_mistakes(console: Console, text: Text) -> None:
-    """Print explained mistakes. The quoted lines, indented, stay whole: the caret stands below its place."""
+    """Print diagnostics with source lines; indented lines are not wrapped, to keep the caret in place."""
     if not console.file.isatty():
         console.print(text, soft_wrap=True)
         return
@@ -125,27 +121,27 @@ def _hung(line: Text, indent: int, console: Console) -> list[Text]:
 
 
 def path_line(states: Sequence[str]) -> Text:
-    """Return the way through a machine in one line; of a long one both ends."""
+    """Return the path through a machine as one line; a long path without its middle."""
     if len(states) > LONGEST_PATH:
         states = [*states[:3], f"… {len(states) - 8} more …", *states[-5:]]
     return Text(visible(" → ".join(states)), style="dim")
 
 
 def print_text(text: str) -> None:
-    """Write a text to stdout: what a terminal would obey is shown to it, and left as it is elsewhere."""
+    """Write a text to stdout; on a terminal, escape control characters."""
     shown = visible(text) if sys.stdout.isatty() else text
     sys.stdout.write(shown.removesuffix("\n") + "\n")
     sys.stdout.flush()
 
 
 def print_json(shape: Any) -> None:
-    """Write one JSON object and a line end to stdout."""
+    """Write one JSON object as a line to stdout."""
     sys.stdout.write(json.dumps(shape, default=str) + "\n")
     sys.stdout.flush()
 
 
 def print_result(result: WorkflowResult) -> None:
-    """Print a run's response: rendered on a terminal, as it is elsewhere."""
+    """Print a run's response: rendered on a terminal, unchanged elsewhere."""
     response = result.response
     text = response if isinstance(response, str) else json.dumps(response, indent=2, default=str)
     if not sys.stdout.isatty():
@@ -158,19 +154,19 @@ def print_result(result: WorkflowResult) -> None:
 
 
 def _is_prose(result: WorkflowResult) -> bool:
-    """Return whether the response is text: a step that writes files or code answers with an object."""
+    """Return whether the response is Markdown text: steps that write files or code return objects."""
     if result.rollback_performed is not None:
-        return isinstance(result.response, str)  # the summary of a task, which no step gave
+        return isinstance(result.response, str)  # the summary of a task, which no step returned
     return isinstance(result.response, str) and result.response in result.results.values()
 
 
 def report_errors(command: Callable[P, int]) -> Callable[P, int]:
-    """Decorate a command: it prints its error, as JSON with `--json`, and returns the exit status of it."""
+    """Decorate a command to print errors, with `--json` as JSON, and return their exit status."""
     return _reporting(command, status_of)
 
 
 def report_usage_errors(command: Callable[P, int]) -> Callable[P, int]:
-    """Decorate a command in the same way; every error but one of the database is wrong usage."""
+    """Decorate a command as `report_errors` does; every error except a StoreError is wrong usage."""
     return _reporting(command, lambda error: status_of(error) if isinstance(error, StoreError) else USAGE)
 
 
@@ -189,8 +185,8 @@ def _reporting(command: Callable[P, int], status: Callable[[TideateError], int])
 
 
 def hint_of_state(root: Path) -> None:
-    """Print a hint on stderr: state that may be this project's."""
-    # here, because most projects have state, or never had any
+    """Print hints on stderr about private state of a project that may have been moved here."""
+    # here, because most commands print no such hint
     from tideate_core.app import moved_words
 
     for words in moved_words(root):
@@ -198,7 +194,7 @@ def hint_of_state(root: Path) -> None:
 
 
 def _hint_of_moved(root: object) -> None:
-    """Print a hint if the missing run may be older than the move of its project to this directory."""
+    """Print a hint if the missing run may belong to a moved project."""
     from tideate_core.app import locate_project
 
     with suppress(ConfigError):  # another error was printed already
@@ -218,7 +214,7 @@ def fail(error: TideateError, *, as_json: bool = False) -> None:
             shape["diagnostics"] = [diagnostic_json(one) for one in error.diagnostics]
         print_json(shape)
     elif isinstance(error, InvalidWorkflowFile):
-        # each of its lines says of itself where it is
+        # each line of the message has its own position
         tell_mistakes(messages(), Text(visible(str(error))))
     else:
         tell(messages(), Text.assemble(("error: ", "bold red"), visible(str(error))))

@@ -1,4 +1,4 @@
-"""Progress of a run from its events: a live view on a terminal, plain lines elsewhere."""
+"""Progress of runs from their events: a live view on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -37,42 +37,40 @@ if TYPE_CHECKING:
 
     from tideate_core.engine import Event
 
-__all__ = ["Progress"]
-
 
 class Progress:
-    """Takes a run's events.
+    """Renderer of run events.
 
-    :param live: redraw in place; otherwise every change of a step is one line.
+    :param live: draw a live view; otherwise print a line for each change.
     """
 
     def __init__(self, console: Console, *, live: bool) -> None:
         self._console = console
         self._view = RunView(console)
         self._within: dict[str, str] = {}
-        """Prefix of the names of a run's steps, by its id."""
+        """Prefix of step names, by run id."""
         self._compared: dict[str, str] = {}
-        """Prefix of the runs that are compared, by their id."""
+        """Prefix of step names of compared runs, by run id."""
         self._tasks: set[str] = set()
-        """Ids of the runs that are tasks with gates."""
+        """Ids of gated tasks."""
         self._commands: dict[str, str] = {}
-        """Commands of the checks that were told, by their check."""
+        """Last shown command of each check."""
         self._not_run: list[str] = []
-        """Checks of a verification that have no command, and were not told yet."""
+        """Checks without a command in the current verification."""
         self._told_not_run: list[str] = []
         self.began = False
-        """The run was accepted and has started."""
+        """Whether a run has started."""
         self._live: Live | None = None
         self._draws = live
         self._gone = False
 
     def emit(self, event: Event) -> None:
-        """Show an event; does nothing more once the terminal is gone."""
+        """Show an event, unless the terminal is gone."""
         if (handler := _HANDLERS.get(event.name)) is not None:
             self._while_there(lambda: handler(self, event))
 
     def _while_there(self, draw: Callable[[], object]) -> None:
-        """Draw, until the terminal is closed: the run continues to its orderly end."""
+        """Draw, and stop drawing for good when the terminal is closed; the run continues."""
         if self._gone:
             return
         try:
@@ -82,7 +80,7 @@ class Progress:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Leave the terminal to a question."""
+        """Clear the live view for a question."""
         drawing = self._live is not None
         self._while_there(self._stop_drawing)
         try:
@@ -92,29 +90,29 @@ class Progress:
                 self._while_there(self._start_drawing)
 
     def typed(self, text: str | None) -> None:
-        """Show the line that the person types, at once.
+        """Show the line that the person is typing.
 
-        :param text: None where none is read.
+        :param text: None if no input is read.
         """
         self._view.typed = text
         if self._live:
             self._while_there(self._live.refresh)
 
     def warn(self, words: str) -> None:
-        """Tell something that is no event of a run; does nothing more once the terminal is gone."""
+        """Print a warning, unless the terminal is gone."""
         self._while_there(lambda: self._print(words, "yellow"))
 
     def tell(self, *parts: RenderableType, soft_wrap: bool) -> None:
-        """Print what is no event of a run; does nothing more once the terminal is gone."""
+        """Print renderables, unless the terminal is gone."""
         for part in parts:
             self._while_there(partial(self._console.print, part, soft_wrap=soft_wrap))
 
     def close(self) -> None:
-        """Give the terminal back."""
+        """Stop the live view."""
         self._while_there(self._stop_drawing)
 
     def _start_drawing(self) -> None:
-        # a new one each time: it would erase, above itself, as many lines as it had when it was stopped
+        # a new view each time: a restarted one would erase as many lines above as it had before
         self._live = Live(
             get_renderable=self._view.latest, console=self._console, transient=True, refresh_per_second=12
         )
@@ -156,10 +154,10 @@ class Progress:
             self._start_drawing()
 
     def _compared_started(self, event: Event) -> None:
-        """Show a run beside those that it is compared with, its steps under the name of its model."""
+        """Add the steps of a compared run to the view, under the name of its model."""
         data, view = event.data, self._view
         if event.execution_id in self._compared:
-            return  # resumed here
+            return  # resumed in this process
         prefix = f"{data['adapter']}: "
         self._within[event.execution_id] = self._compared[event.execution_id] = prefix
         view.title = f"{data['name']} · {len(data['compared'])} models"
@@ -189,7 +187,7 @@ class Progress:
 
     def _moved(self, event: Event) -> None:
         if event.execution_id in self._tasks:
-            return  # its table is known: its stages and gates say where it is
+            return  # stages and gates show the position of a task
         data = event.data
         why = " ".join(data["when"].split())
         move = f"→ {data['to']}" + (f"  ({why})" if why else "")
@@ -229,9 +227,9 @@ class Progress:
 
     def _paused(self, event: Event) -> None:
         where = f"tideate resume {event.execution_id[:8]}"
-        if event.data.get("reason"):  # its process leaves it
+        if event.data.get("reason"):  # its process is ending
             self._finish("stopped")
-            if event.execution_id not in self._compared:  # of a comparison all are resumed at once
+            if event.execution_id not in self._compared:  # compared runs are resumed together
                 self._print(f"the run waits; `{where}` resumes it", "cyan")
             return
         place = "in" if event.data.get("within") else "before"
@@ -244,7 +242,7 @@ class Progress:
         self._print(event.data["message"], "yellow" if event.data["level"] == "warn" else "dim")
 
     def _gate_passed(self, event: Event) -> None:
-        if "number" in event.data:  # the others are shown only when they fail
+        if "number" in event.data:  # other gates are shown only on failure
             self._decided(event, passed=True)
 
     def _gate_failed(self, event: Event) -> None:
@@ -294,7 +292,7 @@ class Progress:
         label, data = self._label(event), event.data
         self._view.turned(label)
         self._view.step_of(label).calls[data["call"]] = words = tool_running(data)
-        if data["server"]:  # tideate's own take no time to speak of
+        if data["server"]:  # tideate's own tools take no noticeable time
             self._line(f"{words} …")
 
     def _tool_runs(self, event: Event) -> None:
@@ -314,19 +312,19 @@ class Progress:
 
     def _rolled_back(self, event: Event) -> None:
         if not self._is_within(event):
-            self._finish("stopped")  # what is rolled back stands below the steps that wrote it
+            self._finish("stopped")  # print the steps before the rollback
         for line in rolled_back_lines(event.data):
             tell(self._console, line)
 
     def _note(self, event: Event, text: Text) -> None:
-        """Put a row below a step, or where nothing is drawn, tell it."""
+        """Add a row below a step in the live view, or print it."""
         if self._draws:
             self._view.step_of(self._label(event)).notes.append(Text("   ").append_text(text))
         else:
             tell(self._console, text)
 
     def _is_within(self, event: Event) -> bool:
-        """Return whether the run is a step of another."""
+        """Return whether the run is a step of another run."""
         return bool(self._within.get(event.execution_id))
 
     def _completed(self, event: Event) -> None:
@@ -362,7 +360,7 @@ class Progress:
         self._print(": ".join(words), "yellow")
 
     def _finish(self, unfinished: str) -> None:
-        """Leave the steps as they ended on the screen."""
+        """Replace the live view by its final state."""
         self._view.end(unfinished)
         if self._stop_drawing():
             self._console.print(self._view.whole())

@@ -1,4 +1,4 @@
-"""Reports of steps: items of a `for_each`, tool calls, and the stages of a gated task."""
+"""Reports of `for_each` items, tool calls and gated tasks for `tideate show`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.text import Text
 
 from tideate_core.app import CHECK_ENDED, GATE_EVENTS, Item
-from tideate_core.cli.render.output import markdown_source, results
-from tideate_core.cli.render.tables import lasted, table, when
+from tideate_core.cli.render.output import (
+    markdown_source,
+    print_line,
+    results,
+)
+from tideate_core.cli.render.tables import table, when
 from tideate_core.cli.render.words import (
     calls_words,
     check_text,
     failure_words,
     gate_issues,
     gate_text,
+    lasted,
     rolled_back_lines,
     tool_text,
 )
@@ -29,21 +34,19 @@ if TYPE_CHECKING:
     from tideate_core.app import RunDetails
     from tideate_core.store import EventRow, StepRow
 
-__all__ = ["items_table", "items_words", "show_calls", "show_task"]
-
 NAMED: Final = 3
-"""Failures that the line of a step names."""
+"""Failures named in the line of a step."""
 FEW_CALLS: Final = 5
-"""Tool calls that are listed unasked."""
+"""Maximum tool calls listed by default."""
 LONGEST: Final = 70
-"""Characters of an error on a line."""
+"""Maximum characters of an error in a line."""
 STYLES: Final[Mapping[str, str]] = {"done": "green", "failed": "red", "declined": "yellow", "stopped": "dim"}
 
 
 def items_words(items: list[Item], result: Any) -> str:
-    """Return how many items a step had, and which failed.
+    """Return item counts by state, the longest item and the first failures.
 
-    :param result: of the step, which has one for each item; None while it has not ended.
+    :param result: the step's result, a list with one value for each item; None before its end.
     """
     counted = Counter[str](item.state for item in items)
     total = f" of {len(result)}" if isinstance(result, list) else ""
@@ -59,7 +62,7 @@ def items_words(items: list[Item], result: Any) -> str:
 
 
 def items_table(items: list[Item]) -> Table:
-    """Return a row for every item."""
+    """Return a table of all items."""
     rows = table("item", "", "tries", "ended", "took", "error", right=("item", "tries", "took"))
     for item in items:
         rows.add_row(
@@ -79,7 +82,7 @@ def _short(error: str | None) -> str:
 
 
 def show_task(details: RunDetails) -> None:
-    """Print plan and audit, then gates and checks in the order in which they decided."""
+    """Print a task's plan, audit, gates, checks, corrections and rollback."""
     if details.plan is not None:
         _show_plan(details.plan, details.audit)
     if details.decisions:
@@ -88,21 +91,21 @@ def show_task(details: RunDetails) -> None:
     for row in details.decisions:
         if row.data["step"] != visit:
             visit = row.data["step"]
-            results().print(Text(f" {visible(visit)}", style="dim"), soft_wrap=True)
+            print_line(f" {visit}", "dim")
         _show_decision(row)
     _show_corrections(details.corrections)
     done = details.rollback
     if done is not None:
         results().print()
         for line in rolled_back_lines(done):
-            results().print(line, soft_wrap=True)
+            print_line(line)
 
 
 def show_calls(calls: list[EventRow], *, every: bool) -> None:
-    """Print a run's calls, those of each step together; of many that were not wanted, only how many."""
+    """Print a run's tool calls by step; of many, only the counts unless `every`."""
     if calls:
         words = f"\n{calls_words([row.data for row in calls])}"
-        results().print(Text(visible(words), style="bold"), soft_wrap=True)
+        print_line(words, "bold")
     if len(calls) > FEW_CALLS and not every:
         results().print(Text("   `tideate show --calls` lists them", style="dim"))
         return
@@ -110,12 +113,12 @@ def show_calls(calls: list[EventRow], *, every: bool) -> None:
     for row in calls:
         if row.data["step"] != visit:
             visit = row.data["step"]
-            results().print(Text(f" {visible(visit)}", style="dim"), soft_wrap=True)
-        results().print(Text("   ").append_text(tool_text(row.data)), soft_wrap=True)
+            print_line(f" {visit}", "dim")
+        print_line(Text("   ").append_text(tool_text(row.data)))
 
 
 def _show_plan(plan: dict[str, Any], audit: dict[str, Any] | None) -> None:
-    # here, because few runs are tasks
+    # here, because few runs are gated tasks
     from tideate_core.agents import plan_as_markdown
     from tideate_core.gates import AuditReport, ExecutionPlan
 
@@ -136,9 +139,9 @@ def _show_decision(row: EventRow) -> None:
         line, issues = check_text(row.data), [failure_words(one) for one in row.data["failures"]]
     else:
         line, issues = gate_text(row.data, passed=GATE_EVENTS[row.name]), gate_issues(row.data)
-    results().print(indent.append_text(line), soft_wrap=True)
+    print_line(indent.append_text(line))
     for words in issues:
-        results().print(Text(f"     {visible(words)}", style="red"), soft_wrap=True)
+        print_line(f"     {words}", "red")
 
 
 def _show_corrections(found: list[StepRow]) -> None:
@@ -149,4 +152,4 @@ def _show_corrections(found: list[StepRow]) -> None:
         files = ", ".join(row.files)
         words = value.get("summary") or value.get("end") or row.error or row.status
         changed = f"  ({files})" if files else ""
-        results().print(Text(visible(f"   {number}. {words}{changed}")), soft_wrap=True)
+        print_line(f"   {number}. {words}{changed}")

@@ -1,4 +1,4 @@
-"""Tables, the wording of runs in them, and hints to print below them."""
+"""Tables, table cells of runs, and hints about unfinished runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from tideate_core.app import short_id, waiting_words
-from tideate_core.cli.render.output import hint_of_state, messages, note, results, tell
+from tideate_core.cli.render.output import (
+    hint_of_state,
+    note,
+    print_line,
+    print_message,
+)
 from tideate_core.cli.render.words import count_words
 from tideate_core.errors import StoreError
 from tideate_core.project import project_state
@@ -26,22 +31,8 @@ if TYPE_CHECKING:
 
     from tideate_core.store import RunRow, State, Tokens
 
-__all__ = [
-    "cost_words",
-    "facts",
-    "hint_resumable",
-    "lasted",
-    "page",
-    "state_text",
-    "steps_words",
-    "table",
-    "token_words",
-    "waiting_lines",
-    "when",
-]
-
 MOST_NAMED: Final = 5
-"""Runs that a hint names."""
+"""Maximum runs named in a hint."""
 
 STYLES: Final[Mapping[State, str]] = {
     "cancelled": "yellow",
@@ -54,18 +45,18 @@ STYLES: Final[Mapping[State, str]] = {
 _NARROW: Final = frozenset(
     {"run", "status", "when", "began", "took", "steps", "tokens", "cached", "cost", "tries"}
 )
-"""Columns of short words that are whole in every row."""
+"""Columns that are never wrapped."""
 
 
 def page() -> Console:
-    """Return the console of tables; without a terminal it is wide."""
+    """Return the console for tables; 200 columns wide without a terminal."""
     return Console(width=None if sys.stdout.isatty() else 200, highlight=False)
 
 
 def table(*columns: str, right: Iterable[str] = ()) -> Table:
-    """Return a table with these columns; the last one takes the remaining width.
+    """Create a table; the last column takes the remaining width.
 
-    :param right: columns of numbers.
+    :param right: right-aligned columns.
     """
     made = _Listing(box=None, header_style="dim", padding=(0, 2, 0, 0))
     for column in columns[:-1]:
@@ -76,38 +67,25 @@ def table(*columns: str, right: Iterable[str] = ()) -> Table:
 
 
 def facts(known: Mapping[str, str | Text]) -> None:
-    """Print names and values, one per line, without empty ones."""
+    """Print non-empty values with their names, one per line."""
     for name, value in known.items():
         text = value if isinstance(value, Text) else Text(visible(value))
         if text.plain:
-            results().print(Text.assemble((f"{name:<12}", "dim"), text), soft_wrap=True)
+            print_line(Text.assemble((f"{name:<12}", "dim"), text))
 
 
 def when(at: int, *, seconds: bool = False) -> str:
-    """Return a local time.
+    """Format a local time.
 
     :param at: milliseconds since the epoch.
     """
     return time.strftime(f"%Y-%m-%d %H:%M{':%S' if seconds else ''}", time.localtime(at / 1000))
 
 
-def lasted(duration_ms: float | None) -> str:
-    """Return a duration in words; empty for None."""
-    if duration_ms is None:
-        return ""
-    if duration_ms < 1000:
-        return f"{duration_ms:.0f} ms"
-    if duration_ms < 60_000:
-        return f"{duration_ms / 1000:.1f} s"
-    minutes, seconds = divmod(round(duration_ms / 1000), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
-
-
 def state_text(run: RunRow, rolled_back: Collection[str] = ()) -> Text:
-    """Return the state of a run, coloured.
+    """Return the coloured state of a run.
 
-    :param rolled_back: ids of the runs of which nothing is left after a rollback.
+    :param rolled_back: ids of completely rolled back runs.
     """
     if run.ended and run.id in rolled_back:
         return Text("rolled back", style="yellow")
@@ -116,13 +94,13 @@ def state_text(run: RunRow, rolled_back: Collection[str] = ()) -> Text:
 
 
 def steps_words(run: RunRow) -> str:
-    """Return the number of steps done and, if known, of all."""
+    """Return the number of completed steps and, if known, the total."""
     done = f"{run.completed_steps}/{run.total_steps}" if run.total_steps else str(run.completed_steps)
     return f"{done}, {run.failed_steps} failed" if run.failed_steps else done
 
 
 def token_words(read: int, written: int) -> str:
-    """Return tokens read and written; empty if none."""
+    """Return input and output tokens; empty if none."""
     if not (read or written):
         return ""
     return f"{count_words(read)}/{count_words(written)}"
@@ -134,7 +112,7 @@ def cost_words(tokens: Tokens) -> str:
 
 
 class _Listing(Table):
-    """A table that truncates the last cell of a row; a column that may not wrap would narrow the others."""
+    """Table that truncates the last cell of a row; a no-wrap column would narrow the others."""
 
     def add_row(self, *cells: RenderableType | None, **rest: Any) -> None:
         *others, last = cells
@@ -144,7 +122,7 @@ class _Listing(Table):
 
 
 def hint_resumable(root: Path | None) -> None:
-    """Print a hint on stderr: runs to resume, or state that may be this project's."""
+    """Print a hint on stderr about resumable runs, or about state of a project that may have been moved."""
     reader = Reader(project_state(root))
     try:
         runs = resumable_runs(reader)
@@ -160,11 +138,11 @@ def hint_resumable(root: Path | None) -> None:
     if len(runs) > 1:
         head = f"{len(runs)} runs have not ended; `tideate resume RUN` resumes one, without RUN the newest:"
         words = "\n".join([head, *lines])
-    tell(messages(), Text(visible(words), style="yellow"))
+    print_message(words, "yellow")
 
 
 def waiting_lines(reader: Reader, runs: Sequence[RunRow]) -> list[str]:
-    """Return a line for each of some runs, with what it waits for.
+    """Return a line for each run with its state or open question, and a count of the others.
 
     :raises StoreError: the store cannot be read.
     """

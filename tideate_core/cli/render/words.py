@@ -1,4 +1,4 @@
-"""Wording of usage, gates, checks, corrections, rollbacks and tool calls."""
+"""Phrases and lines for usage, gates, checks, corrections, rollbacks and tool calls."""
 
 from __future__ import annotations
 
@@ -15,42 +15,21 @@ if TYPE_CHECKING:
 
     from tideate_core.store import RunRow
 
-__all__ = [
-    "TASK",
-    "VERIFICATION",
-    "cached_words",
-    "calls_words",
-    "check_text",
-    "correction_words",
-    "count_words",
-    "failure_words",
-    "first_failures",
-    "forked_words",
-    "gate_issues",
-    "gate_text",
-    "not_run_words",
-    "rolled_back_lines",
-    "size_words",
-    "tool_running",
-    "tool_text",
-    "usage_words",
-]
-
 TASK: Final = "task"
-"""The workflow with gates; `builtin.task` holds its name, which a list of words need not load."""
+"""Name of the gated workflow, here without an import of `builtin.task`."""
 VERIFICATION: Final = 5
-"""The gate whose issues are the failures of its checks, which are shown as those end."""
+"""Number of the gate whose issues repeat the failures of its checks."""
 MOST_FOREIGN: Final = 8
-"""Paths of others' changes that are named after a rollback."""
+"""Paths with foreign changes that a rollback report names."""
 MOST_FAILURES: Final = 5
-"""Failures of a check that are shown as it ends; `tideate show` has them all."""
+"""Failures shown at the end of a check; `tideate show` lists all."""
 CORRECTIONS: Final = 3
-"""As many as a task makes; `gates.correction` holds it, which a list of words need not load."""
+"""Maximum corrections of a task, here without an import of `gates.correction`."""
 CORRECTING: Final = "self_correcting"
 WAITING: Final = frozenset(
     f"awaiting_{gate}_gate" for gate in ("plan", "audit", "execution", "documentation")
 )
-"""States of a task that wait for a gate; `machines` has its table, which a list of words need not load."""
+"""States of a task that wait for a gate, here without an import of `machines`."""
 _STYLES: Final[Mapping[str, tuple[str, str]]] = {
     "passed": ("✓", "green"),
     "failed": ("✗", "red"),
@@ -63,19 +42,27 @@ _STYLES: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def forked_words(run: RunRow) -> str:
-    """Return where a run was forked from; empty of any other."""
+    """Return the phrase for a fork's source run and step; empty if the run is no fork."""
     if run.forked_from is None or run.forked_step is None:
         return ""
     return f"from {short_id(run.forked_from)}.{run.forked_step}"
 
 
-def lasted_words(duration_ms: float) -> str:
-    """Return how long something took."""
-    return f"{duration_ms:.0f} ms" if duration_ms < 1000 else f"{duration_ms / 1000:.1f} s"
+def lasted(duration_ms: float | None) -> str:
+    """Format a duration; empty for None."""
+    if duration_ms is None:
+        return ""
+    if duration_ms < 1000:
+        return f"{duration_ms:.0f} ms"
+    if duration_ms < 60_000:
+        return f"{duration_ms / 1000:.1f} s"
+    minutes, seconds = divmod(round(duration_ms / 1000), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
 
 
 def count_words(count: float) -> str:
-    """Return a number of tokens in few characters."""
+    """Return a token count in short form."""
     for size, unit in ((1_000_000, "M"), (1_000, "k")):
         if count >= size:
             return f"{count / size:.1f}".removesuffix(".0") + unit
@@ -83,12 +70,15 @@ def count_words(count: float) -> str:
 
 
 def cached_words(cached: int, read: int) -> str:
-    """Return the share of a prompt that was cached; empty if none."""
+    """Return the cached share of the input tokens; empty if none."""
     return f"{100 * cached / read:.0f} %" if cached and read else ""
 
 
 def usage_words(usage: Mapping[str, Any]) -> str:
-    """Return what models were asked and answered with, in its JSON form; empty if none was asked."""
+    """Return the phrase for token usage and cost; empty if no model was called.
+
+    :param usage: its JSON form.
+    """
     read, written = usage["input_tokens"], usage["output_tokens"]
     if not (read or written):
         return ""
@@ -100,61 +90,61 @@ def usage_words(usage: Mapping[str, Any]) -> str:
 
 
 def gate_text(data: Mapping[str, Any], *, passed: bool) -> Text:
-    """Return a gate's decision as one line; one of the five has a number."""
+    """Return a gate's decision as one line, with the number of one of the five gates."""
     mark, style = ("✓", "green") if passed else ("✗", "red")
     name = f"gate {data['number']}, {data['gate']}" if "number" in data else str(data["gate"])
     words = ["passed" if passed else "failed"]
     if data.get("auto_fixed"):
         words.append("after the audit's own fixes")
     if data.get("duration_ms") is not None:
-        words.append(lasted_words(data["duration_ms"]))
+        words.append(lasted(data["duration_ms"]))
     return Text.assemble((f"{mark} ", style), visible(name), (f"  {', '.join(words)}", "dim"))
 
 
 def gate_issues(data: Mapping[str, Any]) -> list[str]:
-    """Return what a gate has to say of its own."""
+    """Return a gate's issues, except the verification gate's, which repeat its checks' failures."""
     return [] if data.get("number") == VERIFICATION else list(data["issues"])
 
 
 def is_off(data: Mapping[str, Any]) -> bool:
-    """Return whether the configuration says that there is no such check."""
+    """Return whether the configuration turns a check off."""
     return data["status"] == "not_configured" and not data.get("required", True)
 
 
 def check_text(data: Mapping[str, Any]) -> Text:
-    """Return how a check ended as one line."""
+    """Return the end of a check as one line."""
     if is_off(data):
         return Text.assemble(("· ", "dim"), visible(str(data["check"])), ("  off", "dim"))
     mark, style = _STYLES.get(data["status"], ("?", "yellow"))
     words = [str(data["status"]).replace("_", " ")]
     if data["status"] not in ("not_configured", "not_trusted"):
-        words.append(f"after {lasted_words(data['duration_ms'])}")
+        words.append(f"after {lasted(data['duration_ms'])}")
     if data["status"] == "failed" and data.get("exit_code"):
         words.append(f"with exit status {data['exit_code']}")
     failures = len(data.get("failures", ()))
     if failures:
         words.append(f"({failures} failure{'' if failures == 1 else 's'})")
     line = Text.assemble((f"{mark} ", style), visible(str(data["check"])), (f"  {' '.join(words)}", "dim"))
-    # with failures they say it; where the command comes from is said by doctor
+    # failures are listed on their own lines; doctor shows the origin of the command
     if data["status"] != "passed" and not failures and data.get("reason"):
         line.append(f": {visible(data['reason'])}", "dim")
     return line
 
 
 def not_run_words(data: Mapping[str, Any]) -> str:
-    """Return the check that has no command, and why."""
+    """Return the phrase for a check that did not run."""
     return f"{data['check']} ({'off' if is_off(data) else 'not configured'})"
 
 
 def first_failures(failures: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the first failures of a check, a line each, and how many more there are."""
+    """Return lines for the first failures of a check, and a count of the others."""
     lines = [failure_words(one) for one in failures[:MOST_FAILURES]]
     more = len(failures) - len(lines)
     return [*lines, f"… and {more} more"] if more else lines
 
 
 def failure_words(entry: Mapping[str, Any]) -> str:
-    """Return an entry of a quickfix list as `file:line: message`."""
+    """Return a quickfix entry as `file:line: message`."""
     place = label(entry.get("filename") or "")
     if place and entry.get("lnum"):
         place += f":{entry['lnum']}"
@@ -163,20 +153,20 @@ def failure_words(entry: Mapping[str, Any]) -> str:
 
 
 def step_words(step: str) -> str:
-    """Return what a step is called: a state of a task that waits for a gate by its gate."""
+    """Return a step's display name; a waiting state of a task is named by its gate."""
     state, visit_of, visit = step.partition("#")
     gate = state.removeprefix("awaiting_").removesuffix("_gate")
     return f"{gate} gate{visit_of}{visit}" if state in WAITING else step
 
 
 def correction_words(step: str) -> str:
-    """Return which correction a step is of how many; empty for a step that corrects nothing."""
+    """Return the number of a correction step; empty for any other step."""
     state, _, visit = step.partition("#")
     return f"correction {visit or 1} of {CORRECTIONS}" if state == CORRECTING else ""
 
 
 def rolled_back_lines(data: Mapping[str, Any]) -> list[Text]:
-    """Return the result of a task's rollback, line by line: what was rolled back, what stays and why."""
+    """Return lines about a task's rollback: restored files, remaining files with reasons, the snapshot."""
     foreign = data["foreign"]
     lines = [_rollback_head(data)]
     for words, names, more in (
@@ -213,18 +203,18 @@ def _rollback_head(data: Mapping[str, Any]) -> Text:
 
 LONGEST_ERROR = 200
 THOUSAND: Final = 1_000
-"""Characters of an error on a line."""
+"""Maximum characters of an error in a line."""
 
 
 def tool_running(data: Mapping[str, Any]) -> str:
-    """Return what is called, and how far that is, if it said so."""
+    """Return the phrase for a running tool call, with its reported progress."""
     of = f"/{data['total']:g}" if data.get("total") else ""
     far = f"{data['progress']:g}{of}" if "progress" in data else ""
     return " ".join(filter(None, (_name(data), far, data.get("message"))))
 
 
 def tool_text(data: Mapping[str, Any]) -> Text:
-    """Return how a call ended."""
+    """Return the end of a tool call as one line."""
     took = f"{data['duration_ms'] / 1000:.1f} s"
     if data["ok"]:
         took = f"{size_words(data['size'])}  {took}" if "size" in data else took
@@ -235,12 +225,12 @@ def tool_text(data: Mapping[str, Any]) -> Text:
 
 
 def _name(data: Mapping[str, Any]) -> str:
-    # a server chooses its names, a model its arguments
+    # names come from a server, arguments from a model
     return " ".join(str(data.get("summary") or f"{data['server']}/{data['tool']}").split())
 
 
 def calls_words(calls: Sequence[Mapping[str, Any]]) -> str:
-    """Return how many calls there were, and of which tools: `12 tool calls: 7 read_file, 5 search`."""
+    """Return counts of tool calls, such as `12 tool calls: 7 read_file, 5 search`."""
     names = (f"{data['server']}/{data['tool']}" if data["server"] else str(data["tool"]) for data in calls)
     counts = ", ".join(f"{count} {name}" for name, count in Counter(names).most_common())
     failed = sum(not data["ok"] for data in calls)

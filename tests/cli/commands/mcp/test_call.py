@@ -94,17 +94,13 @@ def test_what_our_own_servers_only_read_is_called_at_once(shell: Shell) -> None:
     shell.write("a.txt", "hello\n")
     ended = shell.run("mcp", "call", "filesystem", "read_text_file", "path=a.txt")
     assert (ended.returncode, ended.stdout) == (0, "hello\n"), ended.stderr
-    shape = json.loads(
-        shell.run("mcp", "call", "filesystem", "read_text_file", "path=a.txt", "--json").stdout
-    )
+    shape = shell.json("mcp", "call", "filesystem", "read_text_file", "path=a.txt")
     assert (shape["ok"], shape["server"], shape["tool"]) == (True, "filesystem", "read_text_file")
     assert "hello" in json.dumps(shape["result"])
 
 
 def test_without_a_terminal_what_needs_permission_is_called_only_with_yes(project: Shell) -> None:
-    ended = project.run("mcp", "call", "bare", "add", "text=one")
-    assert ended.returncode == 3
-    assert "--yes allows this call" in ended.stderr
+    ended = project.fails(3, "--yes allows this call", "mcp", "call", "bare", "add", "text=one")
     declined = project.run("mcp", "call", "bare", "add", "text=one", "--no", "--json")
     assert (declined.returncode, json.loads(declined.stdout)["error_code"]) == (3, "Declined")
     assert added(project) == []
@@ -125,20 +121,19 @@ def test_a_person_allows_a_call_or_the_tool_for_ever(project: Shell) -> None:
     assert added(project) == []
     assert call("y") == 0
     assert call("a") == 0
-    assert project.run("mcp", "call", "bare", "add", "text=two").returncode == 0
+    project.ok("mcp", "call", "bare", "add", "text=two")
     assert added(project) == ["one", "one", "two"]
 
 
-def test_what_the_filesystem_server_wrote_is_in_the_list_of_what_can_be_taken_back(shell: Shell) -> None:
+def test_a_write_of_the_filesystem_server_can_be_rolled_back(shell: Shell) -> None:
     call = ("mcp", "call", "filesystem", "write_file", "path=a.txt", "content=new", "--yes", "--json")
-    ended = shell.run(*call)
-    assert ended.returncode == 0, ended.stderr
-    (listed,) = json.loads(shell.run("rollback", "--json").stdout)["runs"]
+    ended = shell.ok(*call)
+    (listed,) = shell.json("rollback")["runs"]
     assert (listed["by"], listed["files"]) == ("filesystem server", ["a.txt"])
     assert abs(listed["started_at"] / 1000 - (shell.project / "a.txt").stat().st_mtime) < 60
     run = json.loads(ended.stdout)["result"]["rollback"]
     assert f"{run[:8]}  filesystem server" in shell.run("rollback").stdout
-    assert shell.run("rollback", "--yes", run).returncode == 0
+    shell.ok("rollback", "--yes", run)
     assert not (shell.project / "a.txt").exists()
 
 
@@ -154,8 +149,7 @@ def test_what_the_filesystem_server_wrote_is_in_the_list_of_what_can_be_taken_ba
     ],
 )
 def test_what_is_wrong_is_said(project: Shell, words: list[str], status: int, said: str) -> None:
-    ended = project.run("mcp", "call", *words)
-    assert (ended.returncode, said in ended.stderr) == (status, True), ended.stderr
+    ended = project.fails(status, said, "mcp", "call", *words)
     assert "Traceback" not in ended.stderr
 
 
@@ -165,6 +159,6 @@ def test_ctrl_c_cancels_the_call_and_shows_how_far_it_was(project: Shell) -> Non
     terminal.process.send_signal(signal.SIGINT)
     assert terminal.wait_exit() == 130
     assert "the call was cancelled" in terminal.text
-    assert "done" not in (project.project / "works").read_text()
+    assert "done" not in project.read("works")
     with pytest.raises(ProcessLookupError):
-        os.kill(int((project.project / "starts").read_text()), 0)
+        os.kill(int(project.read("starts")), 0)

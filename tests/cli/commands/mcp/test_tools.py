@@ -1,4 +1,4 @@
-"""`tideate mcp tools`, and what `doctor` says of MCP servers."""
+"""`tideate mcp tools`, and the MCP servers in `tideate doctor`."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ def configured(shell: Shell, name: str = "bare", program: str = sys.executable) 
 
 def test_the_tools_of_a_configured_server_are_listed(shell: Shell) -> None:
     shell.configure(configured(shell))
-    ended = shell.run("mcp", "tools", "bare", "--json")
-    assert ended.returncode == 0, ended.stderr
+    ended = shell.ok("mcp", "tools", "bare", "--json")
     tools = {tool["name"]: tool for tool in json.loads(ended.stdout)["tools"]}
     assert tools["echo"]["read_only"] is True
     assert tools["echo"]["allowed"] is False
@@ -37,11 +36,9 @@ def test_the_tools_of_a_configured_server_are_listed(shell: Shell) -> None:
 def test_strict_names_the_field_that_is_not_of_the_protocol(shell: Shell) -> None:
     shell.configure(configured(shell))
     (shell.project / "odd").touch()
-    assert shell.run("mcp", "tools", "bare").returncode == 0
+    shell.ok("mcp", "tools", "bare")
     for words in (("tools", "bare", "--strict"), ("call", "bare", "echo", "text=x", "--yes", "--strict")):
-        ended = shell.run("mcp", *words)
-        assert ended.returncode == 1
-        assert "/result/tools/0/annotations/readOnlyHint" in ended.stderr
+        shell.fails(1, "/result/tools/0/annotations/readOnlyHint", "mcp", *words)
     shell.configure(f"{configured(shell)}[mcp]\nstrict = true\n")
     assert "readOnlyHint" in shell.run("mcp", "tools", "bare").stderr
 
@@ -49,8 +46,7 @@ def test_strict_names_the_field_that_is_not_of_the_protocol(shell: Shell) -> Non
 def test_without_a_name_the_servers_are_listed_and_none_is_started(shell: Shell) -> None:
     shell.configure(configured(shell))
     shell.write(".tideate/config.toml", configured(shell, "theirs"))
-    ended = shell.run("mcp", "tools", "--json")
-    assert ended.returncode == 0, ended.stderr
+    ended = shell.ok("mcp", "tools", "--json")
     shape = json.loads(ended.stdout)
     assert {one["name"] for one in shape["servers"]} == {"bare", *OWN_SERVERS}
     assert shape["untrusted"] == ["theirs"]
@@ -66,19 +62,16 @@ def test_what_is_wrong_with_a_server_is_said(shell: Shell) -> None:
         ("http://127.0.0.1:9/mcp", 1, "MCP server 'http://127.0.0.1:9/mcp'"),
         ("http://a b/", 2, "cannot be used"),
     ):
-        ended = shell.run("mcp", "tools", name)
-        assert (ended.returncode, words in ended.stderr) == (status, True), ended.stderr
+        ended = shell.fails(status, words, "mcp", "tools", name)
         assert "Traceback" not in ended.stderr
     (shell.project / "broken").touch()
-    ended = shell.run("mcp", "tools", "bare")
-    assert ended.returncode == 1
-    assert "I cannot start: the folder is broken" in ended.stderr
+    ended = shell.fails(1, "I cannot start: the folder is broken", "mcp", "tools", "bare")
 
 
 def test_doctor_says_how_the_servers_stand_and_starts_none(shell: Shell) -> None:
     shell.configure(configured(shell) + configured(shell, "gone", "no-such-program"))
     shell.write(".tideate/config.toml", configured(shell, "theirs"))
-    checks = {one["name"]: one for one in json.loads(shell.run("doctor", "--json").stdout)["checks"]}
+    checks = {one["name"]: one for one in shell.json("doctor")["checks"]}
     assert checks["mcp server bare"]["ok"] is True
     assert "no-such-program is not installed" in checks["mcp server gone"]["message"]
     assert "`tideate trust`" in checks["mcp server theirs"]["message"]

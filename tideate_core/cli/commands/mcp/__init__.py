@@ -1,4 +1,4 @@
-"""The table of commands of `tideate mcp`; each is imported when it runs."""
+"""Command table of `tideate mcp`; a command's module is imported when it runs."""
 
 from __future__ import annotations
 

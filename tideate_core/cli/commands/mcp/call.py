@@ -1,10 +1,9 @@
-"""`tideate mcp call`: call one tool, with the permission that a workflow would need for it."""
+"""`tideate mcp call`: call one tool, with the permission that a workflow needs."""
 
 from __future__ import annotations
 
 import json
-import sys
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,10 +13,15 @@ from rich.text import Text
 from tideate_core.app import open_project
 from tideate_core.cli.arguments import Json, Root, Yes, as_text, read_stdin
 from tideate_core.cli.commands.mcp.tools import Strict, TokenEnv, client_at, complete_servers
-from tideate_core.cli.confirmations import report_declined
-from tideate_core.cli.location import log_to_file
-from tideate_core.cli.process import DECLINED, DONE, FAILED, INTERRUPTED, USAGE, run_async
-from tideate_core.cli.render.output import fail, messages, print_json, print_text, tell
+from tideate_core.cli.confirmations import has_person, report_declined
+from tideate_core.cli.process import DECLINED, DONE, FAILED, INTERRUPTED, USAGE, log_to_file, run_async
+from tideate_core.cli.render.output import (
+    fail,
+    messages,
+    print_json,
+    print_message,
+    print_text,
+)
 from tideate_core.cli.render.words import tool_running
 from tideate_core.errors import (
     ConfigError,
@@ -32,11 +36,7 @@ from tideate_core.util.escaping import visible
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from rich.status import Status
-
     from tideate_core.mcp.client import MCPClient, Tool, ToolResult
-
-__all__ = ["call"]
 
 _USAGE = (ConfigError, InvalidArguments, InvalidInput, UnknownServer, UnknownTool)
 
@@ -89,7 +89,7 @@ def call(
         fail(error, as_json=json)
         return USAGE if isinstance(error, _USAGE) else FAILED
     except KeyboardInterrupt:
-        tell(messages(), Text("interrupted; the call was cancelled", style="yellow"))
+        print_message("interrupted; the call was cancelled", "yellow")
         return INTERRUPTED
 
 
@@ -127,17 +127,17 @@ async def _call(client: MCPClient, wanted: _Call) -> int:
 
 
 async def _refused(client: MCPClient, tool: Tool, arguments: dict[str, Any], policy: bool | None) -> str:
-    """Return why a tool may not be called; empty if it may."""
+    """Ask for permission; return the reason for a refusal, empty if the call is allowed."""
     if policy is not None:
         return "" if policy else "declined; nothing was called"
     if client.permissions.allows(tool):
         return ""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not has_person():
         return (
             f"{tool.name!r} of {tool.server!r} needs your permission, and there is no terminal to ask at: "
             "--yes allows this call, and in a terminal it can be allowed always"
         )
-    # here, because it takes the engine
+    # here, because it imports the engine
     from tideate_core.cli.questions import Questions
     from tideate_core.engine import FOR_PROJECT, ConfirmationRequest, described
 
@@ -165,16 +165,12 @@ async def _send(client: MCPClient, tool: Tool, arguments: dict[str, Any], within
 
         def on_progress(progress: float, total: float | None, message: str | None) -> None:
             how = {"progress": progress, "total": total, "message": message or ""}
-            _show(status, Text(visible(" ".join(tool_running({**place, **how}).split()))))
+            if status is not None:
+                status.update(Text(visible(" ".join(tool_running({**place, **how}).split()))))
 
         return await client.call(
             tool.server, tool.name, arguments, permitted=tool, timeout=within, on_progress=on_progress
         )
-
-
-def _show(status: Status | None, words: Text) -> None:
-    if status is not None:
-        status.update(words)
 
 
 def _print(tool: Tool, result: ToolResult, *, as_json: bool) -> None:
@@ -185,9 +181,9 @@ def _print(tool: Tool, result: ToolResult, *, as_json: bool) -> None:
 
 
 def object_of(text: str) -> dict[str, Any]:
-    """Read arguments that are given as JSON.
+    """Parse the value of `--arguments`.
 
-    :raises InvalidInput: it is no JSON object.
+    :raises InvalidInput: the text is not a JSON object.
     """
     try:
         found = json.loads(text)
@@ -199,11 +195,11 @@ def object_of(text: str) -> dict[str, Any]:
 
 
 def arguments_of(tool: Tool, pairs: Iterable[str], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments: those that were given as JSON, and each `KEY=VALUE`.
+    """Combine JSON arguments with `KEY=VALUE` pairs.
 
-    A value is what the tool's schema says: text stays as it is, the rest is JSON (`3`, `true`, `["a"]`).
+    The tool's schema decides the type of a value: text is used verbatim, other types are JSON (`3`, `["a"]`).
 
-    :raises InvalidInput: a word is no `KEY=VALUE`, or names what was named before.
+    :raises InvalidInput: a pair has no key, or an argument is repeated.
     """
     found = dict(given)
     for pair in pairs:
@@ -212,22 +208,15 @@ def arguments_of(tool: Tool, pairs: Iterable[str], given: Mapping[str, Any]) -> 
             raise InvalidInput(f"{pair!r}: an argument is given as KEY=VALUE")
         if key in found:
             raise InvalidInput(f"the argument {key!r} is given twice")
-        found[key] = _value(tool, key, value)
+        found[key] = value
+        if "string" not in _kinds(tool.input_schema, tool.properties.get(key)):
+            with suppress(ValueError):  # invalid JSON is text, which the schema may refuse
+                found[key] = json.loads(value)
     return found
 
 
-def _value(tool: Tool, key: str, value: str) -> Any:
-    """Read a value; what is no JSON is text, and whether that fits is for the schema to say."""
-    if "string" in _kinds(tool.input_schema, tool.properties.get(key)):
-        return value
-    try:
-        return json.loads(value)
-    except ValueError:
-        return value
-
-
 def _kinds(schema: Mapping[str, Any], shape: Any) -> set[str]:
-    """Return the types that a value may have, as far as they are named."""
+    """Return the types named in a value's schema, including references and alternatives."""
     definitions = schema.get("$defs")
     known = definitions if isinstance(definitions, dict) else {}
     found: set[str] = set()

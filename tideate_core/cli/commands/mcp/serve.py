@@ -1,8 +1,8 @@
-"""`tideate mcp serve`: the servers, and their arguments."""
+"""`tideate mcp serve`: serve tools of a directory, or a state machine, over MCP."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from cyclopts import App, Parameter, validators
 
@@ -15,15 +15,13 @@ if TYPE_CHECKING:
 
     from mcp.server.mcpserver import MCPServer
 
-__all__ = ["app"]
-
 app = App(name="serve")
 
 Transport = Annotated[
     Literal["stdio", "http", "websocket"],
     Parameter(
-        help="stdio serves the program that started it; the others all programs of this machine that know "
-        "the token: $TIDEATE_MCP_TOKEN, else one that is made and shown at the start."
+        help="stdio serves the program that started it; the others serve all programs of this machine with "
+        "the token: $TIDEATE_MCP_TOKEN, else one that is generated and shown at the start."
     ),
 ]
 Port = Annotated[
@@ -38,34 +36,29 @@ Served = Annotated[
     Parameter(
         name="--root",
         metavar="DIR",
-        help="The directory that is served, and nothing outside of it; needed. Not your home directory, nor "
-        "one above it.",
+        help="Directory to serve, required; nothing outside of it is served. Not your home directory or one "
+        "above it.",
     ),
 ]
 
 
-@app.command(usage="tideate mcp serve git --root DIR [OPTIONS]")
-def git(*, root: Served = None, transport: Transport = "stdio", port: Port = None) -> int:
-    """Serve a git repository: inspect, stage, commit."""
-    return serve_project("git", root, transport, port)
+SERVERS: Final = {
+    "git": "Serve a git repository: inspect, stage, commit.",
+    "filesystem": "Serve the files of a directory: read, search, edit; each change can be rolled back.",
+    "test": "Serve a project's tests: list them, run them.",
+    "build": "Serve a project's build: find it, run it, clean up after it.",
+}
 
 
-@app.command(usage="tideate mcp serve filesystem --root DIR [OPTIONS]")
-def filesystem(*, root: Served = None, transport: Transport = "stdio", port: Port = None) -> int:
-    """Serve the files of a directory: read, search, edit; each change can be rolled back."""
-    return serve_project("filesystem", root, transport, port)
+def _add_server(name: str, help_text: str) -> None:
+    def command(*, root: Served = None, transport: Transport = "stdio", port: Port = None) -> int:
+        return serve_project(name, root, transport, port)
+
+    app.command(command, name=name, help=help_text, usage=f"tideate mcp serve {name} --root DIR [OPTIONS]")
 
 
-@app.command(usage="tideate mcp serve test --root DIR [OPTIONS]")
-def test(*, root: Served = None, transport: Transport = "stdio", port: Port = None) -> int:
-    """Serve a project's tests: list them, run them."""
-    return serve_project("test", root, transport, port)
-
-
-@app.command(usage="tideate mcp serve build --root DIR [OPTIONS]")
-def build(*, root: Served = None, transport: Transport = "stdio", port: Port = None) -> int:
-    """Serve a project's build: find it, run it, clean up after it."""
-    return serve_project("build", root, transport, port)
+for _name, _help in SERVERS.items():
+    _add_server(_name, _help)
 
 
 @app.command(usage="tideate mcp serve transitions --workflow FILE|NAME [OPTIONS]")
@@ -83,21 +76,21 @@ def transitions(
     obfuscate: Annotated[
         bool,
         Parameter(
-            help="Tokens in place of the states' names in all that the server says and takes. "
-            "The workflow's own name is not hidden."
+            help="Use tokens instead of state names in all messages of the server. "
+            "The workflow's name is not hidden."
         ),
     ] = False,
     walk: Annotated[
-        bool, Parameter(help="Refuse a move from a state where the client's walk does not stand.")
+        bool, Parameter(help="Refuse a move from a state other than the client's current state.")
     ] = False,
     shared_position: Annotated[
-        bool, Parameter(help="All clients take one walk together, guarded as with --walk.")
+        bool, Parameter(help="All clients share one walk, guarded as with --walk.")
     ] = False,
     transport: Transport = "stdio",
     port: Port = None,
     root: Root = None,
 ) -> int:
-    """Serve a state machine: a model walks it with the tool `transition`, and makes no other move."""
+    """Serve a state machine: a model moves through it only with the tool `transition`."""
 
     def prepare() -> Callable[[], MCPServer[Any]]:
         options = {"walk": walk, "shared_position": shared_position}
@@ -109,9 +102,9 @@ def transitions(
 def _prepare_transitions(
     name: str, root: str | None, *, obfuscate: bool, walk: bool, shared_position: bool
 ) -> Callable[[], MCPServer[Any]]:
-    """Read the workflow; what is returned makes its server.
+    """Open the workflow and return the factory of its server.
 
-    :raises TideateError: it cannot be found or used.
+    :raises TideateError: the workflow cannot be found or used.
     """
     from tideate_core.app import open_machine
     from tideate_core.errors import InvalidInput

@@ -1,4 +1,4 @@
-"""`tideate mcp tools`: list the MCP servers of a project, and the tools of one of them."""
+"""`tideate mcp tools`: list the MCP servers of a project, or the tools of one server."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from rich.text import Text
 
 from tideate_core.app import Project, open_project
 from tideate_core.cli.arguments import Json, Root
-from tideate_core.cli.location import log_to_file
-from tideate_core.cli.process import DONE, FAILED, USAGE, run_async
+from tideate_core.cli.process import DONE, FAILED, USAGE, log_to_file, run_async
 from tideate_core.cli.render.output import fail, note, print_json, results, tell
 from tideate_core.errors import ConfigError, TideateError, UnknownServer
 from tideate_core.util.escaping import visible
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from cyclopts.completion import CompletionContext
 
     from tideate_core.mcp.client import MCPClient, Tool
-
-__all__ = ["Strict", "TokenEnv", "client_at", "complete_servers", "tools"]
 
 ADDRESSES = ("http://", "https://", "ws://", "wss://")
 
@@ -33,13 +30,13 @@ def complete_servers(context: CompletionContext) -> list[str]:
 
 TokenEnv = Annotated[
     str | None,
-    Parameter(name="--token-env", metavar="VARIABLE", help="For a URL: where its bearer token is."),
+    Parameter(name="--token-env", metavar="VARIABLE", help="For a URL: variable with its bearer token."),
 ]
 Strict = Annotated[
     bool,
     Parameter(
         name="--strict",
-        help="Hold every message against the protocol's schema; the field that is wrong is named.",
+        help="Check every message against the protocol's schema, and name invalid fields.",
     ),
 ]
 
@@ -60,7 +57,7 @@ def tools(
     json: Json = False,
     root: Root = None,
 ) -> int:
-    """Print the servers, or the tools of one of them; return the exit status."""
+    """Print the servers, or the tools of one server; return the exit status."""
     try:
         project = open_project(root)
         log_to_file()  # before the SDK is used: it would log to the terminal
@@ -74,7 +71,7 @@ def tools(
 
 
 def client_of(project: Project, *, strict: bool = False) -> MCPClient:
-    """Return the client of a project; outside of any it has only the servers of the configuration."""
+    """Create the client of a project; outside of one, it has only the configured servers."""
     from tideate_core.mcp.client import MCPClient
 
     in_project = project.root is not None
@@ -82,9 +79,9 @@ def client_of(project: Project, *, strict: bool = False) -> MCPClient:
 
 
 def client_at(project: Project, name: str, token_env: str | None, *, strict: bool = False) -> MCPClient:
-    """Return the client that has the server of a name, or the one at an address.
+    """Create a client for a configured server or for an address.
 
-    :raises ConfigError: the address cannot be used, or a token is given for a configured server.
+    :raises ConfigError: the address is invalid, or a token is given for a configured server.
     """
     if name.startswith(ADDRESSES):
         return _at(project, name, token_env, strict=strict)
@@ -131,7 +128,7 @@ def _why(error: ValueError) -> str:
 
 
 def _print_list(found: list[Tool], allowed: dict[str, bool]) -> None:
-    """Print a paragraph for each tool: a table would leave its description a few letters of each line."""
+    """Print a paragraph for each tool: descriptions are too long for a table."""
     out = results()
     for tool in found:
         does = "reads" if tool.read_only else "writes, may destroy" if tool.destructive else "writes"
@@ -139,12 +136,9 @@ def _print_list(found: list[Tool], allowed: dict[str, bool]) -> None:
         tell(out, Text.assemble((visible(tool.name), "bold"), f"  {does}", asks))
         if said := " ".join((tool.description or tool.title).split()):
             tell(out, Text(f"  {visible(said)}"))
-        if arguments := _arguments(tool):
+        names = (name if name in tool.required else f"[{name}]" for name in tool.properties)
+        if arguments := ", ".join(names):
             tell(out, Text(f"  {visible(arguments)}", style="dim"))
-
-
-def _arguments(tool: Tool) -> str:
-    return ", ".join(name if name in tool.required else f"[{name}]" for name in tool.properties)
 
 
 def _print_servers(client: MCPClient, *, as_json: bool) -> None:
@@ -152,7 +146,9 @@ def _print_servers(client: MCPClient, *, as_json: bool) -> None:
         shapes = [one.as_json() for one in client.status()]
         print_json({"ok": True, "servers": shapes, "untrusted": client.untrusted})
         return
-    rows = _table("server", "transport", "state")
+    rows = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for name in ("server", "transport", "state"):
+        rows.add_column(name, overflow="fold", no_wrap=name == "server")
     for one in client.status():
         rows.add_row(Text(visible(one.name), style="bold"), one.transport, Text(visible(one.shown)))
     for name in client.untrusted:
@@ -160,10 +156,3 @@ def _print_servers(client: MCPClient, *, as_json: bool) -> None:
             Text(visible(name), style="bold"), "", Text("not trusted; `tideate trust`", style="yellow")
         )
     results().print(rows)
-
-
-def _table(*names: str) -> Table:
-    rows = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    for name in names:
-        rows.add_column(name, overflow="fold", no_wrap=name in ("tool", "server"))
-    return rows

@@ -1,4 +1,4 @@
-"""Drafts of answers: what was decided or said before, in Neovim too, and decisions made at the terminal."""
+"""Drafts of answers: earlier decisions and comments, also from Neovim, and new ones from the terminal."""
 
 from __future__ import annotations
 
@@ -26,20 +26,18 @@ if TYPE_CHECKING:
     from tideate_core.cli.hunk_picking import Asker
     from tideate_core.engine import ConfirmationRequest
 
-__all__ = ["ReviewDraft", "with_answer_begun"]
 
+async def with_earlier_answer(request: ConfirmationRequest, asker: Asker) -> ConfirmationRequest:
+    """Return a plan or document question with the answer that the person began in Neovim.
 
-async def with_answer_begun(request: ConfirmationRequest, asker: Asker) -> ConfirmationRequest:
-    """Return a question about a plan or a document as the person left it in Neovim.
-
-    Its payload has their comments, files and text, and as `proposed` the text before theirs.
+    The payload then has the person's comments, files and text, and the original text as `proposed`.
     """
     if request.kind not in ("plan", "document") or not request.draft:
         return request
     try:
         kept = await asyncio.to_thread(kept_answer, Path(request.draft))
     except OSError as error:
-        await asker.show([Text(visible(f"what you said before cannot be read: {error}"), style="yellow")])
+        await asker.show([Text(visible(f"your earlier answer cannot be read: {error}"), style="yellow")])
         return request
     if unusable := kept.get("unusable"):
         await asker.show(
@@ -49,9 +47,9 @@ async def with_answer_begun(request: ConfirmationRequest, asker: Asker) -> Confi
 
 
 class ReviewDraft:
-    """The draft of one review.
+    """Draft of one review.
 
-    :param path: empty: nothing is kept.
+    :param path: file of the draft; empty for none.
     """
 
     def __init__(self, asker: Asker, path: str) -> None:
@@ -60,25 +58,25 @@ class ReviewDraft:
         self._opened = False
         self._made = 0
         self.kept = KeptReview()
-        """What was decided before."""
+        """Earlier decisions."""
 
     async def read(self) -> None:
-        """Read what was decided before; where that cannot be read, say so."""
+        """Read earlier decisions; warn if they cannot be read."""
         if self._path is None:
             return
         try:
             self.kept = await asyncio.to_thread(kept_review, self._path)
         except OSError as error:
             self._path = None
-            await self._warn(f"what was decided before cannot be read: {error}")
+            await self._warn(f"your earlier decisions cannot be read: {error}")
 
     def added_to(self, payload: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a review's payload with what was decided before."""
+        """Return a review's payload with the earlier decisions."""
         return with_decisions(payload, self.kept)
 
     @property
     def words(self) -> list[Text]:
-        """Lines about decisions that were made before, where there are any."""
+        """Summary of earlier decisions, if any."""
         kept, shown = self.kept, list[Text]()
         if kept.lost:
             lost = f"{kept.lost} decision{'' if kept.lost == 1 else 's'}"
@@ -95,9 +93,10 @@ class ReviewDraft:
         return [*shown, Text(f"{words} before, {where}; o forgets that", style="dim")]
 
     async def write(self, decisions: Sequence[list[Any]]) -> None:
-        """Keep decisions that were made together.
+        """Save decisions as one step of the draft.
 
-        :param decisions: file and hunk, from 1 on, the first letter of the state, a comment, a hunk taken.
+        :param decisions: entries of file and hunk number (from 1), first letter of the state, comment, and
+            optionally a taken hunk and an edit.
         """
         steps: list[dict[str, Any]] = [{"decided": [*decisions]}]
         if not self._opened:
@@ -107,9 +106,9 @@ class ReviewDraft:
         await self._append(steps)
 
     async def revert(self, written: Sequence[list[Any]] = ()) -> None:
-        """Revert what was decided here.
+        """Revert the decisions made here.
 
-        :param written: decisions that stay all the same: what the person typed, at hunks that are open again.
+        :param written: entries to keep: comments and edits of reopened hunks.
         """
         made, self._made = self._made, 0
         steps: list[dict[str, Any]] = [{"again": "past"}] * made
@@ -119,7 +118,7 @@ class ReviewDraft:
             await self.read()
 
     def _add(self, written: Sequence[list[Any]]) -> None:
-        """Know of it also where it cannot be kept."""
+        """Add entries in memory, as the file may not be writable."""
         for file, hunk, _, comment, *edit in written:
             place = at, own = file - 1, hunk - 1
             self.kept.open.setdefault(at, set()).add(own)
@@ -130,7 +129,7 @@ class ReviewDraft:
                 self.kept.edited.setdefault(at, {})[own] = edit[-1]
 
     async def forget(self) -> None:
-        """Revert what was decided before."""
+        """Revert the earlier decisions."""
         await self._append([{"again": "past"}] * self.kept.steps)
         self.kept = KeptReview()
 
@@ -141,7 +140,7 @@ class ReviewDraft:
             await asyncio.to_thread(write_draft, self._path, steps)
         except OSError as error:
             self._path = None
-            await self._warn(f"what is decided here is not kept if you leave the review: {error}")
+            await self._warn(f"your decisions are lost if you leave the review: {error}")
 
     async def _warn(self, words: str) -> None:
         await self._asker.show([Text(visible(words), style="yellow")])
