@@ -1,4 +1,4 @@
-"""Files that must change with an edit of other lines, as a model names them: by a tool, or in a block."""
+"""Files that a model reports as affected by an edit elsewhere, by a tool call or in a block of text."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ __all__ = ["REPORT_AFFECTED", "report_tool", "split_report", "way_to_report"]
 
 REPORT_AFFECTED: Final = "report_affected_files"
 MOST: Final = 20
-"""Files that one report names."""
+"""Files in one report."""
 LONGEST_WHY: Final = 200
 LONGEST_PATH: Final = 200
 MOST_WRONG: Final = 5
-"""Mistakes in a report that are told of."""
+"""Mistakes in a report shown to the person."""
 _BLOCK: Final = re.compile(r"^<affected>[ \t]*\n(.*?)^</affected>[ \t]*(?:\n|\Z)", re.MULTILINE | re.DOTALL)
 
 
@@ -46,16 +46,16 @@ class _Report(Arguments):
 
 
 def way_to_report(step: StepContext) -> Literal["tool", "block", ""]:
-    """Return how the run's model can name affected files; empty where it cannot know of any."""
+    """Return how the run's model can report affected files; empty if it cannot know any."""
     if step.workspace.root is None or is_small(step):
         return ""
     return "tool" if may_look(step) else "block"
 
 
 def report_tool(keep: Callable[[Sequence[FileToChange]], Awaitable[None]]) -> WorkTool[_Report]:
-    """Return the tool by which a model names affected files.
+    """Return the tool that lets a model report affected files.
 
-    :param keep: is given those that are there, at each report; it is durable when it returns.
+    :param keep: stores the existing files of each report; the report is durable when it returns.
     """
 
     async def report(context: ToolContext, arguments: _Report) -> str:
@@ -76,9 +76,9 @@ def report_tool(keep: Callable[[Sequence[FileToChange]], Awaitable[None]]) -> Wo
 
 
 async def split_report(step: StepContext, text: str) -> tuple[str, list[FileToChange]]:
-    """Return an answer without its blocks of affected files, and those of them that are there.
+    """Split an answer into its text without `<affected>` blocks, and the existing files that they name.
 
-    The person is told of the others.
+    A notice tells the person about the others.
     """
     lines = [line for block in _BLOCK.findall(text) for line in block.splitlines() if line.strip()]
     if not lines:
@@ -97,7 +97,7 @@ def _path_and_why(line: str) -> tuple[str, str]:
 
 
 async def _check(step: StepContext, named: Iterable[tuple[str, str]]) -> tuple[list[FileToChange], list[str]]:
-    """Return the files that are there, each once, and what is wrong with the others."""
+    """Return the named files that exist, each once, and messages about the others."""
     found: dict[str, FileToChange] = {}
     wrong, missing = list[str](), list[str]()
     for given, why in named:

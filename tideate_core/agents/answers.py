@@ -1,4 +1,4 @@
-"""Answers by a schema: ask until one is valid, and tidy its texts for terminals and documents."""
+"""Typed answers of models: ask until one is valid; clean its text for terminals and documents."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class Answer(BaseModel):
-    """Base class of a model's typed answers, without unknown keys."""
+    """Base class of typed answers; unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class AskBySchema(Protocol):
-    """A question for a value of a schema, as `StepContext.ask` and `Stage.ask`."""
+    """Callable that asks for a value of a schema, such as `StepContext.ask` and `Stage.ask`."""
 
     async def __call__(self, prompt: Prompt, *, schema: type[BaseModel] | None = None) -> Reply: ...
 
@@ -42,10 +42,10 @@ async def ask_until_valid(
     correction: str,
     on_refused: OnRefused | None = None,
 ) -> tuple[T, list[str]]:
-    """Ask until an answer has no mistakes, `attempts` times at most; returns the last one with its mistakes.
+    """Ask until an answer has no mistakes, at most `attempts` times; return the last answer and its mistakes.
 
-    :param correction: the follow-up, with `{mistakes}`.
-    :param on_refused: called with the mistakes before the model is asked again.
+    :param correction: template of the follow-up, with `{mistakes}`.
+    :param on_refused: called with the mistakes before each retry.
     """
     for attempt in range(1, attempts + 1):
         parsed = (await ask(prompt, schema=schema)).parsed
@@ -63,18 +63,18 @@ async def ask_until_valid(
 
 
 def tidy_text(text: str) -> str:
-    """Return a text without control characters but line ends, and without blanks around it."""
+    """Strip a text and replace its control characters, except line ends, by blanks."""
     lines = text.replace("\r\n", "\n").split("\n")
     return "\n".join("".join(c if c.isprintable() else " " for c in line).rstrip() for line in lines).strip()
 
 
 def tidy_line(text: str) -> str:
-    """Return a text as one line."""
+    """Return a text on one line, without control characters."""
     return " ".join(tidy_text(text).split())
 
 
 def tidy_path(path: str) -> str:
-    """Return a path as a workspace names it; one that leads elsewhere still does."""
+    """Normalize a model's path: no quotes, no leading `./`. A path outside the project stays outside."""
     one = tidy_line(path).strip("`\"'")
     while one.startswith("./"):
         one = one[2:].lstrip("/")

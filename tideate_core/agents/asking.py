@@ -1,4 +1,4 @@
-"""Questions to a model that may look first: each answer is the end of a work loop in one conversation."""
+"""Questions to a model that may read the project first: one conversation, one work loop for each answer."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ T = TypeVar("T", bound="BaseModel")
 OPEN_SKILL: Final = "open_skill"
 SUBMIT_ANSWER: Final = "Hand in the answer, once you have looked at what you need."
 LOOKING: Final = ("files", "search", "symbols", "git", "editor", "skills")
-"""Groups of tools of which a model that only looks gets those that read."""
+"""Groups of tools; a model that may only look gets the tools of these that only read."""
 
 
 class LookingModel:
-    """Asks like `StepContext.ask`, and lets the model call tools before it answers.
+    """Asks like `StepContext.ask`, but lets the model call tools before it answers.
 
-    A prompt with a history goes on with the conversation of the one before: it is a correction of the answer,
-    and what the model looked at is still there.
+    A prompt with a history corrects the last answer: it continues the same conversation, so the model still
+    has everything that it read.
 
-    :param key: tells these questions from others of the step.
-    :param earlier: the conversation that the first question goes on with.
-    :param on_turn: called with each turn; what it raises ends the question.
-    :param words: on the tools, for the end of the instructions.
-    :param submit: the tool that hands a value in.
+    :param key: identifies these questions within the step.
+    :param earlier: the conversation that the first question continues.
+    :param on_turn: called after each turn; an exception that it raises ends the question.
+    :param words: instructions about the tools, appended to the system prompt.
+    :param submit: name of the tool that submits a typed answer.
     :param other_phases: see `WorkLoop`.
     """
 
@@ -85,15 +85,15 @@ class LookingModel:
         self._submit = submit
         self._other_phases = other_phases
         self._asked = 0
-        self.goes_on = False
-        """Every question is asked in the conversation of the one before, not corrections alone."""
+        self.continues = False
+        """Ask every question in the conversation of the last one, not only corrections."""
 
     async def ask(
         self, prompt: Prompt, *, schema: type[BaseModel] | None = None, quiet: bool = False
     ) -> Reply:
-        """Return the answer: a text, or what was submitted by a schema.
+        """Return the answer: a text, or a value that was submitted.
 
-        :raises InvalidReply: a value is wanted, and none was submitted in the end.
+        :raises InvalidReply: a value is required, and the model submitted none.
         """
         self._asked += 1
         submission = _submission(schema, self._submit) if schema is not None else None
@@ -112,7 +112,7 @@ class LookingModel:
         )
         words = [prompt.system, self._words, skills]
         prompt = replace(prompt, system="\n\n".join(filter(None, words)))
-        before = self._conversation if prompt.history or self.goes_on else self._first
+        before = self._conversation if prompt.history or self.continues else self._first
         prompt = _within(before, prompt)
         try:
             done = await loop.run(prompt, before.messages if before else ())
@@ -127,9 +127,9 @@ class LookingModel:
 
 
 class RememberedModel:
-    """Asks a model without tools like `StepContext.ask`, and keeps the conversation.
+    """Asks a model without tools like `StepContext.ask`, and records the conversation.
 
-    :param earlier: the conversation that the questions go on with: what was said in it, without tool calls.
+    :param earlier: the conversation that the questions continue; its tool calls are left out.
     """
 
     def __init__(self, step: StepContext, earlier: Conversation | None = None) -> None:
@@ -139,7 +139,7 @@ class RememberedModel:
     async def ask(
         self, prompt: Prompt, *, schema: type[BaseModel] | None = None, quiet: bool = False
     ) -> Reply:
-        """Return the answer. See `StepContext.ask`."""
+        """Return the answer; see `StepContext.ask`."""
         earlier = self._earlier or Conversation(prompt.system)
         prompt = _within(self._earlier, prompt)
         said = (*self._fitting(earlier.exchanges()), *prompt.history)
@@ -153,7 +153,7 @@ class RememberedModel:
         return reply
 
     def _fitting(self, said: Sequence[Turn]) -> Sequence[Turn]:
-        """Return the last exchanges for which there is room beside the question and the answer."""
+        """Return the last exchanges that fit the model's window beside the question and the answer."""
         left = text_budget(self._step)
         if left is None:
             return said
@@ -169,9 +169,9 @@ class RememberedModel:
 
 
 def _within(earlier: Conversation | None, prompt: Prompt) -> Prompt:
-    """Return a prompt as a conversation goes on with it.
+    """Return a prompt as the next message of a conversation.
 
-    The instructions stay those of the conversation, and with them what the provider has cached.
+    The system prompt stays that of the conversation, so the provider's cache stays valid.
     """
     if earlier is None or earlier.system == prompt.system:
         return prompt
@@ -182,7 +182,7 @@ def _reply(done: LoopResult[Any], schema: type[BaseModel] | None) -> Reply:
     if done.value is None and (schema is not None or not done.text.strip()):
         raise InvalidReply.of_nothing(done.model)
     text = done.value.model_dump_json() if done.value is not None else done.text
-    # its turns are counted already
+    # each turn was counted when it was taken
     return Reply(text, done.model, done.value, done.usage or Usage(), done.truncated)
 
 
@@ -194,7 +194,7 @@ def _submission(schema: type[T], name: str) -> Submission[T]:
 
 
 async def skills_of(step: StepContext) -> str:
-    """Return the project's skills for a prompt; empty without any, and where rules are off."""
+    """Return the project's skills for a prompt; empty if it has none or rules are turned off."""
     from tideate_core.mentions import describe_skills, find_skills
 
     root = step.workspace.root
@@ -205,14 +205,14 @@ async def skills_of(step: StepContext) -> str:
 
 
 def with_skills(tools: Sequence[OfferedTool], skills: str) -> list[OfferedTool]:
-    """Return tools, without the one that opens skills where there are none."""
+    """Return the tools, without `open_skill` if there are no skills."""
     return [tool for tool in tools if skills or tool.name != OPEN_SKILL]
 
 
 def may_look(step: StepContext, adapter: str | None = None) -> bool:
-    """Tell whether a model is given tools: a small one would only be confused by them.
+    """Return whether the model is given tools; tools only confuse a small model.
 
-    :param adapter: another one than the run's.
+    :param adapter: overrides the run's adapter.
     """
     return step.can_use_tools(adapter) and not is_small(step)
 
@@ -230,7 +230,7 @@ def model_of(
     earlier: Conversation | None = None,
     more_tools: Iterable[WorkTool[Any]] = (),
 ) -> LookingModel | RememberedModel:
-    """Return the run's model: with the tools that only read where it can call them. See `looking_model`."""
+    """Return the run's model, with the tools that only read if it can call tools. See `looking_model`."""
     model = looking_model(step, key, earlier=earlier, more_tools=more_tools)
     return model or RememberedModel(step, earlier)
 
@@ -242,11 +242,11 @@ def looking_model(
     earlier: Conversation | None = None,
     more_tools: Iterable[WorkTool[Any]] = (),
 ) -> LookingModel | None:
-    """Return the run's model with the tools that only read; None where it is asked without them.
+    """Return the run's model with the tools that only read; None if it cannot use tools.
 
-    :param key: tells its questions from others of the step.
-    :param earlier: the conversation that its first question goes on with.
-    :param more_tools: which it has beside them.
+    :param key: identifies its questions within the step.
+    :param earlier: the conversation that its first question continues.
+    :param more_tools: additional tools.
     """
     if not may_look(step):
         return None

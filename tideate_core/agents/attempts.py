@@ -1,4 +1,4 @@
-"""Attempts at an edit: ask, build, check; ask again with the reason until it can be used."""
+"""Attempts at an edit: ask, build, check, and ask again with the reason until the answer is usable."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ __all__ = ["Accept", "Ask", "Attempted", "Draft", "OnRefused", "acceptance", "re
 
 Ask = Callable[[Prompt], Awaitable[Reply]]
 OnRefused = Callable[[str], None]
-"""Is given the reason that an answer cannot be used, before the model is asked again."""
+"""Called with the reason why an answer is unusable, before the model is asked again."""
 Accept = Callable[["Sequence[str]"], Awaitable[None]]
-"""Raises `EditConflict` or `NotText` for lines that cannot be written."""
+"""Raises `EditConflict` or `NotText` for lines that a file cannot hold."""
 
 LONGEST_REASON: Final = 300
-"""Characters of a reason that the person is told."""
+"""Characters of a reason shown to the person."""
 
 T = TypeVar("T")
 
 _LONGEST = 2 << 20
-"""Characters of an answer that edits files: no file is longer that is read, and no model writes so much."""
+"""Characters of an answer with edits; larger than any file that is read or text that a model writes."""
 _MOST_QUOTED = 6_000
-"""Characters of a cut off answer that are sent back with the correction."""
+"""Characters of a truncated answer quoted in the correction."""
 
 
 class _Problem(Protocol):
@@ -50,16 +50,16 @@ P = TypeVar("P", bound=_Problem)
 
 @dataclass(frozen=True, slots=True)
 class Draft(Generic[T]):
-    """The edit that an answer gave."""
+    """An edit built from one answer."""
 
     value: T
     notes: list[str] = field(default_factory=list)
-    """On places that the model did not give exactly."""
+    """Notes on places that were not matched exactly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempted(Generic[T, P]):
-    """The outcome of all attempts. `problems` are syntax errors that only a person may let pass."""
+    """The outcome of all attempts. `problems` are syntax errors that only a person may accept."""
 
     value: T
     problems: list[P]
@@ -69,9 +69,9 @@ class Attempted(Generic[T, P]):
 
 
 def acceptance(step: WorkspaceAccess, path: str, buffer: int | None = None) -> Accept:
-    """Return a check that refuses lines which a file cannot hold.
+    """Return a check that rejects lines which a file cannot hold.
 
-    :param buffer: the number of its buffer, if it is open.
+    :param buffer: number of the file's buffer, if it is open.
     """
 
     async def accept(lines: Sequence[str]) -> None:
@@ -104,13 +104,13 @@ async def until_usable(
 ) -> Attempted[T, P]:
     """Ask for an answer until it passes its checks, at most `attempts` times.
 
-    It ends early where the model repeats an answer, an edit or its errors. What has nothing but syntax
-    errors is returned with them: the draft with the fewest.
+    It ends early if the model repeats an answer, an edit or its errors. If drafts have only syntax errors,
+    the one with the fewest is returned, with its errors.
 
-    :param form: names the form that the prompt asks for: `search/replace blocks`.
-    :param on_refused: called with the reason before the model is asked again.
-    :param accept: refuses an edit that cannot be written; raises `EditConflict` or `NotText`.
-    :raises UnusableAnswer: nothing could be made of any answer; `build` raises it with the reason.
+    :param form: name of the answer format that the prompt asks for, such as `search/replace blocks`.
+    :param on_refused: called with the reason before each retry.
+    :param accept: rejects an edit that cannot be written; raises `EditConflict` or `NotText`.
+    :raises UnusableAnswer: no answer gave an edit; `build` raises it with the reason.
     """
     replies: list[Reply] = []
     drafts: list[Attempted[T, P]] = []
@@ -126,7 +126,7 @@ async def until_usable(
         repeated = any(reply.text == earlier.text for earlier in replies)
         replies.append(reply)
         try:
-            # in a thread: on 50,000 lines this takes seconds, and the loop answers everybody else
+            # in a thread: 50,000 lines take seconds, and the event loop serves every other client
             attempted = await asyncio.to_thread(_try, replies, build, check)
             if accept is not None:
                 await accept(attempted.value)
@@ -180,14 +180,14 @@ def _errors(problems: Sequence[_Problem]) -> set[tuple[str, str]]:
 def _correction(prompt: Prompt, reply: Reply, reason: str, form: str) -> Prompt:
     """Return the follow-up prompt: the task, the last answer and its mistakes.
 
-    Only the last answer: a weak model copies from bad examples, and a small context fills up.
+    Only the last answer is quoted: a weak model copies bad examples, and a small context fills up.
     """
     answer = (
         reply.text
         if len(reply.text) <= _MOST_QUOTED or not (reply.truncated or len(reply.text) > _LONGEST)
         else beginning(reply.text, _MOST_QUOTED)
     )
-    stop = "" if "\n" in reason else "."  # it ends with lines of the file, which have to be copied exactly
+    stop = "" if "\n" in reason else "."  # it ends with lines of the file that must be copied exactly
     return replace(
         prompt,
         user=(

@@ -1,4 +1,4 @@
-"""The auditor: ask for the audit of a plan, and apply its fixes to the plan."""
+"""The auditor: ask a model to audit a plan, and apply the audit's fixes to the plan."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Number = Annotated[int, Field(ge=1)]
 
 
 class IssueAnswer(Answer):
-    """An issue, as a model answers it."""
+    """An issue in the model's answer."""
 
     severity: Severity = Severity.ERROR
     description: str = Field(max_length=600)
@@ -52,13 +52,13 @@ class IssueAnswer(Answer):
 
 
 class FixAnswer(StepAnswer):
-    """A fix, as a model answers it."""
+    """A fix in the model's answer."""
 
     step: int | None = None
 
 
 class AuditAnswer(Answer):
-    """An audit, as a model answers it. Gate 2 is strict."""
+    """The model's answer to the audit; gate 2 checks it strictly."""
 
     approval: Approval
     issues: list[IssueAnswer] = Field(default_factory=list, max_length=20)
@@ -80,10 +80,10 @@ class AuditAnswer(Answer):
 
 
 async def audit_plan(step: StepContext, role: Role, brief: TaskBrief, plan: ExecutionPlan) -> AuditReport:
-    """Ask for the audit of a plan, with the files that it names as they are.
+    """Ask for the audit of a plan, and show the model the files that it names.
 
-    Fixes that cannot be made in the plan are given back to the model; what it still gives of them after
-    `step.attempts` is left to gate 2.
+    The model is asked to correct fixes that cannot be applied, up to `step.attempts` times; gate 2 judges
+    the rest.
 
     :raises BudgetReached: the role's budget is used up.
     """
@@ -130,9 +130,9 @@ def _mistakes(report: AuditReport, plan: ExecutionPlan) -> list[str]:
 
 
 def apply_fixes(plan: ExecutionPlan, audit: AuditReport) -> ExecutionPlan:
-    """Return a plan with the fixes of its audit applied, except those that cannot be.
+    """Return a plan with the fixes of its audit applied; fixes that cannot be applied are skipped.
 
-    What a fix does not say of a step stays as it was.
+    Fields that a fix leaves empty keep the value of the step.
     """
     steps = list(plan.steps)
     added: list[PlanStep] = []

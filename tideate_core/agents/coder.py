@@ -1,4 +1,4 @@
-"""The coder: ask for the new text of a range, a place or a file, until it can be used."""
+"""The coder: ask for the new text of a range, a place or a file until the answer is usable."""
 
 from __future__ import annotations
 
@@ -38,33 +38,33 @@ __all__ = [
 
 NEW_TEXT = "one fenced code block with the new text"
 LONGEST_WHOLE_FILE = 300
-"""Lines up to which a small model writes a file anew."""
+"""Lines up to which a small model rewrites the whole file."""
 LONGEST_CHEAP_FILE = 60
-"""Lines up to which any model does."""
+"""Lines up to which any model rewrites the whole file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A model's lines. `problems` are syntax errors that only a person may let pass."""
+    """Lines written by a model. `problems` are syntax errors that only a person may accept."""
 
     lines: list[str]
     problems: list[SyntaxProblem]
     attempts: int
     replies: list[Reply]
     notes: list[str] = field(default_factory=list)
-    """On places that the model did not give exactly."""
+    """Notes on places that were not matched exactly."""
     at: int = 0
-    """The line, 0-based, before which new lines belong."""
+    """Insertion point of new lines: before this line, 0-based."""
 
 
 @dataclass(frozen=True, slots=True)
 class EditFormat:
-    """The form of an answer that changes a whole file, and the instructions for it."""
+    """Format of an answer that changes a file, with its instructions for the model."""
 
     name: Literal["whole", "blocks"]
     instructions: str
     short: str = ""
-    """Its name, for a refusal."""
+    """Name of the format, for a refusal."""
 
 
 _WHOLE = EditFormat(
@@ -92,10 +92,10 @@ _OR_NO_CHANGE = f" If the file is right as it is, you answer only with the words
 
 
 def edit_format(before: str | None, *, small: bool = False) -> EditFormat:
-    """Choose how a model is to write a file: anew where that is short, else as search/replace blocks.
+    """Return the answer format for a file: its whole new text if it is short, else search/replace blocks.
 
-    A small one keeps to the form of blocks in half of its answers at best, so it writes up to 300 lines anew;
-    others do up to 60, where a whole file is hardly longer than its changes and always well-formed.
+    A small model follows the block format in at most half of its answers, so it rewrites files of up to 300
+    lines. Other models rewrite up to 60 lines: such a file is little longer than its edits, and always valid.
     """
     lines = before.split("\n") if before is not None else []
     if len(lines) > (LONGEST_WHOLE_FILE if small else LONGEST_CHEAP_FILE):
@@ -104,7 +104,7 @@ def edit_format(before: str | None, *, small: bool = False) -> EditFormat:
 
 
 def or_no_change(form: EditFormat) -> EditFormat:
-    """Return the form with the words for a file that is right as it is."""
+    """Return the format extended by the words for a file that needs no change."""
     return replace(
         form, instructions=form.instructions + _OR_NO_CHANGE, short=f"{form.short}, or {NO_CHANGE}"
     )
@@ -125,9 +125,9 @@ async def edit_range(
 ) -> Written:
     """Ask for the new text of the lines `start` to `end` (0-based, half open) and return it.
 
-    An answer that edits these lines, in blocks or as a diff, is understood too.
+    Answers that edit these lines by blocks or a diff are accepted too.
 
-    :param path: of the file, for answers that name one.
+    :param path: path of the file, for answers that name one.
     :raises UnusableAnswer: no attempt gave an edit.
     """
     old = list(lines[start:end])
@@ -158,9 +158,9 @@ async def insert_text(
     on_refused: OnRefused | None = None,
     accept: Accept | None = None,
 ) -> Written:
-    """Ask for new lines and return them for their place: before line `at` (0-based), or beside definitions.
+    """Ask for new lines and return them with their insertion point: line `at` (0-based), or near definitions.
 
-    :param replaced: lines of blanks above that they replace there.
+    :param replaced: number of blank lines above that they replace.
     :raises UnusableAnswer: no attempt gave lines.
     """
 
@@ -196,13 +196,13 @@ async def write_text(
     on_refused: OnRefused | None = None,
     accept: Accept | None = None,
 ) -> Written:
-    """Ask for a whole file and return its lines; the prompt holds the words of `edit_format(before)`.
+    """Ask for the new text of a whole file; the prompt must hold the instructions of `edit_format(before)`.
 
-    An answer in another form than asked is understood too: whole, blocks, a patch or a diff.
+    Answers in another format are accepted too: whole text, blocks, a patch or a diff.
 
-    :param before: the text as it is, None for a new file.
-    :param path: of the file, for answers that name one.
-    :param form: of `edit_format`, as the prompt names it; by default that of `before`.
+    :param before: the current text; None for a new file.
+    :param path: path of the file, for answers that name one.
+    :param form: the format named in the prompt; default: that of `before`.
     :raises UnusableAnswer: no attempt gave a text.
     """
     form = form or edit_format(before)

@@ -1,4 +1,4 @@
-"""Compaction of a work loop's conversation: old tool results by reference when the window fills up."""
+"""Compaction of a work loop's conversation: old tool results become references when the window fills up."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["READ_RESULT", "Compaction"]
 
 READ_RESULT: Final = "read_result"
 FULL: Final = 0.75
-"""The part of the window that may be filled before old results are left out."""
+"""Share of the window at which old results are replaced."""
 FREED: Final = 0.4
-"""The part that is filled afterwards at the most, so that the provider's cache is seldom spoiled."""
+"""Share of the window in use after that; low, so that the provider's cache is seldom invalidated."""
 SHORT: Final = 600
-"""Characters of a result that is never left out: its reference would be nearly as long."""
+"""Characters of a result that is always kept: its reference would be nearly as long."""
 SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",
     "properties": {
@@ -35,19 +35,19 @@ SCHEMA: Final[Mapping[str, Any]] = {
 
 
 class Compaction:
-    """Leaves old results out of what is sent, and gives them again when the model wants one.
+    """Replaces old results by references in the messages sent, and restores one on request.
 
-    :param window: tokens that the conversation and the next turn share; None: not known.
+    :param window: tokens shared by the conversation and the next turn; None: unknown.
     """
 
     def __init__(self, window: int | None) -> None:
         self._window = window
         self._results: list[str] = []
         self._left_out: set[int] = set()
-        """Places of the results that are left out; nothing is removed from a conversation that goes on."""
+        """Positions of the replaced results; the conversation itself keeps all of them."""
 
     def tool(self) -> OfferedTool:
-        """Return the tool that reads a result again."""
+        """Return the tool that shows a replaced result again."""
 
         async def call(arguments: dict[str, Any], _key: str) -> str:
             return self._read(arguments)
@@ -60,7 +60,7 @@ class Compaction:
         )
 
     def sent(self, messages: Sequence[Message]) -> list[Message]:
-        """Return the messages as they are sent: some results by reference."""
+        """Return the messages to send, some results replaced by references."""
         sent: list[Message] = []
         self._results = []
         for place, message in enumerate(messages):
@@ -72,12 +72,12 @@ class Compaction:
         return sent
 
     def make_room(self, messages: Sequence[Message], *, refused: bool = False) -> int:
-        """Leave out the oldest results if the window is nearly full; return how many.
+        """Replace the oldest results if the window is nearly full; return how many.
 
-        :param refused: the provider said that it is too long.
+        :param refused: the provider refused the conversation as too long.
         """
         size = sum(len(_text(message)) for message in self.sent(messages))
-        if refused:  # that is known of the window now
+        if refused:  # the window is now known to be smaller than this
             refused_tokens = size // FEWEST_CHARACTERS_PER_TOKEN
             self._window = min(self._window or refused_tokens, refused_tokens)
         if self._window is None:
@@ -107,7 +107,7 @@ class Compaction:
 
 
 def _last_turn(messages: Sequence[Message]) -> int:
-    """Return the place of the last turn: what comes after it the model has not seen yet."""
+    """Return the position of the last turn; the model has not seen the messages after it."""
     turns = (at for at, message in enumerate(messages) if isinstance(message, ModelTurn))
     return max(turns, default=0)
 

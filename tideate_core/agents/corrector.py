@@ -1,4 +1,4 @@
-"""The corrector: ask for edits that settle the failures of a verification."""
+"""The corrector: ask for edits that fix the failures of a verification."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 __all__ = ["Corrected", "NeededFile", "correct_task", "findings_of", "needed_file"]
 
 MOST_FAILURES: Final = 40
-"""Of one check that a model is told."""
+"""Failures of one check shown to the model."""
 LONGEST_OUTPUT: Final = 4_000
-"""Characters of the end of a check's output."""
+"""Characters from the end of a check's output."""
 FINDINGS_SHARE: Final = 4
-"""The part of what fits a model that findings may take: one in so many."""
+"""Findings may take one part in this many of the text that fits a model."""
 
 
 _NEEDED: Final = re.compile(
@@ -53,7 +53,7 @@ _NEEDED: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class NeededFile:
-    """A file that was not shown and that the cause of a failure is in, as the model says."""
+    """A file that the model needs to see to fix a failure."""
 
     path: str
     reason: str
@@ -61,19 +61,19 @@ class NeededFile:
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """The edits of a correction; none, where no answer could be used."""
+    """The edits of a correction; empty if no answer was usable."""
 
     changes: list[FileChange]
     summary: str
     notes: list[str] = field(default_factory=list)
     no_change: bool = False
-    """The model answered of all files that nothing has to change."""
+    """The model answered for every file that nothing has to change."""
     needs: NeededFile | None = None
-    """It can correct nothing without this file; then there are no edits."""
+    """The file that the model needs first; then there are no edits."""
 
 
 class _FileNeededError(Exception):
-    """Ends the asking: the answer names a file that was not shown."""
+    """Ends the questions: the answer names a file that was not shown."""
 
     def __init__(self, needed: NeededFile) -> None:
         super().__init__(needed.path)
@@ -90,11 +90,11 @@ async def correct_task(
     *,
     beyond: bool = True,
 ) -> Corrected:
-    """Ask for edits that correct failed checks. No file is deleted, moved or emptied.
+    """Ask for edits that fix failed checks. No file is deleted, moved or emptied.
 
-    :param files: what the task wrote so far.
-    :param beyond: files that failures are in may be changed, too, though neither plan nor task has to do with
-        them; not where nobody reviews that: a test would be made to pass by changing the test.
+    :param files: files that the task has written so far.
+    :param beyond: allow changes to any file with failures, not only to files of the plan and the task. False
+        in a task that nobody reviews: the model could make a test pass by editing the test.
     :raises BudgetReached: the role's budget is used up.
     """
     async with open_stage(step, role, brief, paths=[*files, *named_files(plan)]) as stage:
@@ -124,7 +124,7 @@ async def _ask_for(
     files: Sequence[str],
     failing: Sequence[str],
 ) -> Corrected:
-    """Ask a model without tools for the edits of files, in as many questions as they need."""
+    """Ask a model without tools for the edits of files, in as many questions as needed."""
     notes: list[str] = []
     summary, no_change = "", True
     try:
@@ -151,10 +151,10 @@ async def _work(
     files: Sequence[str],
     only: Sequence[str] | None,
 ) -> Corrected:
-    """Correct failed checks with a model that can call tools.
+    """Fix failed checks with a model that can call tools.
 
-    :param files: that it is shown as far as they fit, and may change unasked.
-    :param only: the only ones that may be changed; None: of others the person is asked.
+    :param files: files shown as far as they fit, which may be changed without a question.
+    :param only: the only files that may be changed; None: the person is asked about others.
     """
 
     def why_not(path: str) -> str | None:
@@ -187,14 +187,14 @@ async def _work(
 
 
 async def _failing_files(workspace: Workspace, report: VerificationReport) -> list[str]:
-    """Return the project's files that failures are in."""
+    """Return the project's files named in failures."""
     found: list[str] = []
     for result in report.checks:
         for failure in () if result.passed else result.failures:
             try:
                 path = workspace.resolve(failure.file) if failure.file else None
             except OutsideRoot:
-                continue  # a library's
+                continue  # a file of a library
             if path is not None and await asyncio.to_thread(path.is_file):
                 found.append(workspace.name_of(path))
     return list(dict.fromkeys(found))
@@ -203,7 +203,7 @@ async def _failing_files(workspace: Workspace, report: VerificationReport) -> li
 def _parts(
     step: StepContext, usable: Sequence[str], failing: Sequence[str], staged: StagedFiles
 ) -> Iterable[tuple[str, ...]]:
-    """Return which files are asked for together: as many as fit, for a small model one after another."""
+    """Return the files of each question: all that fit, or one per question for a small model."""
     left = text_budget(step)
     fitting: list[str] = []
     for path in usable:
@@ -216,7 +216,7 @@ def _parts(
         raise ContextTooLong("none of the files concerned fits this model")
     if not is_small(step) and all(map(can_be_named, fitting)):
         return [tuple(fitting)]
-    # one after another: first those that failures are in
+    # one file per question: files with failures first
     return [(path,) for path in sorted(fitting, key=lambda path: path not in failing)]
 
 
@@ -254,7 +254,7 @@ async def _correct(
 
 
 def needed_file(answer: str) -> NeededFile | None:
-    """Return the file that an answer wants to be shown, None where it is another answer."""
+    """Return the file that an answer asks to see; None if it asks for none."""
     found = _NEEDED.match(answer)
     if found is None:
         return None
@@ -265,7 +265,7 @@ def needed_file(answer: str) -> NeededFile | None:
 def findings_of(report: VerificationReport, limit: int | None = None) -> str:
     """Describe failed checks: their failures, and the end of their output.
 
-    :param limit: characters in all; None: only each check's are bounded.
+    :param limit: characters in all; None: only the text of each check is bounded.
     """
     failed = [result for result in report.checks if not result.passed]
     each = LONGEST_OUTPUT if limit is None else min(LONGEST_OUTPUT, limit // max(1, len(failed)))

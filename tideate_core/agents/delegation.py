@@ -1,4 +1,4 @@
-"""Delegation: other agents as tools of an agent, bounded in depth, number of calls and tokens."""
+"""Delegation: other agents as tools of an agent, limited in depth, number of calls and tokens."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 __all__ = ["PROMPT", "Delegation", "render_task_prompt"]
 
 PROMPT: Final = "assistant"
-"""The prompt file of an agent's task; a project or a person may have their own."""
+"""Prompt template of an agent's task; a project or a person may override it."""
 DEEPEST: Final = 2
-"""Agents that may be asked within one another, the step's own not counted."""
+"""Depth of nested delegation, the step's own agent not counted."""
 MOST_CALLS: Final = 10
 """Tasks that one agent may give to others in one stage."""
 LONGEST_SHOWN: Final = 120
-"""Characters of a task in the line that tells of it."""
+"""Characters of a task in its notice."""
 SCHEMA: Final = {
     "type": "object",
     "properties": {
@@ -39,28 +39,28 @@ SCHEMA: Final = {
     "additionalProperties": False,
 }
 FAILURES: Final = (AdapterError, ConfigError, Declined, InvalidDefinition, StepFailed, ToolError)
-"""Errors of an agent that was asked, which the one who asked can go on without."""
+"""Errors of a delegated agent that its caller can handle."""
 SPENT: Final = "asked:"
-"""Stands before the keys of calls, in those of the tokens that they took."""
+"""Prefix of a call's key, for the record of its tokens."""
 AgentAnswer: TypeAlias = "Callable[[Stage, Role, str, Sequence[OfferedTool], str], Awaitable[str]]"
 
 
 def render_task_prompt(step: StepContext, role: Role, task: str, **values: Any) -> Prompt:
-    """Return the prompt that gives an agent a task."""
+    """Render the prompt that gives an agent a task."""
     empty = {"schema": "", "fence": "", "feedback": ""}
     return step.render(PROMPT, task=task, instructions=role.instructions, **{**empty, **values})
 
 
 class Delegation:
-    """Makes the agents that an agent may ask into tools for its model.
+    """Offers agents to another agent's model as tools.
 
-    An agent that was asked knows its task and nothing else. Its tokens count to those who asked it, too. What
-    goes wrong with it is told to the person and to the model that asked, which can go on otherwise; but where
-    the tokens of the one who asked are used up, the stage ends.
+    A delegated agent knows only its task. Its tokens count against its callers too. Its failure is reported
+    to the person and to the calling model, which can continue without it; if the caller's own tokens are
+    used up, the stage ends.
 
     :param roles: finds the agents.
-    :param answer: asks an agent in its stage, and returns its answer for the one who asked; given a key that
-        tells this task from others of the step.
+    :param answer: asks an agent in its stage and returns its answer; its last argument is a key that
+        identifies the task within the step.
     """
 
     def __init__(self, step: StepContext, roles: Roles, answer: AgentAnswer) -> None:
@@ -69,11 +69,11 @@ class Delegation:
         self._answer = answer
 
     async def offer(self, stage: Stage, role: Role, around: Sequence[str] = ()) -> list[OfferedTool]:
-        """Return the agents that one may ask in its stage.
+        """Return tools for the agents that an agent may ask in its stage.
 
-        :param around: the agents that asked for it.
-        :raises UnknownAgent: it names one that does not exist.
-        :raises InvalidDefinition: the file of one has mistakes.
+        :param around: names of the calling agents, outermost first.
+        :raises UnknownAgent: the agent's file names one that does not exist.
+        :raises InvalidDefinition: an agent's file has mistakes.
         """
         if not role.agents or len(around) >= DEEPEST:
             return []

@@ -1,4 +1,4 @@
-"""Documenter: updates changelog, checklist and documents after a task."""
+"""The documenter: update the changelog, the checklist and the documents after a task."""
 
 from __future__ import annotations
 
@@ -42,27 +42,27 @@ if TYPE_CHECKING:
 __all__ = ["DocumentationAnswer", "Documented", "document_task"]
 
 LONGEST_DIFF: Final = 40_000
-"""Characters of the change that a model is shown, if it bears them."""
+"""Characters of the change shown to a model, if its window holds them."""
 LONGEST_CHANGELOG: Final = 3_000
 
 Section = Literal["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"]
 
 
 class DocumentationAnswer(Answer):
-    """The documentation of a change, as a model answers it."""
+    """The model's answer about the documentation of a change."""
 
     section: Section = "Changed"
     entry: str = Field(default="", max_length=500)
-    """Of the changelog: one line, without a bullet."""
+    """Changelog entry: one line, without a bullet."""
     items: list[int] = Field(default_factory=list, max_length=50)
-    """Numbers of the open items of the checklist that this change settles."""
+    """Numbers of the open checklist items that this change completes."""
     documents: list[Annotated[str, Field(max_length=260)]] = Field(default_factory=list, max_length=20)
-    """Of those that were named, the ones that have to be updated."""
+    """Documents to update, from the list in the prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Documented:
-    """The edits of a documentation, and its result for gate 4."""
+    """The edits of a documentation stage, and its result for gate 4."""
 
     changes: list[FileChange]
     result: DocumentationResult
@@ -72,12 +72,12 @@ class Documented:
 async def document_task(
     step: StepContext, role: Role, brief: TaskBrief, plan: ExecutionPlan, diff: str, files: Sequence[str]
 ) -> Documented:
-    """Update changelog, checklist, the plan's documents and the project's memory after a task.
+    """Update the changelog, the checklist, the plan's documents and the project's memory after a task.
 
-    No model is asked where there is none of them.
+    No model is asked if the project has none of these.
 
-    :param diff: of the task, as a patch.
-    :param files: that the task wrote; documents among them are done.
+    :param diff: the task's changes, as a patch.
+    :param files: files that the task wrote; documents among them are skipped.
     :raises BudgetReached: the role's budget is used up.
     """
     async with open_stage(step, role, brief) as stage:
@@ -130,7 +130,7 @@ class _Documentation:
 
     async def run(self) -> None:
         answer = await self._ask()
-        self._stage.go_on()
+        self._stage.continue_conversation()
         self._log(answer)
         self._tick(answer)
         for path in self._documents:
@@ -202,7 +202,7 @@ class _Documentation:
         if checklist is None:
             return
         chosen = {items[number - 1].line for number in answer.items if 1 <= number <= len(items)}
-        for item in reversed(items):  # parts before what they are parts of
+        for item in reversed(items):  # sub-items before the items that contain them
             if item.line in chosen and (part := _open_part(item, items, chosen)):
                 chosen.discard(item.line)
                 words = f"{item.text!r} stays open: its part {part.text!r} is"
@@ -212,7 +212,7 @@ class _Documentation:
         self._change(checklist, tick_items(checklist.text, chosen))
         still_open = {plain_words(item.text) for item in items if item.line not in chosen}
         ticked = [item.text for item in items if item.line in chosen]
-        # by its words an item that stands there twice cannot be told from the one that stays open
+        # by its words, a repeated item cannot be told from the one that stays open
         self._items = [text for text in ticked if plain_words(text) not in still_open]
 
     def _change(self, source: Source, after: str) -> None:
@@ -223,7 +223,7 @@ class _Documentation:
             self._changes.append(change)
 
     async def _write(self, path: str) -> None:
-        """Ask for a document's new text."""
+        """Ask for the new text of a document and record the change."""
         step = self._stage.step
         try:
             source = await read_if_there(step.workspace, path)
@@ -274,8 +274,8 @@ def _entry_of(answer: DocumentationAnswer) -> str:
 
 
 def _open_part(item: ListItem, items: Sequence[ListItem], chosen: set[int]) -> ListItem | None:
-    """Return an open part of an item that is not going to be checked.
+    """Return an open sub-item that stays open.
 
-    :param items: all open ones.
+    :param items: all open items.
     """
     return next((part for part in items if item.has_part(part) and part.line not in chosen), None)

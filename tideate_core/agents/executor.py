@@ -45,15 +45,15 @@ class Executed:
     changes: list[FileChange]
     result: TaskResult
     notes: list[str] = field(default_factory=list)
-    """On places that the model did not give exactly, and on files that were left out."""
+    """Notes on inexact matches and on files that were left out."""
     limit: str = ""
-    """The one that was reached before the plan was carried out; empty where it was carried out."""
+    """The limit that ended the work early; empty if the plan was carried out."""
     missing: list[str] = field(default_factory=list)
-    """Files of the plan of which nothing is staged then."""
+    """Files of the plan without staged edits, if a limit ended the work."""
 
     @property
     def unfinished(self) -> str:
-        """Say that the plan is not carried out; empty where it is."""
+        """Message about an unfinished plan; empty if it was carried out."""
         if not self.limit:
             return ""
         words = f"unfinished: {self.limit} was reached before the plan was carried out"
@@ -62,7 +62,7 @@ class Executed:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The files and the order of one question."""
+    """One question: its files and its instruction."""
 
     files: tuple[str, ...]
     order: str
@@ -80,16 +80,16 @@ async def execute_plan(
     staged: StagedFiles | None = None,
     go_on: Callable[[Executed], Awaitable[bool]] | None = None,
 ) -> Executed:
-    """Ask for a plan's edits, at once where the model bears that, else step by step or file by file.
+    """Ask for a plan's edits: all at once if the model can, else step by step or file by file.
 
-    An answer that cannot be used becomes an error of the result. Where a budget or the role's time is used
-    up, what was done so far is returned.
+    An unusable answer becomes an error of the result. If a budget or the role's time is used up, the edits
+    made so far are returned.
 
-    :param audit: of the plan; the model is told its remarks.
-    :param beyond: files may go away or be emptied though no step of the plan deletes or moves them; not where
-        nobody reviews that: a test would be made to pass by taking it out.
-    :param staged: edits that were made before; the plan's are made on top of them, in place.
-    :param go_on: told of unfinished work; returns whether it is gone on with, in a stage with new budgets.
+    :param audit: the plan's audit; its remarks are shown to the model.
+    :param beyond: allow deleting or emptying files that no step of the plan deletes or moves. False in a task
+        that nobody reviews: the model could make a test pass by removing it.
+    :param staged: earlier edits; the plan's edits are added to them, in place.
+    :param go_on: called with unfinished work; returns whether to continue, in a stage with new budgets.
     """
     remarks = audit if audit is not None and audit.issues else None
     execution = _Execution(plan, remarks, staged or StagedFiles(), beyond=beyond)
@@ -128,10 +128,10 @@ class _Execution:
         self._prepared = False
         self._parts_left = self._parts()
         self._part: _Part | None = None
-        """The one that is asked for."""
+        """The question being asked."""
 
     async def run(self, stage: Stage) -> str:
-        """Do what is left of the plan; returns the limit that ended it, empty where it is done."""
+        """Carry out the rest of the plan; return the limit that ended the work, or an empty text."""
         self._stage = stage
         if not self._prepared:
             await self._prepare()
@@ -144,14 +144,14 @@ class _Execution:
                 await self._try(part)
                 self._part = None
         except (ContextTooLong, UnusableAnswer) as error:
-            self._errors.append(str(error))  # what follows may depend on it: nothing more is asked for
+            self._errors.append(str(error))  # later parts may depend on it: ask for no more
         return ""
 
     async def _prepare(self) -> None:
         named = self._named(named_files(self._plan))
         records = [path for path in named if is_record(path, self._stage.step)]
         if len(records) == len(named):
-            records = []  # they are what the task is about
+            records = []  # the task is about them
         self._records = frozenset(records)
         if records:
             self._notes.append(f"{', '.join(records)}: left to the documentation")
@@ -160,15 +160,15 @@ class _Execution:
         self._notes += [f"{path} was left out: {why}" for path, why in hidden.items()]
 
     async def _work(self) -> str:
-        """Have a model that can call tools carry out the plan; returns the limit that ended its work."""
+        """Carry out the plan with a model that can call tools; return the limit that ended the work."""
         earlier = self._stage.step.conversation(self._stage.step.step) if self._limit else None
-        prompt = self._prompt_to_go_on() if earlier else await self._prompt_to_work()
+        prompt = self._prompt_to_continue() if earlier else await self._prompt_to_work()
         bounds = Bounds(within_plan(self._stage.step, self._why_not), self._missing)
         done = await self._stage.write(prompt, self._staged, bounds, earlier=earlier)
         self._notes += [*done.notes, *([done.summary] if done.summary else [])]
         return done.exhausted
 
-    def _prompt_to_go_on(self) -> Prompt:
+    def _prompt_to_continue(self) -> Prompt:
         return self._stage.render(
             "task_work_on",
             limit=self._limit,
@@ -197,12 +197,12 @@ class _Execution:
         ]
 
     def _untouched(self) -> list[str]:
-        """Return the files of the plan of which nothing is staged, without documents: others write those."""
+        """Return the files of the plan without staged edits; documents are left to the documenter."""
         files, changed = self._editable(named_files(self._plan)), self._staged.changed_texts()
         return [path for path in files if path not in changed and not is_document(path)]
 
     def _why_not(self, path: str) -> str | None:
-        """Say why a file may not be changed; None where the person is asked."""
+        """Return why a file may not be changed; empty if it may, None to ask the person."""
         if path in self._records:
             return "it is kept by somebody else after the change"
         if path in self._named(named_files(self._plan)):
@@ -210,7 +210,7 @@ class _Execution:
         return None if self._beyond else "the plan does not name it, and nobody reviews this task"
 
     def _missing(self, staged: StagedFiles) -> list[str]:
-        """Return what the plan creates and the staged edits do not."""
+        """Return a message for each file that the plan creates and the staged edits do not."""
         new = [path for step in self._plan.steps if _kind(step) == "create" for path in step.files]
         return [
             f"{path}, which the plan creates, is not there; create it, or hand in again if it is not needed"
@@ -224,13 +224,13 @@ class _Execution:
         except ContextTooLong:
             if len(part.files) == 1:
                 raise
-            for path in part.files:  # what fits was only guessed
+            for path in part.files:  # the size that fits was only a guess
                 await self._edit(_one(path, part.order))
 
     def done(self, limit: str) -> Executed:
-        """Return what is staged.
+        """Return the staged edits and their result.
 
-        :param limit: that ended the work; empty where it is done.
+        :param limit: the limit that ended the work; empty if it is finished.
         """
         self._limit = limit
         changes, errors = self._staged.changes(), [*self._errors, *self._refused_removals()]
@@ -242,7 +242,7 @@ class _Execution:
         return Executed(changes, result_of(changes, errors), notes, limit, missing)
 
     def _parts(self) -> Iterator[_Part]:
-        """Yield what is asked for; each sees the files as those before it left them."""
+        """Yield the questions to ask; each shows the files with the edits of the earlier ones."""
         steps = [step for step in self._plan.steps if not self._only_documents(step)]
         simple = [step for step in steps if _kind(step) not in DELETES | MOVES]
         at_once = self._editable(named_files(self._plan))
@@ -281,7 +281,7 @@ class _Execution:
         return frozenset(files).intersection(path for step in steps for path in self._named(step.files))
 
     def _do_simply(self, step: PlanStep) -> bool:
-        """Do a step that no model has to be asked for: files are only removed, or one is moved."""
+        """Carry out a step that needs no model: deletions and plain moves. Return whether it was one."""
         kind, files = _kind(step), self._editable(step.files)
         if kind in DELETES | MOVES:
             no_text = [path for path in self._named(step.files) if self._staged.is_no_text(path)]
@@ -350,7 +350,7 @@ def _one(path: str, order: str) -> _Part:
 
 
 def result_of(changes: Sequence[FileChange], errors: Sequence[str] = ()) -> TaskResult:
-    """Say in a task's result what changes do."""
+    """Return the task result that describes a list of changes."""
     created = [change.path for change in changes if change.action == "create"]
     moved = [change for change in changes if change.action == "move"]
     return TaskResult(

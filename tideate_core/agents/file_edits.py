@@ -1,4 +1,4 @@
-"""Edits of several files from one answer: ask, resolve, refuse what goes too far, stage."""
+"""Edits of several files from one answer: ask, resolve, reject edits out of bounds, stage."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ _BLOCKS: Final = (
 
 
 MOST_AT_ONCE: Final = 12
-"""Files that are asked for in one answer: a longer one tends to be cut off."""
+"""Files per answer: longer answers tend to be cut off."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileProblem:
-    """A syntax error of a file that a change brings."""
+    """A new syntax error in a changed file."""
 
     path: str
     problem: SyntaxProblem
@@ -73,12 +73,12 @@ class FileProblem:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """The bounds of an answer.
+    """Bounds of an answer with edits.
 
-    :param files: that may be changed or created; all are loaded in the staged.
-    :param wanted: files that have to be there afterwards.
-    :param removable: those of `files` that may be deleted, moved or emptied.
-    :param look_at: given each answer before it is read; what it raises ends the asking.
+    :param files: files that may be changed or created; all must be loaded.
+    :param wanted: files that must exist afterwards.
+    :param removable: files that may be deleted, moved or emptied.
+    :param look_at: called with each answer first; an exception that it raises ends the questions.
     """
 
     files: tuple[str, ...]
@@ -89,21 +89,21 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """The outcome of an answer whose edits are staged."""
+    """The outcome of an answer with staged edits."""
 
     notes: list[str]
-    """On places that were not exact, and on new syntax errors."""
+    """Notes on inexact matches and on new syntax errors."""
     no_change: bool
     """The model answered that nothing has to change."""
 
 
 def can_be_named(path: str) -> bool:
-    """Tell whether a path is recognised on a line above a block: `Makefile` or `a file.py` is not."""
+    """Return whether a path is recognised on the line above a block; `Makefile` and `a file.py` are not."""
     return path_in(path) == path
 
 
 def fit_together(step: StepContext, staged: StagedFiles, files: Sequence[str]) -> bool:
-    """Tell whether these files can be asked for in one answer."""
+    """Return whether one answer can hold the edits of all files."""
     together = len(files) <= MOST_AT_ONCE and all(map(can_be_named, files))
     if len(files) > 1 and (is_small(step) or not together):
         return False
@@ -112,7 +112,7 @@ def fit_together(step: StepContext, staged: StagedFiles, files: Sequence[str]) -
 
 
 def files_format(texts: Sequence[str | None], *, small: bool) -> EditFormat:
-    """Choose how a model is to write these files: all anew if each is short, else search/replace blocks."""
+    """Return the answer format for files: all rewritten if each is short, else search/replace blocks."""
     formats = [edit_format(text, small=small) for text in texts]
     if len(formats) == 1:
         return formats[0]
@@ -124,11 +124,11 @@ def files_format(texts: Sequence[str | None], *, small: bool) -> EditFormat:
 
 
 async def edit_files(stage: Stage, prompt: Prompt, staged: StagedFiles, edit: Edit) -> Edited:
-    """Ask for edits and put them over the files.
+    """Ask for edits of files and stage them.
 
-    What brings new syntax errors after all attempts is taken all the same: the next gate tells of them.
+    Edits that still bring syntax errors after all attempts are staged too; the next gate reports them.
 
-    :raises UnusableAnswer: no attempt gave edits that may be made.
+    :raises UnusableAnswer: no attempt gave edits within the bounds.
     """
     form = files_format([staged.text(path) for path in edit.files], small=is_small(stage.step))
 
@@ -187,7 +187,7 @@ def _several(answer: str, staged: StagedFiles) -> Draft[list[FileChange]]:
 
 
 def _refuse(changes: Sequence[FileChange], staged: StagedFiles, edit: Edit) -> None:
-    """Refuse what goes beyond what was asked for."""
+    """Reject edits outside the bounds."""
     for change in changes:
         _refuse_other(change, staged, edit)
         if removes(change) and change.path not in edit.removable:
@@ -201,7 +201,7 @@ def _refuse(changes: Sequence[FileChange], staged: StagedFiles, edit: Edit) -> N
 
 
 def removes(change: FileChange) -> bool:
-    """Tell whether a file is deleted, moved or emptied."""
+    """Return whether a change deletes, moves or empties a file."""
     emptied = change.action == "modify" and not (change.after or "").strip() and bool(change.before)
     return emptied or change.action in {"delete", "move"}
 

@@ -48,7 +48,7 @@ class PlannedFile(BaseModel):
 
 
 class Plan(BaseModel):
-    """The files of a change; bounded, so that a small model comes to an end."""
+    """The files of a change; bounded, so that a small model's answer ends."""
 
     files: list[PlannedFile] = Field(max_length=50)
 
@@ -64,9 +64,9 @@ async def make_plan(
 ) -> list[PlannedFile]:
     """Ask for a plan until it fits the project.
 
-    :param known: the project's files; of a path that does not exist the model is told the nearest ones.
-    :param attempts: how often the model is asked before the step fails.
-    :raises StepFailed: no usable plan came; says what was wrong with the last one.
+    :param known: the project's files, to suggest near names for a path that does not exist.
+    :param attempts: number of answers before the step fails.
+    :raises StepFailed: no usable plan; names the mistakes of the last one.
     """
 
     async def mistakes_of(plan: Plan) -> list[str]:
@@ -87,7 +87,7 @@ async def make_plan(
 
 
 async def unreadable_files(files: Sequence[PlannedFile], workspace: Workspace) -> list[str]:
-    """Return why files cannot be modified as planned; one that is no text can be moved or deleted."""
+    """Return why files cannot be modified as planned; a binary file can only be moved or deleted."""
     found = []
     for file in files:
         if file.action == "modify":
@@ -101,7 +101,7 @@ async def unreadable_files(files: Sequence[PlannedFile], workspace: Workspace) -
 def parse_plan(value: Any, workspace: Workspace) -> list[PlannedFile]:
     """Read a plan that a person may have edited.
 
-    :raises InvalidInput: it is no plan, or does not fit the project.
+    :raises InvalidInput: it is not a plan, or does not fit the project.
     """
     try:
         files = Plan.model_validate(value).files
@@ -144,7 +144,7 @@ def _mistakes_of(
 ) -> list[str]:
     exists = paths[0].is_file()
     if file.action == "create":
-        # a file may take the place of a directory that the plan empties
+        # a file may replace a directory that the plan empties
         is_free = not paths[0].exists() or (
             paths[0].is_dir() and any(paths[0] in one.parents for one in going)
         )

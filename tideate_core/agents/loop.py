@@ -1,4 +1,4 @@
-"""Work loop: a model takes turns and calls tools until it submits; each turn and each result is durable."""
+"""Work loop: a model takes turns and calls tools until it submits; every turn and result is durable."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ T = TypeVar("T", bound=BaseModel)
 
 SUBMIT: Final = "submit"
 LONGEST: Final = 60_000
-"""Characters of a result that a model is told."""
+"""Characters of a result sent to the model."""
 NUDGES: Final = 2
-"""Turns without a call that are answered with the word to submit; the next one ends the loop."""
+"""Turns without a call that get a reminder to submit; the next one ends the loop."""
 GO_ON: Final = "Go on with the tools, or call {submit} if the work is done. A text alone ends nothing."
 NO_ANSWER: Final = "Your last turn has thoughts only: no text and no call came of it. Think less, and answer."
 WRITTEN: Final = (
@@ -56,25 +56,25 @@ _WRITTEN_CALL: Final = re.compile(
     r"|<(?:\|tool_call_begin\|>|\uff5ctool\u2581call\u2581begin\uff5c>)(?:function\S{0,20}sep\S{0,3}>)?(?:functions\.)?([\w.-]+)"
     r"|(?:\A|\n)\s*\{\s*\"(?:name|function|tool)\"\s*:\s*\"([\w.:-]+)\"\s*,\s*\"(?:arguments|parameters)\"\s*:",
 )
-"""A call in a text, as models write it where their server does not take it out."""
+"""A call written as text, in the forms of models whose server does not parse it."""
 CUT_OFF: Final = "Your last turn was cut off at the length limit. Go on in smaller parts."
 SAME: Final = (
     "You made the same call {count} times and had the same result. Do something else, or come to an end."
 )
 REMINDED: Final = 5
 MOST_SAME: Final = 10
-"""Turns in a row with the same calls and results; the model is told before, and has its last turn then."""
+"""Consecutive turns with the same calls and results, at which the model gets its last turn."""
 REFUSALS: Final = 3
-"""Submissions that may be refused; the next one is taken as it is, with what was wrong."""
+"""Submissions that may be refused; the next one is accepted, and its defects are reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Submission(Generic[T]):
-    """Result that a model submits at the end of its work, with its check.
+    """Description of the result that a model submits, and its check.
 
-    :param accept: returns why it will not do, for the model; empty where it will.
-    :param name: of the tool that hands it in.
-    :param is_answer: the person reads it while it is written.
+    :param accept: returns why a value is refused, for the model; empty if it is accepted.
+    :param name: name of the submitting tool.
+    :param is_answer: stream the value to the person.
     """
 
     shape: type[T]
@@ -89,41 +89,41 @@ class LoopResult(Generic[T]):
     """The outcome of a loop."""
 
     text: str
-    """Of the last turn."""
+    """Text of the last turn."""
     value: T | None
-    """What was submitted; None where nothing was, or nothing is wanted."""
+    """The submitted value; None if there is none."""
     refused: str = ""
-    """What is wrong with the value all the same."""
+    """Why the value would have been refused; empty if it was accepted."""
     exhausted: str = ""
-    """The limit that was reached before the model submitted; empty where it did."""
+    """The limit reached before the model submitted; empty if it submitted."""
     turns: int = 0
     calls: int = 0
     usage: Usage | None = None
     model: str = ""
     truncated: bool = False
     conversation: Conversation = field(default=Conversation(""), repr=False)
-    """All of it, for one that goes on with it."""
+    """The whole conversation, for a loop that continues it."""
 
 
 class WorkLoop(Generic[T]):
-    """Turns of one model, in one attempt of a step.
+    """Turns of one model, within one attempt of a step.
 
-    After a crash the loop goes on from the last result that was recorded: no turn is asked for again, no call
-    is made again whose result was recorded, and what a provider refused as too long is not sent again. Its
-    prompt is then the one that it began with.
+    After a crash the loop continues from its last recorded result, with its original prompt. It does not ask
+    for a recorded turn again, nor repeat a recorded call, nor resend a conversation that a provider refused
+    as too long.
 
-    Its budgets are those of its step and its run. Where one is used up it has a last turn, in which it can
-    only hand in; a loop that finds one used up when it begins does not begin.
+    The budgets are those of the step and the run. If one is used up, the model gets a last turn, in which it
+    can only submit; if one is used up before the first turn, the loop does not start.
 
-    :param key: tells it from other loops of the step.
+    :param key: identifies the loop within the step.
     :param submission: None: a turn without calls is the answer.
-    :param other_phases: tools that stand beside the one that submits, in a conversation with several phases:
-        with the same tools in all of them what a provider has cached stays of use.
-    :param staged: the files that its tools stage edits of.
-    :param adapter: another one than the run's.
-    :param corrects: it corrects an answer of an earlier loop, and has its last turn in any case.
-    :param quiet: the person does not see its words stream.
-    :param on_turn: called with each turn; what it raises ends the loop.
+    :param other_phases: submitting tools of other phases of the same conversation; offering the same tools in
+        every phase keeps the provider's cache valid.
+    :param staged: the files that the tools edit.
+    :param adapter: overrides the run's adapter.
+    :param corrects: the loop corrects an earlier answer, and gets its last turn even without budget.
+    :param quiet: do not stream the text to the person.
+    :param on_turn: called after each turn; an exception that it raises ends the loop.
     """
 
     def __init__(
@@ -152,10 +152,10 @@ class WorkLoop(Generic[T]):
         self._turns = self._calls = 0
         self._usage = Usage()
         self._last_turn = False
-        """The one that is taken now."""
+        """The current turn is the last one."""
         self._compaction = Compaction(step.context_tokens)
         self._reading = self._compaction.tool()
-        """Offered once something is left out; it can be called from then on, also after a crash."""
+        """Offered once a result was replaced; stays callable from then on, even after a crash."""
         self._submit_name = submission.name if submission else ""
         ends = [*other_phases, *([self._submit_tool(submission)] if submission else [])]
         offered = [*tools, *sorted(ends, key=lambda tool: tool.name)]
@@ -166,18 +166,18 @@ class WorkLoop(Generic[T]):
         self._refused = ""
         self._refusals = 0
         self._made: list[tuple[str, str]] = []
-        """The calls of the last turn, each with its result."""
+        """Calls of the last turn with their results."""
         self._same = 0
-        """Turns in a row that have made them."""
+        """Consecutive turns with these calls and results."""
         self._has_written_call = False
         """The person was told that the model writes calls as text."""
 
     async def run(self, prompt: Prompt, earlier: Sequence[Message] = ()) -> LoopResult[T]:
-        """Work until the model submits, answers without a call, or a limit is reached.
+        """Run until the model submits, answers without a call, or reaches a limit.
 
-        :param earlier: the conversation that this one goes on with.
-        :raises BudgetReached: a budget is used up, and nothing is staged that could be offered.
-        :raises ContextTooLong: it does not fit the model, whatever is left out.
+        :param earlier: messages of the conversation to continue.
+        :raises BudgetReached: a budget is used up, and there are no staged edits to return.
+        :raises ContextTooLong: the conversation does not fit the model even without old results.
         :raises AdapterError: the adapter failed.
         """
         system, user = await self._begin(prompt)
@@ -194,7 +194,7 @@ class WorkLoop(Generic[T]):
                 if not error.limit or self._staged is None or not self._staged.changed_texts():
                     raise
                 self._step.notice(str(error), level="warn")
-                return self._result(ModelTurn("", (), ""), error.limit)  # what it did is offered
+                return self._result(ModelTurn("", (), ""), error.limit)  # the staged edits are returned
             self._messages.append(turn)
             await self._answer(turn)
             self._count_same(turn)
@@ -211,7 +211,7 @@ class WorkLoop(Generic[T]):
             await self._warn()
 
     def _count_same(self, turn: ModelTurn) -> None:
-        """Count the turns in a row that call the same and learn nothing new."""
+        """Count consecutive turns with the same calls and results."""
         results = [one for one in self._messages[-len(turn.calls) :] if isinstance(one, ToolResult)]
         made = [(f"{one.call.name} {one.call.arguments}", one.text) for one in results] if turn.calls else []
         self._same = self._same + 1 if made and made == self._made else bool(made)
@@ -219,7 +219,7 @@ class WorkLoop(Generic[T]):
 
     @property
     def conversation(self) -> Conversation:
-        """All that was said so far, without a turn whose calls were cut off."""
+        """The conversation so far, without a last turn of interrupted calls."""
         said = self._messages
         last = max((at for at, one in enumerate(said) if isinstance(one, ModelTurn)), default=0)
         if said and isinstance(turn := said[last], ModelTurn):
@@ -228,9 +228,9 @@ class WorkLoop(Generic[T]):
         return Conversation(self._system, tuple(said))
 
     async def _exhausted(self) -> str:
-        """Return the limit that is reached; empty where the next turn is not the last one.
+        """Return the limit reached; empty if the next turn is not the last one.
 
-        It is kept: after a crash the turns that were taken already are counted from the beginning.
+        The limit is recorded: after a crash, recorded turns are counted again from the start.
         """
         key = f"{self._key}:{self._turns}:last"
         kept = self._step.recall(key)
@@ -249,11 +249,11 @@ class WorkLoop(Generic[T]):
         return limit
 
     async def _warn(self) -> None:
-        """Tell the model what runs low."""
+        """Warn the model about limits that run low."""
         key = f"{self._key}:{self._turns}:low"
         kept = self._step.recall(key)
         if kept is not MISSING:
-            self._budget.note_told(kept)
+            self._budget.mark_warned(kept)
         elif self._was_taken or not (kept := self._budget.running_low()):
             return
         else:
@@ -262,16 +262,16 @@ class WorkLoop(Generic[T]):
 
     @property
     def _was_taken(self) -> bool:
-        """The next turn was taken before a crash."""
+        """True if the next turn was recorded before a crash."""
         return self._step.has_turn(f"{self._key}:{self._turns}")
 
     def _ends_with(self, turn: ModelTurn, idle: int) -> bool:
-        """Tell whether a turn without calls is the end."""
+        """Return whether a turn without calls ends the loop."""
         wants_more = self._submission is not None or turn.truncated or not turn.text.strip()
         return idle >= NUDGES or not wants_more
 
     def _nudge(self, turn: ModelTurn) -> str:
-        """Return what is said to a turn without calls that is not the end."""
+        """Return the reply to a turn without calls that does not end the loop."""
         if turn.truncated:
             return CUT_OFF
         if name := self._written_call(turn.text):
@@ -279,7 +279,7 @@ class WorkLoop(Generic[T]):
         return GO_ON.format(submit=self._submit_name) if turn.text.strip() else NO_ANSWER
 
     def _note_written_call(self, text: str) -> None:
-        """Tell the person once that the model writes calls as text."""
+        """Notify the person once that the model writes calls as text."""
         name = self._written_call(text)
         if name and not self._has_written_call:
             self._has_written_call = True
@@ -289,12 +289,12 @@ class WorkLoop(Generic[T]):
             )
 
     def _written_call(self, text: str) -> str:
-        """Return the offered tool that a text calls; empty without one."""
+        """Return the name of the offered tool that a text calls; empty if none."""
         names = (name for found in _WRITTEN_CALL.finditer(text) for name in found.groups() if name)
         return next((name for name in names if name in self._tools), "")
 
     async def _take_as_submission(self, text: str) -> None:
-        """Take a text that is what should be submitted, word for word, as some models answer."""
+        """Accept a text that is exactly the JSON of a submission; some models answer so."""
         if self._submission is None or not text.lstrip().startswith("{"):
             return
         with contextlib.suppress(ValueError, RecursionError):
@@ -311,7 +311,7 @@ class WorkLoop(Generic[T]):
         return kept[0], kept[1]
 
     async def _hear(self) -> None:
-        """Add what the person said meanwhile."""
+        """Add messages that the person sent meanwhile."""
         for text in await self._step.read_messages(f"{self._key}:{self._turns}:said"):
             self._tell(text)
 
@@ -361,7 +361,7 @@ class WorkLoop(Generic[T]):
         self._messages.append(UserMessage(text))
 
     async def _answer(self, turn: ModelTurn) -> None:
-        """Make the calls of a turn, and add their results; those that only read run side by side."""
+        """Make the calls of a turn and add the results; adjacent calls that only read run concurrently."""
         first = self._calls - len(turn.calls) + 1
         numbered = list(enumerate(turn.calls, first))
         for parallel, group in groupby(numbered, key=lambda one: self._is_parallel(one[1])):
@@ -381,7 +381,7 @@ class WorkLoop(Generic[T]):
         return tool is not None and tool.parallel
 
     async def _call(self, number: int, call: RequestedCall) -> ToolResult:
-        """Return the result of a call: the recorded one, else it is made and its result recorded."""
+        """Return the result of a call: the recorded one, else call the tool and record its result."""
         key = f"{self._key}:call:{number}"
         kept = self._step.recall(key)
         if kept is MISSING or call.name == self._submit_name:
@@ -389,7 +389,7 @@ class WorkLoop(Generic[T]):
             if len(text) > LONGEST:
                 text = f"{text[:LONGEST]} … ({len(text)} characters; ask for less)"
             staged = self._staged.export_change() if self._staged is not None else {}
-            if call.name != self._submit_name:  # it is looked at again: what it was about is there again
+            if call.name != self._submit_name:  # checked again after a crash, with the same staged edits
                 await self._step.remember(key, {"text": text, "staged": staged})
             return ToolResult(call, text)
         self._step.allow_secrets(kept["text"])  # it was sent before

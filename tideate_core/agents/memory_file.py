@@ -1,4 +1,4 @@
-"""Memory file of a project: notes of earlier tasks, which roles read and the documenter may change."""
+"""Memory file of a project: notes from earlier tasks, read by the roles and updated by the documenter."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 __all__ = ["MEMORY_FILE", "UPDATE_MEMORY", "has_memory", "memory_material"]
 
 MEMORY_FILE: Final = "MEMORY.md"
-"""In the project's root; without such a file there is no memory."""
+"""In the project's root; without the file there is no memory."""
 LONGEST_MEMORY: Final = 12_000
-"""Characters that a role is shown."""
+"""Characters shown to a role."""
 UPDATE_MEMORY: Final = (
     f"Update {MEMORY_FILE}: add in a line or two what later tasks have to know and cannot see in the code, "
     "and take out what is no longer true. Keep everything else as it is."
@@ -25,15 +25,15 @@ UPDATE_MEMORY: Final = (
 
 
 def has_memory(workspace: Workspace) -> bool:
-    """Tell whether the project keeps a memory; blocking."""
+    """Return whether the project has a memory file; blocking."""
     try:
         return workspace.resolve(MEMORY_FILE).is_file()
     except OutsideRoot:
-        return False  # a link that leads out of the project
+        return False  # a link out of the project
 
 
 async def memory_material(step: StepContext) -> str:
-    """Return the memory for a prompt, empty where the project has none or it may not be shown."""
+    """Return the memory for a prompt; empty if there is none or it may not be shown."""
     try:
         source = await read_if_there(step.workspace, MEMORY_FILE)
     except WorkspaceError as error:

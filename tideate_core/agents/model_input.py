@@ -1,4 +1,4 @@
-"""Texts and files for a model: as much as its context window holds, private ones only by consent."""
+"""Texts and files for a model: bounded by its context window, private ones only with consent."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ __all__ = [
 SMALL = 16_384
 """Tokens of context up to which a model counts as small."""
 WHOLE: Final = 24_000
-"""Characters of whole files that a model which can read the others itself is shown."""
+"""Characters of whole files shown to a model that can read the others itself."""
 LONGEST_OUTLINE: Final = 6_000
-"""Characters of an outline beside them."""
+"""Characters of the outline of another file."""
 LONGEST_OF_TESTS: Final = 1_500
-"""The same of a file of tests, of which few matter."""
+"""The same for a file of tests, since few of them matter."""
 
 
 def text_budget(step: StepContext) -> int | None:
@@ -53,14 +53,14 @@ def text_budget(step: StepContext) -> int | None:
 
 
 def is_small(step: StepContext) -> bool:
-    """Tell by its context whether a model is one of those that keep to no form but a whole text."""
+    """Return whether a model is too small to follow any answer format but a whole text."""
     return step.demonstration or (step.context_tokens is not None and step.context_tokens <= SMALL)
 
 
 def clip(step: StepContext, text: str, budget: int | None = None) -> str:
-    """Cut a text to what the model can read, at a line's end, and say so.
+    """Cut a text to the size that the model can read, at a line's end, and notify the person.
 
-    :param budget: characters, None for what a question about the text leaves.
+    :param budget: characters; None: the size that leaves space for a question.
     """
     budget = text_budget(step) if budget is None else budget
     if budget is None or len(text) <= budget:
@@ -73,20 +73,20 @@ def clip(step: StepContext, text: str, budget: int | None = None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ShownFile:
-    """A file for a prompt; `text` is None of one that does not exist or is not shown whole."""
+    """A file for a prompt; `text` is None if it does not exist or is not shown whole."""
 
     path: str
     text: str | None
     language: str
     outline: str | None = None
-    """The lines of its definitions, in place of its text; empty where they are not known."""
+    """Lines of its definitions, instead of its text; empty if they are not known."""
     lines: int = 0
-    """How many it has, of one with an outline."""
+    """Number of its lines, if it has an outline."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Files for a prompt, and the names of those for which there was no room, or that are no text."""
+    """Files for a prompt, and names of files that do not fit or are not text."""
 
     files: list[ShownFile] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
@@ -97,13 +97,13 @@ class Shown:
 
 
 def named_files(plan: ExecutionPlan) -> list[str]:
-    """Return the files that a plan names, each once, in its order."""
+    """Return the files named in a plan, each once, in order."""
     named = [*plan.files, *(file for step in plan.steps for file in step.files)]
     return list(dict.fromkeys(file for file in named if file.strip()))
 
 
 def real_names(workspace: Workspace, paths: Iterable[str]) -> list[str]:
-    """Return each file once, as the workspace names it, links followed; what is no file's path stays."""
+    """Return each file once by its name in the workspace, links resolved; an invalid path stays as it is."""
     return list(dict.fromkeys(_real_name(workspace, path) for path in paths))
 
 
@@ -111,14 +111,14 @@ def _real_name(workspace: Workspace, path: str) -> str:
     try:
         return workspace.name_of(workspace.resolve(path))
     except OutsideRoot:
-        return path  # reading it says why it cannot be read
+        return path  # reading it reports the reason
 
 
 async def read_if_there(workspace: Workspace, path: str) -> Source | None:
-    """Read a file as the person sees it, unsaved changes included; None if there is none.
+    """Read a file with unsaved changes of its buffer; None if it does not exist.
 
-    :raises OutsideRoot: it is none of the project's.
-    :raises WorkspaceError: it is there and no text, too large, or a directory.
+    :raises OutsideRoot: the path is outside the project.
+    :raises WorkspaceError: it exists and is not text, too large, or a directory.
     """
     try:
         return await workspace.read(path)
@@ -131,7 +131,7 @@ async def read_if_there(workspace: Workspace, path: str) -> Source | None:
 
 
 async def shown_files(step: StepContext, paths: Iterable[str]) -> Shown:
-    """Read files for a prompt, as many as the model bears, the first ones first; none is cut."""
+    """Read files for a prompt in order, as many as the model can take; none is cut."""
     left = text_budget(step)
     shown = Shown()
     for path in paths:
@@ -153,9 +153,9 @@ async def shown_files(step: StepContext, paths: Iterable[str]) -> Shown:
 
 
 async def in_part(files: Iterable[ShownFile], room: int | None) -> list[ShownFile]:
-    """Show the shortest files whole and of the others what they define, to a model that can read them.
+    """Show the shortest files whole and the others by their outlines, to a model that can read them.
 
-    :param room: characters of text that the model bears; None = no known limit.
+    :param room: characters of text that the model can take; None = no known limit.
     """
     files = list(files)
     left = WHOLE if room is None else min(room, WHOLE)
@@ -174,14 +174,14 @@ async def _outlined(file: ShownFile) -> ShownFile:
     lines = await asyncio.to_thread(outline, text, file.path)
     longest = LONGEST_OF_TESTS if is_test(file.path) else LONGEST_OUTLINE
     if sum(map(len, lines)) > longest:
-        # a text whose headings all are of a lower level has no outermost ones
+        # if all headings are of a lower level, keep them all
         lines = [line for line in lines if not line.partition(": ")[2].startswith(" ")] or lines
         lines = lines[: longest // (max(map(len, lines)) + 1)]
     return replace(file, text=None, outline="\n".join(lines), lines=text.count("\n") + 1)
 
 
 async def why_hidden(step: StepContext, path: str, text: str) -> str:
-    """Say why a model may not see a file: it seems to hold secrets, and nobody agreed; else empty."""
+    """Return why a model may not see a file with likely secrets; empty if it may, or the person agrees."""
     why = await why_secret(step, path, text)
     if not why:
         return ""
@@ -192,7 +192,7 @@ async def why_hidden(step: StepContext, path: str, text: str) -> str:
 
 
 async def why_not_shown(step: StepContext, path: str, text: str) -> str:
-    """Return `why_hidden` in words for the model: they do not tell which line holds what."""
+    """Return `why_hidden` in words for the model, which do not tell the place of the secret."""
     from tideate_core.mentions import HIDES_LINES, secret_in
 
     why = await why_hidden(step, path, text)
@@ -200,7 +200,7 @@ async def why_not_shown(step: StepContext, path: str, text: str) -> str:
 
 
 async def why_secret(step: StepContext, path: str, text: str) -> str:
-    """Say why a file seems to hold secrets; else empty. Such a text is not kept with the run."""
+    """Return why a file seems to hold secrets, or an empty text. Its text is then not stored with the run."""
     from tideate_core.mentions import secret_in, secret_name
 
     return secret_name(path) or await asyncio.to_thread(secret_in, text) or await _linked(step, path)
@@ -213,12 +213,12 @@ async def _linked(step: StepContext, path: str) -> str:
     try:
         real = workspace.resolve(path)
     except OutsideRoot:
-        return ""  # reading it says why it cannot be read
+        return ""  # reading it reports the reason
     return await asyncio.to_thread(HardLinks(workspace.root).reason, real)
 
 
 async def _agreed(step: StepContext, path: str, why: str) -> bool:
-    """Ask once in a run. Only a person's yes counts, no policy's."""
+    """Ask once in a run; only a person's answer counts, not a policy's."""
 
     async def decide() -> bool:
         decision = await step.confirm(

@@ -1,14 +1,14 @@
-"""Plan documents: write a plan as Markdown that a person may edit, and read it back.
+"""Plan documents: write a plan as Markdown that a person may edit, and parse it.
 
 ::
 
     ## Objective
 
-    What is wanted.
+    The aim of the change.
 
     ## Steps
 
-    1. **edit** What is going to be done.
+    1. **edit** One thing to do.
        - files: src/a.py, src/b.py
 
     ## Files
@@ -18,13 +18,13 @@
 
     ## Rollback strategy
 
-    How it is rolled back.
+    How to roll it back.
 
-Lines that begin with `>` are remarks and not part of the plan. A line of a text that would be read as
-something else begins with a backslash, which is left out. What is not a simple name is in JSON's quotes.
+Lines that begin with `>` are remarks and not part of the plan. A backslash at the start of a line escapes it;
+the parser removes it. A name that is not simple is written as a JSON string.
 
-The document is read by lines and not as CommonMark: every plan must come back as it was written, also one
-whose texts hold an unclosed fence, a rule or a list of any depth.
+The document is parsed line by line and not as CommonMark: every plan must be read back unchanged, even if its
+texts hold an unclosed fence, a rule or a deeply nested list.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["parse_plan_document", "plan_as_markdown"]
 
 _STEP: Final = re.compile(r"\*\*(?P<type>[^*]+)\*\*(?:[ \t]+(?P<rest>.*))?$", re.DOTALL)
-"""The words of a step's item: its type, and what is to be done."""
+"""Text of a step's list item: its type and its description."""
 _SUB_ITEM: Final = re.compile(
     r"[-*+][ \t]+(?P<key>files|type)[ \t]*:(?P<rest>.*)$", re.IGNORECASE | re.DOTALL
 )
@@ -60,7 +60,7 @@ _SECTIONS: Final = {
     "rollback": "rollback strategy",
 }
 _DEEP: Final = 2
-"""Columns from which an item belongs to the step above it."""
+"""Columns of indentation from which an item belongs to the step above."""
 _SPECIAL: Final = re.compile(r"[\\>]|##(?!#)")
 _PLAIN_TYPE: Final = re.compile(r"[^\s*\"\\](?:[^*\n\r]*[^\s*])?")
 _QUOTED: Final = re.compile(r"[,`\n\r]|^\"")
@@ -69,9 +69,9 @@ _Lines = list[tuple[int, str]]
 
 
 def plan_as_markdown(plan: ExecutionPlan, audit: AuditReport | None = None) -> str:
-    """Return a plan as a document that `parse_plan_document` reads.
+    """Return a plan as a document for `parse_plan_document`.
 
-    :param audit: its remarks are put above the plan, as a quote.
+    :param audit: its remarks are quoted above the plan.
     """
     parts = ["# Plan", "", *_remarks(audit)]
     parts += ["## Objective", "", *_text(plan.objective), "", "## Steps", ""]
@@ -98,7 +98,7 @@ def _step(mark: str, step: PlanStep) -> list[str]:
     simple = _PLAIN_TYPE.fullmatch(step.type) is not None
     first, *rest = _text(step.description) or [""]
     if not simple and _STEP.match(first):
-        first = f"\\{first}"  # it would be taken for the type
+        first = f"\\{first}"  # it would be read as the type
     head = f"{mark}**{step.type}** {first}" if simple else f"{mark}{first}"
     indent = " " * len(mark)
     lines = [head.rstrip(" ") if not first else head, *(indent + line if line else "" for line in rest)]
@@ -110,7 +110,7 @@ def _step(mark: str, step: PlanStep) -> list[str]:
 
 
 def _text(text: str) -> list[str]:
-    """Return a text's lines, those marked that would be read as something else."""
+    """Return the lines of a text, escaped if they would be read as another element."""
     if not text:
         return []
     lines = text.split("\n")
@@ -132,7 +132,7 @@ def _name(name: str) -> str:
 
 @dataclass(slots=True)
 class _Step:
-    """A step that is being read."""
+    """A step being parsed."""
 
     type: str | None = None
     text: list[str] = field(default_factory=list)
@@ -140,9 +140,9 @@ class _Step:
 
 
 def parse_plan_document(text: str) -> ExecutionPlan:
-    """Read a plan's document. What is missing in it is for gate 1 to say.
+    """Parse a plan document. Missing parts are left to gate 1.
 
-    :raises InvalidInput: a line cannot be read; the message names it.
+    :raises InvalidInput: a line cannot be parsed; the message names it.
     """
     if text.count("\n") == text.count("\r\n"):
         text = text.replace("\r\n", "\n")
@@ -156,7 +156,7 @@ def parse_plan_document(text: str) -> ExecutionPlan:
 
 
 def _sections(text: str) -> dict[str, _Lines]:
-    """Return the lines of each section with their numbers, without remarks."""
+    """Return the numbered lines of each section, without remarks."""
     found: dict[str, _Lines] = {}
     current: _Lines | None = None
     for number, line in enumerate(text.split("\n"), 1):
@@ -185,7 +185,7 @@ def _wrong(number: int, what: str) -> InvalidInput:
 
 
 def _joined(lines: Iterator[str] | list[str]) -> str:
-    """Return a text of its lines, without blank ones around it and without marks."""
+    """Join the lines of a text, without blank lines around it and without escapes."""
     kept = list(lines)
     while kept and not kept[0].strip():
         kept.pop(0)
@@ -251,7 +251,7 @@ def _files(lines: _Lines) -> Iterator[str]:
 
 
 def _names(text: str, number: int) -> Iterator[str]:
-    """Yield the names of a list with commas; one in JSON's quotes may hold anything."""
+    """Yield the names of a comma-separated list; a JSON string may contain anything."""
     rest = text.strip(" \t")
     decoder = json.JSONDecoder(strict=False)
     while rest:

@@ -33,29 +33,29 @@ class PartOfPlan:
     name: str
     description: str = ""
     others: Sequence[str] = field(default=())
-    """The other steps, in words."""
+    """Descriptions of the other steps."""
     files: Sequence[str] = field(default=())
-    """Paths of files that it is about."""
+    """Paths of the files concerned."""
 
 
 class Verdict(Answer):
-    """A review, as a model answers it."""
+    """The model's answer to a review."""
 
     verdict: Literal["approve", "reject"]
     reasons: list[str] = Field(default_factory=list, max_length=20)
 
     @property
     def words(self) -> str:
-        """The reasons, in one line each."""
+        """The reasons, each on one line."""
         return "\n".join(" ".join(tidy_text(reason).split()) for reason in self.reasons)
 
 
 async def analyse(
     step: StepContext, role: Role, brief: TaskBrief, part: PartOfPlan, staged: StagedFiles
 ) -> str:
-    """Ask for the analysis of a part of the work, with its files as they are now.
+    """Ask for the analysis of a part of the work, with the current text of its files.
 
-    :param staged: edits that were made before it; files are loaded into it.
+    :param staged: earlier edits; the part's files are loaded into it.
     :raises BudgetReached: the role's budget is used up.
     :raises UnusableAnswer: the answer is empty.
     """
@@ -82,7 +82,7 @@ async def review_change(
 ) -> Verdict:
     """Ask for a verdict on a change.
 
-    :param diff: of all that was changed so far, as a patch; cut to what the model can read.
+    :param diff: all changes so far, as a patch; cut to the size that the model can read.
     :raises BudgetReached: the role's budget is used up.
     """
     async with open_stage(step, role, brief) as stage:

@@ -1,4 +1,4 @@
-"""The planner: ask for the plan of a task, from its brief and the project's files."""
+"""The planner: ask for the plan of a task, given its brief and the project's files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PathText = Annotated[str, Field(max_length=260)]
 
 
 class StepAnswer(Answer):
-    """One step, as a model answers it."""
+    """One step in the model's answer."""
 
     type: str = Field(default="", max_length=40)
     description: str = Field(default="", max_length=1000)
@@ -43,7 +43,7 @@ class StepAnswer(Answer):
 
 
 class PlanAnswer(Answer):
-    """A plan, as a model answers it. Gate 1 is strict."""
+    """The model's plan; gate 1 checks it strictly."""
 
     objective: str = Field(default="", max_length=600)
     steps: list[StepAnswer] = Field(default_factory=list, max_length=30)
@@ -68,17 +68,17 @@ async def plan_task(
     issues: Sequence[str] = (),
     conversation: Conversation | None = None,
 ) -> ExecutionPlan:
-    """Ask for a plan; whether it is a good one is for gate 1 and the audit to say.
+    """Ask for a plan; gate 1 and the audit judge it.
 
-    :param earlier: a plan of the same task that was not accepted.
-    :param issues: of the audit and the gate with that plan, or the person's comments on it.
-    :param conversation: that made it; a model that can call tools goes on with it.
+    :param earlier: a rejected plan of the same task.
+    :param issues: issues of the audit and the gate with that plan, or the person's comments on it.
+    :param conversation: the conversation that made the plan; a model that can call tools continues it.
     :raises BudgetReached: the role's budget is used up.
     """
     async with open_stage(step, role, brief, earlier=conversation) as stage:
         step = stage.step
         listed = await list_for_model(step, brief.description)
-        files = () if conversation and stage.may_look else listed.lines  # it has them
+        files = () if conversation and stage.may_look else listed.lines  # it was sent before
         records, _ = await read_records(step)
         before = plan_as_markdown(earlier).strip() if earlier is not None else ""
         prompt = stage.render(

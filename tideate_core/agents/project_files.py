@@ -1,4 +1,4 @@
-"""Selection of a project's files for a planner: code first, much data and what is no text by folders."""
+"""Selection of a project's files for a planner: code first; data and binary files are summed up by folder."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 __all__ = ["ListedFiles", "list_for_model", "nearest_files", "neighbours", "without_binaries", "without_data"]
 
 LISTED_FILES: Final = 400
-"""Lines of the list at most."""
+"""Lines of the list."""
 ALL_LISTED: Final = 100
-"""Lines up to which large folders of data are listed, too: each turn of a model has the list."""
+"""Lines up to which large data folders are listed in full; the list is sent with every turn."""
 AVERAGE_PATH: Final = 40
-"""Characters: how many paths fit a small model is guessed by this."""
+"""Characters; an estimate of how many paths fit a small model."""
 DATA_FOLDER: Final = 20
-"""Data files below a folder from which on they become one line."""
+"""Data files below a folder from which it becomes one line."""
 SHOWN_SUFFIXES: Final = 4
-"""Suffixes that such a line names."""
+"""Suffixes named in the line of a folder."""
 
 NO_TEXT: Final = frozenset({"audio", "font", "image", "video"})
-"""Main types of files that no model reads as text."""
+"""Main MIME types of files that are not text."""
 TEXT_AFTER_ALL: Final = frozenset({"javascript", "json", "sql", "x-csh", "x-sh", "x-tcl", "x-tex", "xml"})
-"""Types of `application/` that are text."""
+"""Subtypes of `application/` that are text."""
 MORE_NO_TEXT: Final = frozenset(
     f".{one}"
     for one in (
@@ -41,15 +41,15 @@ MORE_NO_TEXT: Final = frozenset(
         *("pickle", "pkl", "rar", "safetensors", "sqlite", "sqlite3", "ttf", "webp", "woff", "woff2"),
     )
 )
-"""Suffixes that the table of types does not have everywhere."""
+"""Suffixes that are missing in some systems' tables of types."""
 _TYPES: Final = mimetypes.MimeTypes()
-"""Python's own: the machine's would make the list another one elsewhere."""
+"""Python's own table: the list must not depend on the machine."""
 
 WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+")
 SHORTEST: Final = 3
 """Letters of a word that counts."""
 DATA: Final = frozenset({"", "diff", "json", "jsonc", "text", "toml", "xml", "yaml"})
-"""Languages of files that are data where there are many of them; empty: of none that is known."""
+"""Languages that count as data; empty: no known language."""
 ASIDE: Final = frozenset(
     {
         "build",
@@ -63,24 +63,24 @@ ASIDE: Final = frozenset(
         "vendored",
     }
 )
-"""Folders of what is seldom changed by hand."""
+"""Folders of files that are seldom edited by hand."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedFiles:
-    """The files of a project as a planner is shown them."""
+    """A project's files as shown to a planner."""
 
     lines: list[str]
     more: int
-    """Files that are neither listed nor in a folder that is."""
+    """Number of files that are neither listed nor in a listed folder."""
     files: list[str]
-    """All of them."""
+    """All files."""
 
 
 async def list_for_model(step: StepContext, about: str) -> ListedFiles:
-    """List the project's files, as many as the model bears.
+    """List the project's files, as many as the model can take.
 
-    :param about: what the question is about; where not all fit, the files nearest to it are returned.
+    :param about: text of the question; if not all files fit, the most relevant ones are returned.
     """
     files = await step.workspace.list(notice=lambda words: step.notice(words, level="warn"))
     budget = text_budget(step)
@@ -98,10 +98,10 @@ async def list_for_model(step: StepContext, about: str) -> ListedFiles:
 
 
 def without_binaries(files: Sequence[str], text: str) -> tuple[list[str], dict[str, list[str]]]:
-    """Return the files that are text by their names, and those of each folder that are not, by a line for it.
+    """Return the text files, by their names, and the others by a summary line for each folder.
 
     :param files: paths with `/`.
-    :param text: what the question is about; a file that it names is listed in any case.
+    :param text: text of the question; a file that it names is always listed.
     """
     binary = [path for path in files if _is_no_text(path) and path.rpartition("/")[2] not in text]
     hidden = set(binary)
@@ -110,10 +110,10 @@ def without_binaries(files: Sequence[str], text: str) -> tuple[list[str], dict[s
 
 
 def without_data(files: Sequence[str], text: str) -> tuple[list[str], list[str]]:
-    """Return the files that are listed one by one, and a line for each large folder of data.
+    """Return the files to list one per line, and a summary line for each large data folder.
 
     :param files: paths with `/`.
-    :param text: what the question is about; data that it names is listed.
+    :param text: text of the question; data files that it names are listed.
     """
     data = [path for path in files if _is_data(path) and path.rpartition("/")[2] not in text]
     folded = _folded(data, DATA_FOLDER)
@@ -122,16 +122,16 @@ def without_data(files: Sequence[str], text: str) -> tuple[list[str], list[str]]
 
 
 def _folded(files: Sequence[str], least: int) -> dict[str, list[str]]:
-    """Return the files of large folders by a line that stands for them, sorted.
+    """Group the files of large folders by a summary line, sorted.
 
-    :param least: files from which on a folder is large; those of smaller ones are not among them.
+    :param least: number of files that makes a folder large; files of smaller folders are not returned.
     """
     below = Counter(folder for path in files for folder in _folders(path))
     collapsed: dict[str, list[str]] = {}
     for path in files:
         large = [folder for folder in _folders(path) if below[folder] >= least]
         if large:
-            # the innermost one that holds nearly all of the outermost's
+            # the innermost folder with nearly all files of the outermost
             inner = [folder for folder in large if below[folder] * 10 >= below[large[0]] * 9]
             collapsed.setdefault(inner[-1], []).append(path)
         elif least == 1:
@@ -143,13 +143,13 @@ def _folded(files: Sequence[str], least: int) -> dict[str, list[str]]:
 
 
 def nearest_files(files: Sequence[str], text: str, limit: int) -> list[str]:
-    """Return those that a text is most likely about, in the order in which they are given.
+    """Return the files most relevant to a text, in the given order.
 
-    Named ones come first, then code and documents, those that share most words with it, those that are not
-    `ASIDE`, and those nearest to the root.
+    Named files come first, then code and documents, files that share most words with the text, files outside
+    of `ASIDE` folders, and files nearest to the root.
 
     :param files: paths with `/`.
-    :param limit: how many.
+    :param limit: number of files.
     """
     if len(files) <= limit:
         return list(files)
@@ -166,7 +166,7 @@ def nearest_files(files: Sequence[str], text: str, limit: int) -> list[str]:
 
 
 def neighbours(path: str, files: Iterable[str], count: int = 3) -> list[str]:
-    """Return the files that a path may mean which does not exist: of its name, else of a similar path."""
+    """Return the files that a wrong path may mean: files of the same name, else files at similar paths."""
     known = list(files)
     name = path.rpartition("/")[2]
     same = [one for one in known if one.rpartition("/")[2] == name]
@@ -178,7 +178,7 @@ def _is_data(path: str) -> bool:
 
 
 def _is_no_text(path: str) -> bool:
-    """Tell by its name whether a file is an image, an archive, a font or the like."""
+    """Return whether a file is an image, an archive, a font or the like, by its name."""
     if language_of(path):
         return False
     kind, encoding = _TYPES.guess_type(path)
@@ -189,7 +189,7 @@ def _is_no_text(path: str) -> bool:
 
 
 def _folders(path: str) -> list[str]:
-    """Return the folders that a file is in, the outermost first."""
+    """Return the folders that contain a file, the outermost first."""
     parts = path.split("/")[:-1]
     return ["/".join(parts[: count + 1]) for count in range(len(parts))]
 
@@ -201,6 +201,6 @@ def _suffixes(paths: Iterable[str]) -> str:
 
 
 def _words(text: str) -> set[str]:
-    """Return its words in lower case, those of `snake_case` and `camelCase` each; a plural counts as one."""
+    """Return the words of a text in lower case, `snake_case` and `camelCase` split, plurals merged."""
     found = (word.lower() for word in WORD.findall(text) if len(word) >= SHORTEST)
     return {word.removesuffix("s") for word in found}

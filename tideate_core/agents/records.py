@@ -1,4 +1,4 @@
-"""Changelog and checklist of a project: find them, add an entry, tick items."""
+"""Changelog and checklist of a project: find them, add an entry, check off items."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ __all__ = [
 ]
 
 CHECKLISTS: Final = ("CHECKLIST.md", "TODO.md", "docs/CHECKLIST.md", "docs/TODO.md")
-"""Usual places of a project's checklist."""
+"""Usual paths of a project's checklist."""
 _DOCUMENTS: Final = frozenset({".md", ".rst", ".txt", ".adoc"})
 _OTHER_CHANGELOG: Final = re.compile(
     r"(docs?/)?(changelog|changes|history|news|releases)(\.\w+)?", re.IGNORECASE
 )
 _FRAGMENTS: Final = frozenset({"changelog.d", "changes.d", "news.d", "newsfragments"})
-"""Folders with a file for each change, as towncrier and others keep them."""
+"""Folders with one file per change, as towncrier and other tools keep them."""
 _REFERENCE: Final = re.compile(r"[ \t]{0,3}\[[^\]]{1,300}\]:")
 _BOX: Final = re.compile(r"\[ \]")
 
@@ -48,7 +48,7 @@ class Records:
     changelog: Source | None = None
     checklist: Source | None = None
     open_items: list[ListItem] = field(default_factory=list)
-    """Of the checklist."""
+    """Open items of the checklist."""
 
     @property
     def paths(self) -> set[str]:
@@ -56,19 +56,19 @@ class Records:
 
 
 def is_record(path: str, step: StepContext) -> bool:
-    """Tell whether the documenter keeps a file that is there: what an executor writes would be said twice."""
+    """Return whether an existing file is left to the documenter: an executor must not write it too."""
     if path not in CHANGELOGS and path not in CHECKLISTS and path != _given_checklist(step):
         return False
     try:
         return step.workspace.resolve(path).exists()
     except OutsideRoot:
-        return False  # reading it says why it cannot be changed
+        return False  # reading it reports the reason
 
 
 def other_changelogs(files: Iterable[str]) -> list[str]:
-    """Return the changelogs that the documenter does not keep: files in other forms, folders of fragments.
+    """Return the changelogs that the documenter does not update: other formats, folders of fragments.
 
-    :param files: of the project.
+    :param files: files of the project.
     """
     found = set()
     for path in files:
@@ -81,14 +81,14 @@ def other_changelogs(files: Iterable[str]) -> list[str]:
 
 
 def is_document(path: str) -> bool:
-    """Tell whether a file is written for readers: a README, or a text below `docs/`."""
+    """Return whether a file is documentation: a README, or a text below `docs/`."""
     pure = PurePosixPath(path)
     place = pure.parts[:1] in {("doc",), ("docs",)} or pure.name.upper().startswith("README")
     return place and pure.suffix.lower() in _DOCUMENTS
 
 
 async def read_records(step: StepContext) -> tuple[Records, list[str]]:
-    """Read changelog and checklist, and say why one cannot be read."""
+    """Read the changelog and the checklist; return them, and why one cannot be read."""
     records, problems = Records(), []
     try:
         for path in CHANGELOGS:
@@ -111,20 +111,20 @@ async def read_records(step: StepContext) -> tuple[Records, list[str]]:
 
 
 def _given_checklist(step: StepContext) -> str | None:
-    """Return the checklist that the run was started with, as its input or option `checklist`."""
+    """Return the checklist given with the run, as its input or option `checklist`."""
     given = step.inputs.get("checklist") or step.options.get("checklist")
     return given.removeprefix("./") if isinstance(given, str) and given.strip() else None
 
 
 def add_entry(text: str, section: str, entry: str) -> str:
-    """Return a changelog with an entry under Unreleased, which is made where it is missing.
+    """Return a changelog with an entry added under Unreleased; that section is added if it is missing.
 
-    Bullets and line ends are those that the changelog has.
+    Bullets and line ends follow those of the changelog.
 
     :param section: one of `gates.changelog.SECTIONS`.
     :param entry: one line, without a bullet.
     """
-    # lines keep a `\\r` where a text mixes line ends
+    # if line ends are mixed, lines keep their `\\r`
     lines = text.split("\n")
     end = "\r" if 2 * sum(line.endswith("\r") for line in lines) > len(lines) else ""
     lines = [line.removesuffix("\r") for line in lines] if end else lines
@@ -132,7 +132,7 @@ def add_entry(text: str, section: str, entry: str) -> str:
 
 
 def _bullet(document: Markdown) -> str:
-    """Return the character that the changelog's items begin with."""
+    """Return the bullet character of the changelog's items."""
     return next((item.bullet for item in document.items if item.bullet in "-*+"), "-")
 
 
@@ -153,16 +153,16 @@ def _with_entry(lines: list[str], section: str, entry: str) -> list[str]:
 
 
 def _in_release(lines: list[str], own: list[Heading], section: str, item: str, last: int) -> list[str]:
-    """Put an item under its section of one release.
+    """Add an item to its section of a release.
 
-    :param own: the release's sections.
-    :param last: the line after the release's last one that is not blank, 0-based.
+    :param own: sections of the release.
+    :param last: the line after the release's last nonblank line, 0-based.
     """
     for at, head in enumerate(own):
         if head.title.casefold() == section.casefold():
             stop = own[at + 1].start if at + 1 < len(own) else last
             place = _end(lines, head.line, stop)
-            if place == head.line:  # nothing stands below it yet
+            if place == head.line:  # the section is empty
                 return _put(lines, place, [item])
             return [*lines[:place], item, *lines[place:]]
     order = {name: number for number, name in enumerate(SECTIONS)}
@@ -171,14 +171,14 @@ def _in_release(lines: list[str], own: list[Heading], section: str, item: str, l
 
 
 def _end(lines: list[str], start: int, stop: int) -> int:
-    """Return the line after the last one with words, link references at the end not counted."""
+    """Return the line after the last nonblank one, ignoring link references at the end."""
     while stop > start and (not lines[stop - 1].strip() or _REFERENCE.match(lines[stop - 1])):
         stop -= 1
     return stop
 
 
 def _put(lines: list[str], at: int, block: list[str]) -> list[str]:
-    """Return lines with a block before line `at`, a blank line on both sides."""
+    """Insert a block before line `at`, with a blank line on both sides."""
     before, after = lines[:at], lines[at:]
     if before and before[-1].strip():
         block = ["", *block]
@@ -188,7 +188,7 @@ def _put(lines: list[str], at: int, block: list[str]) -> list[str]:
 
 
 def tick_items(text: str, numbers: Collection[int]) -> str:
-    """Return a checklist in which the items on these lines (1-based) are checked; nothing else is changed."""
+    """Return a checklist with the items on these lines (1-based) checked; nothing else is changed."""
     unticked = {item.line for item in read_markdown(text).tasks if not item.checked}
     lines = text.split("\n")
     for number in unticked.intersection(numbers):

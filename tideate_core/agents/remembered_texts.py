@@ -1,4 +1,4 @@
-"""Texts of files that a model was shown, kept with the run: after a crash its answers are about these."""
+"""Texts of files shown to a model, stored with the run: after a crash, its answers refer to these texts."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ __all__ = ["first_kept_text", "keep_texts", "kept_texts", "text_for_answer"]
 
 
 def kept_texts(step: StepContext, key: str) -> dict[str, str | None]:
-    """Return the texts that were kept before a crash, by path; None of a file that was not there."""
+    """Return the texts stored before a crash, by path; None for a file that did not exist."""
     kept = step.recall(_key_of(step, key))
     return {} if kept is MISSING else dict(kept)
 
 
 async def keep_texts(step: StepContext, key: str, texts: Mapping[str, str | None]) -> None:
-    """Keep texts with the run, and for as long; durable when this returns. What was kept before stays.
+    """Store texts with the run, for as long as it is kept; durable on return. An existing record is kept.
 
-    One that seems to hold a secret is not kept: it is read again.
+    Texts that seem to hold a secret are not stored; their files are read again.
     """
     if step.recall(_key_of(step, key)) is MISSING:
         kept = {
@@ -40,10 +40,10 @@ async def keep_texts(step: StepContext, key: str, texts: Mapping[str, str | None
 
 @asynccontextmanager
 async def text_for_answer(step: StepContext, path: str) -> AsyncIterator[Source]:
-    """Give the text of a file to what has a model answer about it, and keep it once there is an answer.
+    """Provide the text of a file for a question to a model, and store it once there is an answer.
 
-    A resumed run has the same text for an answer that came, be it one that cannot be used; before that the
-    file is read as it is. Each time that a step has an answer about a file has a text of its own.
+    A resumed run gets the same text if there was an answer, even an unusable one; otherwise the file is read
+    again. Each question of a step about a file has a record of its own.
 
     :raises WorkspaceError: it cannot be read.
     """
@@ -58,13 +58,13 @@ async def text_for_answer(step: StepContext, path: str) -> AsyncIterator[Source]
 
 
 def first_kept_text(step: StepContext, path: str) -> str | None:
-    """Return the text of a file that the step's model answered about first, before a crash; None without."""
+    """Return the text of a file for the step's first answer before a crash; None if there is none."""
     source = _kept_source(step, _of_file(path))
     return None if source is None else source.text
 
 
 def _kept_source(step: StepContext, key: str) -> Source | None:
-    # by the file's own name, links followed
+    # by the file's real name, links resolved
     return next(
         (Source(name, text) for name, text in kept_texts(step, key).items() if text is not None), None
     )

@@ -1,4 +1,4 @@
-"""Edits of a stage that a person reviews: its role makes them anew, as their comments say."""
+"""Revision of edits under review: the role's model changes them as the person's comments ask."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ KEPT_BY_OTHERS: Final = "it is kept by somebody else after the change"
 
 @dataclass(frozen=True, slots=True)
 class Comments:
-    """The comments of a person, in words for a model.
+    """A person's comments, in words for a model.
 
-    :param for_conversation: all of them, for the conversation that made the edits.
-    :param about: the paths of changes that they are about; None: there is one on all of them.
-    :param for_files: those on changes of these paths, for a model that is shown the files as they are staged.
+    :param for_conversation: all comments, for the conversation that made the edits.
+    :param about: paths of the changes commented on; None: a comment is about all changes.
+    :param for_files: returns the comments on changes of these paths, for a model that sees the staged files.
     """
 
     for_conversation: Prompt
@@ -48,10 +48,10 @@ class Comments:
 
 @dataclass(frozen=True, slots=True)
 class RevisedEdits:
-    """The edits as they are by now.
+    """The revised edits.
 
-    :param failed: why changes stay as they were, by path.
-    :param notes: what is open or wrong with them, for the person.
+    :param failed: why changes were not revised, by path.
+    :param notes: open or failed points, for the person.
     """
 
     changes: list[FileChange]
@@ -60,11 +60,11 @@ class RevisedEdits:
 
 
 class EditsInReview:
-    """Edits of one stage.
+    """Edits of one stage under review.
 
-    :param plan: that they carry out; its files may be changed unasked, of others the person is asked.
-    :param changes: as they are reviewed first.
-    :param audit: of the plan; the model is told its remarks.
+    :param plan: the plan carried out; the person is asked before other files than its own are changed.
+    :param changes: the changes of the first round of review.
+    :param audit: the plan's audit; its remarks are shown to the model.
     :param removals: files may be deleted, moved or emptied.
     :param earlier: the conversation that made the edits; None: the model is shown the files instead.
     """
@@ -91,7 +91,7 @@ class EditsInReview:
         self._files = {*self._names, *(path for path in planned if not is_record(path, step))}
         self._removals = removals
         self._earlier = earlier
-        # what has no text is deleted or moved, and nothing else can become of it
+        # a file that is not text can only be deleted or moved
         self._unread = [one for one in changes if one.before is None and one.action != "create"]
         self._shown = list(changes)
         self._staged = self._stage_shown()
@@ -102,13 +102,13 @@ class EditsInReview:
         return staged
 
     async def revise(self, comments: Comments, check: Check) -> RevisedEdits:
-        """Have the role's model make the edits as the comments want them.
+        """Have the role's model revise the edits.
 
-        :param check: raises where they are not to be shown; they stay as they were then, except for a
-            conversation, which goes on from there.
+        :param check: raises if the new edits must not be shown. The reviewed edits stay; a conversation still
+            continues from the new ones.
         :raises BudgetReached: the role's budget is used up.
-        :raises StepTimedOut: it took longer than the role's timeout.
-        :raises UnusableAnswer: nothing can be made of what the model answers.
+        :raises StepTimedOut: the revision took longer than the role's timeout.
+        :raises UnusableAnswer: no answer was usable.
         """
         async with open_stage(self._step, self._role, self._brief, paths=self._names) as stage:
             if self._earlier is not None and stage.may_look:
@@ -122,7 +122,7 @@ class EditsInReview:
     async def _go_on(self, stage: Stage, earlier: Conversation, comments: Comments) -> RevisedEdits:
         step = stage.step
         bounds = Bounds(within_plan(step, self._why_not))
-        # its instructions are those of the conversation
+        # the system prompt stays that of the conversation
         prompt = replace(comments.for_conversation, system=earlier.system)
         try:
             done = await stage.write(prompt, self._staged, bounds, earlier=earlier)

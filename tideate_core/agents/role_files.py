@@ -1,4 +1,4 @@
-"""Files of agents: where they lie, their settings in YAML front matter, their instructions."""
+"""Files of agents: their locations, settings in YAML front matter, and instructions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BUILTIN_ROLES: Final = Path(__file__).parent / "builtin"
 LARGEST_ROLE: Final = 64 * 1024
 """Bytes."""
 ENTRY_POINT_GROUP: Final = "tideate.agents"
-"""Entry points of packages: each is a package, or a path, whose directory has files of agents, `NAME.md`."""
+"""Entry points of packages: each is a package or a path, whose directory has files `NAME.md`."""
 MARK: Final = "---"
 NAME: Final = re.compile(r"[A-Za-z_][\w.-]{0,49}", re.ASCII)
 
@@ -41,19 +41,19 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RoleFile:
-    """The content of one agent's file; a key that it does not set is not in `keys`."""
+    """The content of one agent's file; `keys` has only the keys that it sets."""
 
     path: Path
     content: bytes
     keys: dict[str, Any]
     instructions: str
-    """Empty: the file has no words of its own."""
+    """Empty: the file sets none."""
 
 
 def agent_names(root: Path | None) -> frozenset[str]:
-    """Return the names of all agents; no file is read, so some may have mistakes.
+    """Return the names of all agents; no file is read, so some may be invalid.
 
-    :param root: of the project; None: there is none.
+    :param root: the project's root; None: there is no project.
     """
     folders: list[Path] = [BUILTIN_ROLES, *package_directories(), config_dir() / "agents"]
     names = [name for folder in folders for name in _names_in(folder)]
@@ -64,26 +64,26 @@ def agent_names(root: Path | None) -> frozenset[str]:
 
 
 def package_file(name: str) -> Path | None:
-    """Return the file that an installed package has of an agent."""
+    """Return the file of an agent from an installed package, if any."""
     return next((file for folder in package_directories() if (file := folder / f"{name}.md").is_file()), None)
 
 
 @lru_cache(maxsize=1)
 def package_directories() -> tuple[Path, ...]:
-    """Return the directories of installed packages; one that fails is left out, with a line in the log."""
+    """Return the agent directories of installed packages; one that fails to load is logged and left out."""
     from importlib.metadata import entry_points
 
     found = []
     for point in entry_points(group=ENTRY_POINT_GROUP):
         try:
             found.append(_directory(point.load()))
-        except Exception:  # another's code may raise anything
+        except Exception:  # code of others may raise anything
             log.exception("the agents of the entry point %s = %s were not loaded", point.name, point.value)
     return tuple(found)
 
 
 def _directory(given: Any) -> Path:
-    """Return what an entry point names: a path, or the directory of a package."""
+    """Return the directory of an entry point: a path, or that of a package."""
     return Path(given.__path__[0]) if isinstance(given, ModuleType) else Path(given)
 
 
@@ -98,10 +98,10 @@ def _names_in(folder: Path) -> list[str]:
 def read_role(path: Path, content: bytes | None = None) -> RoleFile:
     """Read an agent's file.
 
-    :param content: of the file, where it was read already.
+    :param content: content of the file, if it was read before.
 
     :raises InvalidDefinition: it cannot be read.
-    :raises InvalidDefinitionFile: its front matter has mistakes; a line each, with `file:line:column`.
+    :raises InvalidDefinitionFile: its front matter has mistakes; one line each, with `file:line:column`.
     """
     content = _bytes(path) if content is None else content
     try:
@@ -116,7 +116,7 @@ def read_role(path: Path, content: bytes | None = None) -> RoleFile:
         raise InvalidDefinitionFile(
             f"{shown_path(path)}:1:1: the front matter does not end; write a line `---` below its keys"
         )
-    # an empty line in place of the mark, so that a mistake's line is the file's
+    # an empty line replaces the mark, so that line numbers of mistakes are those of the file
     keys = _keys(path, "\n".join(["", *lines[1:end]]))
     return RoleFile(path, content, keys, "\n".join(lines[end + 1 :]).strip())
 
@@ -194,4 +194,4 @@ KEYS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "timeout": (_is_count, "is a number of milliseconds above 0"),
     "output_schema": (_is_mapping, "is a JSON Schema"),
 }
-"""Keys of an agent's front matter: the test of a value, and the words for one that does not fit."""
+"""Keys of an agent's front matter: the test of a value, and the message for a wrong one."""

@@ -1,10 +1,10 @@
-"""Agents and the roles of a task: settings and instructions, put together from their files.
+"""Agents and the roles of a task: settings and instructions, merged from their files.
 
-A built-in file or that of a package comes first, the person's (`agents/NAME.md` in the configuration) is put
-over it, then the project's (`.tideate/agents/NAME.md`), key by key: a key that a file does not have stays as
-it was. A project's file may come from anybody. Unless the person trusts its content it adds an agent, changes
-the words of a task's role that has no tools, or makes a budget smaller; it cannot say where code is sent,
-which tools and agents are used, or that more may be spent.
+A built-in file or a package's file comes first. The person's file (`agents/NAME.md` in the configuration) and
+then the project's (`.tideate/agents/NAME.md`) override it, key by key. Anybody may have written a project's
+file: unless the person trusts its content, it can only add an agent, change the instructions of a task's role
+that has no tools, or lower a budget. It cannot choose where code is sent or which tools and agents are used,
+nor raise a budget.
 """
 
 from __future__ import annotations
@@ -31,54 +31,54 @@ if TYPE_CHECKING:
 __all__ = ["TASK_ROLES", "Role", "Roles"]
 
 TASK_ROLES: Final = frozenset({"planner", "auditor", "executor", "documenter", "corrector"})
-"""Roles whose words a project may change unasked: what comes of them passes gates and the person."""
+"""Roles whose instructions a project may change without trust: gates and the person check their results."""
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """An agent, of a step or of a task's stage: its words, adapter, tools and budgets."""
+    """An agent, of a step or of a task's stage: its instructions, adapter, tools and budgets."""
 
     name: str
     instructions: str
-    """The system prompt's words."""
+    """Instructions for the system prompt."""
     adapter: str | None = None
-    """None: the run's."""
+    """None: the run's adapter."""
     tools: tuple[str, ...] = ()
-    """Names of tideate's own tools and groups, and of MCP servers: `SERVER/TOOL`, or `SERVER` for all."""
+    """Names of tideate's own tools and groups, and of MCP tools: `SERVER/TOOL`, or `SERVER` for all."""
     agents: tuple[str, ...] = ()
-    """Other agents that it may give a task to."""
+    """Other agents that it may delegate to."""
     tokens: int | None = None
-    """Of all questions and answers of one stage, with those of the agents that it asks; None: no limit."""
+    """Tokens of all questions and answers of one stage, with those of delegated agents; None: no limit."""
     timeout: int | None = None
     """Milliseconds of one stage; None: no limit."""
     output_schema: Mapping[str, Any] | None = None
-    """JSON Schema of its answers in a step; None: text, or what the step says."""
+    """JSON Schema of its answers in a step; None: text, or the step's own schema."""
     path: Path | None = None
-    """The file whose words these are."""
+    """File that sets the instructions."""
     description: str = ""
     notices: tuple[str, ...] = ()
-    """For the person: keys that were left out, and why."""
+    """Messages for the person: keys that were ignored, and why."""
 
 
 class Roles:
     """Finds agents by name.
 
-    :param root: of the project whose files come before all others; None: there is none.
+    :param root: root of the project whose files override all others; None: there is no project.
     """
 
     def __init__(self, root: Path | None) -> None:
         self._root = root
 
     def names(self) -> frozenset[str]:
-        """Return the names of all agents; some may have mistakes."""
+        """Return the names of all agents; some may be invalid."""
         return agent_names(self._root)
 
     def get(self, name: str) -> Role:
-        """Return an agent as its files say; blocking.
+        """Return an agent, merged from its files; blocking.
 
-        :raises UnknownAgent: there is none of this name.
-        :raises ConfigError: what is trusted cannot be read.
-        :raises InvalidDefinition: a file cannot be read, or has mistakes: a line each, `file:line:column`.
+        :raises UnknownAgent: no agent has this name.
+        :raises ConfigError: the record of trusted files cannot be read.
+        :raises InvalidDefinition: a file cannot be read, or has mistakes: one line each, `file:line:column`.
         """
         if name not in (known := self.names()):
             raise UnknownAgent(name, known)
@@ -107,7 +107,7 @@ class Roles:
             return replace(role, notices=(str(error),))
         keys = {**file.keys, **({"instructions": file.instructions} if file.instructions else {})}
         left_out = [key for key in keys if _needs_trust(key, keys[key], role)]
-        # the content that is trusted is the content that is used: nothing is read twice
+        # nothing is read twice: the content that is checked for trust is the content in use
         if not left_out or Trust(self._root).is_trusted(name, file.content):
             return _over(role, file)
         kept = {key: value for key, value in file.keys.items() if key not in left_out}
@@ -121,9 +121,9 @@ class Roles:
 
 
 def _needs_trust(key: str, value: Any, below: Role) -> bool:
-    """Tell whether a key does more than change a task's words, make a budget smaller, or add an agent.
+    """Return whether a key needs trust: it does more than set a task's words, lower a budget or add an agent.
 
-    :param below: the agent without the project's file; empty where only the project has it.
+    :param below: the agent without the project's file; empty if only the project defines it.
     """
     now = getattr(below, key)
     if value == (list(now) if isinstance(now, tuple) else now):

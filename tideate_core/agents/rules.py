@@ -1,4 +1,4 @@
-"""Rules of the project for a prompt: those of the files concerned, read once in a run, and told of."""
+"""Rules of the project for a prompt: selected by the files concerned, read once per run, announced."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 __all__ = ["project_rules"]
 
 SHARE: Final = 6
-"""The part of the text for a model that rules may take: one in so many."""
+"""Rules may take one part in this many of the text that fits a model."""
 MOST: Final = 48_000
-"""Characters of all rules in a prompt, however much a model reads."""
+"""Characters of all rules in a prompt, for any model."""
 UNKNOWN: Final = 16_000
-"""Characters for a model whose window is not known."""
+"""Characters for a model whose context window is not known."""
 
 
 async def project_rules(step: StepContext, paths: Iterable[str] = ()) -> str:
-    """Return the rules for work on files, ready for a prompt; empty without any.
+    """Return the rules for work on files, ready for a prompt; empty if there are none.
 
-    They are the person's own, those of the root, and those of each directory down to a file. A run has them
-    as they were when it first needed them, also after a crash. A small model gets none.
+    They are the person's own, the root's, and those of each directory down to a file. A run keeps the rules
+    as it first read them, even after a crash. A small model gets none.
 
     :param paths: relative to the root, or absolute.
     """
     if step.rules_files is None or is_small(step):
         return ""
-    # here, because a run without a project's rules needs none of it
+    # imported here: runs without project rules do not need it
     from tideate_core.mentions import RulesFinder, fit_rules, format_rules
 
     finder = RulesFinder(step.workspace, step.rules_files)
@@ -58,14 +58,14 @@ def _names(workspace: Workspace, paths: Iterable[str]) -> list[str]:
         try:
             name = workspace.name_of(workspace.resolve(path))
         except OutsideRoot:
-            continue  # rules of directories are for what is in them
-        if name == name.encode(errors="replace").decode():  # it is kept with the run, as text
+            continue  # rules of directories apply only to files in them
+        if name == name.encode(errors="replace").decode():  # the name is stored with the run, as text
             names.append(name)
     return names
 
 
 def _directories(names: Iterable[str]) -> list[str]:
-    """Return the directories of files and those above, without the root, the outer ones first."""
+    """Return the directories of files and their parents, without the root, outermost first."""
     found = {parent.as_posix() for name in names for parent in PurePosixPath(name).parents}
     return sorted(found - {"."}, key=lambda directory: (directory.count("/"), directory))
 
@@ -78,7 +78,7 @@ def _room(step: StepContext) -> int:
 async def _kept(
     step: StepContext, directory: str, find: Callable[[], Awaitable[FoundRules]]
 ) -> list[RulesFile]:
-    """Return what a place has, found once in the run. The text of a secret is not kept."""
+    """Return the rules of a directory, found once per run; the text of a secret is not stored."""
     from tideate_core.mentions import RulesFile
 
     async def produce() -> list[dict[str, Any]]:
@@ -92,7 +92,7 @@ async def _kept(
 
 
 async def _with_secret(step: StepContext, finder: RulesFinder, rules: RulesFile) -> RulesFile:
-    """Return rules that hold a secret with their text, where a person agrees."""
+    """Return rules that hold a secret with their text, if the person agrees."""
     if not rules.secret:
         return rules
     try:
@@ -109,7 +109,7 @@ async def _with_secret(step: StepContext, finder: RulesFinder, rules: RulesFile)
 
 
 async def _tell(step: StepContext, sent: Sequence[SentRules]) -> None:
-    """Say what is sent, and what of it is cut, each file once in the run."""
+    """Notify the person which rules are sent and which are cut, each file once per run."""
     new = [one for one in sent if await _first_time(step, f"{one.rules.path}:{one.cut}")]
     if given := [one for one in new if one.text]:
         size = sum(len(one.text.encode()) for one in given) / 1000
@@ -120,7 +120,7 @@ async def _tell(step: StepContext, sent: Sequence[SentRules]) -> None:
 
 
 async def _first_time(step: StepContext, what: str) -> bool:
-    """Tell whether something was not told of yet in the run."""
+    """Return whether this is the run's first call for a key, and record it."""
     new = False
 
     async def produce() -> bool:

@@ -39,20 +39,20 @@ class TaskBrief:
 
     description: str
     material: str = ""
-    """The contexts of its @mentions, ready for a prompt."""
+    """Contents of its @mentions, ready for a prompt."""
     earlier: str = ""
-    """Earlier runs, which only the run's own adapter is sent."""
+    """Text of earlier runs; sent only to the run's own adapter."""
 
 
 class Stage:
-    """Asks for one stage and counts its tokens; made by `open_stage`.
+    """Asks a role's model for one stage and counts its tokens; made by `open_stage`.
 
-    :param step: measured by the role's adapter.
-    :param around: of the agent that asked for this one; its tokens are used, too.
-    :param looks: its model looks at the project where it can call tools.
-    :param rules: of the project, ready for a prompt.
-    :param tools: names of more tools than the role's.
-    :param earlier: the conversation that its first question goes on with, where its model looks.
+    :param step: step context, with the limits of the role's adapter.
+    :param around: stage of the calling agent; tokens count against it too.
+    :param looks: let the model read the project, if it can call tools.
+    :param rules: the project's rules, ready for a prompt.
+    :param tools: names of tools beside the role's.
+    :param earlier: the conversation that the first question continues, if the model may read the project.
     """
 
     def __init__(
@@ -75,13 +75,13 @@ class Stage:
         self._brief = brief
         self.rules = rules
         self.spent = 0
-        """Tokens, with those of the agents that were asked."""
+        """Tokens, including delegated agents."""
         self._model: LookingModel | None = None
         names = tuple(dict.fromkeys((*role.tools, *tools)))
         self.tools: StepTools = StepTools(step, names, role.adapter, around=around.tools if around else None)
 
     def render(self, name: str, **values: Any) -> Prompt:
-        """Fill in a stage's prompt: the role's words, then what is asked, with the task and its material."""
+        """Render a prompt of the stage: rules, material and earlier runs, then the task."""
         values = {"instructions": self.role.instructions, "task": self._brief.description, **values}
         prompt = self.step.render(name, **values)
         earlier = self._brief.earlier if self.step.memory_of else ""
@@ -90,7 +90,7 @@ class Stage:
 
     @cached_property
     def may_look(self) -> bool:
-        """The role's model is given tools to look at the project."""
+        """True if the role's model is given tools that read the project."""
         return self._looks and may_look(self.step, self.role.adapter)
 
     async def ask(
@@ -100,11 +100,11 @@ class Stage:
         schema: type[BaseModel] | None = None,
         quiet: bool = True,
     ) -> Reply:
-        """Ask quietly: JSON and edits are for parsers, the person sees what comes of them.
+        """Ask without streaming: JSON and edits are for parsers, and the person sees the result.
 
-        A model that can call tools looks at the project first.
+        A model that can call tools reads the project first.
 
-        :param quiet: False: the answer is for the person, who sees it come.
+        :param quiet: False: stream the answer to the person.
         :raises BudgetReached: the answers of this stage took more tokens than its role may use.
         """
         if self.may_look:
@@ -114,10 +114,10 @@ class Stage:
         self._count(reply)
         return reply
 
-    def go_on(self) -> None:
-        """Ask all that comes in the conversation so far, where the role's model looks."""
+    def continue_conversation(self) -> None:
+        """Ask all further questions in the same conversation, if the role's model may read the project."""
         if self._model is not None:
-            self._model.goes_on = True
+            self._model.continues = True
 
     async def _looking(self) -> LookingModel:
         if self._model is None:
@@ -142,11 +142,11 @@ class Stage:
         *,
         earlier: Conversation | None = None,
     ) -> WrittenWork:
-        """Have the role's model make edits with tools; they are staged. See `write_with_tools`.
+        """Have the role's model make edits with tools and stage them. See `write_with_tools`.
 
-        :param earlier: the conversation that it goes on with.
+        :param earlier: the conversation to continue.
 
-        :raises BudgetReached: it took more tokens than its role may use.
+        :raises BudgetReached: the model took more tokens than its role may use.
         """
         from tideate_core.agents.writer import write_with_tools
 
@@ -171,10 +171,10 @@ class Stage:
         submission: Submission[T] | None = None,
         quiet: bool = False,
     ) -> LoopResult[T]:
-        """Have the role's model work with tools, beside those that files name.
+        """Have the role's model work with tools, including the ones that its file names.
 
-        :param key: what tells this work from others of the step.
-        :raises BudgetReached: it took more tokens than its role may use.
+        :param key: identifies this work within the step.
+        :raises BudgetReached: the model took more tokens than its role may use.
         """
         return await self.tools.work(
             key, prompt, tools, submission=submission, quiet=quiet, on_turn=self._count
@@ -185,9 +185,9 @@ class Stage:
         self.check_budget()
 
     def check_budget(self) -> None:
-        """Check what was used so far, by the agents that were asked, too.
+        """Check the tokens used so far, including delegated agents.
 
-        :raises BudgetReached: it is more than the role may use.
+        :raises BudgetReached: they are more than the role may use.
         """
         limit = self.role.tokens
         if limit is not None and self.spent > limit:
@@ -200,13 +200,13 @@ class Stage:
             self._around.check_budget()
 
     def spend(self, tokens: int) -> None:
-        """Count tokens, for those who asked for this stage, too."""
+        """Count tokens, for the calling stages too."""
         self.spent += tokens
         if self._around is not None:
             self._around.spend(tokens)
 
     def report_refusal(self, reason: str) -> None:
-        """Tell that an answer was refused and is asked for again."""
+        """Notify the person that an answer was refused and the model is asked again."""
         refusal_notice(self.step)(reason)
 
     async def ask_for(self, schema: type[T], prompt: Prompt, *, quiet: bool = True) -> T:
@@ -228,16 +228,16 @@ async def open_stage(
     tools: Sequence[str] = (),
     earlier: Conversation | None = None,
 ) -> AsyncIterator[Stage]:
-    """Open a stage, which ends in time; notices of its role are passed on.
+    """Open a stage, limited to the role's timeout; pass on the notices of its role.
 
-    The time that a person takes to answer is not the role's.
+    Time that a person takes to answer does not count.
 
-    :param around: the stage of the agent that asked for this one.
-    :param looks: its model looks at the project where it can call tools.
+    :param around: stage of the calling agent.
+    :param looks: let the model read the project, if it can call tools.
     :param paths: files that the stage works on; the project's rules for them are sent.
-    :param tools: names of more tools than the role's.
-    :param earlier: the conversation that its first question goes on with, where its model looks.
-    :raises StepTimedOut: it took longer than the role's timeout.
+    :param tools: names of tools beside the role's.
+    :param earlier: the conversation that the first question continues, if the model may read the project.
+    :raises StepTimedOut: the stage took longer than the role's timeout.
     """
     for notice in role.notices:
         step.notice(notice, level="warn")
@@ -257,5 +257,5 @@ async def open_stage(
 
 
 def _place(role: Role) -> str:
-    """Name the files that set a role's keys; a project's is the stronger one."""
+    """Return the paths of the files that set a role's keys; a project's file overrides the person's."""
     return f"{shown_path(config_dir() / 'agents' / f'{role.name}.md')} or .tideate/agents/{role.name}.md"

@@ -1,4 +1,4 @@
-"""Files of a run in memory: their texts as read, and with its staged edits; nothing is written."""
+"""Files of a run in memory: their texts as read and as staged; nothing is written to disk."""
 
 from __future__ import annotations
 
@@ -22,37 +22,37 @@ NOTHING: Final[Mapping[str, str | None]] = MappingProxyType({})
 
 
 class StagedFiles:
-    """Texts by path, over what the workspace has. Only files that were loaded are known.
+    """Texts by path, read from the workspace and changed by staged edits. Only loaded files are known.
 
-    Paths are as the workspace names them: relative to the root, links followed.
+    Paths are the workspace's names: relative to the root, links resolved.
     """
 
     def __init__(self) -> None:
         self._sources: dict[str, Source | None] = {}
         self._now: dict[str, str | None] = {}
         self._moved: dict[str, str] = {}
-        """The old paths of moved files, by the new ones."""
+        """Old paths of moved files, by new path."""
         self._hidden: dict[str, str] = {}
-        """Why a file can be neither shown nor edited."""
+        """Reasons why files can be neither shown nor edited, by path."""
         self._no_text: set[str] = set()
-        """Of the hidden files those that are binary, in another encoding or too large to read."""
+        """Hidden files that are binary, in another encoding, or too large to read."""
         self._bytes_to: dict[str, str] = {}
-        """New paths of files that are no text, by the old ones; empty if they are deleted."""
+        """New paths of moved binary files, by old path; empty if the file is deleted."""
         self._seen: dict[str, str] = {}
-        """Digests of the texts that a model was shown, by path."""
+        """Digests of the texts shown to a model, by path."""
         self._recorded: dict[str, tuple[str | None, str | None]] = {}
-        """The texts that exported changes begin with and lead to."""
+        """First and last text of each file in the exported changes."""
         self._touched: dict[str, None] = {}
-        """Files of which something is not exported yet, in order."""
+        """Files with changes that are not exported yet, in order."""
 
     async def load(
         self, step: StepContext, paths: Iterable[str], kept: Mapping[str, str | None] = NOTHING
     ) -> None:
-        """Read files as the person sees them; one that cannot be used is kept with the reason.
+        """Read files with unsaved changes of the editor; keep the reason for a file that cannot be used.
 
-        Files that are known stay as they are.
+        Files that are already loaded stay unchanged.
 
-        :param kept: texts that are taken instead, by path; None of a file that was not there.
+        :param kept: texts to use instead, by path; None for a file that did not exist.
         """
         for path in paths:
             if path in kept:
@@ -65,11 +65,11 @@ class StagedFiles:
         self._sources[path], self._now[path] = None if text is None else Source(path, text), text
 
     async def read(self, step: StepContext, path: str) -> str | None:
-        """Return a file's text as it is wanted, None if there is none.
+        """Return a file's text with staged edits; None if it does not exist.
 
-        One that has no staged edit is read anew each time.
+        A file without staged edits is read again each time.
 
-        :raises UnusableAnswer: it cannot be used; says why.
+        :raises UnusableAnswer: the file cannot be used; gives the reason.
         """
         if not self._is_changed(path):
             await self._load(step, path)
@@ -88,8 +88,8 @@ class StagedFiles:
             hidden = str(error)
             is_text = not await asyncio.to_thread(step.workspace.is_regular_file, path)
         if self._is_changed(path):
-            return  # meanwhile
-        # at once: calls that only read are made side by side
+            return  # changed meanwhile
+        # no await from here on: calls that only read run concurrently
         self._forget(path)
         if hidden:
             self._hidden[path] = hidden
@@ -101,21 +101,21 @@ class StagedFiles:
 
     @property
     def hidden(self) -> dict[str, str]:
-        """Return why files can be neither shown nor edited, by path."""
+        """Reasons why files can be neither shown nor edited, by path."""
         return dict(self._hidden)
 
     def knows(self, path: str) -> bool:
-        """Tell whether a file was loaded and can be edited."""
+        """Return whether a file was loaded and can be edited."""
         return path in self._now
 
     def is_no_text(self, path: str) -> bool:
-        """Tell whether a file can only be moved or deleted, as it is."""
+        """Return whether a file is binary, so that it can only be moved or deleted."""
         return path in self._no_text
 
     def stage_bytes(self, path: str, move_to: str | None) -> None:
-        """Move or delete a file that is no text.
+        """Stage the move or deletion of a binary file.
 
-        :param move_to: None if it is deleted.
+        :param move_to: new path; None to delete the file.
         """
         old = next((old for old, new in self._bytes_to.items() if new == path), path)
         why = self._hidden.get(path, "it is no text")
@@ -139,9 +139,9 @@ class StagedFiles:
         self._no_text.discard(path)
 
     def text(self, path: str) -> str | None:
-        """Return a file's text as it is wanted, None if there is to be none.
+        """Return a file's text with staged edits; None if it does not exist.
 
-        :raises UnusableAnswer: it was not loaded, or cannot be used.
+        :raises UnusableAnswer: the file was not loaded, or cannot be used.
         """
         if path in self._hidden:
             raise UnusableAnswer(f"it cannot be changed: {self._hidden[path]}")
@@ -150,7 +150,7 @@ class StagedFiles:
         return self._now[path]
 
     def note_shown(self, path: str) -> None:
-        """Note that a model was shown the text of a file that is loaded, as it is wanted."""
+        """Record that the current text of a loaded file was shown to a model."""
         text = self._now.get(path)
         digest = "" if text is None else text_digest(text)
         if digest and self._seen.get(path) != digest:
@@ -158,12 +158,12 @@ class StagedFiles:
             self._touched[path] = None
 
     def was_shown(self, path: str) -> bool:
-        """Tell whether a model was shown a file's text as it is wanted, or wrote it."""
+        """Return whether a model was shown a file's current text, or wrote it."""
         text = self._now.get(path)
         return text is not None and self._seen.get(path) == text_digest(text)
 
     def stage(self, changes: Sequence[FileChange]) -> None:
-        """Put changes over what there is; they were made for the texts that `text` gives."""
+        """Apply changes, made for the texts returned by `text`."""
         for change in map(with_kept_line_ends, changes):
             self._touched[change.path] = None
             if change.action == "move" and change.move_to is not None:
@@ -177,7 +177,7 @@ class StagedFiles:
                     self._moved.pop(change.path, None)
 
     def adopt(self, changes: Sequence[FileChange]) -> None:
-        """Take over changes that a model made before, with the texts that they were made for."""
+        """Take over changes of an earlier model, together with their original texts."""
         for change in changes:
             self._take(change.path, change.before)
             if change.move_to is not None:
@@ -187,7 +187,7 @@ class StagedFiles:
             self.note_shown(change.move_to or change.path)
 
     def changes(self) -> list[FileChange]:
-        """Return what turns the files as they are into what is wanted."""
+        """Return the changes that turn the files as read into the staged ones."""
         moves = {
             old: new
             for new, old in self._moved.items()
@@ -219,18 +219,18 @@ class StagedFiles:
         )
 
     def changed_texts(self) -> dict[str, str | None]:
-        """Return the texts of all files that staged edits change, None of one that is to go."""
+        """Return the texts of all files with staged edits, None for a deleted one."""
         return {path: text for path, text in self._now.items() if self._is_changed(path)}
 
     @property
     def moved_bytes(self) -> list[str]:
-        """Return the new paths of files that are no text."""
+        """New paths of moved binary files."""
         return [new for new in self._bytes_to.values() if new]
 
     def listed(self, files: Iterable[str]) -> list[str]:
-        """Return the names of the project's files with those that are to come and without those that go.
+        """Return the project's file names after the staged edits.
 
-        :param files: sorted.
+        :param files: sorted names of the project's files.
         """
         changed = self.changed_texts()
         if not changed:
@@ -249,16 +249,16 @@ class StagedFiles:
 
     @property
     def touched(self) -> list[str]:
-        """The files of which something is not exported yet: a change, or that it was shown."""
+        """Files with a change, or a new record of being shown, that is not exported yet."""
         return list(self._touched)
 
     def export_change(self, paths: Iterable[str] | None = None) -> dict[str, Any]:
-        """Return as JSON what was staged and shown since the last export, for `restore` in the same order.
+        """Return the edits and shown texts since the last export as JSON, for `restore` in the same order.
 
-        A file's text before its first change is in it once; later it is only lines that change.
+        The first export of a file has its original text; later ones have changed lines only.
 
-        :param paths: only of these files; None for all that were touched.
-        :returns: empty if there is nothing.
+        :param paths: limit the export to these files; None: all changed files.
+        :returns: empty if nothing has changed.
         """
         wanted = self._touched if paths is None else [path for path in paths if path in self._touched]
         files = {path: self._record(path) for path in list(wanted)}
@@ -275,7 +275,7 @@ class StagedFiles:
             return record
         known = self._recorded.get(path)
         if path not in self._now or (known is None and not self._is_changed(path)):
-            return record  # only shown
+            return record  # shown, not edited
         source, now = self._sources.get(path), self._now[path]
         before = source.text if source else None
         if known is None or known[0] != before:
@@ -288,10 +288,10 @@ class StagedFiles:
         return record
 
     def restore(self, change: Mapping[str, Any]) -> None:
-        """Put an exported change over what there is, as after the call that made it.
+        """Apply an exported change, which restores the state after the call that made it.
 
-        The text before a change stays the one that was read then. Buffers are not known any more:
-        `Workspace.attach` gives them to the `changes`.
+        The original text stays the one that was read then. Buffers are not known any more; `Workspace.attach`
+        adds them to the `changes`.
         """
         for path, record in change.get("files", {}).items():
             self._restore(path, record)
@@ -316,5 +316,5 @@ class StagedFiles:
 
 
 def shown_of(staged: StagedFiles, files: Sequence[str]) -> list[ShownFile]:
-    """Return files for a prompt, as the stage wants them by now."""
+    """Return files for a prompt, with staged edits."""
     return [ShownFile(path, staged.text(path), language_of(path)) for path in files]

@@ -1,4 +1,4 @@
-"""Records of staged edits: of a text only the lines that change."""
+"""Records of staged edits: of a text, only the lines that change."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from tideate_core.workspace import Hunk, apply_hunks, diff_lines, lines_of
 __all__ = ["RecordedFile", "RecordedText", "recorded_text", "text_of_record"]
 
 RecordedText: TypeAlias = "str | list[dict[str, Any]] | None"
-"""A whole text, the hunks that lead to it, or None where there is to be no file."""
+"""A whole text, the hunks that lead to it, or None if the file does not exist."""
 
 
 class RecordedFile(TypedDict, total=False):
-    """The part of an exported change that is about one file."""
+    """Part of an exported change about one file."""
 
     shown: str
-    """Digest of the text that a model was shown."""
+    """Digest of the text shown to a model."""
     before: str | None
-    """The text that was read before the first change of the file; only with that change."""
+    """Original text of the file; only in its first change."""
     now: RecordedText
-    """The text that is wanted, by the one that the export before led to."""
+    """The new text, relative to that of the last export."""
     moved_from: str
-    """The file was there when it was read."""
+    """Path of the file when it was read."""
     bytes_to: str
-    """The new path of a file that is no text; empty if it is deleted."""
+    """New path of a binary file; empty if it is deleted."""
 
 
 def recorded_text(before: str | None, now: str | None) -> RecordedText:
-    """Return how one text becomes the other, in few characters."""
+    """Return a compact record of the change from one text to another."""
     if before is None or now is None:
         return now
     return [hunk.as_json() for hunk in diff_lines(lines_of(before), lines_of(now))]
 
 
 def text_of_record(before: str | None, record: RecordedText) -> str | None:
-    """Return the text that `recorded_text` tells of.
+    """Return the new text of a record made by `recorded_text`.
 
-    :raises EditConflict: it was made for another text.
+    :raises EditConflict: the record was made for another text.
     """
     if record is None or isinstance(record, str):
         return record

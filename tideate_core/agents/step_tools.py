@@ -1,4 +1,4 @@
-"""Tools that files name for the model of a step: own ones, those of MCP servers, and staged edits."""
+"""Tools that a definition names for a step's model: tideate's own, and tools of MCP servers."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class StepTools:
-    """Finds a step's tools and has a model work with them.
+    """Finds a step's tools and runs a model with them.
 
-    :param names: as files write them; see `workflows.tool_names`.
-    :param adapter: another one than the run's.
-    :param around: the tools of the agent that asked the one whose these are. What that one staged is seen,
-        and nothing is staged by these: the record of its call could not bring it back.
+    :param names: names as written in files; see `workflows.tool_names`.
+    :param adapter: overrides the run's adapter.
+    :param around: tools of the calling agent, if this one is delegated. Its staged edits are visible, but
+        nothing is staged here: the record of the caller's call could not restore it.
     """
 
     def __init__(
@@ -53,21 +53,21 @@ class StepTools:
 
     @cached_property
     def _named(self) -> NamedTools:
-        # most steps name none: the table is not loaded for them
+        # most steps name no tools: do not load the table for them
         return named_tools(self._names, self._step.tool_servers) if self._names else NamedTools()
 
     @property
     def are_named(self) -> bool:
-        """There are any."""
+        """True if any tool is named."""
         return bool(self._names)
 
     @property
     def stages(self) -> bool:
-        """One of them stages edits, whether it can be had here or not."""
+        """True if one of them stages edits, even if it is not available here."""
         return not self._is_asked and any(tool.effect == "stages" for tool in self._named.own)
 
     def check(self) -> None:
-        """Check that they can be used, before anything is asked.
+        """Check the names and the model before any question.
 
         :raises ConfigError: a name is wrong, or the model cannot call tools.
         """
@@ -79,19 +79,19 @@ class StepTools:
         _ = self._named
 
     async def of_servers(self) -> list[OfferedTool]:
-        """Return those of MCP servers.
+        """Return the tools of MCP servers.
 
         :raises ConfigError: a name is wrong, or the model cannot call tools.
-        :raises ToolError: one cannot be found.
+        :raises ToolError: a tool cannot be found.
         """
         self.check()
         names = self._named.of_servers
         return await self._step.find_tools(names, self._adapter) if names else []
 
     async def offer(self, *, looking: bool = False) -> list[OfferedTool]:
-        """Return all of them; those of the editor only where there is one.
+        """Return all named tools; tools of the editor only if one is running.
 
-        :param looking: without those that only read, which are there already, and those that stage.
+        :param looking: leave out tools that only read, which are offered anyway, and tools that stage edits.
         """
         self.check()
         own = [tool for tool in self._named.own if self._step.editor is not None or not tool.needs_editor]
@@ -116,11 +116,11 @@ class StepTools:
         quiet: bool = False,
         on_turn: Callable[[ModelTurn], None] | None = None,
     ) -> LoopResult[T]:
-        """Have the model work with them; what was staged until a limit ends it is kept.
+        """Have the model work with the tools; edits staged before a limit are kept.
 
-        :param key: what tells this work from others of the step.
-        :param more: further tools.
-        :param on_turn: called with each turn; what it raises ends the work.
+        :param key: identifies this work within the step.
+        :param more: additional tools.
+        :param on_turn: called after each turn; an exception that it raises ends the work.
         """
         skills = await skills_of(self._step) if self._has_skills else ""
         loop = WorkLoop(
@@ -128,7 +128,7 @@ class StepTools:
             key,
             [*more, *with_skills(await self.offer(), skills)],
             submission=submission,
-            # of one that was asked the call itself is on record
+            # a delegated agent's edits are recorded with the caller's call
             staged=None if self._is_asked else self.staged,
             adapter=self._adapter,
             quiet=quiet,

@@ -1,4 +1,4 @@
-"""The writer: a model that looks, stages edits and runs checks until it hands its work in."""
+"""The writer: a model that reads, stages edits and runs checks until it submits its work."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ __all__ = [
 SUBMIT_PLAN: Final = "submit_plan"
 SUBMIT_WORK: Final = "submit_work"
 WRITING: Final = (*LOOKING, "edits", "checks")
-"""Groups of tools of a model that writes."""
+"""Groups of tools for a model that edits."""
 
 
 UNPLANNED: Final = "unplanned"
-"""The key of the person's decisions on files beside the plan, by path."""
+"""Key of the person's decisions on files outside the plan, by path."""
 
 
 HAND_IN: Final = "Hand in the staged edits; this ends the work."
@@ -64,7 +64,7 @@ PLANNED: Final = f"the plan is agreed to; carry it out, and hand the work in wit
 
 
 class Handover(Answer):
-    """A model's words on its work, with which it hands it in."""
+    """The model's summary of its work, submitted with it."""
 
     summary: str = Field(max_length=4_000, description="What you changed and why, in a few lines.")
     open_points: list[str] = Field(
@@ -81,17 +81,17 @@ class WrittenWork:
     changes: list[FileChange]
     summary: str = ""
     notes: list[str] = field(default_factory=list)
-    """What is open or wrong with it, for the person."""
+    """Open or failed points, for the person."""
     exhausted: str = ""
-    """The limit that ended the work before it was handed in."""
+    """The limit that ended the work before it was submitted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The bounds of a piece of work.
+    """Bounds of a piece of work.
 
-    :param may_change: returns which files may not be changed; empty where all may.
-    :param find_missing: returns what is missing in the staged edits; asked when the work is handed in.
+    :param may_change: returns the files that may not be changed, with reasons; empty if all may.
+    :param find_missing: returns what the staged edits lack; called when the work is submitted.
     """
 
     may_change: MayChange | None = None
@@ -110,13 +110,13 @@ async def write_with_tools(
     earlier: Conversation | None = None,
     on_turn: Callable[[ModelTurn], None] | None = None,
 ) -> WrittenWork:
-    """Have a model make edits with tools; they are staged, and bring no new syntax errors if it can help it.
+    """Have a model make edits with tools and stage them; it is asked to fix new syntax errors.
 
-    Where a limit ends the work, what was staged so far is returned.
+    If a limit ends the work, the edits staged so far are returned.
 
-    :param key: tells this work from others of the step.
-    :param earlier: the conversation that it goes on with.
-    :param on_turn: called with each turn; what it raises ends the work.
+    :param key: identifies this work within the step.
+    :param earlier: the conversation to continue.
+    :param on_turn: called after each turn; an exception that it raises ends the work.
     """
     skills = await skills_of(step)
     words = "\n\n".join(filter(None, (_words(step), skills)))
@@ -147,11 +147,11 @@ async def write_with_tools(
 async def planning_model(
     step: StepContext, key: str, *, earlier: Conversation | None = None
 ) -> LookingModel | RememberedModel:
-    """Return the run's model for a plan that it carries out afterwards, in the same conversation.
+    """Return the run's model for a plan that it carries out later, in the same conversation.
 
-    It has the tools of `write_with_tools` already, if it can call tools; those that edit refuse.
+    If it can call tools it has those of `write_with_tools` already; tools that edit refuse.
 
-    :param earlier: the conversation that its first question goes on with.
+    :param earlier: the conversation that its first question continues.
     """
 
     if not may_look(step):
@@ -184,7 +184,7 @@ def _words(step: StepContext) -> str:
 
 
 def _not_now(name: str, shape: type[BaseModel], description: str, why: str) -> OfferedTool:
-    """Return the tool of another phase of the conversation."""
+    """Return a submitting tool of another phase, which refuses each call."""
 
     async def refuse(_arguments: dict[str, Any], _key: str) -> str:
         return f"error: {why}"
@@ -193,7 +193,7 @@ def _not_now(name: str, shape: type[BaseModel], description: str, why: str) -> O
 
 
 async def shown_in_part(step: StepContext, staged: StagedFiles, files: Sequence[str]) -> list[ShownFile]:
-    """Return files for the prompt of a work; those that are shown whole count as read."""
+    """Return files for the prompt of a piece of work; files that are shown whole count as read."""
     shown = await in_part(shown_of(staged, files), text_budget(step))
     for file in shown:
         if file.outline is None:
@@ -202,9 +202,9 @@ async def shown_in_part(step: StepContext, staged: StagedFiles, files: Sequence[
 
 
 def within_plan(step: StepContext, why_not: Callable[[str], str | None]) -> MayChange:
-    """Return what asks the person about files beside the plan, once about all of a change.
+    """Return a callback that asks the person once about files outside the plan.
 
-    :param why_not: returns why a file may not be changed, empty where it may; None: the person is asked.
+    :param why_not: returns why a file may not be changed, empty if it may, None to ask the person.
     """
 
     async def may_change(paths: Sequence[str]) -> str:
@@ -217,9 +217,9 @@ def within_plan(step: StepContext, why_not: Callable[[str], str | None]) -> MayC
 
 
 async def _why_unplanned(step: StepContext, paths: Sequence[str]) -> str:
-    """Ask the person, in one question, whether files that the plan does not name may be changed.
+    """Ask the person, in one question, whether files outside the plan may be changed.
 
-    :returns: which of them may not; empty if all may.
+    :returns: the refused files with the reason; empty if all are allowed.
     """
     decided: dict[str, bool] = dict(step.recall(UNPLANNED) or {})
     if new := [path for path in paths if path not in decided]:
@@ -238,11 +238,11 @@ async def _why_unplanned(step: StepContext, paths: Sequence[str]) -> str:
 
 
 def _with_words(prompt: Prompt, words: str, earlier: Conversation | None) -> Prompt:
-    """Return the prompt with the words on the tools, within the conversation that it goes on with."""
+    """Return the prompt with instructions about the tools, as part of the conversation to continue."""
     instructions = (prompt.system, words)
     if earlier is None:
         return replace(prompt, system="\n\n".join(filter(None, instructions)))
-    # the instructions stay those of the conversation, and with them what the provider has cached
+    # the system prompt stays that of the conversation, so the provider's cache stays valid
     new = [one for one in instructions if one not in earlier.system]
     return replace(prompt, system=earlier.system, user="\n\n".join([*new, prompt.user]))
 
@@ -252,7 +252,7 @@ def _submission(staged: StagedFiles, bounds: Bounds) -> Submission[Handover]:
 
     async def accept(_handover: Handover) -> str:
         problems = await asyncio.to_thread(_syntax_errors, staged.changes())
-        # told once: it may have a reason
+        # reported once only: the model may have a reason
         missing = [one for one in bounds.find_missing(staged) if one not in told]
         told.update(missing)
         return "; ".join([*problems, *missing])

@@ -1,4 +1,4 @@
-"""The gates of a task: stage results, rules, verification, self-correction, and the syntax of edits."""
+"""Gates of a task: stage results, rules, verification, self-correction, and syntax of edits."""
 
 from __future__ import annotations
 

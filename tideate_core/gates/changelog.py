@@ -1,4 +1,4 @@
-"""Releases and entries of a changelog, and its form by https://keepachangelog.com/en/1.1.0/."""
+"""Changelogs: releases and entries, and the format checks of https://keepachangelog.com/en/1.1.0/."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}$")
 
 @dataclass(slots=True)
 class Release:
-    """One version's part of a changelog."""
+    """A version's section of a changelog."""
 
     line: int
-    """Of its heading, 1-based."""
+    """Line of its heading, 1-based."""
     version: str
-    """Empty: what is not released yet."""
+    """Empty: Unreleased."""
     date: str = ""
     entries: list[str] = field(default_factory=list)
-    """Each with the lines that belong to it."""
+    """Each with its continuation lines."""
 
 
 def is_unreleased(title: str) -> bool:
-    """Tell whether a heading is that of what is not released yet."""
+    """Return whether a heading is that of the unreleased section."""
     return _UNRELEASED.match(title) is not None
 
 
 def releases(document: Markdown) -> list[Release]:
-    """Return the versions of a changelog, as they stand."""
+    """Return the versions of a changelog, in order."""
     found = []
     for head, items in _parts(document, 2):
         match = _RELEASE.match(head.title)
@@ -68,7 +68,7 @@ def releases(document: Markdown) -> list[Release]:
 
 
 def _parts(document: Markdown, level: int) -> Iterator[tuple[Heading, list[ListItem]]]:
-    """Yield the headings of a level, each with the items down to the next one of it or above."""
+    """Yield the headings of a level, each with the items of its section."""
     starts = [item.start for item in document.items]
     for head in document.headings:
         if head.level == level:
@@ -82,10 +82,10 @@ def _entry(document: Markdown, item: ListItem) -> str:
 
 
 def has_entry(document: Markdown, version: str | None, entry: str, before: Markdown | None) -> bool:
-    """Tell whether a version has the entry, or any that it did not have before.
+    """Return whether a version has an entry, or any new one.
 
-    :param version: None: what is not released yet.
-    :param entry: words of it; empty: any that is new.
+    :param version: None: Unreleased.
+    :param entry: words of the entry; empty: any entry that `before` does not have.
     """
     wanted = (version or "").removeprefix("v")
     entries = _entries(document, wanted)
@@ -100,7 +100,7 @@ def _entries(document: Markdown, version: str) -> list[str]:
 
 
 def check_form(document: Markdown) -> list[DocumentIssue]:
-    """Return issues of headings, versions, dates, their order, and sections."""
+    """Return the format errors of headings, versions, dates, their order, and sections."""
     heads = document.headings
     issues = []
     if not heads or heads[0].level != 1:
@@ -174,7 +174,7 @@ def _key(version: str) -> tuple[list[int], bool, list[tuple[bool, int, str]]]:
 
 
 def _check_sections(document: Markdown) -> Iterator[DocumentIssue]:
-    """Check what stands below each version."""
+    """Yield the format errors below each version."""
     sections = [head for head in document.headings if head.level == 3]
     starts = [head.start for head in sections]
     for release, items in _parts(document, 2):
@@ -187,6 +187,6 @@ def _check_sections(document: Markdown) -> Iterator[DocumentIssue]:
             elif name in known:
                 yield DocumentIssue(head.line, f"{name} stands at line {known[name]} too")
             known.setdefault(name, head.line)
-        # once is enough
+        # one issue per version is enough
         if items and not (own and own[0].start < items[0].start):
             yield DocumentIssue(items[0].line, "this entry has no section; write `### Added` or another")

@@ -1,4 +1,4 @@
-"""Self-correction: verify, have the errors corrected, verify again, as long as a correction can help."""
+"""Self-correction: verify, correct the errors, and verify again while a correction can help."""
 
 from __future__ import annotations
 
@@ -32,50 +32,50 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """The change that a corrector made."""
+    """A corrector's change."""
 
     edit: str
-    """The same text for the same change: a diff, say. Empty: it changed nothing."""
+    """A canonical text of the change, such as a diff. Empty: no change."""
     summary: str = ""
     no_change: bool = False
-    """The corrector said that nothing has to change."""
+    """The corrector decided that nothing has to change."""
 
     @property
     def digest(self) -> str:
-        """A short text that tells the edit from others; empty if it changes nothing."""
+        """Hash that identifies the edit; empty if nothing was changed."""
         content = self.edit.encode("utf-8", "surrogatepass")
         return hashlib.blake2b(content, digest_size=16).hexdigest() if content else ""
 
 
 Corrector: TypeAlias = Callable[[VerificationReport], Awaitable[Correction]]
-"""Is given the failures, changes the files, and says how."""
+"""Is given the failures, changes the files, and returns the change."""
 
 
 class CorrectionEnd(StrEnum):
-    """Why the loop ended."""
+    """Reason why the loop ended."""
 
     PASSED = "passed"
     SAME_ERRORS = "same_errors"
-    """A correction left exactly the errors that there were."""
+    """A correction left exactly the same errors."""
     SAME_EDIT = "same_edit"
-    """The corrector came back with a change that it had made before."""
+    """The corrector repeated an earlier change."""
     NO_EDIT = "no_edit"
     """The corrector changed nothing."""
     NO_CHANGE = "no_change"
-    """The corrector said that nothing has to change."""
+    """The corrector decided that nothing has to change."""
     EXHAUSTED = "exhausted"
     NOT_CORRECTABLE = "not_correctable"
-    """A command, a program or trust is missing: no edit brings that."""
+    """A command, a program or trust is missing, so no edit can help."""
 
 
 @dataclass(frozen=True, slots=True)
 class CorrectionAttempt:
-    """One correction."""
+    """One correction, and the failures before it."""
 
     number: int
-    """From 1."""
+    """1-based."""
     before: VerificationReport
-    """The failures that the corrector was given."""
+    """The failures given to the corrector."""
     correction: Correction
 
 
@@ -84,27 +84,27 @@ class Corrected:
     """The outcome of a loop."""
 
     end: CorrectionEnd | None
-    """None: the loop was left between two turns, and continues."""
+    """None: the loop was interrupted between two turns, and can be continued."""
     report: VerificationReport
-    """Of the last verification."""
+    """Report of the last verification."""
     attempts: list[CorrectionAttempt] = field(default_factory=list)
 
     @property
     def passed(self) -> bool:
-        """The last verification passed."""
+        """True if the last verification passed."""
         return self.end == CorrectionEnd.PASSED
 
 
 class SelfCorrectionLoop:
-    """Verifies and has the errors corrected.
+    """Verifies, and lets a corrector fix the errors.
 
-    A loop may be left between two turns; a new one continues it with `corrected` and `edits`.
+    A loop may be interrupted between two turns; a new one continues it with `corrected` and `edits`.
 
     :param verifier: None: the caller verifies, and passes the report.
-    :param max_attempts: corrections at most.
-    :param corrected: the reports that earlier corrections were made for, the oldest first.
-    :param edits: the digests of earlier corrections.
-    :param on_report: called after each verification with the report and how many corrections came before.
+    :param max_attempts: maximum number of corrections.
+    :param corrected: reports that earlier corrections were made for, the oldest first.
+    :param edits: digests of earlier corrections.
+    :param on_report: called after each verification with the report and the number of earlier corrections.
     """
 
     def __init__(
@@ -125,12 +125,12 @@ class SelfCorrectionLoop:
     async def verify_and_correct(
         self, corrector: Corrector | None = None, report: VerificationReport | None = None
     ) -> Corrected:
-        """Verify, and correct until all checks pass or a further correction would not help.
+        """Verify and correct until all checks pass or another correction would not help.
 
-        Without a corrector this returns after the verification, without a verifier after the correction. So
-        a caller, such as the gated task, can record each turn. Errors of the corrector are raised.
+        Without a corrector this returns after the verification, without a verifier after the correction. So a
+        caller, such as the gated task, can record each turn. Errors of the corrector are raised.
 
-        :param report: of an earlier verification; the loop begins with a correction.
+        :param report: an earlier verification; the loop then begins with a correction.
         """
         attempts: list[CorrectionAttempt] = []
         report = report or await self._verify()

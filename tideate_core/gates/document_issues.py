@@ -1,4 +1,4 @@
-"""Issues of a document by line, and those that a task brought into it."""
+"""Issues of a document by line, limited to the new ones of a task."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["DocumentIssue", "ValidationResult", "new_issues"]
 
 @dataclass(frozen=True, slots=True)
 class DocumentIssue:
-    """Something wrong in a document."""
+    """A defect of a document."""
 
     line: int
     """1-based."""
@@ -37,21 +37,21 @@ class ValidationResult:
 
     @property
     def valid(self) -> bool:
-        """There is none."""
+        """True if there are no issues."""
         return not self.issues
 
 
 def new_issues(
     check: Callable[[Markdown], list[DocumentIssue]], document: Markdown, before: Markdown | None
 ) -> list[DocumentIssue]:
-    """Return the issues that a document did not have before, wherever they stood."""
+    """Return the issues that a document did not have before, at any line."""
     found = check(document)
     if before is None or not found:
         return found
     had = Counter(_key(issue) for issue in check(before))
     changed = _changed_lines(before.text, document.text)
     new = []
-    # of two that are alike the one on a line that nobody touched is the old one
+    # of two equal issues, the one on an unchanged line is the old one
     for issue in sorted(found, key=lambda issue: issue.line in changed):
         if had[_key(issue)]:
             had[_key(issue)] -= 1
@@ -61,12 +61,12 @@ def new_issues(
 
 
 def _key(issue: DocumentIssue) -> str:
-    # a line that a message names moves with what is written above it
+    # line numbers in messages change with the text above
     return re.sub(r"\bline \d+", "line", issue.message)
 
 
 def _changed_lines(before: str, text: str) -> set[int]:
-    """Return the numbers of the lines of a text that are not those of before."""
+    """Return the numbers of changed and new lines of a text."""
     changed: set[int] = set()
     shift = 0
     for hunk in diff_lines(lines_of(before), lines_of(text)):

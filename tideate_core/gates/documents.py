@@ -1,4 +1,4 @@
-"""Validation of a project's changelog and checklist, and of a task's traces in them."""
+"""Validation of a project's changelog and checklist, and of a task's entries in them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NEARLY: Final = re.compile(
 
 
 class DocumentValidator:
-    """Checks documents as texts; whose text, and how it was before, the caller knows."""
+    """Checks texts of documents; the caller provides the texts and their earlier versions."""
 
     def validate_changelog(
         self,
@@ -34,11 +34,11 @@ class DocumentValidator:
         version: str | None = None,
         needs_entry: bool = True,
     ) -> ValidationResult:
-        """Check a changelog against Keep a Changelog 1.1.0, and that it tells of the task.
+        """Check a changelog against Keep a Changelog 1.1.0, and for an entry of the task.
 
-        :param before: the text before the task; what was wrong in it is not held against the task.
-        :param entry: words of the task's entry; empty: any entry that is new.
-        :param version: that the entry stands under; None: Unreleased.
+        :param before: the text before the task; its defects are ignored.
+        :param entry: words of the task's entry; empty: any new entry.
+        :param version: version of the entry; None: Unreleased.
         """
         document, old = read_markdown(text), _read(before)
         issues = new_issues(check_form, document, old)
@@ -54,8 +54,8 @@ class DocumentValidator:
     ) -> ValidationResult:
         """Check the task lists of a document, and that items are checked.
 
-        :param items: the task's own; an item's words, or enough of them.
-        :param before: the text before the task; what was wrong in it is not held against the task.
+        :param items: the task's own items: their words, or enough of them to identify each.
+        :param before: the text before the task; its defects are ignored.
         """
         document = read_markdown(text)
         issues = new_issues(_checklist_form, document, _read(before))
@@ -67,7 +67,7 @@ def _read(text: str | None) -> Markdown | None:
 
 
 def _checklist_form(document: Markdown) -> list[DocumentIssue]:
-    """Return what looks like an item and is none, and items that are checked before their parts are."""
+    """Return malformed items, and checked items with unchecked sub-items."""
     issues = []
     tasks = document.tasks
     starts = {item.start for item in tasks}
@@ -84,7 +84,7 @@ def _checklist_form(document: Markdown) -> list[DocumentIssue]:
 
 
 def _open_parts(tasks: Sequence[ListItem]) -> Iterator[tuple[ListItem, ListItem]]:
-    """Yield the checked items, each with the first of its parts that is not checked."""
+    """Yield each checked item together with its first unchecked sub-item."""
     around: list[ListItem] = []
     for task in tasks:
         while around and not around[-1].has_part(task):
@@ -97,14 +97,14 @@ def _open_parts(tasks: Sequence[ListItem]) -> Iterator[tuple[ListItem, ListItem]
 
 
 def _is_link(nearly: re.Match[str]) -> bool:
-    """Tell whether an item is a list's item with a short link or a reference: `- [a](b)`, `- [1]: x`."""
+    """Return whether an apparent checkbox is a short link or a reference: `- [a](b)`, `- [1]: x`."""
     return (nearly["after"] or "").startswith(("(", "[", ":"))
 
 
 def _checked_items(document: Markdown, wanted: Sequence[str]) -> list[DocumentIssue]:
-    """Return which of these items are not there, or not checked.
+    """Return issues for items that are missing or not checked.
 
-    :param wanted: an item's words, or enough of them that only one item has them.
+    :param wanted: words of each item, or enough of them to identify it.
     """
     known = [(plain_words(item.text), item) for item in document.tasks]
     issues = []

@@ -1,4 +1,4 @@
-"""The five gates of a task: decide at the end of each stage whether it goes on, and count."""
+"""The five gates of a task: decide after each stage whether it continues, and count decisions."""
 
 from __future__ import annotations
 
@@ -45,31 +45,31 @@ INPUTS: Final[dict[int, type[GateInput]]] = {
     4: DocumentationResult,
     5: VerificationReport,
 }
-"""The input of each gate."""
+"""Type of each gate's input."""
 
 log = logging.getLogger(__name__)
 
 
 class Ledger(Protocol):
-    """Counts of decisions across runs: `store.GateLedger`."""
+    """Counts of decisions across runs, such as `store.GateLedger`."""
 
     async def record(self, outcome: GateOutcome) -> None:
         """Count a decision."""
 
     async def counts(self) -> list[GateCount]:
-        """Return what was counted, by gate."""
+        """Return the counts by gate."""
 
 
 class GateEnforcer:
-    """Decides at the end of each stage whether a task goes on.
+    """Decides after each stage whether a task continues.
 
-    A gate never changes a file. What it says of documents and syntax is about what is new: mistakes that
-    were there before the task are not the task's.
+    A gate never changes a file. Its checks of documents and syntax report new mistakes only; mistakes from
+    before the task are ignored.
 
-    :param pipeline: gate 5's.
-    :param ledger: where decisions are counted; None: they are counted as long as this object lives.
-    :param resolve: raises OutsideRoot for a path that may not be written; as `Workspace.resolve`.
-    :param max_replans: how many plans of a task the audit may reject before gate 1 takes no further one.
+    :param pipeline: verifier of gate 5.
+    :param ledger: stores the counts; None: counts last as long as this object.
+    :param resolve: raises OutsideRoot for a path that may not be written, as `Workspace.resolve` does.
+    :param max_replans: plans of a task that the audit may reject before gate 1 accepts no more.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class GateEnforcer:
     async def enforce_gate1(self, plan: ExecutionPlan, *, rejected_plans: int = 0) -> GateResult:
         """Decide on a plan: objective, steps with type and description, rollback strategy, files.
 
-        :param rejected_plans: how many plans of this task the audit has rejected.
+        :param rejected_plans: number of plans of this task that the audit has rejected.
         """
 
         async def decide() -> GateResult:
@@ -108,9 +108,9 @@ class GateEnforcer:
         return await self._enforce(1, decide)
 
     async def enforce_gate2(self, audit: AuditReport, plan: ExecutionPlan | None = None) -> GateResult:
-        """Decide on an audit: approved, or on conditions that can be met by the fixes that it gives.
+        """Decide on an audit: approved, or approved with fixes that can be applied.
 
-        :param plan: that was audited: a fix of a step that it does not have counts for nothing.
+        :param plan: the audited plan; a fix of a step that it does not have is ignored.
         """
 
         async def decide() -> GateResult:
@@ -121,7 +121,7 @@ class GateEnforcer:
         return await self._enforce(2, decide)
 
     async def enforce_gate3(self, result: TaskResult, view: FilesView) -> GateResult:
-        """Decide on an execution: no errors, files as it says, no new syntax errors."""
+        """Decide on an execution: no errors, files as reported, no new syntax errors."""
 
         async def decide() -> GateResult:
             issues = await execution_issues(result, view)
@@ -130,9 +130,9 @@ class GateEnforcer:
         return await self._enforce(3, decide)
 
     async def enforce_gate4(self, docs: DocumentationResult, view: FilesView) -> GateResult:
-        """Decide on the documentation: changelog and checklist in order and telling of the task.
+        """Decide on the documentation: valid changelog and checklist with entries of the task.
 
-        :raises OutsideRoot: a document is one that a workflow never touches.
+        :raises OutsideRoot: a document is outside the project or protected.
         """
 
         async def decide() -> GateResult:
@@ -142,10 +142,10 @@ class GateEnforcer:
         return await self._enforce(4, decide)
 
     async def enforce_gate5(self, report: VerificationReport | None = None) -> GateResult:
-        """Decide on the verification: all five checks passed, or are turned off in the configuration.
+        """Decide on the verification: each of the five checks passed or is turned off.
 
-        :param report: of a verification that has run; None: it runs now.
-        :raises ConfigError: what is trusted cannot be read.
+        :param report: an earlier verification; None: verify now.
+        :raises ConfigError: the record of trusted files cannot be read.
         """
 
         async def decide() -> GateResult:
@@ -157,12 +157,12 @@ class GateEnforcer:
     async def enforce_gate(
         self, number: int, given: Any = None, *, view: FilesView | None = None, rejected_plans: int = 0
     ) -> GateResult:
-        """Call a gate by its number.
+        """Decide at a gate chosen by number.
 
-        :param given: what that gate is given, as its model or as what that can be made of.
-        :param view: for gates 3 and 4.
-        :param rejected_plans: for gate 1.
-        :raises InvalidInput: there is no such gate, or this is not what it is given.
+        :param given: the gate's input, as its model or as data that can be converted to it.
+        :param view: files, for gates 3 and 4.
+        :param rejected_plans: number of rejected plans, for gate 1.
+        :raises InvalidInput: there is no such gate, or its input is of another type.
         """
         value = _as_input(number, given)
         if isinstance(value, ExecutionPlan):
@@ -178,9 +178,9 @@ class GateEnforcer:
         return await self.enforce_gate5(value)
 
     async def get_gate_statistics(self) -> GateStats:
-        """Return how often each gate passed and failed, in all runs if a ledger keeps that.
+        """Return how often each gate passed and failed; of all runs if there is a ledger.
 
-        :raises StoreError: it cannot be read.
+        :raises StoreError: the counts cannot be read.
         """
         return GateStats.of(self._counts.values() if self._ledger is None else await self._ledger.counts())
 
@@ -206,7 +206,7 @@ class GateEnforcer:
         try:
             await self._ledger.record(outcome)
         except StoreError as error:
-            # a decision is not worth less because nobody could count it
+            # a decision stays valid even if it cannot be counted
             log.warning("gate %d was not counted: %s", result.gate, error)
 
 

@@ -33,14 +33,14 @@ class CheckStatus(StrEnum):
     PASSED = "passed"
     FAILED = "failed"
     NOT_CONFIGURED = "not_configured"
-    """There is no command for it."""
+    """No command is configured."""
     TIMED_OUT = "timed_out"
     NOT_TRUSTED = "not_trusted"
     """It would run the project's code, which is not trusted yet."""
     CANCELLED = "cancelled"
-    """Ended, or not begun, because somebody cancelled."""
+    """Interrupted, or not started, because of a cancellation."""
     SKIPPED = "skipped"
-    """The change touches none of the parts of the project that have it."""
+    """The change touches no part of the project that has this check."""
 
 
 class CheckResult(BaseModel):
@@ -51,32 +51,32 @@ class CheckResult(BaseModel):
     check: Check
     status: CheckStatus
     required: bool = True
-    """False: it is skipped, or the configuration says that the project has no such check."""
+    """False: it is skipped, or turned off in the configuration."""
     reason: str = ""
-    """The command's origin and notes for the person; a remedy, where it did not run."""
+    """Origin of the command and notes for the person; the remedy, if it did not run."""
     command: list[str] = Field(default_factory=list)
     duration_ms: int = 0
     exit_code: int | None = None
     """None if it did not run or a signal ended it."""
     signal: str | None = None
     output: str = ""
-    """The end of what it printed, both streams."""
+    """The end of its output, both streams."""
     failures: list[Failure] = Field(default_factory=list)
     more_failures: bool = False
-    """There are more than these."""
+    """There are further failures."""
     folder: str = ""
-    """Of a part: the folder in which it ran, relative to the root; empty: the root."""
+    """Folder of a part, relative to the root; empty: the root."""
     parts: list[CheckResult] = Field(default_factory=list)
     """The results of the project's parts, if the check has several commands; without output and failures."""
 
     @classmethod
     def of_parts(cls, check: Check, parts: Sequence[CheckResult]) -> CheckResult:
-        """Return the result of a check from those of its commands; it passed if none of them failed."""
+        """Combine the results of a check's commands; it passed if none failed."""
         if len(parts) == 1 and not parts[0].folder:
             return parts[0]
         bad = [part for part in parts if not part.passed]
         ran = [part for part in parts if part.status == CheckStatus.PASSED]
-        # an edit can only mend what ran
+        # an edit can only fix commands that ran
         chosen = next((part for part in bad if part.correctable), None) or next(iter([*bad, *ran, *parts]))
         shown = bad or ran
         heads = [
@@ -99,19 +99,19 @@ class CheckResult(BaseModel):
 
     @property
     def part_words(self) -> str:
-        """A part's result in words: ``web passed``."""
+        """Description of a part's result: ``web passed``."""
         command = f" `{shlex.join(self.command)}`" if self.command else ""
         said = "" if self.status == CheckStatus.PASSED else f" ({self.reason})"
         return f"{self.folder or 'the root'}{command} {str(self.status).replace('_', ' ')}{said}"
 
     @property
     def passed(self) -> bool:
-        """It passed, or is one that the project does not have."""
+        """True if it passed, or is not required."""
         return self.status == CheckStatus.PASSED or not self.required
 
     @property
     def correctable(self) -> bool:
-        """It ran and did not pass: another text of the files may change that."""
+        """True if it ran and failed, so that edits may fix it."""
         ran = self.exit_code is not None or self.signal is not None
         return not self.passed and ran and self.status in (CheckStatus.FAILED, CheckStatus.TIMED_OUT)
 
@@ -131,12 +131,12 @@ class VerificationReport(BaseModel):
 
     @property
     def passed(self) -> bool:
-        """All five passed, or are ones that the project does not have."""
+        """True if each of the five checks passed or is not required."""
         return {result.check for result in self.checks} == set(Check) and all(c.passed for c in self.checks)
 
     @property
     def correctable(self) -> bool:
-        """At least one check ran and did not pass."""
+        """True if edits may fix a failed check."""
         return any(result.correctable for result in self.checks)
 
     def of(self, check: Check) -> CheckResult:
@@ -148,16 +148,16 @@ class VerificationReport(BaseModel):
         return [failure.as_json() for result in self.checks for failure in result.failures]
 
     def signature(self) -> frozenset[tuple[str, ...]]:
-        """Return the errors in a form that is the same wherever they stand.
+        """Return the errors in a form that is independent of their lines.
 
-        Line numbers do not count, as an edit above moves them; nor do numbers in output that nothing could
-        be parsed from, as they are mostly times.
+        Line numbers are ignored, since an edit above changes them; so are numbers in output without parsed
+        failures, which are mostly times.
         """
         return frozenset(entry for result in self.checks if not result.passed for entry in _entries(result))
 
 
 class Verifier(Protocol):
-    """Runs the five checks, as a `VerificationPipeline`."""
+    """Runs the five checks; see `VerificationPipeline`."""
 
     async def run_all(self) -> VerificationReport:
         """Run all five checks."""
@@ -170,9 +170,9 @@ class GateIssue(BaseModel):
 
     what: str
     where: str = ""
-    """For a person: ``step 2``, ``tests``; of a file its path, with the line where there is one."""
+    """For a person: ``step 2``, ``tests``; or the file's path, with the line if known."""
     file: str = ""
-    """Relative to the root; empty if it is not about a file."""
+    """Relative to the root; empty if no file is concerned."""
     line: int | None = None
     """1-based."""
 
@@ -181,23 +181,23 @@ class GateIssue(BaseModel):
 
     @classmethod
     def at(cls, file: str, line: int | None, what: str) -> GateIssue:
-        """Make an issue of a place in a file."""
+        """Create an issue at a place in a file."""
         return cls(what=what, where=f"{file}:{line}" if line else file, file=file, line=line)
 
 
 class GateResult(BaseModel):
-    """A gate's decision; serializable, as it goes into events and checkpoints."""
+    """A gate's decision; serializable, for events and checkpoints."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     gate: int
     passed: bool
     issues: list[GateIssue] = Field(default_factory=list)
-    """Why it failed; of a gate that passed, what it let pass."""
+    """Reasons why it failed; issues that were accepted if it passed."""
     auto_fixed: bool = False
-    """Passed on the condition that the audit's fixes are made in the plan."""
+    """It passed on condition that the audit's fixes are applied to the plan."""
     report: VerificationReport | None = None
-    """Of gate 5."""
+    """Report of gate 5."""
     duration_ms: int = 0
 
 
@@ -206,32 +206,32 @@ class GateStats:
     """Counts of each gate's decisions."""
 
     gates: dict[int, GateCount] = field(default_factory=dict)
-    """All five, those that never decided too."""
+    """All five gates, including gates without decisions."""
 
     @classmethod
     def of(cls, counts: Iterable[GateCount]) -> GateStats:
-        """Make statistics of what was counted."""
+        """Build statistics from counts."""
         known = {count.gate: count for count in counts}
         return cls({gate: known.get(gate, GateCount(gate)) for gate in range(1, 6)})
 
     @property
     def passed(self) -> int:
-        """Of all gates."""
+        """Passes of all gates."""
         return sum(count.passed for count in self.gates.values())
 
     @property
     def failed(self) -> int:
-        """Of all gates."""
+        """Failures of all gates."""
         return sum(count.failed for count in self.gates.values())
 
     def pass_rate(self, gate: int) -> float | None:
-        """Return the share of a gate's decisions that passed, None if it never decided."""
+        """Return the share of a gate's decisions that passed; None without decisions."""
         count = self.gates[gate]
         total = count.passed + count.failed
         return count.passed / total if total else None
 
     def average_ms(self, gate: int) -> float | None:
-        """Return how long a gate takes, in milliseconds, None if it never decided."""
+        """Return the average duration of a gate in milliseconds; None without decisions."""
         count = self.gates[gate]
         total = count.passed + count.failed
         return count.total_ms / total if total else None

@@ -38,13 +38,13 @@ SHORTEST_OBJECTIVE = 10
 """Characters."""
 
 CHANGELOGS = ("CHANGELOG.md", "CHANGES.md", "HISTORY.md", "docs/CHANGELOG.md")
-"""Usual places of a project's changelog."""
+"""Usual paths of a project's changelog."""
 
 
 def plan_issues(plan: ExecutionPlan, resolve: Callable[[str], Path] | None) -> list[GateIssue]:
-    """Return what is missing in a plan, and files of it that may not be written.
+    """Return missing parts of a plan, and its files that may not be written.
 
-    :param resolve: raises OutsideRoot for such a file; None: nothing is known of files.
+    :param resolve: raises OutsideRoot for such a file; None: do not check files.
     """
     issues = []
     objective = plan.objective.strip()
@@ -80,9 +80,9 @@ def _forbidden(files: Iterable[str], resolve: Callable[[str], Path] | None) -> l
 
 
 def fix_problem(fix: PlanFix, plan: ExecutionPlan | None) -> str:
-    """Say why a fix cannot be made in a plan; empty if it can.
+    """Return why a fix cannot be applied to a plan; empty if it can.
 
-    :param plan: None: it is not known which steps there are.
+    :param plan: None: its steps are unknown.
     """
     if fix.step is not None and (fix.step < 1 or (plan is not None and fix.step > len(plan.steps))):
         count = "" if plan is None else f"; the plan has {len(plan.steps)}"
@@ -93,14 +93,14 @@ def fix_problem(fix: PlanFix, plan: ExecutionPlan | None) -> str:
 
 
 def is_accepted(audit: AuditReport, plan: ExecutionPlan | None = None) -> bool:
-    """Tell whether an audit lets a plan through: as it is, or with fixes that can be made in it."""
+    """Return whether an audit accepts a plan, as it is or with fixes that can be applied."""
     if audit.approval == Approval.CONDITIONAL:
         return audit.auto_fixable and any(not fix_problem(fix, plan) for fix in audit.fixes)
     return audit.approval == Approval.APPROVED
 
 
 def audit_issues(audit: AuditReport, plan: ExecutionPlan | None = None) -> list[GateIssue]:
-    """Return what an audit has against a plan, and why it does not let it through."""
+    """Return the issues of an audit, and the reason if it does not accept the plan."""
     issues = [
         GateIssue(
             what=f"{issue.severity}: {issue.description}" + (f" (fix: {issue.fix})" if issue.fix else ""),
@@ -122,7 +122,7 @@ def audit_issues(audit: AuditReport, plan: ExecutionPlan | None = None) -> list[
 
 
 async def execution_issues(result: TaskResult, view: FilesView) -> list[GateIssue]:
-    """Return errors of an execution, files that are not as it says, and syntax errors that it brought."""
+    """Return an execution's errors: reported ones, files unlike the report, new syntax errors."""
     issues = [GateIssue(what=error, where="execution") for error in result.errors]
     for path in dict.fromkeys([*result.files_created, *result.files_modified]):
         issues += await _written(path, view, created=path in result.files_created)
@@ -143,7 +143,7 @@ async def _written(path: str, view: FilesView, *, created: bool) -> list[GateIss
         after, before = await view.text(path), await view.text_before(path)
     except OutsideRoot as error:
         return [GateIssue(what=str(error), where="files", file=path)]
-    if after is None:  # an image has no syntax
+    if after is None:  # a binary file has no syntax
         return []
     problems = await asyncio.to_thread(new_errors, path, before or "", after)
     return [
@@ -154,7 +154,7 @@ async def _written(path: str, view: FilesView, *, created: bool) -> list[GateIss
 async def documentation_issues(
     docs: DocumentationResult, view: FilesView, validator: DocumentValidator
 ) -> list[GateIssue]:
-    """Return why a task is not documented: its changelog, its checklist, its documents."""
+    """Return the defects of a task's documentation: changelog, checklist, other documents."""
     issues = [GateIssue(what=error, where="documentation") for error in docs.errors]
     if not docs.success and not issues:
         issues.append(GateIssue(what="it did not succeed", where="documentation"))

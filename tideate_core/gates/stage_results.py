@@ -1,7 +1,7 @@
-"""Results of a task's stages, as the roles fill them in and the gates take them.
+"""Results of a task's stages: filled in by the roles, judged by the gates.
 
-The fields are lenient where a gate is strict: a gate tells everything that is missing at once, a schema
-would stop at the first.
+The fields are lenient where a gate is strict: a gate reports all that is missing at once, a schema would stop
+at the first error.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _Result(BaseModel):
 
 
 class PlanStep(_Result):
-    """One thing that is going to be done."""
+    """One step of a plan."""
 
     type: str = ""
     """`edit`, `create`, `test`, …"""
@@ -37,17 +37,17 @@ class PlanStep(_Result):
 
 
 class ExecutionPlan(_Result):
-    """The planner's plan. Gate 1 looks at it."""
+    """The planner's plan; input of gate 1."""
 
     objective: str = ""
     steps: list[PlanStep] = Field(default_factory=list)
     files: list[str] = Field(default_factory=list)
-    """All files that are going to be written, relative to the root."""
+    """All files to be written, relative to the root."""
     rollback_strategy: str = ""
 
 
 class Severity(StrEnum):
-    """Severity of an issue of an audit."""
+    """Severity of an audit issue."""
 
     INFO = "info"
     WARNING = "warning"
@@ -56,12 +56,12 @@ class Severity(StrEnum):
 
 
 class AuditIssue(_Result):
-    """Something that the auditor has against a plan."""
+    """An auditor's objection to a plan."""
 
     severity: Severity = Severity.ERROR
     description: str
     step: int | None = Field(default=None, ge=1)
-    """Of the plan, 1-based; None: the plan as a whole."""
+    """Number of the plan's step, from 1; None: the plan as a whole."""
     fix: str = ""
     """A remedy."""
 
@@ -75,29 +75,29 @@ class Approval(StrEnum):
 
 
 class PlanFix(_Result):
-    """A step as it should be."""
+    """A corrected or additional step of a plan."""
 
     step: int | None = None
-    """Of the plan, 1-based, which it replaces; None: it is missing, and comes after the others."""
+    """Number of the step that it replaces, from 1; None: a new step at the end."""
     type: str = ""
-    """Empty: as it was."""
+    """Empty: unchanged."""
     description: str = ""
     files: list[str] = Field(default_factory=list)
-    """Empty: as they were."""
+    """Empty: unchanged."""
 
 
 class AuditReport(_Result):
-    """The auditor's judgement. Gate 2 looks at it."""
+    """The auditor's judgement; input of gate 2."""
 
     approval: Approval
     issues: list[AuditIssue] = Field(default_factory=list)
     auto_fixable: bool = False
-    """The plan is approved once `fixes` are made in it, which needs no person and no new plan."""
+    """The plan is approved once `fixes` are applied, without a person or a new plan."""
     fixes: list[PlanFix] = Field(default_factory=list)
 
 
 class TaskResult(_Result):
-    """Files of an execution, relative to the root. Gate 3 looks at it."""
+    """Files of an execution, relative to the root; input of gate 3."""
 
     files_created: list[str] = Field(default_factory=list)
     files_modified: list[str] = Field(default_factory=list)
@@ -106,19 +106,19 @@ class TaskResult(_Result):
 
 
 class DocumentationResult(_Result):
-    """Documents of a task, relative to the root. Gate 4 looks at it."""
+    """Documents of a task, relative to the root; input of gate 4."""
 
     success: bool
     changelog: str | None = None
-    """The changelog's path; None: the project keeps none."""
+    """Path of the changelog; None: the project has none."""
     entry: str = ""
-    """This task's entry in it, or a part of it; empty: any new one will do."""
+    """The task's changelog entry, or a part of it; empty: any new entry."""
     version: str | None = None
-    """The version that the entry stands under; None: under Unreleased."""
+    """Version of the entry; None: Unreleased."""
     checklist: str | None = None
-    """The checklist's path; None: the task has none."""
+    """Path of the checklist; None: the task has none."""
     items: list[str] = Field(default_factory=list)
-    """Of the checklist, those that this task settles."""
+    """Checklist items that this task completes."""
     docs: list[str] = Field(default_factory=list)
     """Other documents that were written."""
     errors: list[str] = Field(default_factory=list)

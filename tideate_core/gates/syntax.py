@@ -1,4 +1,4 @@
-"""Syntax errors that an edit would bring into a text; each text is parsed once."""
+"""Syntax errors that an edit brings; each text is parsed once."""
 
 from __future__ import annotations
 
@@ -53,18 +53,18 @@ _GRAMMARS = {
     "typescript": "typescript",
     "yaml": "yaml",
 }
-"""Our names of languages, and tree-sitter's grammars in ast-grep. Asking for one that it lacks panics."""
+"""Languages and their tree-sitter grammars in ast-grep, which panics on an unknown grammar."""
 
 _MOST_SHOWN = 60
 _MOST_KEPT = 128
-"""Texts whose errors are kept: a run's edits are checked when they are made, at gate 3 and in the review."""
+"""Texts with cached errors: a run's edits are checked when they are made, at gate 3 and in the review."""
 _LARGEST_STRICT_YAML = 200_000
-"""Characters; the strict reader takes a second for as many, the grammar a hundredth of it."""
+"""Characters; the strict parser takes a second for as many, the grammar a hundredth of it."""
 _TEMPLATE = re.compile(r"\{\{|\{%|<%|<\?(?!xml)|\$\{\{|^#(?:if|end|foreach)\b", re.MULTILINE)
-"""Marks of templates: their text is in no language until they are filled in."""
+"""Marks of templates, which have no syntax of their own until they are filled in."""
 _JSON_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*(?:.*?\*/|.*\Z)|\S', re.DOTALL)
 _NAMED_TOKENS = ("identifier", "name", "number", "word", "constant")
-"""Ends of the kinds of named tokens: other empty nodes (`raw_text`, `block`) may rightly be empty."""
+"""Suffixes of named tokens; other empty nodes (`raw_text`, `block`) may be valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +84,9 @@ class SyntaxProblem:
 def new_errors(language_or_path: str, before: str, after: str) -> list[SyntaxProblem]:
     """Return the syntax errors of `after` that `before` does not have.
 
-    Errors are the same if their message and the text of their line are; where they stand does not count.
-    A text in no known language counts as JSON, XML or YAML if `before` is that, whatever its file is called;
-    other texts have no errors. A text that takes too long to parse has none, and brings none.
+    Errors are equal if message and line text are equal; line numbers do not count. A text in an unknown
+    language is treated as JSON, XML or YAML if `before` is valid in it, regardless of the file's name; other
+    texts have no errors. Texts that take too long to parse have no errors either.
 
     :param language_or_path: a language of `language_of`, or a file's path.
     """
@@ -105,7 +105,7 @@ def new_errors(language_or_path: str, before: str, after: str) -> list[SyntaxPro
         return []
     new = _absent_before(found, had)
     if had and language in _STRICT and language in _GRAMMARS:
-        # these parsers stop at the first error, so that an old one hides the new ones behind it
+        # these parsers stop at the first error, so an old error hides new ones after it
         more = _errors.in_tree(language, after)
         old = _errors.in_tree(language, before) if more else None
         if more and old is not None:
@@ -114,16 +114,16 @@ def new_errors(language_or_path: str, before: str, after: str) -> list[SyntaxPro
 
 
 def is_checked(language_or_path: str, before: str, after: str) -> bool:
-    """Tell whether `new_errors` can find errors: both texts have a parser, and it did not time out."""
+    """Return whether `new_errors` can find errors: both texts can be parsed in time."""
     language = _known(language_or_path) or _by_content(before, after)
     found = _errors.of(language, after) if language else None
     return found is not None and (not found or _errors.of(language, before) is not None)
 
 
 class _KnownErrors:
-    """Errors of the texts that were parsed last, by their content; threads share it.
+    """Cache of recently parsed texts' errors, by content; thread-safe.
 
-    None are the errors of a text that takes too long to parse.
+    None: the text takes too long to parse.
     """
 
     def __init__(self) -> None:
@@ -174,7 +174,7 @@ def _known(language_or_path: str) -> str:
 
 
 def _by_content(before: str, after: str) -> str:
-    """Return the language that a text is in by its beginning and its syntax; empty if it may be another."""
+    """Return the language of a text by its beginning and syntax; empty if it is uncertain."""
     if _TEMPLATE.search(after):
         return ""
     start = before.lstrip("\ufeff \t\r\n")
@@ -208,7 +208,7 @@ def _python(text: str) -> list[SyntaxProblem]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)
             warnings.simplefilter("ignore", DeprecationWarning)
-            # compiled, not only parsed: a `return` that slipped out of its function is an error too
+            # compiled, not only parsed: a `return` outside a function is an error too
             compile(text, "<edit>", "exec", dont_inherit=True)
     except SyntaxError as error:
         message = re.sub(r" \(<edit>, line \d+\)| on line \d+", "", error.msg)
@@ -251,7 +251,7 @@ def _yaml(text: str) -> list[SyntaxProblem]:
 
     reader = YAML(typ="safe", pure=True)
     try:
-        # composed, not constructed: tags of other programs are no errors
+        # composed, not constructed: tags of other programs are not errors
         for _ in reader.compose_all(text):
             pass
     except MarkedYAMLError as error:
@@ -270,11 +270,11 @@ def _xml(text: str) -> list[SyntaxProblem]:
 
     reader = expat.ParserCreate("utf-8")
     try:
-        # a text has been decoded already, whatever it says of its encoding
+        # the text is decoded already; its encoding declaration must not apply
         reader.Parse(text.encode("utf-8", "surrogatepass"), True)
     except expat.ExpatError as error:
         if error.code == expat.errors.codes[expat.errors.XML_ERROR_UNDEFINED_ENTITY]:
-            return []  # its definition may be in another file
+            return []  # another file may define it
         return [_problem(text, error.lineno, error.offset + 1, expat.ErrorString(error.code))]
     return []
 
@@ -303,7 +303,7 @@ def tree_rows(language: str, text: str) -> list[tuple[int, int, str, str]]:
     found = [_node_problem(text, node, _unexpected(node)) for node in root.find_all(kind="ERROR")]
     if root.kind() == "ERROR" and not found:
         found.append(_node_problem(text, root, _unexpected(root)))
-    # tree-sitter puts in an empty token where one is missing
+    # tree-sitter inserts an empty token where one is missing
     empty = [node for node in root.find_all(regex="^$") if node.is_leaf()]
     missing = [node for node in empty if not node.is_named() or node.kind().endswith(_NAMED_TOKENS)]
     found += [_node_problem(text, node, f"missing {node.kind()!r}") for node in missing]
@@ -312,7 +312,7 @@ def tree_rows(language: str, text: str) -> list[tuple[int, int, str, str]]:
 
 
 def _without_last_commas(text: str) -> str:
-    """Replace each comma between a value and a closing bracket by a blank."""
+    """Replace each trailing comma before a closing bracket by a blank."""
     blanked = list(text)
     comma, before = -1, ""
     for found in _JSON_TOKEN.finditer(text):

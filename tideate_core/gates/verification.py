@@ -1,4 +1,4 @@
-"""Verification of a project by its five checks: their readiness, and one run after the other."""
+"""Verification of a project by its five checks, and the readiness of each check."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ OnLines: TypeAlias = "Callable[[Check, Sequence[OutputLine]], None]"
 OnResult: TypeAlias = "Callable[[CheckResult], None]"
 
 _TAIL = 8_000
-"""Characters of a check's output that are kept in its result."""
+"""Characters of a check's output kept in its result."""
 
 log = logging.getLogger(__name__)
 
@@ -53,19 +53,19 @@ log = logging.getLogger(__name__)
 class VerificationPipeline:
     """Runs the project's type check, lint, tests, build and documentation, in this order.
 
-    Where tests run what is built, the build comes before them.
+    If tests need build products, the build runs before them.
 
-    The commands are the configured ones, else those detected. Each runs in the root, or in the folder of a
-    part of the project, without a shell, and only if the person trusts it there: all of them run the
+    The commands are the configured ones, or else the detected ones. Each runs without a shell, in the root or
+    in the folder of a part of the project, and only if the person trusts it there, since it runs the
     project's code.
 
     :param config: `[verify]`.
-    :param changed: the files of the change, relative to the root: only parts that it touches are checked.
-        None: all of them.
-    :param trust: None for what the person trusts.
+    :param changed: files of the change, relative to the root: only parts of the project that they affect are
+        checked. None: all parts.
+    :param trust: None: the person's record of trust.
     :param on_check: called before a check's command starts.
-    :param on_lines: called with what it prints.
-    :param on_result: called when a check is done, also with those that did not run.
+    :param on_lines: called with lines of its output.
+    :param on_result: called after each check, even if it did not run.
     """
 
     def __init__(
@@ -90,12 +90,12 @@ class VerificationPipeline:
         self._running: asyncio.Task[None] | None = None
 
     async def run_all(self) -> VerificationReport:
-        """Run all five checks; one that fails does not keep the others from running.
+        """Run all five checks, even if some fail.
 
-        After `cancel` the report says which checks were cancelled. If the task itself is cancelled the
-        running check is ended and the cancellation goes on.
+        After `cancel` the report marks the cancelled checks. If the task itself is cancelled, the running
+        check is stopped and the cancellation continues.
 
-        :raises ConfigError: what is trusted cannot be read, or `.tideate` cannot be used.
+        :raises ConfigError: the record of trusted files cannot be read, or `.tideate` cannot be used.
         """
         begin = time.monotonic()
         self._results = []
@@ -105,7 +105,7 @@ class VerificationPipeline:
             if not self._running.cancelled() and (error := self._running.exception()):
                 raise error
         finally:
-            # this task was cancelled: what it runs must be gone before it is
+            # if this task is cancelled, wait until its programs have ended
             await _ended(self._running)
         done = {result.check for result in self._results}
         for check in (check for check in Check if check not in done):
@@ -115,13 +115,13 @@ class VerificationPipeline:
         return VerificationReport(checks=self._results, duration_ms=_since(begin))
 
     def cancel(self) -> None:
-        """End the check that runs, and run no further one; nothing if none runs."""
+        """Stop the running check and start no further one."""
         if self._running is not None:
             self._running.cancel()
 
     async def _checks(self) -> None:
         environment = verification_environment(self._root, self._config)
-        # files are read for it
+        # in a thread: this reads files
         tools = await asyncio.to_thread(select_tools, self._root, self._config, environment)
         wanted = {tool for found in tools.values() for tool in found}
         if self._changed is not None:
@@ -142,7 +142,7 @@ class VerificationPipeline:
                 for tool in tools[check]:
                     parts.append(await self._part(tool, environment, built, wanted=tool in wanted))
                     if check == Check.BUILD and parts[-1].status == CheckStatus.PASSED:
-                        # a configured one builds all parts
+                        # a configured build covers all parts
                         built |= (
                             {tool.folder} if self._config.build is None else {one.folder for one in wanted}
                         )
@@ -154,9 +154,9 @@ class VerificationPipeline:
     async def _part(
         self, tool: Tool, environment: dict[str, str], built: Collection[str], *, wanted: bool
     ) -> CheckResult:
-        """Return the result of one command.
+        """Run one command, or return why it is not run.
 
-        :param built: the folders whose build passed: elsewhere tests would run what was built before.
+        :param built: folders with a successful build; tests elsewhere would run stale build products.
         """
         if not wanted:
             result = _skipped(tool)
@@ -173,7 +173,7 @@ class VerificationPipeline:
     async def _run(self, tool: Tool, environment: dict[str, str]) -> CheckResult:
         if self._on_check is not None:
             self._on_check(tool.check, tool)
-        # some put what they make into it
+        # some commands write their output there
         await asyncio.to_thread(make_project_state, self._root)
         begin = time.monotonic()
         try:
@@ -220,7 +220,7 @@ class VerificationPipeline:
 
 async def _ended(task: asyncio.Task[None]) -> None:
     task.cancel()
-    # cancelled again, its command is killed at once
+    # a second cancellation kills the command at once
     await wait_uncancelled(task, on_cancel=task.cancel)
 
 
@@ -248,9 +248,9 @@ def _reason(tool: Tool, result: CommandResult) -> str:
 
 
 def _judge_tests(tool: Tool, done: CompletedTests) -> CheckResult:
-    """Return the result of the tests, which pass only if their report says so."""
+    """Return the result of the tests; they pass only if their report says so."""
     results, process = done.results, done.process
-    # newer versions of these end with another status where there is nothing to run
+    # newer versions of these return another exit status if there are no tests
     empty = results.runner in ("unittest", "node") and not results.skipped
     passed = results.status == "passed" or (results.status == "no_tests" and process.ok and not empty)
     status = CheckStatus.PASSED if passed else CheckStatus.FAILED
@@ -317,26 +317,26 @@ def _since(begin: float) -> int:
 class Readiness:
     """The state of one command of a check.
 
-    ``declared``: only the project's configuration names its command, and that file is not trusted.
-    ``not_installed``: a program of the command is not there.
+    ``declared``: only the project's configuration names a command, and that file is not trusted.
+    ``not_installed``: a program of the command is missing.
     """
 
     check: Check
     state: Literal["ready", "off", "missing", "declared", "untrusted", "not_installed"]
     tool: Tool | None = None
     advice: str = ""
-    """The program that is not there, and how to get it."""
+    """The missing program, and how to install it."""
 
     @property
     def ready(self) -> bool:
-        """It can run, or need not."""
+        """True if the check can run, or is turned off."""
         return self.state in ("ready", "off")
 
 
 def readiness(root: Path, config: VerifyConfig) -> list[Readiness]:
-    """Return the state of all five checks, of each command of theirs one; nothing is run.
+    """Return the state of each command of the five checks, without running any.
 
-    :raises ConfigError: what is trusted cannot be read.
+    :raises ConfigError: the record of trusted files cannot be read.
     """
     environment = verification_environment(root, config)
     tools = select_tools(root, config, environment)
@@ -345,7 +345,7 @@ def readiness(root: Path, config: VerifyConfig) -> list[Readiness]:
     found: list[Readiness] = []
     for check in Check:
         if getattr(config, check.value) is None and check.value in declared:
-            # a file that is trusted counts among the configured ones; what it names is not passed over
+            # a trusted file counts as configured; the commands of an untrusted one are not ignored
             found.append(Readiness(check, "declared"))
         elif not tools.get(check):
             found.append(Readiness(check, "off" if check in tools else "missing"))

@@ -1,4 +1,4 @@
-"""Files as a task's staged edits leave them, and as they were before: what gates 3 and 4 read."""
+"""Views of files for gates 3 and 4: with a task's staged edits, and before the task."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ __all__ = ["FilesView", "StagedView"]
 class FilesView(Protocol):
     """The files that gates 3 and 4 read. Paths are relative to the root.
 
-    Every method raises OutsideRoot for a path that a workflow never touches.
+    Every method raises OutsideRoot for a path outside the project or protected.
     """
 
     async def exists(self, path: str) -> bool:
-        """Tell whether there is a file now."""
+        """Return whether the file exists now."""
 
     async def text(self, path: str) -> str | None:
-        """Return a file's text now, None if there is none or it is no text."""
+        """Return a file's current text; None if it does not exist or is not text."""
 
     async def text_before(self, path: str) -> str | None:
-        """Return a file's text before the task, None if there was none or it was no text."""
+        """Return a file's text before the task; None if it did not exist or was not text."""
 
 
 class StagedView:
-    """The files as a task's staged edits leave them; any other file as it is."""
+    """Files with a task's staged edits; all other files as they are."""
 
     def __init__(self, workspace: Workspace, changes: Sequence[FileChange]) -> None:
         self._workspace = workspace
@@ -46,19 +46,19 @@ class StagedView:
                 self._after[change.move_to] = change.after if change.after is not None else change.before
 
     async def exists(self, path: str) -> bool:
-        """Tell whether there is going to be a file."""
+        """Return whether the file exists after the staged edits."""
         name = _name(self._workspace, path)
         if name in self._after:
             return self._after[name] is not None
         return await asyncio.to_thread(self._workspace.resolve(path).is_file)
 
     async def text(self, path: str) -> str | None:
-        """Return the text that a file is going to have, None if there will be none or it is no text."""
+        """Return a file's text after the staged edits; None if it does not exist or is not text."""
         name = _name(self._workspace, path)
         return self._after[name] if name in self._after else await _read(self._workspace, path)
 
     async def text_before(self, path: str) -> str | None:
-        """Return the text that a file has, None if there is none or it is no text."""
+        """Return a file's text before the staged edits; None if it does not exist or is not text."""
         name = _name(self._workspace, path)
         return self._before[name] if name in self._before else await _read(self._workspace, path)
 
@@ -69,7 +69,7 @@ def _name(workspace: Workspace, path: str) -> str:
 
 
 async def _read(workspace: Workspace, path: str) -> str | None:
-    workspace.resolve(path)  # what may not be read is told apart from what cannot be
+    workspace.resolve(path)  # raises OutsideRoot, which differs from an unreadable file
     try:
         return (await workspace.read(path)).text
     except WorkspaceError:

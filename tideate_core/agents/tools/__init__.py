@@ -1,1 +1,1 @@
-"""Tools of the work loop: what a model may look at, stage and run."""
+"""Tools of the work loop: reading, staged edits, checks."""

@@ -56,14 +56,14 @@ __all__ = ["TOOLS", "run_staged_tests"]
 MOST_FAILURES: Final = 60
 LONGEST_FAILURE: Final = 600
 LONGEST_OUTPUT: Final = 8_000
-"""Characters of what a check that failed printed last."""
+"""Characters from the end of a failed check's output."""
 
 SAID_AGAIN: Final = re.compile(
     r"^=+ (?:warnings summary|short test summary info)\b.*?"
     r"(?=^=+ |^\d{1,9} [a-z]{2,12}[^\n]{0,400} in \d|\Z)",
     re.MULTILINE | re.DOTALL,
 )
-"""Sections of pytest's output that say again what the failures say, and warnings."""
+"""Sections of pytest's output that repeat the failures or list warnings."""
 PATHS: Final = re.compile(r"[\w./-]{1,200}")
 """Words of a recipe that may be paths."""
 UNREVIEWED: Final = (
@@ -78,7 +78,7 @@ _TRUST: Final = "a person has to run `tideate trust`"
 
 
 class _NotAlone(ToolError):
-    """The command cannot be limited to some tests."""
+    """The command cannot be limited to a selection of tests."""
 
 
 class RunCheck(Arguments):
@@ -92,7 +92,7 @@ class RunCheck(Arguments):
 
 
 async def run_check(context: ToolContext, arguments: RunCheck) -> str:
-    """Run a check, and return how it ended; or return which there are."""
+    """Run a check and report its result; without a check, list the project's checks."""
     root = project_root(context)
     if arguments.check is None and not (arguments.files or arguments.pattern):
         try:
@@ -103,10 +103,10 @@ async def run_check(context: ToolContext, arguments: RunCheck) -> str:
 
 
 async def run_staged_tests(step: StepContext, staged: StagedFiles, files: Sequence[str]) -> str:
-    """Run tests on a scratch copy with staged edits; return what a person is told of them.
+    """Run tests on a scratch copy with staged edits; return a report for the person.
 
-    :param files: the tests' files; where the command cannot be limited to them, all tests are run.
-    :raises StepFailed: they did not pass, or cannot be run.
+    :param files: test files; if the command cannot be limited to them, all tests run.
+    :raises StepFailed: tests failed, or cannot be run.
     """
     context = ToolContext(step, staged)
     root = project_root(context)
@@ -123,7 +123,7 @@ async def run_staged_tests(step: StepContext, staged: StagedFiles, files: Sequen
 
 
 async def _run(context: ToolContext, root: Path, arguments: RunCheck) -> tuple[str, str]:
-    """Return how a check ended, in a word and in words."""
+    """Run a check; return its status, and a report."""
     check = Check(arguments.check or Check.TESTS)
     if check is not Check.TESTS and (arguments.files or arguments.pattern):
         raise ToolError(f"only tests can be limited to files or names; {check} runs as a whole")
@@ -137,7 +137,7 @@ async def _run(context: ToolContext, root: Path, arguments: RunCheck) -> tuple[s
             for tool in await asyncio.to_thread(_allowed_tools, root, root, check, config, touched):
                 await _ask_once(context, tool, len(laid.staged))
         async with _scratch(context, root, laid.files) as scratch:
-            # a staged edit of package.json, say, makes another command of the one that is trusted
+            # a staged edit of package.json, for example, may change what the trusted command runs
             view = scratch.view
             tools = await asyncio.to_thread(_allowed_tools, root, view, check, config, touched)
             place = _Place(context, root, scratch, config)
@@ -167,13 +167,13 @@ def _config_of(root: Path) -> VerifyConfig:
 
 
 def _described(root: Path) -> str:
-    """Return the checks that there are, with their commands, and which of them nobody trusts."""
+    """List the checks with their commands, and mark the untrusted ones."""
     config = _config_of(root)
     trust, waiting = ProjectTrust(root), declared_checks(root)
     lines = []
     for check, tools in _installed(root, config).items():
         if getattr(config, check.value) is None and check.value in waiting:
-            continue  # what the project says of it counts, once it is trusted
+            continue  # the project's declaration counts once it is trusted
         for tool in tools:
             note = "" if trust.allows(tool) else f" (not trusted: {_TRUST})"
             lines.append(f"{check}: `{tool.words}`{note}")
@@ -182,7 +182,7 @@ def _described(root: Path) -> str:
 
 
 def _installed(root: Path, config: VerifyConfig) -> dict[Check, list[Tool]]:
-    """Return the tools of each check whose programs are there."""
+    """Return the installed tools of each check."""
     environment = verification_environment(root, config)
     found = select_tools(root, config, environment).items()
     there = {
@@ -194,13 +194,13 @@ def _installed(root: Path, config: VerifyConfig) -> dict[Check, list[Tool]]:
 def _allowed_tools(
     root: Path, place: Path, check: Check, config: VerifyConfig, touched: Sequence[str]
 ) -> list[Tool]:
-    """Return the commands of a check as the files of a place say them, if a person trusts them.
+    """Return the commands of a check as declared in a directory, if a person trusts them.
 
-    A build that tests need comes before them.
+    A build that the tests need comes first.
 
     :param place: the root, or a scratch copy of it.
-    :param touched: files, relative to the root: only parts of the project that they affect; none: all.
-    :raises ToolError: there is none, one cannot run, or nobody trusts it.
+    :param touched: files, relative to the root: select the parts of the project that they affect; none: all.
+    :raises ToolError: there is no command, one cannot run, or it is not trusted.
     """
     if getattr(config, check.value) is None and check.value in declared_checks(root):
         raise ToolError(
@@ -228,7 +228,7 @@ def _allowed_tools(
 
 
 def _allowed(root: Path, place: Path, tool: Tool, environment: Mapping[str, str]) -> Tool:
-    # what it makes goes to the project's private state, which a scratch copy shares
+    # build products go to the project's private state, which a scratch copy shares
     own, private = (str(project_state(one)) for one in (place, root))
     tool = replace(tool, argv=tuple(word.replace(own, private) for word in tool.argv))
     if advice := missing_program(place, tool, environment):
@@ -240,7 +240,7 @@ def _allowed(root: Path, place: Path, tool: Tool, environment: Mapping[str, str]
 
 
 async def _ask_once(context: ToolContext, tool: Tool, count: int) -> None:
-    """Ask, once in a run, whether a check may run edits that nobody has reviewed.
+    """Ask, once in a run, whether a check may run unreviewed edits.
 
     :raises ToolError: the answer is no.
     """
@@ -275,7 +275,7 @@ async def _scratch(context: ToolContext, root: Path, files: dict[str, Any]) -> A
 
 @dataclass(frozen=True, slots=True)
 class _Report:
-    """The end of a check."""
+    """The result of a check."""
 
     argv: Sequence[str]
     status: str
@@ -297,10 +297,10 @@ class _Place:
         return ProcessLimits(timeout_ms=round(self.config.timeout * 1000))
 
     async def run_all(self, tools: Sequence[Tool], arguments: RunCheck) -> list[tuple[Tool, _Report]]:
-        """Run the commands of a check; tests of what could not be built are not run.
+        """Run the commands of a check; skip tests after a failed build.
 
-        :raises ToolError: these tests cannot be run alone.
-        :raises CommandError: one cannot be started.
+        :raises ToolError: the tests cannot be limited to the selection.
+        :raises CommandError: a command cannot be started.
         """
         reports: list[tuple[Tool, _Report]] = []
         tests = [tool for tool in tools if tool.check == Check.TESTS]
@@ -326,21 +326,21 @@ class _Place:
                 else:
                     ran = self.run(inside)
                 reports.append((tool, await ran))
-        # of a build that went well, before tests, there is nothing to say
+        # a successful build before tests is not reported
         last = tools[-1].check
         return [(tool, report) for tool, report in reports if tool.check == last or report.status != "passed"]
 
     def _in_scratch(self, tool: Tool) -> Tool:
-        """Return a tool that builds with CMake in the scratch copy, not where the project is built."""
+        """Return a tool with the build directory of CMake moved into the scratch copy."""
         own, here = str(project_state(self.root) / "scratch"), str(self.scratch.root / ".tideate-build")
         if tool.name not in ("cmake", "ctest"):
             return tool
         return replace(tool, argv=tuple(word.replace(own, here) for word in tool.argv))
 
     def _refuse_other_sources(self, tool: Tool) -> None:
-        """Refuse a build directory of CMake in a copy: its files name the project's own sources.
+        """Reject a CMake build directory in a copy: its files refer to the project's own sources.
 
-        :raises ToolError: the command names such a directory, itself or in its recipe.
+        :raises ToolError: the command, or its recipe, names such a directory.
         """
         if self.scratch.kind != "copy":
             return
@@ -355,9 +355,9 @@ class _Place:
                 )
 
     async def run(self, tool: Tool) -> _Report:
-        """Run a check that is no run of tests.
+        """Run a check other than tests.
 
-        :raises CommandError: it cannot be started.
+        :raises CommandError: the command cannot be started.
         """
         result = await self.scratch.run(
             tool.argv,
@@ -382,10 +382,10 @@ class _Place:
         return _Report(tool.argv, "failed", result.summary, _joined(found, more, printed))
 
     async def run_tests(self, tool: Tool, wanted: SelectedTests) -> _Report:
-        """Run tests, or some of them.
+        """Run tests, or a selection of them.
 
-        :raises ToolError: these cannot be run alone.
-        :raises CommandError: they cannot be started.
+        :raises ToolError: the tests cannot be limited to the selection.
+        :raises CommandError: the command cannot be started.
         """
         configured = self.config.tests is not None
         try:
@@ -428,7 +428,7 @@ class _Place:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except OSError:  # the script behind `sh -c` is longer than a name can be
+    except OSError:  # the script after `sh -c` may be too long for a file name
         return False
 
 
@@ -462,14 +462,14 @@ def _bounded(text: str) -> str:
 
 
 def _shown(text: str) -> str:
-    """Return a text without the lines that seem to hold secrets; a part of one would not be known for it."""
+    """Remove lines with likely secrets from a whole text; part of a secret would not be recognised."""
     from tideate_core.mentions import hide_lines
 
     return hide_lines(text)
 
 
 def fit_run_check(context: ToolContext, tool: WorkTool[RunCheck]) -> WorkTool[RunCheck]:
-    """Return the tool with the checks that there are, and with those arguments that tests can take here."""
+    """Return the tool with the project's checks, and the arguments that its tests support."""
     checks, can = _offered(context)
     ways = {"files": can.files, "names": bool(can.pattern)}
     said = " and ".join(way for way, is_there in ways.items() if is_there)
@@ -485,7 +485,7 @@ def fit_run_check(context: ToolContext, tool: WorkTool[RunCheck]) -> WorkTool[Ru
 
 
 def _offered(context: ToolContext) -> tuple[list[str], SelectableTests]:
-    """Return the checks that there are, also those that nobody trusts, and what tests can be limited to."""
+    """Return the project's checks, including untrusted ones, and the supported selection of tests."""
     root = context.step.workspace.root
     if root is None:
         return [], SelectableTests()
@@ -494,11 +494,11 @@ def _offered(context: ToolContext) -> tuple[list[str], SelectableTests]:
         waiting = declared_checks(root)
         tools = _installed(root, config)
     except ConfigError:
-        return [], SelectableTests()  # told by the call
+        return [], SelectableTests()  # the call reports it
     there = [check.value for check in Check if check in tools or check.value in waiting]
     tests = tools.get(Check.TESTS, [])
     if not tests or (config.tests is None and Check.TESTS.value in waiting):
-        return there, SelectableTests()  # what the project says of it counts, once it is trusted
+        return there, SelectableTests()  # the project's declaration counts once it is trusted
     ways = [selectable_tests(one, configured=config.tests is not None) for one in tests]
     same = {one.pattern for one in ways}
     return there, SelectableTests(all(one.files for one in ways), same.pop() if len(same) == 1 else "")

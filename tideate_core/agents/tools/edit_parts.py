@@ -1,4 +1,4 @@
-"""Searches of edits, as whole lines that stand in the file only once."""
+"""Search-and-replace edits as whole lines that occur once in the file."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 __all__ = ["SearchReplace", "exactly_edited", "parts_of"]
 
 MOST_AROUND: Final = 200
-"""Lines that may be needed around one of several like places to tell it from the others."""
+"""Lines of context that may be needed to tell one of several equal places from the others."""
 MOST_PLACES: Final = 20
-"""Places of a search that are named."""
+"""Places of a search named in an error."""
 
 
 class SearchReplace(BaseModel):
-    """One place of a file, and the text that replaces it."""
+    """One place of a file, and its replacement."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -34,17 +34,17 @@ class SearchReplace(BaseModel):
 
 
 def parts_of(before: str, edits: Sequence[SearchReplace], language: str) -> list[Part]:
-    """Return the edits of a text for `apply_parts`.
+    """Convert the edits of a text for `apply_parts`.
 
-    :raises UnusableAnswer: a search stands at several places, and its line does not tell which is meant.
+    :raises UnusableAnswer: a search occurs several times, and its line does not identify one.
     """
     return [_part(before, number, edit, language) for number, edit in enumerate(edits, 1)]
 
 
 def exactly_edited(before: str, edits: Sequence[SearchReplace], language: str) -> str | None:
-    """Return the text with edits whose searches each stand in it exactly once, None if one does not.
+    """Apply edits if each search occurs exactly once; None if one does not.
 
-    Then it does not matter what stands elsewhere with other blanks.
+    Other places that differ in whitespace only do not matter then.
     """
     spans = []
     for edit in edits:
@@ -66,7 +66,7 @@ def exactly_edited(before: str, edits: Sequence[SearchReplace], language: str) -
 
 
 def _part(before: str, number: int, edit: SearchReplace, language: str) -> Part:
-    """Return an edit in whole lines; one that begins or ends within a line must stand there exactly."""
+    """Return an edit as whole lines; a search that starts or ends within a line must match exactly."""
     search = edit.search.replace("\r\n", "\n")
     replace = edit.replace.replace("\r\n", "\n")
     starts = _starts(before, search)
@@ -82,7 +82,7 @@ def _part(before: str, number: int, edit: SearchReplace, language: str) -> Part:
             raise UnusableAnswer(_ambiguous(before, number, starts)) from error
         return _exact_part(before, number, starts[0], (search, replace))
     if len(starts) == 1 and "\n".join(done.lines) == _replaced(before, starts[0], search, replace):
-        return _exact_part(before, number, starts[0], (search, replace))  # no blank was ignored for it
+        return _exact_part(before, number, starts[0], (search, replace))  # its whitespace matches exactly
     return part
 
 
@@ -91,7 +91,7 @@ def _replaced(before: str, start: int, search: str, replace: str) -> str:
 
 
 def _exact_part(before: str, number: int, start: int, edit: tuple[str, str]) -> Part:
-    """Return an edit in whole lines of a search that stands exactly there."""
+    """Return an exactly matching edit extended to whole lines."""
     search, replace = edit
     end = start + len(search)
     first, last = _whole_lines(before, start, end)
@@ -106,7 +106,7 @@ def _lines_part(number: int, search: str, replace: str) -> Part:
 
 
 def _starts(text: str, search: str) -> list[int]:
-    """Return where a search stands, the places that overlap included."""
+    """Return all positions of a search, including overlapping ones."""
     starts = []
     at = text.find(search)
     while at >= 0:
@@ -116,7 +116,7 @@ def _starts(text: str, search: str) -> list[int]:
 
 
 def _line_numbers(text: str, places: Sequence[int]) -> list[int]:
-    """Return the lines (from 1) of places in order; there may be very many."""
+    """Return the lines (from 1) of sorted positions; there may be very many."""
     numbers = []
     line, at = 1, 0
     for place in places:
@@ -131,9 +131,9 @@ def _whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _part_at(before: str, number: int, line: int, starts: Sequence[int], edit: tuple[str, str]) -> Part:
-    """Return an edit of the place that begins on a line, with as many lines around as make it the only one.
+    """Return the edit at the place on a given line, with enough context lines to make it unique.
 
-    :raises UnusableAnswer: none begins there, or several do.
+    :raises UnusableAnswer: no place starts there, or several do.
     """
     search, replace = edit
     blank = len(search) - len(search.lstrip("\n"))
@@ -176,9 +176,9 @@ def _some(lines: Sequence[int]) -> str:
 
 
 def _around(lines: Sequence[str], top: int, bottom: int, number: int) -> tuple[int, int]:
-    """Return how many lines above and below make a block the only one of its kind.
+    """Return the numbers of lines above and below that make a block unique.
 
-    :raises UnusableAnswer: too many would have to.
+    :raises UnusableAnswer: more than the maximum are needed.
     """
     text = "\n".join(["", *lines, ""])
     for count in range(MOST_AROUND + 1):

@@ -1,4 +1,4 @@
-"""Proposals of language servers, staged: one edit of many files, all of it or nothing."""
+"""Edits proposed by language servers: stage an edit of many files, all or nothing."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ if TYPE_CHECKING:
 __all__ = ["Proposal", "stage_proposal"]
 
 LONGEST_DIFF: Final = 12_000
-"""Characters of the difference that a model is shown of what was staged."""
+"""Characters of a staged difference shown to a model."""
 
 
 class Proposal(BaseModel):
-    """A server's edit, not read yet."""
+    """A server's edit, not parsed yet."""
 
     client: str
     encoding: Encoding
     edit: str
     ticks: dict[str, int]
-    """The editor's changedtick of each open file when the server was asked, by path."""
+    """The editor's changedtick of each open file at the time of the request, by path."""
     command: str | None = None
 
 
 async def stage_proposal(context: ToolContext, proposal: Proposal, *, brief: bool = False) -> str:
-    """Stage all of a server's edit that is of the project, or nothing; returns it as a model is to see it.
+    """Stage a server's edit of the project's files, all or nothing; return a description for a model.
 
-    :param brief: a long difference says nothing that the model does not know, and is not shown.
-    :raises ToolError: it does not fit the texts as they are wanted, or cannot be written.
+    :param brief: leave out a long difference that the model can infer.
+    :raises ToolError: the edit does not fit the current texts, or cannot be written.
     """
     work = _Staging(context, proposal)
     for operation in parse_workspace_edit(proposal.edit):
@@ -74,7 +74,7 @@ async def stage_proposal(context: ToolContext, proposal: Proposal, *, brief: boo
 
 
 def _difference(changes: Sequence[FileChange], *, brief: bool) -> tuple[list[str], bool]:
-    """Return what changes as lines for a model, and whether these are all changed lines."""
+    """Return the changes as lines for a model, and whether these are all changed lines."""
     if brief:
         return describe_changes(changes)
     diff = "".join(unified_diff(change) for change in changes)
@@ -83,7 +83,7 @@ def _difference(changes: Sequence[FileChange], *, brief: bool) -> tuple[list[str
 
 
 async def _check(context: ToolContext, changes: Sequence[FileChange]) -> None:
-    """Refuse what the step may not change, and what could not be written: that can be told now already."""
+    """Reject files that the step may not change, and edits that cannot be written."""
     staged, workspace = context.staged.changed_texts(), context.step.workspace
     names = dict.fromkeys(path for change in changes for path in (change.path, change.move_to) if path)
     new = [name for name in names if name not in staged]
@@ -106,18 +106,18 @@ def _stage(context: ToolContext, changes: Sequence[FileChange], *, all_shown: bo
 
 @dataclass(slots=True)
 class _Staging:
-    """Texts in memory that a server's operations are made in, one after the other."""
+    """Applies a server's operations to texts in memory, in order."""
 
     context: ToolContext
     proposal: Proposal
     before: dict[str, str | None] = field(default_factory=dict)
     now: dict[str, str | None] = field(default_factory=dict)
     moved: dict[str, str] = field(default_factory=dict)
-    """Old names by new ones."""
+    """Old names by new name."""
     outside: dict[str, None] = field(default_factory=dict)
 
     async def take(self, operation: Operation) -> None:
-        """Make one operation in the texts."""
+        """Apply one operation to the texts."""
         match operation:
             case DocumentEdit():
                 await self._edit(operation)
@@ -170,9 +170,9 @@ class _Staging:
         self.now[name] = None
 
     async def _load(self, uri: str) -> str | None:
-        """Return the name of a file whose text is known then; None for one outside of the project.
+        """Load a file's text and return its name; None for a file outside the project.
 
-        :raises ToolError: the language server knows another text of it than the one that is wanted.
+        :raises ToolError: the language server's text of the file differs from the current one.
         """
         path = path_of_uri(uri)
         name = EditorTexts(self.context).name_of(path)
@@ -204,7 +204,7 @@ class _Staging:
         return wanted
 
     def changes(self) -> list[FileChange]:
-        """Return what the operations changed in all."""
+        """Return the combined changes of all operations."""
         moves = {old: new for new, old in self.moved.items() if self._is_move(old, new)}
         found = [self._change(name, moves.get(name)) for name in self.now if name not in set(moves.values())]
         return [change for change in found if change is not None]

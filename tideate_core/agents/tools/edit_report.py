@@ -1,4 +1,4 @@
-"""Report of staged edits for a model: lines that change, new syntax errors, names of Python."""
+"""Report of staged edits for a model: changed lines, new syntax errors, undefined Python names."""
 
 from __future__ import annotations
 
@@ -21,43 +21,43 @@ if TYPE_CHECKING:
 __all__ = ["CheckedChanges", "check_changes", "describe_changes"]
 
 SHORT: Final = 12
-"""Changed lines of a change that is shown as a diff."""
+"""Changed lines up to which a change is shown as a diff."""
 LONGEST_DIFF: Final = 8_000
 """Characters of the diffs in a result."""
 MOST_HUNKS: Final = 30
-"""Hunks of a file that are told of."""
+"""Hunks of a file listed in a result."""
 MOST_ERRORS: Final = 10
-"""Syntax errors that a result names."""
+"""Syntax errors listed in a result."""
 MOST_UNCHECKED: Final = 5
-"""Files that a result names because their syntax is not checked."""
+"""Files listed in a result because their syntax is not checked."""
 _PLAIN: Final = PROSE | {""}
-"""Prose and files of no known language: they have no syntax to check."""
+"""Prose and unknown languages, which have no syntax to check."""
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? ")
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedChanges:
-    """New errors of the texts that changes lead to."""
+    """New errors in changed texts."""
 
     word: str = ""
-    """End of the line about staged edits: no new errors, or files not checked; empty if neither is known."""
+    """End of the summary line: no new errors, or files not checked; empty if neither is known."""
     errors: list[str] = field(default_factory=list)
     """New syntax errors."""
     names: list[str] = field(default_factory=list)
-    """Names of Python that are left undefined or unused."""
+    """Undefined or unused Python names."""
 
     @property
     def lines(self) -> list[str]:
-        """All of it, bounded."""
+        """All errors and names, up to a limit for each."""
         return [*self.errors[:MOST_ERRORS], *self.names[:MOST_ERRORS]]
 
 
 def describe_changes(changes: Iterable[FileChange], loose: Sequence[int] = ()) -> tuple[list[str], bool]:
-    """Return what changes as lines for a model, and whether these are all changed lines.
+    """Return changes as lines for a model, and whether these are all changed lines.
 
-    Of what is short it is the diff, else the numbers of lines: the model wrote them itself.
+    Short changes are shown as a diff, others as line numbers, because the model wrote them.
 
-    :param loose: lines (from 1, of the text before) of what was not matched exactly; its diff is shown.
+    :param loose: lines (from 1, before the edit) of inexact matches; their diff is always shown.
     """
     kept = [one for one in changes if one.action == "modify"]
     hunks = [diff_lines(lines_of(one.before), lines_of(one.after)) for one in kept]
@@ -77,7 +77,7 @@ def describe_changes(changes: Iterable[FileChange], loose: Sequence[int] = ()) -
 def _diffs(changes: Iterable[FileChange], only: Sequence[int] = (), *, with_names: bool = False) -> list[str]:
     """Return the hunks of changes.
 
-    :param only: only hunks with one of these lines of the text before.
+    :param only: only hunks that include one of these lines of the text before.
     """
     shown = []
     for change in changes:
@@ -97,9 +97,9 @@ def _has_line(hunk: str, line: int) -> bool:
 
 
 async def check_changes(staged: StagedFiles, changes: Sequence[FileChange]) -> CheckedChanges:
-    """Return what is wrong with the texts that changes lead to and was not before.
+    """Return the errors that changes bring.
 
-    :param staged: with the changes; names of Python are compared with the texts before the run's first edit.
+    :param staged: files with the changes; Python names are compared with the texts before the first edit.
     """
     original = {one.move_to or one.path: one.before or "" for one in staged.changes()}
     return await asyncio.to_thread(_check, changes, original)

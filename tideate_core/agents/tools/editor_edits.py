@@ -1,4 +1,4 @@
-"""Tools of language servers that stage edits: rename and code actions; nothing changes in the editor."""
+"""Tools of language servers that stage edits: rename and code actions; the editor is not changed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class CodeActions(Arguments):
     )
 
     def place(self) -> dict[str, Any]:
-        """Return what the editor finds the lines by."""
+        """Return the position for the editor's query."""
         return self.model_dump(include={"line", "end_line", "symbol"}, exclude_none=True)
 
 
@@ -63,14 +63,14 @@ class _Actions(BaseModel):
 
 
 async def rename(context: ToolContext, arguments: Rename) -> str:
-    """Stage what renaming a symbol changes, in all files."""
+    """Stage the renaming of a symbol in all files."""
     document = await open_document(context, arguments.path)
     wanted = {"path": str(document.path), "new_name": arguments.new_name, **arguments.place()}
     return await stage_proposal(context, await ask(context, "rename", wanted, Proposal), brief=True)
 
 
 async def code_actions(context: ToolContext, arguments: CodeActions) -> str:
-    """Return the titles of what the language servers could do with some lines."""
+    """List the code actions that the language servers offer for lines."""
     document = await open_document(context, arguments.path)
     wanted = {"path": str(document.path), **arguments.place()}
     found = await ask(context, "code_actions", wanted, ServerAnswers)
@@ -94,7 +94,7 @@ def _action_line(action: _Action, client: str) -> str:
 
 
 async def apply_code_action(context: ToolContext, arguments: ApplyCodeAction) -> str:
-    """Stage what a code action changes."""
+    """Stage the edits of a code action."""
     document = await open_document(context, arguments.path)
     wanted = {"path": str(document.path), "title": arguments.title, **arguments.place()}
     return await stage_proposal(context, await ask(context, "code_action", wanted, Proposal))

@@ -1,4 +1,4 @@
-"""Tools of what the editor shows its person: diagnostics, open buffers, the quickfix list."""
+"""Tools for lists of the editor: diagnostics, open buffers, the quickfix list."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_DIFFS: Final = 8
 LONGEST_DIFF: Final = 4000
 """Characters of one buffer's unsaved changes."""
 QUICK: Final = 5.0
-"""Seconds for what the editor has at hand."""
+"""Seconds for queries that need no language server."""
 
 
 class Diagnostics(Arguments):
@@ -54,11 +54,11 @@ class _Diagnostics(BaseModel):
     total: int
     clients: list[str] = []
     silent: bool = False
-    """No server said anything of the file, not even that it is well."""
+    """No server has reported on the file yet, not even that it has no errors."""
 
 
 async def diagnostics(context: ToolContext, arguments: Diagnostics) -> str:
-    """Return what language servers and linters complain of, the worst first."""
+    """List the diagnostics of language servers and linters, the worst first."""
     texts = EditorTexts(context)
     if arguments.path is None:
         root = context.step.workspace.root
@@ -113,7 +113,7 @@ class _Buffers(BaseModel):
 
 
 async def buffers(context: ToolContext, _: Buffers) -> str:
-    """Return the files that the person has open, and their changes that are not saved."""
+    """List the files open in the editor, and their unsaved changes."""
     found = await ask(context, "buffers", {}, _Buffers, limit=QUICK)
     texts = EditorTexts(context)
     named = [(texts.name_of(Path(one.path)) if one.path else None, one) for one in found.buffers]
@@ -181,7 +181,7 @@ class _Quickfix(BaseModel):
 
 
 async def quickfix(context: ToolContext, _: Quickfix) -> str:
-    """Return the entries of the current quickfix list."""
+    """List the entries of the current quickfix list."""
     found = await ask(context, "quickfix", {}, _Quickfix, limit=QUICK)
     texts = EditorTexts(context)
     lines, outside = [], 0

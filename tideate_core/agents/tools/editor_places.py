@@ -1,4 +1,4 @@
-"""Tools of language servers that read: what a symbol is, where it is defined and used, what there is."""
+"""Tools of language servers that read: hover, definitions, references, implementations, symbols."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _SYMBOLS: Final = TypeAdapter(list[_Symbol])
 
 
 async def hover(context: ToolContext, arguments: AtSymbol) -> str:
-    """Return what the language servers say of a symbol."""
+    """Return the language servers' description of a symbol."""
     from tideate_core.mentions import hide_secrets
 
     document = await open_document(context, arguments.path)
@@ -80,17 +80,17 @@ async def hover(context: ToolContext, arguments: AtSymbol) -> str:
 
 
 async def definition(context: ToolContext, arguments: AtSymbol) -> str:
-    """Return where a symbol is defined."""
+    """Return the places that define a symbol."""
     return await _locations(context, arguments, "definition")
 
 
 async def references(context: ToolContext, arguments: AtSymbol) -> str:
-    """Return where a symbol is used, its definition included."""
+    """Return the places that use a symbol, including its definition."""
     return await _locations(context, arguments, "references")
 
 
 async def implementations(context: ToolContext, arguments: AtSymbol) -> str:
-    """Return where an interface or a method is implemented."""
+    """Return the implementations of an interface or a method."""
     return await _locations(context, arguments, "implementation")
 
 
@@ -110,7 +110,7 @@ async def _locations(context: ToolContext, arguments: AtSymbol, kind: Kind) -> s
 
 
 def _sorted(texts: EditorTexts, places: list[_Place]) -> tuple[list[tuple[str, int]], list[str]]:
-    """Return places in the project, each once and in order, and those outside of it."""
+    """Return places in the project, sorted and each once, and places outside of it."""
     inside: set[tuple[str, int]] = set()
     outside: dict[str, None] = {}
     for place in places:
@@ -137,7 +137,7 @@ class DocumentSymbols(Arguments):
 
 
 async def document_symbols(context: ToolContext, arguments: DocumentSymbols) -> str:
-    """Return the symbols of a file with their lines, indented as they are nested."""
+    """List the symbols of a file with their lines, indented by nesting."""
     document = await open_document(context, arguments.path)
     found = await ask(context, "document_symbols", {"path": str(document.path)}, ServerAnswers)
     symbols = [symbol for answer in found.answers for symbol in _parsed(_SYMBOLS, answer.result)]
@@ -159,7 +159,7 @@ class WorkspaceSymbols(Arguments):
 
 
 async def workspace_symbols(context: ToolContext, arguments: WorkspaceSymbols) -> str:
-    """Return symbols of the project whose names match."""
+    """List the project's symbols with matching names."""
     root = context.step.workspace.root
     if root is None:
         raise ToolError("there is no project here; lsp_symbols lists the symbols of one file")

@@ -1,4 +1,4 @@
-"""Queries of the running Neovim: its files and answers, checked; places with the text of their lines."""
+"""Queries of the running Neovim: its files and answers, validated; places with the text of their lines."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ __all__ = [
 LIMIT: Final = 15.0
 """Seconds that the editor waits for its language servers."""
 GRACE: Final = 3.0
-"""Seconds more until an editor that does not answer at all is given up, as one that shows a prompt."""
+"""Additional seconds until an unresponsive editor is given up, for example one that shows a prompt."""
 LONGEST_LINE: Final = 240
-"""Characters of a line of a file that a place is shown with."""
+"""Characters of a file's line shown with a place."""
 
 T = TypeVar("T", bound=BaseModel)
 
 
 class AtSymbol(Arguments):
-    """Arguments of a tool that looks at one symbol."""
+    """Arguments of a tool about one symbol."""
 
     path: str
     line: int = Field(ge=1, description="Line where the symbol stands.")
@@ -55,7 +55,7 @@ class AtSymbol(Arguments):
     )
 
     def place(self) -> dict[str, Any]:
-        """Return what the editor finds the place by.
+        """Return the position for the editor's query.
 
         :raises ToolError: neither a name nor a column is given.
         """
@@ -74,9 +74,9 @@ class ServerAnswer(_Answer):
     client: str
     """Name of the server."""
     busy: str | None = None
-    """What it still works on."""
+    """Work in progress, such as indexing."""
     total: int = 0
-    """Entries of the result, of which some may have been left out."""
+    """Number of entries, even if the result has only some of them."""
     result: Any = None
 
 
@@ -87,7 +87,7 @@ class ServerAnswers(_Answer):
     errors: list[str]
 
     def notes(self) -> list[str]:
-        """Return what a model has to know of the answers: who failed, who is not ready."""
+        """Return notes for a model about the answers: failures, and servers that are still busy."""
         busy = (
             f"{one.client} is still working ({one.busy}); this may not be all"
             for one in self.answers
@@ -98,10 +98,10 @@ class ServerAnswers(_Answer):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file of the project as the editor has it."""
+    """A file of the project as open in the editor, or as on disk."""
 
     name: str
-    """Relative to the root."""
+    """Path relative to the root."""
     path: Path
     source: Source
 
@@ -109,10 +109,10 @@ class Document:
 async def ask(
     context: ToolContext, name: str, arguments: dict[str, Any], shape: type[T], *, limit: float = LIMIT
 ) -> T:
-    """Return the editor's answer to one of its queries.
+    """Return the editor's answer to a query.
 
     :param limit: seconds.
-    :raises ToolError: there is no editor, it cannot answer or not in time, or the answer makes no sense.
+    :raises ToolError: there is no editor, it does not answer in time, or its answer is invalid.
     """
     editor = context.step.editor
     if editor is None:
@@ -125,9 +125,9 @@ async def ask(
 
 
 async def open_document(context: ToolContext, path: str) -> Document:
-    """Return a file as the editor has it: saved or not, without staged edits.
+    """Return a file as the editor has it, with unsaved changes and without staged edits.
 
-    :raises ToolError: there is none, it is none of the project's, or a model may not see it.
+    :raises ToolError: the file does not exist, is outside the project, or may not be shown to a model.
     """
     workspace = context.step.workspace
     try:
@@ -147,7 +147,7 @@ async def open_document(context: ToolContext, path: str) -> Document:
 
 
 def path_of_uri(uri: str) -> Path | None:
-    """Return the absolute path of a file's URI; None for what is no file here."""
+    """Return the absolute path of a file URI; None for any other URI."""
     parts = urlsplit(uri)
     path = unquote(parts.path)
     if parts.scheme != "file" or parts.netloc not in ("", "localhost") or "\0" in path:
@@ -156,7 +156,7 @@ def path_of_uri(uri: str) -> Path | None:
 
 
 def one_line(text: str, longest: int = LONGEST_LINE) -> str:
-    """Return a text in one line without secrets, cut if it is too long."""
+    """Return a text on one line without secrets, cut if it is too long."""
     from tideate_core.mentions import hide_secrets
 
     return beginning(" ".join(hide_secrets(text).split()), longest)
@@ -164,14 +164,14 @@ def one_line(text: str, longest: int = LONGEST_LINE) -> str:
 
 @dataclass(slots=True)
 class EditorTexts:
-    """Lines of files as the editor has them, for places that a model is told of; each file is read once."""
+    """Lines of files as the editor has them, to show a model with places; each file is read once."""
 
     context: ToolContext
     _lines: dict[str, list[str] | str] = field(default_factory=dict)
-    """Lines by the file's name, or why they are not shown."""
+    """Lines by file name, or the reason why they are not shown."""
 
     def name_of(self, path: Path | None) -> str | None:
-        """Name a file as the project does; None if it is none of the project's."""
+        """Return a file's name in the project; None if it is outside."""
         workspace = self.context.step.workspace
         if path is None or workspace.root is None:
             return None
@@ -181,7 +181,7 @@ class EditorTexts:
             return None
 
     async def show(self, name: str, line: int) -> str:
-        """Return a place with its line's text.
+        """Return a place with the text of its line.
 
         :param line: from 1.
         """
@@ -192,7 +192,7 @@ class EditorTexts:
         return f"{name}:{line}: {beginning(text, LONGEST_LINE)}"
 
     async def may_show(self, name: str) -> bool:
-        """Tell whether a model may see what stands in a file."""
+        """Return whether a model may see the text of a file."""
         return not isinstance(await self._lines_of(name), str)
 
     async def _lines_of(self, name: str) -> list[str] | str:
@@ -211,7 +211,7 @@ class EditorTexts:
         return source.text.split("\n")
 
     def staged_note(self, names: Iterable[str] = ()) -> list[str]:
-        """Say which of the files shown, or of `names`, have staged edits that the editor does not know."""
+        """Name the shown files, or `names`, with staged edits that the editor does not know."""
         shown = {*self._lines, *names}
         staged = sorted(shown.intersection(self.context.staged.changed_texts()))
         if not staged:

@@ -1,4 +1,4 @@
-"""Tools that stage edits in memory: by search and replace, whole texts, moves and deletions."""
+"""Tools that stage edits in memory: search and replace, whole files, moves and deletions."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class WriteFile(Arguments):
 
 
 async def write_file(context: ToolContext, arguments: WriteFile) -> str:
-    """Stage a whole text."""
+    """Stage the whole text of a file."""
     name = name_in_project(context, arguments.path)
     before = await read_if_any(context, name)
     if before and not context.staged.was_shown(name):
@@ -143,7 +143,7 @@ async def delete_file(context: ToolContext, arguments: DeleteFile) -> str:
 
 
 async def _text_or_bytes(context: ToolContext, path: str) -> tuple[str, str | None]:
-    """Return the name of a file and its text; None in place of it for one that is no text."""
+    """Return the name and text of a file; the text is None if it is binary."""
     name = name_in_project(context, path)
     try:
         text = await read_if_any(context, name)
@@ -162,7 +162,7 @@ def _refuse_link(context: ToolContext, path: str) -> None:
 
 
 async def _refuse_place(context: ToolContext, name: str, *, new: bool = False) -> None:
-    """Refuse what no run may write.
+    """Reject places that no run may write.
 
     :param new: there is no file of this name yet.
     """
@@ -186,9 +186,9 @@ async def _refuse_place(context: ToolContext, name: str, *, new: bool = False) -
 async def _stage(
     context: ToolContext, change: FileChange, notes: Sequence[str] = (), loose: Sequence[int] = ()
 ) -> str:
-    """Stage a change, and return it as a model is to see it.
+    """Stage a change, and return its description for a model.
 
-    :param loose: lines of the text before at which a search was not matched exactly.
+    :param loose: lines of the text before at which a search matched inexactly.
     """
     staged = context.staged
     try:
@@ -199,7 +199,7 @@ async def _stage(
     staged.stage([change])
     name = change.move_to or change.path
     if knew and change.after is not None:
-        staged.note_shown(name)  # the model knows all of it
+        staged.note_shown(name)  # the model knows the whole text
     described, _ = await asyncio.to_thread(describe_changes, [change], loose)
     syntax, problems = await report_changes(context, [change])
     done = _DONE[change.action].format(path=change.path, to=change.move_to)

@@ -1,4 +1,4 @@
-"""Tools that read files: a text with its line numbers, a list of files, files by a glob."""
+"""Tools that read files: a text with line numbers, a tree of files, files that match a glob."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 __all__ = ["TOOLS"]
 
 ENTRIES: Final = 300
-"""Lines of a tree where no depth is asked for."""
+"""Lines of a tree if no depth is given."""
 MOST_ENTRIES: Final = 3_000
 LEAST_SIZE: Final = 4_096
-"""Bytes from which on a file's size is shown."""
+"""Bytes from which a file's size is shown."""
 
 
 class ReadFile(Arguments):
@@ -46,7 +46,7 @@ class ReadFile(Arguments):
 
 
 async def read_file(context: ToolContext, arguments: ReadFile) -> str:
-    """Return lines of a file, each with its number."""
+    """Return lines of a file with their numbers."""
     if arguments.ranges and (arguments.first > 1 or arguments.last):
         raise ToolError("give either ranges, or first and last")
     name, text = await read_text(context, arguments.path)
@@ -63,9 +63,9 @@ async def read_file(context: ToolContext, arguments: ReadFile) -> str:
 
 
 def _spans(name: str, wanted: Iterable[Sequence[int]], total: int) -> list[tuple[int, int]]:
-    """Return first and last lines in order, without those that there are not; what overlaps is one.
+    """Return sorted ranges of existing lines; overlapping ranges are merged.
 
-    :raises ToolError: there is no such line.
+    :raises ToolError: a range has no existing line.
     """
     spans: list[tuple[int, int]] = []
     for first, last in sorted((one[0], one[1]) for one in wanted):
@@ -78,7 +78,7 @@ def _spans(name: str, wanted: Iterable[Sequence[int]], total: int) -> list[tuple
 
 
 def _shown_lines(lines: Sequence[str], spans: Sequence[tuple[int, int]]) -> tuple[str, bool]:
-    """Return lines with their numbers, as many as there is room for, and whether these are all of a file."""
+    """Return numbered lines up to the size limit, and whether these are the whole file."""
     shown: list[str] = []
     numbers: list[int] = []
     for first, last in spans:
@@ -108,7 +108,7 @@ async def _state(context: ToolContext, name: str) -> str:
         return ", with staged edits"
     try:
         source = await context.step.workspace.read(name)
-    except WorkspaceError:  # it is gone since
+    except WorkspaceError:  # deleted meanwhile
         return ""
     return ", with unsaved changes of the editor" if source.modified else ""
 
@@ -144,7 +144,7 @@ async def list_files(context: ToolContext, arguments: ListFiles) -> str:
 
 
 async def _with_sizes(context: ToolContext, prefix: str, below: Sequence[str]) -> list[str]:
-    """Return paths with the sizes of files that are better not read as a whole."""
+    """Return paths, with the sizes of files that are better read in parts."""
     from tideate_core.mentions import secret_name
 
     root, staged = project_root(context), context.staged.changed_texts()
@@ -154,9 +154,9 @@ async def _with_sizes(context: ToolContext, prefix: str, below: Sequence[str]) -
             return path
         text = staged.get(f"{prefix}{path}")
         try:
-            # no Path: there may be many thousands
+            # os.lstat, not Path: there may be many thousands
             size = len(text) if text is not None else os.lstat(f"{root}/{prefix}{path}").st_size
-        except OSError:  # it is gone since
+        except OSError:  # deleted meanwhile
             return path
         return path if size < LEAST_SIZE else f"{path} {round(size / 1024)}k"
 
@@ -174,7 +174,7 @@ class FindFiles(Arguments):
 
 
 async def find_files(context: ToolContext, arguments: FindFiles) -> str:
-    """Return the paths that fit a glob."""
+    """Return the paths that match a glob."""
     fits, files = path_filter(arguments.glob), await project_files(context)
     # in a thread: many braces over many paths take seconds
     found = await asyncio.to_thread(lambda: [path for path in files if fits(path)])

@@ -1,4 +1,4 @@
-"""Tools that read a project's git history and changes; nothing that the repository configures is run."""
+"""Tools that read a project's git history and changes; no program set by the repository is run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_COMMITS: Final = 200
 MOST_LINES: Final = 500
 """Lines of one blame."""
 LARGEST_FILE: Final = 2 << 20
-"""Bytes of a file of a commit."""
+"""Bytes of a file from a commit."""
 LONGEST_MESSAGE: Final = 4_000
 _PLAIN: Final = ("--no-color", "--no-notes", "--no-mailmap", "--no-show-signature", "--no-decorate")
 _FIELDS: Final = "%h %as%x01%an%x01%B"
@@ -55,7 +55,7 @@ async def status(context: ToolContext, _arguments: Status) -> str:
     )
     branch, *entries = [os.fsdecode(one) for one in output.split(b"\0") if one]
     told_files = [(one[:2], one[3:].removeprefix(prefix)) for one in entries]
-    # not what the repository's index and exclude file hide, but what differs
+    # list real differences, even in files that the index or the exclude file hides
     hidden, notes = await hidden_changes(root, {name for _, name in told_files})
     told_files += [(kind.rjust(2), name) for kind, name in hidden]
     files = [f"{kind} {hide_secrets(label(name))}" for kind, name in told_files]
@@ -80,7 +80,7 @@ class Diff(Arguments):
 
 
 async def diff(context: ToolContext, arguments: Diff) -> str:
-    """Return the difference of saved files and a commit, or of two commits."""
+    """Return the difference between saved files and a commit, or between two commits."""
     from tideate_core.git import check_place
     from tideate_core.mentions import compare, read_changes
 
@@ -94,7 +94,7 @@ async def diff(context: ToolContext, arguments: Diff) -> str:
 
 
 async def _sides(root: Path, revision: str) -> tuple[str, ...]:
-    """Return the ids of the commits that a revision or a range names."""
+    """Return the ids of the commits in a revision or a range."""
     from tideate_core.git import ask_git, find_commit
 
     first, dots, second = revision.partition("..")
@@ -150,11 +150,11 @@ async def log(context: ToolContext, arguments: Log) -> str:
 
 
 def _commit_line(fields: bytes) -> str:
-    """Return the line of a commit: id and date, then author and the whole first paragraph of the message."""
+    """Return the line of a commit: id and date, author, and the first paragraph of its message."""
     from tideate_core.mentions import hide_secrets
 
     about, author, message = fields.split(b"\x01", 2)
-    # looked at with the line ends that it has: a subject joins them
+    # hide secrets before lines are joined: a secret may span them
     subject = " ".join(hide_secrets(_text(message)).strip().partition("\n\n")[0].split("\n"))
     return cut_line(f"{_text(about)} {hide_secrets(_text(author))}: {subject}", 300)
 
@@ -170,7 +170,7 @@ class Show(Arguments):
 
 
 async def show(context: ToolContext, arguments: Show) -> str:
-    """Return a commit with its diff, or a file as it was."""
+    """Return a commit with its diff, or a file as of a commit."""
     from tideate_core.git import ask_git, check_place, find_commit
     from tideate_core.mentions import commit_changes, hide_secrets
 
@@ -185,7 +185,7 @@ async def show(context: ToolContext, arguments: Show) -> str:
 
 
 async def _file_of(context: ToolContext, commit: str, name: str, first: int) -> str:
-    """Return the lines of a file of a commit."""
+    """Return the lines of a file as of a commit."""
     from tideate_core.git import ask_git
 
     root = project_root(context)
@@ -220,7 +220,7 @@ class Blame(Arguments):
 
 
 async def blame(context: ToolContext, arguments: Blame) -> str:
-    """Return which commits lines of a saved file are from."""
+    """Return the lines of a saved file with the commits that last changed them."""
     from tideate_core.git import ask_git, check_place, without_filters
 
     root, name = project_root(context), name_in_project(context, arguments.path)
@@ -228,7 +228,7 @@ async def blame(context: ToolContext, arguments: Blame) -> str:
     if last < first:
         raise ToolError(f"there are no lines {first} to {last}")
     await check_place(root)
-    # the whole file: of a long secret the middle is as secret, and a wrong line tells how many there are
+    # search the whole file for secrets: the middle of a long one is as secret, and the range may cut it
     saved = await asyncio.to_thread(read_bounded, root / name, LARGEST_FILE)
     if saved is None:
         raise ToolError(f"{name} is no file, or too large to be looked through for secrets")
@@ -250,7 +250,7 @@ async def blame(context: ToolContext, arguments: Blame) -> str:
 
 
 def _blamed(text: str, first: int) -> list[str]:
-    """Return the lines below the commits that they are from."""
+    """Return numbered lines, grouped below the commits that last changed them."""
     from tideate_core.mentions import hide_secrets
 
     lines: list[str] = []

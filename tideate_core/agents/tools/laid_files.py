@@ -1,4 +1,4 @@
-"""Files of a scratch copy that differ from those on disk: staged edits and unsaved changes of the editor."""
+"""Files that a scratch copy has in place of the saved ones: staged edits, and unsaved changes."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ __all__ = ["LaidFiles", "laid_files"]
 
 @dataclass(frozen=True, slots=True)
 class LaidFiles:
-    """Contents by path below the root; None: the file is gone."""
+    """Contents by path below the root; None for a deleted file."""
 
     files: dict[str, FileImage | bytes | None] = field(default_factory=dict)
     staged: frozenset[str] = frozenset()
-    """Those that staged edits change."""
+    """Paths changed by staged edits."""
 
 
 async def laid_files(context: ToolContext) -> LaidFiles:
-    """Return what has to be laid over the project's files, for a program that is to see what the run sees."""
+    """Return the files to overlay on the project's, so that a program sees the run's current texts."""
     from tideate_core.agents.tools.project_paths import project_root
 
     root, workspace = project_root(context), context.step.workspace
@@ -44,7 +44,7 @@ async def laid_files(context: ToolContext) -> LaidFiles:
 
 
 def _after(root: Path, change: FileChange) -> dict[str, FileImage | bytes | None]:
-    """Return the files that a change leaves."""
+    """Return the contents of the files after a change; None for a deleted one."""
     if change.after is None:
         return {change.path: None}
     if change.action == "create":
@@ -56,7 +56,7 @@ def _after(root: Path, change: FileChange) -> dict[str, FileImage | bytes | None
 
 
 def _encoded(root: Path, path: str, text: str) -> FileImage:
-    """Return a text in the style of what stands at a path: its line ends, its last one, and its mode."""
+    """Encode a text like the file at a path: its line ends, final line end and mode."""
     found = read_image(root / path)
     try:
         document = Document.decode(found.data)

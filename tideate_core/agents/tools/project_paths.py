@@ -1,4 +1,4 @@
-"""Paths that a model names, and the texts there: staged, unsaved or on disk, within the root."""
+"""Paths given by a model, resolved within the root, and their texts: staged, unsaved or on disk."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tideate_core.agents.tools.tool import ToolContext
 
 MOST_REPOSITORIES: Final = 20
-"""Repositories within the project that are named."""
+"""Nested repositories named in a result."""
 
 __all__ = [
     "missing_file",
@@ -41,9 +41,9 @@ def project_root(context: ToolContext) -> Path:
 
 
 def name_in_project(context: ToolContext, path: str) -> str:
-    """Return a path as the workspace names it: relative to the root, links followed; `.` for the root.
+    """Return a path as the workspace names it: relative to the root, links resolved; `.` for the root.
 
-    :raises ToolError: it is none of the project's, or protected.
+    :raises ToolError: the path is outside the project, or protected.
     """
     workspace = context.step.workspace
     try:
@@ -53,9 +53,9 @@ def name_in_project(context: ToolContext, path: str) -> str:
 
 
 def path_filter(glob: str) -> Callable[[str], bool]:
-    """Return what tells whether a path fits a glob; see `glob_filter`.
+    """Return a predicate for the paths that match a glob; see `glob_filter`.
 
-    :raises ToolError: it is none.
+    :raises ToolError: the glob is invalid.
     """
     try:
         return glob_filter(glob)
@@ -64,7 +64,7 @@ def path_filter(glob: str) -> Callable[[str], bool]:
 
 
 async def own_repositories(context: ToolContext, files: Sequence[str]) -> list[str]:
-    """Return a note for each folder of files that is a repository within the project's."""
+    """Return a note for each folder with files that is a repository within the project."""
     from tideate_core.workspace import repositories_of
 
     found = await asyncio.to_thread(repositories_of, project_root(context), files)
@@ -75,9 +75,9 @@ async def own_repositories(context: ToolContext, files: Sequence[str]) -> list[s
 
 
 async def project_files(context: ToolContext) -> list[str]:
-    """Return the project's files without ignored ones, as staged edits leave them, sorted.
+    """Return the sorted names of the project's files after staged edits, without ignored ones.
 
-    A file whose path seems to hold a secret is left out.
+    Files whose paths seem to hold secrets are left out.
     """
     from tideate_core.mentions import secret_in
 
@@ -87,9 +87,9 @@ async def project_files(context: ToolContext) -> list[str]:
 
 
 async def read_text(context: ToolContext, path: str) -> tuple[str, str]:
-    """Return the name of a file and its text as the run wants it.
+    """Return the name of a file and its text with staged edits.
 
-    :raises ToolError: there is none, or it cannot be read; says why.
+    :raises ToolError: the file does not exist, or cannot be read.
     """
     name = name_in_project(context, path)
     text = await read_if_any(context, name)
@@ -99,9 +99,9 @@ async def read_text(context: ToolContext, path: str) -> tuple[str, str]:
 
 
 async def read_if_any(context: ToolContext, name: str) -> str | None:
-    """Return the text of a file by its name in the project, None if there is none.
+    """Return the text of a file by its name in the project; None if it does not exist.
 
-    :raises ToolError: it cannot be read; says why.
+    :raises ToolError: the file cannot be read; gives the reason.
     """
     try:
         return await context.staged.read(context.step, name)
@@ -115,13 +115,13 @@ async def read_if_any(context: ToolContext, name: str) -> str | None:
 
 
 def _is_emptied(root: Path, name: str, going: set[str]) -> bool:
-    """Tell whether staged edits remove all files of a directory, and there are some."""
+    """Return whether staged edits remove all files of a directory that has some."""
     found = [path for path in (root / name).rglob("*") if path.is_symlink() or not path.is_dir()]
     return bool(found) and all(path.relative_to(root).as_posix() in going for path in found)
 
 
 async def missing_file(context: ToolContext, path: str) -> ToolError:
-    """Return the error for a file that is not there, with the paths that may be meant."""
+    """Return the error for a file that does not exist, with suggestions."""
     near = ", ".join(neighbours(path, await project_files(context)))
     hint = f"there is {near}" if near else "find_files and list_files show what there is"
     return ToolError(f"{path} does not exist; {hint}")

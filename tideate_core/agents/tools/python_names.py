@@ -1,4 +1,4 @@
-"""Names that edits of Python leave undefined, and imports that they leave unused."""
+"""New undefined names and unused imports in edited Python files."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ if TYPE_CHECKING:
 __all__ = ["new_name_problems"]
 
 LARGEST: Final = 500_000
-"""Characters of a text that is looked at, which takes about a fifth of a second."""
+"""Characters of a text that is checked, which takes about a fifth of a second."""
 MOST_NAMES: Final = 10
-"""Names of a kind that are told."""
+"""Names of one kind listed in a result."""
 _KINDS: Final = {
     "UndefinedName": "undefined now",
     "UndefinedLocal": "undefined now",
     "UndefinedExport": "undefined now",
     "UnusedImport": "imported, not used now",
 }
-"""What is told of pyflakes' messages, by their classes."""
+"""Classes of reported pyflakes messages, with the words for them."""
 _ASIDE: Final = re.compile(r"#\s*noqa\b|\b(\w+)\s+as\s+\1\b", re.IGNORECASE)
-"""Lines with it mean what they do: they are not looked at by linters, or import a name for others."""
+"""Lines that linters skip, and imports that re-export a name; they are deliberate."""
 
 
 def new_name_problems(path: str, before: str, after: str) -> list[str]:
-    """Return what is undefined or imported in vain in a text and was not before, in a line for each kind.
+    """Return new undefined names and unused imports, one line for each kind.
 
-    Nothing where either text is no Python, or too long.
+    Empty if either text is not Python, or is too long.
 
-    :param path: of the file.
+    :param path: path of the file.
     :param before: the text before the run's first edit; empty for a new file.
     """
     if not path.endswith(".py") or max(len(before), len(after)) > LARGEST:
@@ -43,7 +43,7 @@ def new_name_problems(path: str, before: str, after: str) -> list[str]:
         return []
     new: dict[str, list[str]] = {}
     for (kind, name), line in has.items():
-        # a package imports for others
+        # a package's `__init__` imports names for others
         if (kind, name) not in had and not (kind == "UnusedImport" and path.endswith("__init__.py")):
             new.setdefault(_KINDS[kind], []).append(f"{name} (line {line})")
     return [f"{told}: {_some(names)}" for told, names in new.items()]
@@ -56,7 +56,7 @@ def _some(names: list[str]) -> str:
 
 @lru_cache(maxsize=16)
 def _problems(text: str) -> Mapping[tuple[str, str], int] | None:
-    """Return the first lines of problems by kind and name; None where the text cannot be read."""
+    """Return the first line of each problem, by kind and name; None if the text cannot be parsed."""
     if not text.strip():
         return {}
     from pyflakes.checker import Checker
@@ -67,7 +67,7 @@ def _problems(text: str) -> Mapping[tuple[str, str], int] | None:
             tree = ast.parse(text)
         messages = Checker(tree).messages
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None  # the syntax is told of already
+        return None  # reported as a syntax error
     lines = text.split("\n")
     found: dict[tuple[str, str], int] = {}
     for message in sorted(messages, key=lambda one: (one.lineno, one.col)):

@@ -1,4 +1,4 @@
-"""Results of tools as text for a model: numbered lines, cut to a bound that says what was left out."""
+"""Results of tools as text for a model: numbered lines, cut to a limit, with a note about the rest."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 __all__ = ["LONGEST", "LONGEST_LINE", "bounded_lines", "bounded_text", "cut_line", "numbered"]
 
 LONGEST: Final = 30_000
-"""Characters of a result, about."""
+"""Characters of a result, approximately."""
 LONGEST_LINE: Final = 2_000
-"""Characters of a line of a file."""
+"""Characters of a file's line."""
 
 
 def cut_line(line: str, longest: int = LONGEST_LINE) -> str:
-    """Return a line, or its beginning with the number of characters that were left out."""
+    """Cut a long line and append the number of characters left out."""
     line = line.removesuffix("\r")
     if len(line) <= longest:
         return line
@@ -24,19 +24,19 @@ def cut_line(line: str, longest: int = LONGEST_LINE) -> str:
 
 
 def numbered(lines: Iterable[str], first: int = 1, longest: int = LONGEST_LINE) -> list[str]:
-    """Return lines, each with its number and a tab before it.
+    """Return lines, each after its number and a tab.
 
-    Tokenizers take the tab and the line's indentation as one; any other sign costs as much as the number.
+    Tokenizers merge the tab with the line's indentation; any other separator costs a token of its own.
 
-    :param first: number of the first one.
+    :param first: number of the first line.
     """
     return [f"{number}\t{cut_line(line, longest)}" for number, line in enumerate(lines, first)]
 
 
 def bounded_lines(lines: Sequence[str], rest: Callable[[int], str], longest: int = LONGEST) -> str:
-    """Join lines, as many as there is room for.
+    """Join lines up to a size limit.
 
-    :param rest: given how many are shown, says what was left out and how to ask for it.
+    :param rest: given the number of lines shown, returns a note about the rest and how to ask for it.
     """
     size = shown = 0
     for line in lines:
@@ -49,9 +49,9 @@ def bounded_lines(lines: Sequence[str], rest: Callable[[int], str], longest: int
 
 
 def bounded_text(text: str, rest: str, longest: int = LONGEST) -> str:
-    """Cut a text at a line's end.
+    """Cut a text to a size limit, at a line's end.
 
-    :param rest: says how to ask for what was left out.
+    :param rest: how to ask for the rest.
     """
     lines = [cut_line(line, longest // 2) for line in text.split("\n")]
     return bounded_lines(lines, lambda shown: f"{len(lines) - shown:,} more lines; {rest}", longest)

@@ -1,4 +1,4 @@
-"""Tool that searches the project's files for an expression, staged and unsaved texts included."""
+"""Tool that searches the project's files for a pattern, including staged and unsaved texts."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["TOOLS"]
 
 NAMED: Final = 20
-"""Files that were left out which are named."""
+"""Skipped files that are named."""
 AT_ONCE: Final = 10_000
-"""Files of a part."""
+"""Files searched as one part."""
 PATIENCE: Final = 20
 """Seconds after which no further part is searched."""
 
@@ -42,7 +42,7 @@ class Search(Arguments):
 
 
 async def search(context: ToolContext, arguments: Search) -> str:
-    """Return the lines in which a pattern is found, by file."""
+    """Return the lines that match a pattern, by file."""
     root = project_root(context)
     texts = await ShownTexts.open(context, *([path_filter(arguments.glob)] if arguments.glob else []))
     if not texts.names and not texts.secrets:
@@ -57,7 +57,7 @@ async def search(context: ToolContext, arguments: Search) -> str:
 async def _find_shown(root: Path, texts: ShownTexts, query: Query) -> Found:
     """Search the files in parts until the time is up.
 
-    Names alone decide what is in a part, so that no count depends on hidden lines.
+    Parts are chosen by names alone, so that no count depends on hidden lines.
     """
     found, ends = Found(), time.monotonic() + PATIENCE
     for at in range(0, len(texts.names) or 1, AT_ONCE):
@@ -70,14 +70,14 @@ async def _find_shown(root: Path, texts: ShownTexts, query: Query) -> Found:
 
 
 async def _find_in_part(root: Path, texts: ShownTexts, names: list[str], query: Query) -> Found:
-    """Return the matches outside hidden lines; matches in hidden lines do not change the result.
+    """Return the matches outside hidden lines, as if these lines did not exist.
 
     Only files with matches are searched for secrets.
     """
     own = {name: texts.own[name] for name in names if name in texts.own}
     found = await find_lines(root, names, own, query)
     if found.cut or found.timed_out:
-        # either may depend on hidden lines: search only the lines that may be shown
+        # both may depend on hidden lines: search again without them
         hidden = await texts.hide_secrets(names)
         own = {name: texts.own[name] for name in names if name in texts.own}
         names = [name for name in names if name in own or name not in hidden]
@@ -95,7 +95,7 @@ async def _find_in_part(root: Path, texts: ShownTexts, names: list[str], query: 
 
 
 class _Page:
-    """The lines of a result, as many as there is room for."""
+    """Text of a search result, up to its limits."""
 
     def __init__(self, texts: ShownTexts, arguments: Search) -> None:
         self._texts = texts
@@ -106,7 +106,7 @@ class _Page:
         self._size = 0
 
     async def add(self, found: Found) -> None:
-        """Add the lines that are found, file by file, until there is no room."""
+        """Add the lines of matches, file by file, up to the limits."""
         for name in sorted(found.lines):
             if self._is_full():
                 break
@@ -131,7 +131,7 @@ class _Page:
                 self._put("--")
             for at in range(first, min(number + around, len(lines)) + 1):
                 if at > number and at in places:
-                    break  # comes as a match of its own
+                    break  # shown as a match of its own
                 shown = HIDDEN_LINE if at in secret else line_part(lines[at - 1], places.get(at, 1))
                 self._put(f"{at}{':' if at == number else '-'}{shown}")
                 last = at
@@ -142,7 +142,7 @@ class _Page:
         self._size += len(line) + 1
 
     def text(self, found: Found) -> str:
-        """Return the whole result."""
+        """Return the result with its notes."""
         total = sum(map(len, found.lines.values()))
         notes = []
         if total > self._shown and not self._hidden:

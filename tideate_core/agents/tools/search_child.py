@@ -1,8 +1,8 @@
-"""Search program where no other is installed: ``python -I -S search_child.py REQUEST``.
+"""Search program if ripgrep is not installed: ``python -I -S search_child.py REQUEST``.
 
-The request is a JSON file; each matching line is printed as ``FILE:LINE:COLUMN``, a file by its place in the
-request. It ends by itself: an expression may take time without end, and nothing in a process can stop it but
-a signal. Of this package it imports nothing but, where files with secrets are wanted, the words for these.
+The request is a JSON file. Each matching line is printed as ``FILE:LINE:COLUMN``, with the file's index in
+the request. An alarm signal ends the program, since an expression may run forever and nothing else stops it.
+It imports nothing from this package, except the patterns of secrets for a search for secrets.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ WRITTEN_AT_ONCE = 1 << 16
 TOLD_AFTER = 50
 """Searched files after which their number is printed, as ``+NUMBER``."""
 LOOKS_FAR = re.compile(r"\(\?(?![:P]|[aiLmsux]+[:)])|\\[AZ]|[*+?}]\+")
-"""Parts of an expression that may match a line alone, but not the same line within a text."""
+"""Parts of an expression whose match in a line may differ from that in the whole text."""
 CUT_SHORT = 3
-"""Exit status where a worker did not come to its end."""
+"""Exit status if a worker did not finish."""
 
 
 def main() -> None:
@@ -83,14 +83,14 @@ def _first_if_secret(text: str) -> list[tuple[int, int]]:
 
 
 def _write(lines: list[str]) -> None:
-    # at once and short: the lines of two workers do not mix
+    # short writes, each in one call: the lines of two workers do not mix
     for start in range(0, len(lines), 100):
         os.write(1, "".join(lines[start : start + 100]).encode())
     lines.clear()
 
 
 def _read(path: str, largest: int) -> str:
-    """Return a file's text, empty where it is no text, too large, a link or gone."""
+    """Return a file's text; empty if it is binary, too large, a link or missing."""
     try:
         descriptor = os.open(path, FLAGS)
     except OSError:
@@ -108,28 +108,28 @@ def _read(path: str, largest: int) -> str:
 
 
 def compile_pattern(pattern: str, *, literal: bool, any_case: bool, word: bool = False) -> re.Pattern[str]:
-    """Compile an expression that is looked for in lines.
+    """Compile an expression to search for in lines.
 
-    :param word: what is found has no letter, digit or `_` beside it.
-    :raises re.error: it is none.
+    :param word: match whole words only: no letter, digit or `_` beside the match.
+    :raises re.error: the expression is invalid.
     """
     expression = re.escape(pattern) if literal else pattern
     flags = re.MULTILINE | (re.IGNORECASE if any_case else 0)
     if not word:
         return re.compile(expression, flags)
-    re.compile(expression, flags)  # alone first: what closes the group below is no expression
+    re.compile(expression, flags)  # alone first: it must not close the group below
     return re.compile(rf"(?<!\w)(?:{expression})(?!\w)", flags)
 
 
 def matching_lines(
     pattern: re.Pattern[str], text: str, *, most: int, whole: bool = True
 ) -> Iterator[tuple[int, int]]:
-    """Yield number and column (both from 1) of the lines in which the expression is found.
+    """Yield number and column (both from 1) of the lines that match.
 
     Each line is matched by itself.
 
-    :param most: lines.
-    :param whole: search the text as a whole, which is fast; not for expressions that `LOOKS_FAR` finds.
+    :param most: maximum number of lines.
+    :param whole: search the text as a whole, which is fast; not for expressions found by `LOOKS_FAR`.
     """
     search: Callable[..., re.Match[str] | None] = pattern.search
     if not whole:

@@ -1,6 +1,6 @@
-"""Programs that search files: ripgrep where it is installed, else Python in a child process.
+"""Programs that search files: ripgrep if it is installed, else Python in a child process.
 
-Neither follows links, and each is ended when it takes too long, so that no expression holds up the host.
+Neither follows links, and both have a time limit, so that no expression blocks the host.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 __all__ = ["Found", "Query", "files_with_secrets", "find_lines"]
 
 SECONDS: Final = 10
-"""Time that a search may take."""
+"""Time limit of a search."""
 LARGEST: Final = 2 << 20
 """Bytes of a file that is searched."""
 MOST_OF_FILE: Final = 1_000
-"""Lines of a file that are found."""
+"""Matching lines of one file."""
 OUTPUT: Final = 8 << 20
 ARGUMENTS: Final = 400_000
-"""Characters of names that one call of ripgrep is given: systems take at least a million."""
+"""Characters of file names in one call of ripgrep; systems accept at least a million."""
 FORKS: Final = 1_500
-"""Files from which on two processes share them."""
+"""Files from which two processes share the search."""
 _CHILD: Final = str(Path(__file__).with_name("search_child.py"))
 _RIPGREP: Final = (
     *("rg", "--no-config", "--no-heading", "--with-filename", "--line-number", "--column", "--color=never"),
-    # a line's text is not wanted: whoever shows it looks at it first
+    # only places are needed: the caller reads lines itself and checks them for secrets
     *("--max-columns=1", f"--max-count={MOST_OF_FILE}", f"--max-filesize={LARGEST}", "--no-messages"),
     *("--no-ignore", "--hidden", "--no-follow", "--crlf", "--no-mmap"),
 )
@@ -49,33 +49,33 @@ _PLACE: Final = re.compile(r"(?P<file>.+):(?P<line>\d{1,9}):(?P<column>\d{1,9})(
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """An expression, and how it is meant."""
+    """An expression, and how it is interpreted."""
 
     pattern: str
     literal: bool = False
     any_case: bool = False
     word: bool = False
-    """What is found has no letter, digit or `_` beside it."""
+    """Match whole words only: no letter, digit or `_` beside the match."""
     secrets: bool = False
-    """Files are wanted that seem to hold secrets; the expression finds more of them."""
+    """Find files that seem to hold secrets, among those that match the expression."""
 
 
 @dataclass(slots=True)
 class Found:
-    """The lines in which an expression is found."""
+    """The lines that match an expression."""
 
     lines: dict[str, dict[int, int]] = field(default_factory=dict)
-    """By file, the columns (from 1, about) by the numbers of the lines."""
+    """Columns (from 1, approximate) by line number, by file."""
     timed_out: bool = False
-    """The search was ended before it had looked at all files."""
+    """The search ended before it had searched all files."""
     seconds: int = 0
-    """Time that it was given."""
+    """Time limit."""
     searched: int = 0
-    """Files that were looked at for sure."""
+    """Files that were searched for certain."""
     too_large: list[str] = field(default_factory=list)
-    """Files that are not searched."""
+    """Files that were skipped."""
     cut: bool = False
-    """The programs printed more lines than were taken."""
+    """The programs printed more output than was read."""
 
     def add(self, other: Found) -> None:
         """Add the matches in other files."""
@@ -88,16 +88,16 @@ class Found:
 
     @property
     def is_least(self) -> bool:
-        """There may be more lines than are counted."""
+        """True if there may be more lines than were counted."""
         return self.cut or any(len(lines) >= MOST_OF_FILE for lines in self.lines.values())
 
 
 async def find_lines(root: Path, names: Sequence[str], texts: Mapping[str, str], query: Query) -> Found:
-    """Look for an expression, line by line.
+    """Search files and texts for an expression, line by line.
 
-    :param names: of files on disk, relative to the root; links are passed over.
-    :param texts: by name, which are searched in place of what is on disk.
-    :raises ToolError: the expression is none, or no program can be run.
+    :param names: files on disk, relative to the root; links are skipped.
+    :param texts: texts searched instead of the files on disk, by name.
+    :raises ToolError: the expression is invalid, or no program can be run.
     """
     _refuse_invalid(query)
     try:
@@ -111,9 +111,9 @@ async def find_lines(root: Path, names: Sequence[str], texts: Mapping[str, str],
 
 
 async def files_with_secrets(root: Path, names: Sequence[str]) -> set[str]:
-    """Return the files on disk that may hold secrets: all that do, and some others.
+    """Return the files on disk that may hold secrets, including some that do not.
 
-    :param names: relative to the root.
+    :param names: paths relative to the root.
     :raises ToolError: no program can be run, or it takes too long.
     """
     from tideate_core.mentions import SIGNS_OF_SECRETS
@@ -136,9 +136,9 @@ def _refuse_invalid(query: Query) -> None:
 def _searched(
     folder: Path, root: Path, names: Sequence[str], texts: Mapping[str, str]
 ) -> tuple[dict[str, str], list[str]]:
-    """Return the files to search by the paths that a program is given, and those that are too large.
+    """Return the files to search, by the paths given to a program, and the files that are too large.
 
-    Texts get a file of their own.
+    Texts are written to files of their own.
     """
     found = {}
     too_large = []
@@ -150,8 +150,8 @@ def _searched(
         if name in texts:
             continue
         try:
-            there = os.lstat(f"{root}/{name}")  # no Path: there may be many thousands
-        except OSError:  # it is gone since
+            there = os.lstat(f"{root}/{name}")  # not Path: there may be many thousands
+        except OSError:  # deleted meanwhile
             continue
         if stat.S_ISREG(there.st_mode):
             if there.st_size > LARGEST:
@@ -171,7 +171,7 @@ async def _search(root: Path, folder: Path, files: dict[str, str], query: Query)
 
 
 async def _by_ripgrep(root: Path, files: dict[str, str], query: Query) -> Found | None:
-    """Search with ripgrep; None where it does not know the expression (it has no look-around)."""
+    """Search with ripgrep; None if it does not support the expression (it has no look-around)."""
     argv = [*_RIPGREP, "--ignore-case" if query.any_case else "--case-sensitive"]
     argv += ["--fixed-strings"] if query.literal else []
     argv += ["--word-regexp"] if query.word else []
@@ -252,6 +252,6 @@ async def _by_child(root: Path, folder: Path, files: dict[str, str], query: Quer
 async def _run(argv: Sequence[str], root: Path) -> CommandResult:
     from tideate_core.process import ProcessLimits, make_environment, run_program
 
-    # both end by themselves, also when this process is killed: no guard is needed
+    # both programs end by themselves, even if this process is killed: no guard is needed
     limits = ProcessLimits(timeout_ms=SECONDS * 1000, grace_ms=100, output_bytes=OUTPUT)
     return await run_program(argv, cwd=root, environment=make_environment(), limits=limits, guarded=False)

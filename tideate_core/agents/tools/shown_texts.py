@@ -21,7 +21,7 @@ LONGEST_LINE: Final = 300
 
 
 class ShownTexts:
-    """The files that a tool looks through; made by `open`."""
+    """The files that a tool searches; made by `open`."""
 
     def __init__(self, context: ToolContext, on_disk: list[str]) -> None:
         from tideate_core.mentions import HardLinks
@@ -30,19 +30,19 @@ class ShownTexts:
         self._staged = context.staged
         self._links = HardLinks(self._workspace.root)
         self.on_disk = on_disk
-        """All files that are not ignored, without staged edits."""
+        """All files on disk that are not ignored."""
         self.names: list[str] = []
-        """The files that are looked through, sorted."""
+        """Names of the searched files, sorted."""
         self.secrets: list[str] = []
-        """Those that are not: they usually hold secrets, and nobody agreed to show them."""
+        """Skipped files: they usually hold secrets, and nobody agreed to show them."""
         self.own: dict[str, str] = {}
-        """The texts that are not as on disk, without hidden lines, by name."""
+        """Texts that differ from those on disk, without hidden lines, by name."""
 
     @classmethod
     async def open(cls, context: ToolContext, fits: Callable[[str], bool] = lambda _: True) -> Self:
-        """List the files that are looked through.
+        """List the files to search.
 
-        :param fits: tells of a path whether it is wanted.
+        :param fits: predicate for the paths to include.
         """
         step = context.step
         texts = cls(context, await step.workspace.list(notice=lambda words: step.notice(words, level="warn")))
@@ -53,21 +53,21 @@ class ShownTexts:
     def _choose(self, fits: Callable[[str], bool]) -> None:
         from tideate_core.mentions import secret_in, secret_name
 
-        if secret_in("\n".join(self.on_disk)):  # all at once: each by itself takes seconds
+        if secret_in("\n".join(self.on_disk)):  # all names at once: one by one takes seconds
             self.on_disk = [name for name in self.on_disk if not secret_in(name)]
         for name in filter(fits, self._staged.listed(self.on_disk)):
             is_secret = not self._staged.knows(name) and (secret_name(name) or self._is_linked(name))
             (self.secrets if is_secret else self.names).append(name)
 
     def _is_linked(self, name: str) -> bool:
-        """Tell whether a file has a name outside of the project, too."""
+        """Return whether a file has a hard link outside the project."""
         if (root := self._workspace.root) is None:
             return False
         try:
-            # no Path: there may be many thousands
+            # os.lstat, not Path: there may be many thousands
             several = os.lstat(f"{root}/{name}").st_nlink > 1
         except OSError:
-            return False  # it is gone since
+            return False  # deleted meanwhile
         return several and bool(self._links.reason(root / name))
 
     async def _find_own(self) -> None:
@@ -78,9 +78,9 @@ class ShownTexts:
                 self.own[path] = (await self.read(path))[0]
 
     async def hide_secrets(self, names: Iterable[str]) -> dict[str, frozenset[int]]:
-        """Replace the hidden lines of files on disk, in texts of `own`.
+        """Add texts to `own`, with hidden lines replaced, for files on disk that hold secrets.
 
-        :return: the numbers of the hidden lines by file name; empty for a file that cannot be read.
+        :return: numbers of the hidden lines by file name; empty for a file that cannot be read.
         :raises ToolError: the files cannot be searched for secrets.
         """
         from tideate_core.agents.tools.search_programs import files_with_secrets
@@ -100,9 +100,9 @@ class ShownTexts:
         return hidden
 
     async def read(self, name: str) -> tuple[str, frozenset[int]]:
-        """Return a text with other words in its hidden lines, and their numbers.
+        """Return a text with its hidden lines replaced, and their numbers.
 
-        :raises WorkspaceError: it cannot be read, or is not shown at all.
+        :raises WorkspaceError: the file cannot be read, or is not shown at all.
         """
         from tideate_core.mentions import hide_lines, secret_lines
 
@@ -112,7 +112,7 @@ class ShownTexts:
         if text is None:
             text = (await self._workspace.read(name)).text
         if self._staged.knows(name) and self._staged.text(name) == text:
-            return text, frozenset()  # a person agreed, or did not have to
+            return text, frozenset()  # a person agreed, or did not need to
         if why := await asyncio.to_thread(self._links.reason, self._workspace.resolve(name)):
             raise WorkspaceError(why)
         hidden = await asyncio.to_thread(secret_lines, text)
@@ -124,7 +124,7 @@ def _numbers_of(text: str, line: str) -> list[int]:
 
 
 def line_part(line: str, column: int = 1) -> str:
-    """Return a line; of a long one what is around a column."""
+    """Return a line; of a long one, the part around a column."""
     line = line.removesuffix("\r")
     if len(line) <= LONGEST_LINE:
         return line

@@ -1,4 +1,4 @@
-"""Tool that opens a skill of the project: instructions that a model reads when a task fits them."""
+"""Tool that opens a skill of the project: instructions for a kind of task."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class OpenSkill(Arguments):
 
 
 async def open_skill(context: ToolContext, arguments: OpenSkill) -> str:
-    """Return the instructions of a skill, or another file of it."""
+    """Return the instructions of a skill, or another of its files."""
     from tideate_core.mentions import read_skill
 
     root = project_root(context)

@@ -1,4 +1,4 @@
-"""Report of what staged edits break: syntax, names, diagnostics of the editor's language servers."""
+"""Report of errors that staged edits bring: syntax, names, diagnostics of the editor's language servers."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 __all__ = ["report_changes"]
 
 LIMIT: Final = 10.0
-"""Seconds; the first time a server has to start and to read the project."""
+"""Seconds; at first a server has to start and to read the project."""
 MOST_FILES: Final = 5
-"""Files of an edit that are looked at."""
+"""Files of an edit that are checked."""
 MOST_NEW: Final = 10
-"""Diagnostics that a result names."""
+"""Diagnostics listed in a result."""
 LONGEST_TEXT: Final = 512 * 1024
-"""Characters of a text that is looked at; more would hold the editor up."""
+"""Characters of a checked text; more would block the editor."""
 LONGEST_STAGED: Final = 1024 * 1024
-"""Characters of the other staged texts, which servers know beside it."""
+"""Characters of the other staged texts that are sent to the servers."""
 _SEVERITIES: Final = {1: "error", 2: "warning"}
-"""Those that are told of; what is less severe is a matter of taste."""
+"""Reported severities; less severe diagnostics are a matter of taste."""
 
 
 class _Diagnostic(BaseModel):
     line: int
-    """From 0."""
+    """0-based."""
     severity: int
     message: str
     source: str
@@ -61,12 +61,12 @@ class _Answers(BaseModel):
 
 
 async def report_changes(context: ToolContext, changes: Sequence[FileChange]) -> tuple[str, list[str]]:
-    """Return what is wrong with the texts that staged changes lead to and was not before.
+    """Return the errors that staged changes bring.
 
-    :returns: in a word, and as lines.
+    :returns: the end of the summary line, and lines of their own.
     """
     checked = await check_changes(context.staged, changes)
-    if checked.errors:  # a server would say the same, and what follows from it
+    if checked.errors:  # a server would report the same errors, and their consequences
         return checked.word, checked.lines
     word, lines = await _new_diagnostics(context, changes)
     return f"{checked.word}{word}", [*checked.lines, *lines]
@@ -104,10 +104,10 @@ async def _new_diagnostics(context: ToolContext, changes: Sequence[FileChange]) 
 def _all_new(
     found: _Answers, texts: Mapping[str, FileChange], unwritten: re.Pattern[str] | None
 ) -> tuple[list[tuple[_Diagnostic, str, FileChange]], int]:
-    """Return what is new, the worst first, each with who says so, and how much is left out as doubtful.
+    """Return the new diagnostics, the worst first, with their servers, and the number of doubtful ones.
 
     :param texts: changes by absolute path.
-    :param unwritten: finds names of files of which servers that look on disk know nothing.
+    :param unwritten: pattern for names of files that are only staged, which servers do not find on disk.
     """
     new, doubtful = [], 0
     for answer in found.answers:
@@ -148,7 +148,7 @@ def _as_file(text: str) -> str:
 
 
 def _new(file: _File, change: FileChange) -> Iterable[_Diagnostic]:
-    """Yield what is said of a text and was not said before of a line like that."""
+    """Yield diagnostics that the text before did not have on an equal line."""
     known = Counter((one.message, one.code, _text_of(one, change.before)) for one in file.before)
     for one in file.after:
         key = one.message, one.code, _text_of(one, change.after)
@@ -171,14 +171,14 @@ def _line(one: _Diagnostic, client: str, change: FileChange | None) -> str:
 
 
 def _unwritten(context: ToolContext) -> re.Pattern[str] | None:
-    """Return what finds the names of modules that are to come; None if there are none."""
+    """Return a pattern for the names of modules that are only staged; None if there are none."""
     paths = (one.move_to or one.path for one in context.staged.changes() if one.action in ("create", "move"))
     names = {_module(path) for path in paths}
     return re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b") if names else None
 
 
 def _module(path: str) -> str:
-    """Return the name that other files import a file by: `shop/more.py` and `more/index.ts` are `more`."""
+    """Return the name that imports use for a file: `more` for `shop/more.py` and `more/index.ts`."""
     *folders, name = path.split("/")
     stem = name.partition(".")[0] or name
     return folders[-1] if folders and stem in ("__init__", "index", "mod") else stem

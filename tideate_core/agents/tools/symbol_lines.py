@@ -1,4 +1,4 @@
-"""Lines of names for a model: a definition's range and signature, and which uses may be of a member."""
+"""Lines of symbols for a model: ranges and signatures of definitions, and possible uses of a member."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["MOST_LINES", "last_lines", "may_use_member", "signature"]
 
 LARGEST: Final = 1_000_000
-"""Characters of a text that is parsed; of a longer one no ranges are told."""
+"""Characters of a text that is parsed; longer texts have no ranges."""
 MOST_LINES: Final = 12
 """Lines of a signature that are joined."""
 LONGEST: Final = 240
@@ -22,17 +22,17 @@ LONGEST: Final = 240
 _BODY: Final = re.compile(
     r"(?:.*_)?(?:module|program|source|file|chunk|unit|block|body|list|declarations|statements|document)(?:_statement)?"
 )
-"""Kinds of nodes that hold definitions and begin where the first of them does."""
+"""Kinds of nodes that contain definitions and begin with the first of them."""
 _QUALIFIED: Final = frozenset({"python", "javascript", "typescript", "tsx", "lua", "go", "rust"})
-"""Languages in which a member is named with what it is of."""
+"""Languages in which a use of a member names its object."""
 
 
 def last_lines(text: str, path: str, name: str, firsts: Collection[int]) -> dict[int, int]:
-    """Return the last lines of definitions by their first ones (all from 1), of those that are found.
+    """Return the last lines of definitions by their first lines (all from 1), if they are found.
 
-    None are found in a text that takes too long to parse.
+    Empty for a text that takes too long to parse.
 
-    :param name: what is defined there.
+    :param name: name of the defined symbol.
     """
     from tideate_core.mentions import code_language
 
@@ -51,7 +51,7 @@ def last_lines(text: str, path: str, name: str, firsts: Collection[int]) -> dict
 
 
 def spans_around(text: str, language: str, name: str) -> list[tuple[int, int]]:
-    """Return the first and last lines of what is around each use of a name; for the parser process."""
+    """Return the first and last lines of nodes around each use of a name; for the parser process."""
     from ast_grep_py import SgRoot
 
     found: dict[tuple[int, int], None] = {}
@@ -61,11 +61,11 @@ def spans_around(text: str, language: str, name: str) -> list[tuple[int, int]]:
 
 
 def _spans(node: Any) -> list[tuple[int, int]]:
-    """Return first and last lines of what is around a name up to the body that it is in, the outer first."""
+    """Return first and last lines of the nodes around a name, up to the enclosing body, outermost first."""
     spans = []
     while node is not None and (parent := node.parent()) is not None and not _BODY.fullmatch(node.kind()):
         place = node.range()
-        # some grammars count the line end as a part
+        # some grammars include the line end in the node
         last = place.end.line + (1 if place.end.column or place.end.line == place.start.line else 0)
         spans.append((place.start.line + 1, last))
         node = parent
@@ -73,7 +73,7 @@ def _spans(node: Any) -> list[tuple[int, int]]:
 
 
 def signature(lines: Sequence[str], first: int, last: int, name: str) -> str:
-    """Return the line of a definition; where it does not hold its name or ends within brackets, with more.
+    """Return the line of a definition; joined with more if its name or a closing bracket is missing.
 
     :param first: number of the line, from 1.
     :param last: number of the definition's last line.
@@ -92,7 +92,7 @@ def signature(lines: Sequence[str], first: int, last: int, name: str) -> str:
 
 
 def may_use_member(line: str, path: str, name: str) -> bool:
-    """Tell whether a line that has a name may use a member of that name: no parameter, keyword or module."""
+    """Return whether a line may use a member of a name, not a parameter, keyword or module of that name."""
     from tideate_core.mentions import code_language
 
     language = code_language(path)

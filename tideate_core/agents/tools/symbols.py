@@ -1,4 +1,4 @@
-"""Tools that know what code defines: outline of a file, definitions and references of a name."""
+"""Tools for symbols of code: outline of a file, definitions and references of a name."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ MOST_DEFINITIONS: Final = 30
 """Definitions of one name that are shown."""
 _NAME: Final = re.compile(r"(?!\d)[\w$](?:[\w$-]*[\w$?!])?")
 MOST_FILES: Final = 300
-"""Files that are looked through for references in one call."""
+"""Files searched for references in one call."""
 LEAST_OF_FILE: Final = 5
-"""References in one file that are shown, or an eighth of the limit if that is more."""
+"""References shown of one file, or an eighth of the limit if that is more."""
 PATIENCE: Final = 6
 """Files that take too long to parse, seconds each, before a call stops parsing."""
 MOST_NAMED: Final = 10
-"""Files that are only named."""
+"""Files named in a note."""
 
 
 class Outline(Arguments):
@@ -52,7 +52,7 @@ class Outline(Arguments):
 
 
 async def outline(context: ToolContext, arguments: Outline) -> str:
-    """Return what a file defines."""
+    """Return the definitions of a file."""
     from tideate_core.mentions import can_outline, outline as outline_of
 
     name, text = await read_text(context, arguments.path)
@@ -79,7 +79,7 @@ class FindSymbol(Arguments):
 
 
 async def find_symbol(context: ToolContext, arguments: FindSymbol) -> str:
-    """Return where a name is defined and used."""
+    """Return the definitions and uses of a name."""
     container, _, name = arguments.name.strip().rpartition(".")
     if not _NAME.fullmatch(name):
         raise ToolError(f"{arguments.name!r} is not a name; search finds any text")
@@ -111,7 +111,7 @@ def _index(root: Path, private: Path) -> SymbolIndex:
 
 
 class _Lookup:
-    """Look-up of one name in the index, and in the texts that are not as on disk."""
+    """Look-up of one name in the index, and in staged and unsaved texts."""
 
     def __init__(self, texts: ShownTexts, index: SymbolIndex, name: str) -> None:
         self._texts = texts
@@ -122,13 +122,13 @@ class _Lookup:
         self._left: list[str] = []
         """Files left for the next call, because too many others take too long to parse."""
         self._patience = PATIENCE
-        """Further files that may take too long to parse."""
+        """Number of further files that may take too long to parse."""
 
     def _is_indexed(self, path: str) -> bool:
         return path in self._wanted and path not in self._texts.own
 
     async def definitions(self, container: str) -> list[Place]:
-        """Return where the name is defined; if it is in such a container, only there."""
+        """Return the definitions of the name; if some are in the given container, only these."""
         places = [one for one in await self._index.definitions(self._name) if self._is_indexed(one.path)]
         having = {*await self._index.files_with(self._name)}
         not_parsed = [path for path in await self._index.not_parsed() if self._is_indexed(path)]
@@ -191,7 +191,7 @@ class _Lookup:
     async def references(self, places: list[Place], container: str, limit: int) -> list[str]:
         """Return the lines of references: source before tests, files that define the name first.
 
-        :param container: asked for; uses of other things of the name are left out as far as they can be told.
+        :param container: the requested class; uses of members of other classes are left out if possible.
         """
         defined = {path: {one.line for one in found} for path, found in _by_path(places).items()}
         files = [path for path in await self._index.files_with(self._name) if self._is_indexed(path)]
@@ -227,30 +227,30 @@ class _Lookup:
         return ["", f"used in code (of {len(files):,} files that have {words}):", *lines]
 
     async def _narrowed(self, files: list[str], container: str) -> tuple[list[str], list[str]]:
-        """Return files that have the name of a class, and the others; all where none has it."""
+        """Separate files that mention a class from the others; return all as the first if none does."""
         having = {path for path in await self._index.files_with(container) if self._is_indexed(path)}
         having.update(path for path, text in self._texts.own.items() if container in text)
         kept = [path for path in files if path in having]
         return (kept, [path for path in files if path not in having]) if kept else (files, [])
 
     async def _counts(self, files: list[str]) -> list[str]:
-        """Return files that may use a member of the name, with the number of their lines that do."""
+        """Return files that may use a member of the name, with their numbers of matching lines."""
         counts = [(path, len(await self._used_lines(path, set(), is_member=True))) for path in files]
         return [f"{path} ({count})" for path, count in counts if count]
 
     async def _used_lines(self, path: str, defined: set[int], *, is_member: bool) -> list[int]:
-        """Return the numbers of the lines of a file that use the name."""
+        """Return the numbers of a file's lines that use the name."""
         from tideate_core.mentions import places_of_name
 
         try:
             text, hidden = await self._texts.read(path)
         except WorkspaceError:
-            return []  # gone, or not shown
+            return []  # deleted, or not shown
         lines = text.split("\n")
         if is_member and not any(
             may_use_member(line, path, self._name) for line in lines if self._name in line
         ):
-            return []  # parsing takes longer
+            return []  # checked first, since parsing takes longer
         parsed = self._patience > 0 and path not in self._not_parsed
         try:
             found = await asyncio.to_thread(places_of_name, text, path, self._name, parsed=parsed)

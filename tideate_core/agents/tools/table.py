@@ -1,4 +1,4 @@
-"""Table of all tools of the work loop, by name and by group."""
+"""Table of the work loop's tools, by name and by group."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ OF_EDITOR: Final = "editor"
 
 @dataclass(frozen=True, slots=True)
 class NamedTools:
-    """Named tools by who has them."""
+    """Tools named by a file, by origin."""
 
     own: tuple[WorkTool[Any], ...] = ()
-    """Those of the running Neovim, too, whether there is one or not; in the order of the table."""
+    """Tideate's own tools in table order, including the editor's, even if no editor is running."""
     of_servers: tuple[str, ...] = ()
-    """`SERVER/TOOL`, or `SERVER/*`."""
+    """Names of MCP tools, `SERVER/TOOL` or `SERVER/*`."""
 
 
 def tools_named(names: Iterable[str], *, editor: bool) -> list[WorkTool[Any]]:
-    """Return tools by their names and the names of groups, each once, in the order of the table.
+    """Return tools by names of tools and groups, each once, in table order.
 
-    :param editor: there is a running Neovim; without one its tools are left out.
-    :raises InvalidInput: a name is of neither a tool nor a group; says the nearest one.
+    :param editor: a Neovim is running; else its tools are left out.
+    :raises InvalidInput: a name is neither a tool nor a group; suggests the nearest one.
     """
     names = tuple(names)
-    if set(names) <= set(GROUPS):  # the others' modules would be loaded in vain
+    if set(names) <= set(GROUPS):  # do not load modules of other groups
         groups = [group for group in GROUPS if group in names and (editor or group != OF_EDITOR)]
         found = [tool for group in groups for tool in _table(group)]
         return [tool for tool in found if editor or not tool.needs_editor]
@@ -58,15 +58,15 @@ def tools_named(names: Iterable[str], *, editor: bool) -> list[WorkTool[Any]]:
 
 
 def own_tool_names() -> tuple[str, ...]:
-    """Return the names of all tools and groups that come with tideate, groups first."""
+    """Return the names of all of tideate's tools and groups, groups first."""
     return (LOOK, *GROUPS, *(tool.name for tool in tools_named(GROUPS, editor=True)))
 
 
 def named_tools(names: Iterable[str], servers: Collection[str]) -> NamedTools:
-    """Return the tools that are meant; see `workflows.tool_names`.
+    """Return the tools for names in files; see `workflows.tool_names`.
 
-    :param servers: names of the MCP servers that there are.
-    :raises ConfigError: a name may be either, or is none of tideate's own; says how to write it.
+    :param servers: names of the configured MCP servers.
+    :raises ConfigError: a name is ambiguous or unknown; says how to write it.
     """
     known = own_tool_names()
     read = [read_tool_name(name, known, servers) for name in names]
@@ -84,6 +84,6 @@ def _tools(names: Collection[str]) -> tuple[WorkTool[Any], ...]:
 
 
 def _table(group: str) -> tuple[WorkTool[Any], ...]:
-    # by name: a step without tools loads none of them
+    # imported by name: a step without tools loads none of them
     tools: tuple[WorkTool[Any], ...] = import_module(f"tideate_core.agents.tools.{group}").TOOLS
     return tools

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 __all__ = ["Arguments", "Effect", "MayChange", "ToolContext", "WorkTool", "fit_tools", "offer_tools"]
 
 Effect: TypeAlias = Literal["reads", "stages", "runs"]
-"""It only reads; it changes staged files in memory; it runs a program of the project."""
+"""Effect of a tool: only reads; changes staged files in memory; runs a program of the project."""
 
 
 MayChange: TypeAlias = "Callable[[Sequence[str]], Awaitable[str]]"
-"""Is given the paths of one change, and returns which of them may not be changed and why; empty: all may."""
+"""Is given the paths of a change; returns the ones that may not change, with reasons; empty if all may."""
 
 
 class Arguments(BaseModel):
-    """Arguments of a tool; the fields' descriptions are written for a model."""
+    """Arguments of a tool; descriptions of fields are written for a model."""
 
-    # compiled when it is first used: a step has few of the tools
+    # built on first use: a step uses few of the tools
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     @model_validator(mode="before")
@@ -50,42 +50,42 @@ A = TypeVar("A", bound=Arguments)
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """Context of a call: the step that it is called in, and the files with the run's staged edits."""
+    """Context of a call: its step, and the files with the run's staged edits."""
 
     step: StepContext
     staged: StagedFiles
     may_change: MayChange | None = None
-    """Asked before the first staged edits of files."""
+    """Called before the first staged edit of a file."""
 
 
 @dataclass(frozen=True)
 class WorkTool(Generic[A]):
-    """One line of the table of tools."""
+    """One row of the table of tools."""
 
     name: str
     """Letters, digits and `_`."""
     description: str
-    """For a model: what it is for, what it returns, when another tool is better."""
+    """For a model: purpose, result, and when to use another tool."""
     arguments: type[A]
     effect: Effect
     work: Callable[[ToolContext, A], Awaitable[str]]
-    """Returns the result for the model; raises `ToolError` with what to do otherwise."""
+    """Return the result for the model; raise `ToolError` with advice for it."""
     hides_secrets: bool = False
-    """It gives texts of files and hides their secrets itself: some are staged, or the person agreed."""
+    """The tool hides secrets itself: a person may have agreed to show some of them."""
     needs_editor: bool = False
-    """It is offered only in a running Neovim."""
+    """The tool is offered only in a running Neovim."""
     fit: Callable[[ToolContext, WorkTool[A]], WorkTool[A]] | None = None
-    """Returns it as the project can use it; blocking."""
+    """Adapts the tool to the project; blocking."""
     left_out: frozenset[str] = frozenset()
-    """Arguments that are not offered; it says itself why, where they are given all the same."""
+    """Arguments that are not offered; if one is given anyway, the tool reports why it is refused."""
     described: Mapping[str, str] = field(default_factory=dict)
-    """Descriptions of arguments in place of those that all projects have."""
+    """Descriptions of arguments for this project, which replace the general ones."""
     choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Values of arguments likewise."""
+    """Values of arguments for this project."""
 
     @cached_property
     def schema(self) -> dict[str, Any]:
-        """JSON Schema of its arguments, without what a model need not read."""
+        """JSON Schema of the arguments, reduced to the parts that a model needs."""
         schema = self.arguments.model_json_schema()
         parts = {f"#/$defs/{name}": part for name, part in schema.get("$defs", {}).items()}
         for name in self.left_out:
@@ -98,9 +98,9 @@ class WorkTool(Generic[A]):
         return {**_lean(schema, parts), "additionalProperties": False}
 
     def parse(self, given: Any) -> A:
-        """Return a model's arguments, checked; a number above the largest is taken as that.
+        """Validate a model's arguments; a number above the maximum is replaced by it.
 
-        :raises ToolError: they do not fit; says which.
+        :raises ToolError: the arguments are invalid; names them.
         """
         try:
             return self.arguments.model_validate(given)
@@ -120,11 +120,11 @@ class WorkTool(Generic[A]):
 
 
 def _lean(schema: Any, parts: Mapping[str, Any]) -> Any:
-    """Leave out what a model need not read: titles, bounds that are checked anyway, empty defaults.
+    """Remove parts of a schema that a model does not need: titles, checked bounds, empty defaults.
 
-    A value that may be null may be left out, and what is defined apart comes where it is used.
+    Nullable values become optional, and references are replaced by their definitions.
 
-    :param parts: what is defined apart, by reference.
+    :param parts: definitions by reference.
     """
     if isinstance(schema, list):
         return [_lean(one, parts) for one in schema]
@@ -150,12 +150,12 @@ _LEFT_OUT: Final = frozenset({"title", "properties", "$defs", *_BOUNDS})
 
 
 async def fit_tools(tools: Iterable[WorkTool[Any]], context: ToolContext) -> list[WorkTool[Any]]:
-    """Return tools as the project can use them."""
+    """Return tools adapted to the project."""
     return [await asyncio.to_thread(one.fit, context, one) if one.fit else one for one in tools]
 
 
 def offer_tools(tools: Iterable[WorkTool[Any]], context: ToolContext) -> list[OfferedTool]:
-    """Return tools for a model, which work in a step; what goes wrong the model is told."""
+    """Return tools for a model, bound to a step; errors become results for the model."""
     return [
         OfferedTool(one.name, one.description, one.schema, _call(one, context), one.effect == "reads")
         for one in tools
@@ -173,7 +173,7 @@ def _call(tool: WorkTool[Any], context: ToolContext) -> Callable[[dict[str, Any]
             except (ToolError, WorkspaceError) as error:
                 report.failed = shown(str(error))
                 return f"error: {report.failed}"
-            except OSError as error:  # a path of a model may be one that no system takes
+            except OSError as error:  # a model's path may be invalid on this system
                 report.failed = error.strerror or str(error)
                 return f"error: {report.failed}; nothing was done"
             report.size, report.result = len(text), text

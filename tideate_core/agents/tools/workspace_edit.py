@@ -1,4 +1,4 @@
-"""Edits that a language server proposes: read strictly, and made in a text at exactly their positions."""
+"""Edits proposed by a language server: strict parsing, and application at exact positions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Part(BaseModel):
 
 
 class Position(_Part):
-    """A place between two characters; both numbers from 0."""
+    """A position between two characters; both numbers from 0."""
 
     line: int = Field(ge=0)
     character: int = Field(ge=0)
@@ -51,7 +51,7 @@ class Range(_Part):
 
 
 class TextEdit(_Part):
-    """A range of the text as it was, and what stands there then."""
+    """A range of the original text, and its replacement."""
 
     range: Range
     new_text: str
@@ -63,7 +63,7 @@ class _Document(_Part):
 
 
 class DocumentEdit(_Part):
-    """Edits of one file, all made for the same text."""
+    """Edits of one file, all relative to the same text."""
 
     text_document: _Document
     edits: list[TextEdit]
@@ -76,7 +76,7 @@ class _Options(_Part):
 
 
 class CreateFile(_Part):
-    """A new file, empty."""
+    """Creation of an empty file."""
 
     kind: Literal["create"]
     uri: str
@@ -84,7 +84,7 @@ class CreateFile(_Part):
 
 
 class RenameFile(_Part):
-    """A file gets another name."""
+    """Rename of a file."""
 
     kind: Literal["rename"]
     old_uri: str
@@ -93,7 +93,7 @@ class RenameFile(_Part):
 
 
 class DeleteFile(_Part):
-    """A file goes."""
+    """Deletion of a file."""
 
     kind: Literal["delete"]
     uri: str
@@ -109,10 +109,10 @@ class _WorkspaceEdit(_Part):
 
 
 def parse_workspace_edit(text: str) -> list[Operation]:
-    """Return what a server wants done, in its order.
+    """Parse a server's edit; return its operations in order.
 
     :param text: JSON of a `WorkspaceEdit` of the language server protocol.
-    :raises ToolError: it is none, is too large, or has edits that only an editor could make (snippets).
+    :raises ToolError: it is invalid, too large, or has edits that only an editor can make (snippets).
     """
     try:
         edit = _WorkspaceEdit.model_validate_json(text)
@@ -121,7 +121,7 @@ def parse_workspace_edit(text: str) -> list[Operation]:
         place = ".".join(map(str, first["loc"]))[:100]
         raise ToolError(f"the language server's edit cannot be used: {place}: {first['msg']}") from error
     operations = edit.document_changes
-    if operations is None:  # where both are there, these count less
+    if operations is None:  # `changes` is a fallback
         operations = [_document_edit(uri, edits) for uri, edits in (edit.changes or {}).items()]
     total = sum(len(one.edits) for one in operations if isinstance(one, DocumentEdit))
     if total > MOST_EDITS:
@@ -134,10 +134,10 @@ def _document_edit(uri: str, edits: list[TextEdit]) -> DocumentEdit:
 
 
 def apply_edits(text: str, edits: Sequence[TextEdit], encoding: Encoding) -> str:
-    r"""Return a text with edits made, whose positions are all of the text as it was.
+    r"""Apply edits to a text; all positions refer to the original text.
 
-    :param text: lines joined by ``\n``, without the last line end, which servers see.
-    :raises ToolError: two edits overlap, or a position cannot be one of this text.
+    :param text: lines joined by ``\n``, without the final line end, which servers count.
+    :raises ToolError: two edits overlap, or a position is not in this text.
     """
     if "\r" in text:
         raise ToolError("carriage returns stand inside of lines there, which servers count as ends of lines")
@@ -154,7 +154,7 @@ def apply_edits(text: str, edits: Sequence[TextEdit], encoding: Encoding) -> str
 
 
 class _Lines:
-    """A text whose positions are looked up."""
+    """A text with an index of its positions."""
 
     def __init__(self, text: str, encoding: Encoding) -> None:
         self.text = text
@@ -163,9 +163,9 @@ class _Lines:
         self._starts = [0, *accumulate(len(line) + 1 for line in self._lines)]
 
     def index(self, position: Position) -> int:
-        """Return where a position is in the text; one behind a line's end is its end, as the protocol says.
+        """Return the offset of a position; one beyond a line's end means its end, as the protocol defines.
 
-        :raises ToolError: it is in the middle of a character.
+        :raises ToolError: the position is in the middle of a character.
         """
         if position.line >= len(self._lines):
             return len(self.text)
