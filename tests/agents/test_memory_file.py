@@ -8,7 +8,7 @@ import pytest
 
 from tests.agents.stage import StageStep, write_files
 from tests.agents.test_documenter import CHANGELOG, answer, documented
-from tideate_core.agents.memory_file import LONGEST_MEMORY, MEMORY_FILE, memory_material
+from tideate_core.agents.records import LONGEST_MEMORY, MEMORY_FILE, memory_material
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from tests.agents.stage import write_files
 from tests.support.editor_tools import EditorTools
 from tests.support.model_server import ModelServer
 from tests.support.runs import configure, result, start
-from tideate_core.agents.tools.editor_places import definition, hover
+from tideate_core.agents.tools.editor import definition, hover
 from tideate_core.agents.tools.editor_queries import AtSymbol
 from tideate_core.errors import ToolError
 

@@ -13,10 +13,7 @@ if TYPE_CHECKING:
         way_to_report as way_to_report,
     )
     from tideate_core.agents.asking import (
-        LookingModel as LookingModel,
         RememberedModel as RememberedModel,
-        look_tools as look_tools,
-        looking_model as looking_model,
         may_look as may_look,
         model_of as model_of,
     )
@@ -62,7 +59,6 @@ if TYPE_CHECKING:
         Submission as Submission,
         WorkLoop as WorkLoop,
     )
-    from tideate_core.agents.memory_file import MEMORY_FILE as MEMORY_FILE, memory_material as memory_material
     from tideate_core.agents.model_input import (
         clip as clip,
         is_small as is_small,
@@ -82,6 +78,7 @@ if TYPE_CHECKING:
     )
     from tideate_core.agents.planner import plan_task as plan_task
     from tideate_core.agents.project_files import list_for_model as list_for_model
+    from tideate_core.agents.records import MEMORY_FILE as MEMORY_FILE, memory_material as memory_material
     from tideate_core.agents.remembered_texts import (
         first_kept_text as first_kept_text,
         keep_texts as keep_texts,
@@ -119,7 +116,7 @@ else:
         {
             "affected_files": "report_tool split_report way_to_report",
             "attempts": "Ask acceptance refusal_notice",
-            "asking": "LookingModel RememberedModel look_tools looking_model may_look model_of",
+            "asking": "RememberedModel may_look model_of",
             "auditor": "apply_fixes audit_plan",
             "coder": "Written edit_format edit_range insert_text or_no_change write_text",
             "corrector": "Corrected NeededFile correct_task",
@@ -129,13 +126,13 @@ else:
             "file_edits": "removes",
             "file_plan": "Plan PlannedFile make_plan parse_plan unreadable_files",
             "loop": "LoopResult Submission WorkLoop",
-            "memory_file": "MEMORY_FILE memory_material",
             "tools.checks": "run_staged_tests",
             "model_input": "clip is_small named_files text_budget why_hidden",
             "plan_document": "parse_plan_document plan_as_markdown",
             "plan_steps": "PartOfPlan Verdict analyse review_change",
             "planner": "plan_task",
             "project_files": "list_for_model",
+            "records": "MEMORY_FILE memory_material",
             "remembered_texts": "first_kept_text keep_texts kept_texts text_for_answer",
             "revising": "Comments EditsInReview",
             "role_files": "BUILTIN_ROLES LARGEST_ROLE package_file read_role",

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tideate_core.agents.tools.tool import ToolContext
     from tideate_core.workflows import StepContext
 
-__all__ = ["REPORT_AFFECTED", "report_tool", "split_report", "way_to_report"]
-
 REPORT_AFFECTED: Final = "report_affected_files"
 MOST: Final = 20
 """Files in one report."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from tideate_core.adapters import Turn
 
@@ -15,9 +15,36 @@ if TYPE_CHECKING:
     from tideate_core.adapters import Prompt, Reply
     from tideate_core.agents.attempts import OnRefused
 
-__all__ = ["Answer", "AskBySchema", "ask_until_valid", "tidy_line", "tidy_path", "tidy_text"]
-
 T = TypeVar("T", bound=BaseModel)
+
+
+def tidy_text(text: str) -> str:
+    """Strip a text and replace its control characters, except line ends, by blanks."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return "\n".join("".join(c if c.isprintable() else " " for c in line).rstrip() for line in lines).strip()
+
+
+def tidy_line(text: str) -> str:
+    """Return a text on one line, without control characters."""
+    return " ".join(tidy_text(text).split())
+
+
+def tidy_path(path: str) -> str:
+    """Normalize a model's path: no quotes, no leading `./`. A path outside the project stays outside."""
+    one = tidy_line(path).strip("`\"'")
+    while one.startswith("./"):
+        one = one[2:].lstrip("/")
+    return one
+
+
+def tidy_paths(paths: list[str]) -> list[str]:
+    """Normalize a model's paths and drop blank ones; see `tidy_path`."""
+    return [tidy_path(path) for path in paths if path.strip()]
+
+
+TidyText = Annotated[str, AfterValidator(tidy_text)]
+PathText = Annotated[str, Field(max_length=260)]
+PathTexts = Annotated[list[PathText], AfterValidator(tidy_paths)]
 
 
 class Answer(BaseModel):
@@ -60,22 +87,3 @@ async def ask_until_valid(
         words = correction.format(mistakes=found)
         prompt = replace(prompt, history=(*prompt.history, turn), user=words)
     return answer, mistakes
-
-
-def tidy_text(text: str) -> str:
-    """Strip a text and replace its control characters, except line ends, by blanks."""
-    lines = text.replace("\r\n", "\n").split("\n")
-    return "\n".join("".join(c if c.isprintable() else " " for c in line).rstrip() for line in lines).strip()
-
-
-def tidy_line(text: str) -> str:
-    """Return a text on one line, without control characters."""
-    return " ".join(tidy_text(text).split())
-
-
-def tidy_path(path: str) -> str:
-    """Normalize a model's path: no quotes, no leading `./`. A path outside the project stays outside."""
-    one = tidy_line(path).strip("`\"'")
-    while one.startswith("./"):
-        one = one[2:].lstrip("/")
-    return one

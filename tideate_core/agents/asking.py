@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tideate_core.adapters import Conversation, ModelTurn, Reply, Usage, UserMessage
@@ -24,19 +24,6 @@ if TYPE_CHECKING:
     from tideate_core.agents.tools.tool import WorkTool
     from tideate_core.workflows import StepContext
 
-__all__ = [
-    "OPEN_SKILL",
-    "SUBMIT_ANSWER",
-    "LookingModel",
-    "RememberedModel",
-    "look_tools",
-    "looking_model",
-    "may_look",
-    "model_of",
-    "skills_of",
-    "with_skills",
-]
-
 T = TypeVar("T", bound="BaseModel")
 
 OPEN_SKILL: Final = "open_skill"
@@ -45,6 +32,7 @@ LOOKING: Final = ("files", "search", "symbols", "git", "editor", "skills")
 """Groups of tools; a model that may only look gets the tools of these that only read."""
 
 
+@dataclass(eq=False)
 class LookingModel:
     """Asks like `StepContext.ask`, but lets the model call tools before it answers.
 
@@ -59,34 +47,22 @@ class LookingModel:
     :param other_phases: see `WorkLoop`.
     """
 
-    def __init__(
-        self,
-        step: StepContext,
-        key: str,
-        tools: Sequence[OfferedTool],
-        *,
-        staged: StagedFiles | None = None,
-        adapter: str | None = None,
-        earlier: Conversation | None = None,
-        on_turn: Callable[[ModelTurn], None] | None = None,
-        words: str = "",
-        submit: str = SUBMIT,
-        other_phases: Sequence[OfferedTool] = (),
-    ) -> None:
-        self._conversation = earlier
-        self._step = step
-        self._key = key
-        self._tools = tools
-        self._staged = staged
-        self._adapter = adapter
-        self._first = earlier
-        self._on_turn = on_turn
-        self._words = words
-        self._submit = submit
-        self._other_phases = other_phases
+    step: StepContext
+    key: str
+    tools: Sequence[OfferedTool]
+    staged: StagedFiles | None = None
+    adapter: str | None = None
+    earlier: Conversation | None = None
+    on_turn: Callable[[ModelTurn], None] | None = None
+    words: str = ""
+    submit: str = SUBMIT
+    other_phases: Sequence[OfferedTool] = ()
+    continues: bool = False
+    """Ask every question in the conversation of the last one, not only corrections."""
+
+    def __post_init__(self) -> None:
+        self._conversation = self.earlier
         self._asked = 0
-        self.continues = False
-        """Ask every question in the conversation of the last one, not only corrections."""
 
     async def ask(
         self, prompt: Prompt, *, schema: type[BaseModel] | None = None, quiet: bool = False
@@ -96,33 +72,31 @@ class LookingModel:
         :raises InvalidReply: a value is required, and the model submitted none.
         """
         self._asked += 1
-        submission = _submission(schema, self._submit) if schema is not None else None
-        skills = await skills_of(self._step)
+        submission = _submission(schema, self.submit) if schema is not None else None
+        skills = await skills_of(self.step)
         loop: WorkLoop[Any] = WorkLoop(
-            self._step,
-            f"{self._key}:{self._asked}",
-            with_skills(self._tools, skills),
+            self.step,
+            f"{self.key}:{self._asked}",
+            with_skills(self.tools, skills),
             submission=submission,
-            other_phases=self._other_phases,
-            staged=self._staged,
-            adapter=self._adapter,
+            other_phases=self.other_phases,
+            staged=self.staged,
+            adapter=self.adapter,
             corrects=bool(prompt.history),
             quiet=quiet,
-            on_turn=self._on_turn,
+            on_turn=self.on_turn,
         )
-        words = [prompt.system, self._words, skills]
+        words = [prompt.system, self.words, skills]
         prompt = replace(prompt, system="\n\n".join(filter(None, words)))
-        before = self._conversation if prompt.history or self.continues else self._first
+        before = self._conversation if prompt.history or self.continues else self.earlier
         prompt = _within(before, prompt)
         try:
             done = await loop.run(prompt, before.messages if before else ())
         finally:
-            self._step.keep_conversation(loop.conversation)
+            self.step.keep_conversation(loop.conversation)
         self._conversation = done.conversation
         if done.exhausted:
-            self._step.notice(
-                f"{done.exhausted} is reached: this is what the model had by then", level="warn"
-            )
+            self.step.notice(f"{done.exhausted} is reached: this is what the model had by then", level="warn")
         return _reply(done, schema)
 
 
@@ -230,26 +204,14 @@ def model_of(
     earlier: Conversation | None = None,
     more_tools: Iterable[WorkTool[Any]] = (),
 ) -> LookingModel | RememberedModel:
-    """Return the run's model, with the tools that only read if it can call tools. See `looking_model`."""
-    model = looking_model(step, key, earlier=earlier, more_tools=more_tools)
-    return model or RememberedModel(step, earlier)
-
-
-def looking_model(
-    step: StepContext,
-    key: str,
-    *,
-    earlier: Conversation | None = None,
-    more_tools: Iterable[WorkTool[Any]] = (),
-) -> LookingModel | None:
-    """Return the run's model with the tools that only read; None if it cannot use tools.
+    """Return the run's model, with the tools that only read if it can call tools.
 
     :param key: identifies its questions within the step.
     :param earlier: the conversation that its first question continues.
     :param more_tools: additional tools.
     """
     if not may_look(step):
-        return None
+        return RememberedModel(step, earlier)
     staged = StagedFiles()
     words = step.render("look").system
     tools = [*look_tools(step, staged), *offer_tools(more_tools, ToolContext(step, staged))]

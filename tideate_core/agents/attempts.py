@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from textwrap import shorten
-from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from tideate_core.adapters import Prompt, Reply, Turn
 from tideate_core.errors import ContextTooLong, EditConflict, NotText, UnusableAnswer
@@ -16,9 +16,8 @@ from tideate_core.workspace import FileChange
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tideate_core.gates import SyntaxProblem
     from tideate_core.workflows import StepContext, WorkspaceAccess
-
-__all__ = ["Accept", "Ask", "Attempted", "Draft", "OnRefused", "acceptance", "refusal_notice", "until_usable"]
 
 Ask = Callable[[Prompt], Awaitable[Reply]]
 OnRefused = Callable[[str], None]
@@ -37,17 +36,6 @@ _MOST_QUOTED = 6_000
 """Characters of a truncated answer quoted in the correction."""
 
 
-class _Problem(Protocol):
-    @property
-    def message(self) -> str: ...
-
-    @property
-    def source(self) -> str: ...
-
-
-P = TypeVar("P", bound=_Problem)
-
-
 @dataclass(frozen=True, slots=True)
 class Draft(Generic[T]):
     """An edit built from one answer."""
@@ -58,11 +46,11 @@ class Draft(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Attempted(Generic[T, P]):
+class Attempted(Generic[T]):
     """The outcome of all attempts. `problems` are syntax errors that only a person may accept."""
 
     value: T
-    problems: list[P]
+    problems: list[SyntaxProblem]
     attempts: int
     replies: list[Reply]
     notes: list[str] = field(default_factory=list)
@@ -95,13 +83,13 @@ async def until_usable(
     ask: Ask,
     prompt: Prompt,
     build: Callable[[str], Draft[T]],
-    check: Callable[[T], list[P]],
+    check: Callable[[T], Sequence[SyntaxProblem]],
     attempts: int,
     *,
     form: str = "",
     on_refused: OnRefused | None = None,
     accept: Callable[[T], Awaitable[None]] | None = None,
-) -> Attempted[T, P]:
+) -> Attempted[T]:
     """Ask for an answer until it passes its checks, at most `attempts` times.
 
     It ends early if the model repeats an answer, an edit or its errors. If drafts have only syntax errors,
@@ -113,7 +101,7 @@ async def until_usable(
     :raises UnusableAnswer: no answer gave an edit; `build` raises it with the reason.
     """
     replies: list[Reply] = []
-    drafts: list[Attempted[T, P]] = []
+    drafts: list[Attempted[T]] = []
     reason = ""
     asked = prompt
     while len(replies) < attempts:
@@ -146,7 +134,7 @@ async def until_usable(
     return _best(drafts, len(replies), reason)
 
 
-def _best(drafts: Sequence[Attempted[T, P]], count: int, reason: str) -> Attempted[T, P]:
+def _best(drafts: Sequence[Attempted[T]], count: int, reason: str) -> Attempted[T]:
     if drafts:
         best = min(drafts, key=lambda attempted: len(attempted.problems))
         return replace(best, attempts=count)
@@ -155,10 +143,10 @@ def _best(drafts: Sequence[Attempted[T, P]], count: int, reason: str) -> Attempt
 
 
 def _try(
-    replies: list[Reply], build: Callable[[str], Draft[T]], check: Callable[[T], list[P]]
-) -> Attempted[T, P]:
+    replies: list[Reply], build: Callable[[str], Draft[T]], check: Callable[[T], Sequence[SyntaxProblem]]
+) -> Attempted[T]:
     draft = build(_complete(replies[-1]))
-    return Attempted(draft.value, check(draft.value), len(replies), replies, draft.notes)
+    return Attempted(draft.value, [*check(draft.value)], len(replies), replies, draft.notes)
 
 
 def _complete(reply: Reply) -> str:
@@ -169,12 +157,9 @@ def _complete(reply: Reply) -> str:
     return reply.text
 
 
-def _same(one: Attempted[T, P], other: Attempted[T, P]) -> bool:
-    return one.value == other.value or _errors(one.problems) == _errors(other.problems)
-
-
-def _errors(problems: Sequence[_Problem]) -> set[tuple[str, str]]:
-    return {(problem.message, problem.source) for problem in problems}
+def _same(one: Attempted[T], other: Attempted[T]) -> bool:
+    unplaced, others = ({replace(each, line=0, column=0) for each in done.problems} for done in (one, other))
+    return one.value == other.value or unplaced == others
 
 
 def _correction(prompt: Prompt, reply: Reply, reason: str, form: str) -> Prompt:

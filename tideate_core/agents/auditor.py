@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from tideate_core.agents.answers import Answer, ask_until_valid, tidy_text
+from tideate_core.agents.answers import Answer, TidyText, ask_until_valid
 from tideate_core.agents.model_input import (
     Shown,
     in_part,
@@ -22,10 +22,8 @@ from tideate_core.agents.stage import open_stage
 from tideate_core.edits import fence_for
 from tideate_core.gates import (
     Approval,
-    AuditIssue,
     AuditReport,
     ExecutionPlan,
-    PlanFix,
     PlanStep,
     Severity,
     fix_problem,
@@ -37,8 +35,6 @@ if TYPE_CHECKING:
     from tideate_core.agents.stage import Stage, TaskBrief
     from tideate_core.workflows import StepContext
 
-__all__ = ["AuditAnswer", "apply_fixes", "audit_plan"]
-
 Number = Annotated[int, Field(ge=1)]
 
 
@@ -46,9 +42,9 @@ class IssueAnswer(Answer):
     """An issue in the model's answer."""
 
     severity: Severity = Severity.ERROR
-    description: str = Field(max_length=600)
+    description: TidyText = Field(max_length=600)
     step: Number | None = None
-    fix: str = Field(default="", max_length=600)
+    fix: TidyText = Field(default="", max_length=600)
 
 
 class FixAnswer(StepAnswer):
@@ -66,17 +62,7 @@ class AuditAnswer(Answer):
     fixes: list[FixAnswer] = Field(default_factory=list, max_length=20)
 
     def as_report(self) -> AuditReport:
-        issues = [
-            AuditIssue(
-                severity=issue.severity,
-                description=tidy_text(issue.description),
-                step=issue.step,
-                fix=tidy_text(issue.fix),
-            )
-            for issue in self.issues
-        ]
-        fixes = [PlanFix(step=fix.step, **fix.as_step().model_dump()) for fix in self.fixes]
-        return AuditReport(approval=self.approval, issues=issues, auto_fixable=self.auto_fixable, fixes=fixes)
+        return AuditReport.model_validate(self.model_dump())
 
 
 async def audit_plan(step: StepContext, role: Role, brief: TaskBrief, plan: ExecutionPlan) -> AuditReport:

@@ -25,17 +25,6 @@ if TYPE_CHECKING:
     from tideate_core.adapters import Prompt, Reply
     from tideate_core.edits import Insertion, Replacement
 
-__all__ = [
-    "Ask",
-    "EditFormat",
-    "Written",
-    "edit_format",
-    "edit_range",
-    "insert_text",
-    "or_no_change",
-    "write_text",
-]
-
 NEW_TEXT = "one fenced code block with the new text"
 LONGEST_WHOLE_FILE = 300
 """Lines up to which a small model rewrites the whole file."""

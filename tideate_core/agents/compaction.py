@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from tideate_core.adapters import Message
 
-__all__ = ["READ_RESULT", "Compaction"]
-
 READ_RESULT: Final = "read_result"
 FULL: Final = 0.75
 """Share of the window at which old results are replaced."""

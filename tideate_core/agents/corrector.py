@@ -12,14 +12,13 @@ from tideate_core.agents.file_edits import (
     Edited,
     can_be_named,
     edit_files,
-    files_format,
     removes,
 )
 from tideate_core.agents.model_input import is_small, named_files, real_names, text_budget
 from tideate_core.agents.plan_document import plan_as_markdown
 from tideate_core.agents.remembered_texts import keep_texts, kept_texts
 from tideate_core.agents.stage import open_stage
-from tideate_core.agents.staged_files import StagedFiles, shown_of
+from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.agents.writer import Bounds, shown_in_part, within_plan
 from tideate_core.edits import NO_CHANGE, fence_for
 from tideate_core.errors import ContextTooLong, OutsideRoot, UnusableAnswer
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
     from tideate_core.gates import CheckResult, ExecutionPlan, VerificationReport
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import FileChange, Workspace
-
-__all__ = ["Corrected", "NeededFile", "correct_task", "findings_of", "needed_file"]
 
 MOST_FAILURES: Final = 40
 """Failures of one check shown to the model."""
@@ -166,8 +163,7 @@ async def _work(
 
     shown = await shown_in_part(stage.step, staged, files)
     words = plan_as_markdown(plan).strip()
-    budget = text_budget(stage.step)
-    findings = findings_of(report, None if budget is None else budget // FINDINGS_SHARE)
+    findings = _fitting_findings(stage.step, report)
     prompt = stage.render(
         "task_correct",
         plan=words,
@@ -223,34 +219,27 @@ def _parts(
 async def _correct(
     stage: Stage, plan: ExecutionPlan, report: VerificationReport, staged: StagedFiles, files: tuple[str, ...]
 ) -> Edited:
-    step = stage.step
-    shown = shown_of(staged, files)
-    words = plan_as_markdown(plan).strip()
-    budget = text_budget(step)
-    findings = findings_of(report, None if budget is None else budget // FINDINGS_SHARE)
-    prompt = stage.render(
-        "task_correct",
-        plan=words,
-        findings=findings,
-        files=shown,
-        order=(
-            f"Correct what the verification found. If nothing has to change here, answer only: {NO_CHANGE}\n"
-            "If the cause is in a file that you were not shown, answer only: NEEDS FILE: path, because reason"
-        ),
-        answer_format=files_format([file.text for file in shown], small=is_small(step)).instructions,
-        fence=fence_for(words, findings, *(file.text or file.outline or "" for file in shown)),
-    )
-
     def look_at(answer: str) -> None:
         needed = needed_file(answer)
         if needed is None:
             return
         # `./a.py` is `a.py`
-        if any(staged.knows(name) for name in real_names(step.workspace, [needed.path])):
+        if any(staged.knows(name) for name in real_names(stage.step.workspace, [needed.path])):
             raise UnusableAnswer(f"you may change {needed.path}: it is shown, or is asked about by itself")
         raise _FileNeededError(needed)
 
-    return await edit_files(stage, prompt, staged, Edit(files, look_at=look_at))
+    return await edit_files(
+        stage,
+        "task_correct",
+        staged,
+        Edit(files, look_at=look_at),
+        plan=plan_as_markdown(plan).strip(),
+        findings=_fitting_findings(stage.step, report),
+        order=(
+            f"Correct what the verification found. If nothing has to change here, answer only: {NO_CHANGE}\n"
+            "If the cause is in a file that you were not shown, answer only: NEEDS FILE: path, because reason"
+        ),
+    )
 
 
 def needed_file(answer: str) -> NeededFile | None:
@@ -260,6 +249,11 @@ def needed_file(answer: str) -> NeededFile | None:
         return None
     reason = found["because"] or found["reason"] or ""
     return NeededFile((found["quoted"] or found["plain"]).strip(), reason.strip(" .`"))
+
+
+def _fitting_findings(step: StepContext, report: VerificationReport) -> str:
+    budget = text_budget(step)
+    return findings_of(report, None if budget is None else budget // FINDINGS_SHARE)
 
 
 def findings_of(report: VerificationReport, limit: int | None = None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from dataclasses import dataclass
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from tideate_core.agents.roles import Role, Roles
     from tideate_core.agents.stage import Stage
     from tideate_core.workflows import StepContext
-
-__all__ = ["PROMPT", "Delegation", "render_task_prompt"]
 
 PROMPT: Final = "assistant"
 """Prompt template of an agent's task; a project or a person may override it."""
@@ -51,6 +50,7 @@ def render_task_prompt(step: StepContext, role: Role, task: str, **values: Any) 
     return step.render(PROMPT, task=task, instructions=role.instructions, **{**empty, **values})
 
 
+@dataclass(frozen=True, slots=True)
 class Delegation:
     """Offers agents to another agent's model as tools.
 
@@ -63,10 +63,9 @@ class Delegation:
         identifies the task within the step.
     """
 
-    def __init__(self, step: StepContext, roles: Roles, answer: AgentAnswer) -> None:
-        self._step = step
-        self._roles = roles
-        self._answer = answer
+    step: StepContext
+    roles: Roles
+    answer: AgentAnswer
 
     async def offer(self, stage: Stage, role: Role, around: Sequence[str] = ()) -> list[OfferedTool]:
         """Return tools for the agents that an agent may ask in its stage.
@@ -79,7 +78,7 @@ class Delegation:
             return []
         path = (*around, role.name)
         names = [name for name in dict.fromkeys(role.agents) if name not in path]
-        asked = [await asyncio.to_thread(self._roles.get, name) for name in names]
+        asked = [await asyncio.to_thread(self.roles.get, name) for name in names]
         tools: dict[str, OfferedTool] = {}
         calls = Counter[str]()
         for one in asked:
@@ -96,12 +95,12 @@ class Delegation:
                 return f"error: no more than {MOST_CALLS} tasks may be given; answer with what you know"
             before = stage.spent
             text = await self._call(stage, role, str(arguments.get("task", "")), around, key)
-            await self._step.remember(f"{SPENT}{key}", stage.spent - before)
+            await self.step.remember(f"{SPENT}{key}", stage.spent - before)
             return text
 
         def recalled(key: str) -> None:
             calls[role.name] += 1
-            if (spent := self._step.recall(f"{SPENT}{key}")) is not MISSING:
+            if (spent := self.step.recall(f"{SPENT}{key}")) is not MISSING:
                 stage.spend(spent)
 
         words = f"Give a task to the agent {role.name}: {role.description or 'an agent'}"
@@ -112,12 +111,12 @@ class Delegation:
         if not task.strip():
             return "error: the task is empty; say what is to be done"
         asker = around[-1]
-        self._step.notice(f"{asker} asks {role.name}: {shorten(task, LONGEST_SHOWN, placeholder=' …')}")
+        self.step.notice(f"{asker} asks {role.name}: {shorten(task, LONGEST_SHOWN, placeholder=' …')}")
         try:
-            async with open_stage(self._step, role, TaskBrief(task), around=stage, looks=False) as inner:
+            async with open_stage(self.step, role, TaskBrief(task), around=stage, looks=False) as inner:
                 offered = await self.offer(inner, role, around)
-                return await self._answer(inner, role, task, offered, key)
+                return await self.answer(inner, role, task, offered, key)
         except FAILURES as error:
             stage.check_budget()
-            self._step.notice(f"{role.name} failed: {error}", level="warn")
+            self.step.notice(f"{role.name} failed: {error}", level="warn")
             return f"error: {role.name} failed: {error}"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import Field
 
-from tideate_core.agents.answers import Answer, ask_until_valid, tidy_line
+from tideate_core.agents.answers import Answer, PathText, ask_until_valid, tidy_line
 from tideate_core.agents.attempts import acceptance
 from tideate_core.agents.coder import edit_format, write_text
-from tideate_core.agents.memory_file import MEMORY_FILE, UPDATE_MEMORY, has_memory
 from tideate_core.agents.model_input import (
     is_small,
     named_files,
@@ -20,7 +19,16 @@ from tideate_core.agents.model_input import (
     text_budget,
     why_hidden,
 )
-from tideate_core.agents.records import Records, add_entry, is_document, read_records, tick_items
+from tideate_core.agents.records import (
+    MEMORY_FILE,
+    UPDATE_MEMORY,
+    Records,
+    add_entry,
+    has_memory,
+    is_document,
+    read_records,
+    tick_items,
+)
 from tideate_core.agents.stage import open_stage
 from tideate_core.edits import fence_for
 from tideate_core.errors import ContextTooLong, UnusableAnswer, WorkspaceError
@@ -39,8 +47,6 @@ if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import Source
 
-__all__ = ["DocumentationAnswer", "Documented", "document_task"]
-
 LONGEST_DIFF: Final = 40_000
 """Characters of the change shown to a model, if its window holds them."""
 LONGEST_CHANGELOG: Final = 3_000
@@ -56,7 +62,7 @@ class DocumentationAnswer(Answer):
     """Changelog entry: one line, without a bullet."""
     items: list[int] = Field(default_factory=list, max_length=50)
     """Numbers of the open checklist items that this change completes."""
-    documents: list[Annotated[str, Field(max_length=260)]] = Field(default_factory=list, max_length=20)
+    documents: list[PathText] = Field(default_factory=list, max_length=20)
     """Documents to update, from the list in the prompt."""
 
 
@@ -105,100 +111,92 @@ def _clipped(step: StepContext, diff: str) -> str:
     return f"{diff[:limit].rpartition(chr(10))[0]}\n… and more that is not shown here"
 
 
+@dataclass
 class _Documentation:
-    def __init__(
-        self,
-        stage: Stage,
-        plan: ExecutionPlan,
-        records: Records,
-        documents: Sequence[str],
-        diff: str,
-        files: Sequence[str],
-    ) -> None:
-        self._stage = stage
-        self._plan = plan
-        self._records = records
-        self._documents = documents
-        self._diff = diff
-        self._files = files
-        self._changes: list[FileChange] = []
-        self._entry = ""
-        self._items: list[str] = []
-        self._written: list[str] = []
-        self.notes: list[str] = []
-        self.errors: list[str] = []
+    stage: Stage
+    plan: ExecutionPlan
+    records: Records
+    documents: Sequence[str]
+    diff: str
+    files: Sequence[str]
+    changes: list[FileChange] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    entry: str = ""
+    items: list[str] = field(default_factory=list)
+    written: list[str] = field(default_factory=list)
 
     async def run(self) -> None:
         answer = await self._ask()
-        self._stage.continue_conversation()
+        self.stage.continue_conversation()
         self._log(answer)
         self._tick(answer)
-        for path in self._documents:
+        for path in self.documents:
             if path in answer.documents:
                 await self._write(path)
 
     def done(self) -> Documented:
-        changelog, checklist = self._records.changelog, self._records.checklist
+        changelog, checklist = self.records.changelog, self.records.checklist
         result = DocumentationResult(
             success=not self.errors,
             changelog=changelog.path if changelog else None,
-            entry=self._entry,
+            entry=self.entry,
             checklist=checklist.path if checklist else None,
-            items=self._items,
-            docs=self._written,
+            items=self.items,
+            docs=self.written,
             errors=self.errors,
         )
-        return Documented(self._changes, result, self.notes)
+        return Documented(self.changes, result, self.notes)
 
     async def _ask(self) -> DocumentationAnswer:
-        changelog = self._records.changelog
+        changelog = self.records.changelog
         shown = beginning(changelog.text, LONGEST_CHANGELOG) if changelog else ""
-        prompt = self._stage.render(
+        prompt = self.stage.render(
             "task_document",
-            objective=self._plan.objective,
-            files=self._files,
-            diff=self._diff,
+            objective=self.plan.objective,
+            files=self.files,
+            diff=self.diff,
             changelog=shown,
-            items=[item.text for item in self._records.open_items],
-            documents=self._documents,
-            memory=MEMORY_FILE if MEMORY_FILE in self._documents else "",
-            fence=fence_for(self._diff, shown),
+            items=[item.text for item in self.records.open_items],
+            documents=self.documents,
+            memory=MEMORY_FILE if MEMORY_FILE in self.documents else "",
+            fence=fence_for(self.diff, shown),
         )
         answer, mistakes = await ask_until_valid(
-            self._stage.ask,
+            self.stage.ask,
             DocumentationAnswer,
             prompt,
             self._mistakes,
-            attempts=self._stage.step.attempts,
+            attempts=self.stage.step.attempts,
             correction="This cannot be used: {mistakes}. Give the corrected answer.",
-            on_refused=self._stage.report_refusal,
+            on_refused=self.stage.report_refusal,
         )
         self.errors += mistakes
         return answer
 
     async def _mistakes(self, answer: DocumentationAnswer) -> list[str]:
         wrong = []
-        if self._records.changelog and not plain_words(_entry_of(answer)):
+        if self.records.changelog and not plain_words(_entry_of(answer)):
             wrong.append("it has no entry for the changelog")
-        count = len(self._records.open_items)
+        count = len(self.records.open_items)
         wrong += [f"there is no item {number}" for number in answer.items if not 1 <= number <= count]
-        known = ", ".join(self._documents) or "none"
-        others = [path for path in answer.documents if path not in self._documents]
+        known = ", ".join(self.documents) or "none"
+        others = [path for path in answer.documents if path not in self.documents]
         wrong += [f"{tidy_line(path)} is none of the documents to update ({known})" for path in others]
         return wrong
 
     def _log(self, answer: DocumentationAnswer) -> None:
-        changelog, entry = self._records.changelog, _entry_of(answer)
+        changelog, entry = self.records.changelog, _entry_of(answer)
         if changelog is None or not plain_words(entry):
             return
-        self._entry = entry
+        self.entry = entry
         if has_entry(read_markdown(changelog.text), None, entry, None):
             self.notes.append(f"{changelog.path} has this entry already")
             return
         self._change(changelog, add_entry(changelog.text, answer.section, entry))
 
     def _tick(self, answer: DocumentationAnswer) -> None:
-        checklist, items = self._records.checklist, self._records.open_items
+        checklist, items = self.records.checklist, self.records.open_items
         if checklist is None:
             return
         chosen = {items[number - 1].line for number in answer.items if 1 <= number <= len(items)}
@@ -213,18 +211,18 @@ class _Documentation:
         still_open = {plain_words(item.text) for item in items if item.line not in chosen}
         ticked = [item.text for item in items if item.line in chosen]
         # by its words, a repeated item cannot be told from the one that stays open
-        self._items = [text for text in ticked if plain_words(text) not in still_open]
+        self.items = [text for text in ticked if plain_words(text) not in still_open]
 
     def _change(self, source: Source, after: str) -> None:
         if after != source.text:
             change = FileChange(
                 source.path, "modify", source.text, after, buffer=source.buffer, tick=source.tick
             )
-            self._changes.append(change)
+            self.changes.append(change)
 
     async def _write(self, path: str) -> None:
         """Ask for the new text of a document and record the change."""
-        step = self._stage.step
+        step = self.stage.step
         try:
             source = await read_if_there(step.workspace, path)
             text = source.text if source else None
@@ -232,28 +230,28 @@ class _Documentation:
                 self.notes.append(f"{path} was left out: {why}")
                 return
             budget = text_budget(step)
-            if text and budget is not None and len(text) + len(self._diff) > 2 * budget:
+            if text and budget is not None and len(text) + len(self.diff) > 2 * budget:
                 raise ContextTooLong(f"{path} does not fit this model")
             form = edit_format(text, small=is_small(step))
-            prompt = self._stage.render(
+            prompt = self.stage.render(
                 "task_document_write",
-                objective=self._plan.objective,
-                diff="" if self._stage.may_look else self._diff,  # its conversation has it
+                objective=self.plan.objective,
+                diff="" if self.stage.may_look else self.diff,  # its conversation has it
                 path=path,
                 text=text,
                 order=UPDATE_MEMORY if path == MEMORY_FILE else f"Update {path} for this change.",
                 answer_format=form.instructions,
-                fence=fence_for(text or "", self._diff),
+                fence=fence_for(text or "", self.diff),
             )
             written = await write_text(
-                self._stage.ask,
+                self.stage.ask,
                 prompt,
                 before=text,
                 language="markdown",
                 path=path,
                 attempts=step.attempts,
                 form=form,
-                on_refused=self._stage.report_refusal,
+                on_refused=self.stage.report_refusal,
                 accept=acceptance(step, path),
             )
         except (ContextTooLong, WorkspaceError) as error:
@@ -265,8 +263,8 @@ class _Documentation:
         if source is not None:
             self._change(source, after)
         else:
-            self._changes.append(FileChange(path, "create", None, after))
-        self._written.append(path)
+            self.changes.append(FileChange(path, "create", None, after))
+        self.written.append(path)
 
 
 def _entry_of(answer: DocumentationAnswer) -> str:

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Final
 from tideate_core.agents.file_edits import (
     Edit,
     edit_files,
-    files_format,
     fit_together,
     removes,
 )
-from tideate_core.agents.model_input import is_small, named_files, real_names, text_budget
+from tideate_core.agents.model_input import named_files, real_names, text_budget
 from tideate_core.agents.plan_document import plan_as_markdown
 from tideate_core.agents.records import is_document, is_record
 from tideate_core.agents.stage import open_stage
-from tideate_core.agents.staged_files import StagedFiles, shown_of
+from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.agents.writer import Bounds, shown_in_part, within_plan
 from tideate_core.edits import NO_CHANGE, fence_for
 from tideate_core.errors import BudgetReached, ContextTooLong, StepTimedOut, UnusableAnswer
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from tideate_core.agents.stage import Stage, TaskBrief
     from tideate_core.gates import AuditReport, PlanStep
     from tideate_core.workflows import StepContext
-
-__all__ = ["Executed", "execute_plan", "result_of"]
 
 DELETES: Final = frozenset({"delete", "remove"})
 MOVES: Final = frozenset({"move", "rename"})
@@ -325,19 +322,16 @@ class _Execution:
                 f"{budget}"
             )
         step.notice(f"asking for the edits of {', '.join(part.files)}")
-        shown = shown_of(self._staged, part.files)
-        plan = plan_as_markdown(self._plan, self._remarks).strip()
-        prompt = self._stage.render(
+        edited = await edit_files(
+            self._stage,
             "task_execute",
-            plan=plan,
+            self._staged,
+            Edit(part.files, part.wanted, self._removable(part.files)),
+            plan=plan_as_markdown(self._plan, self._remarks).strip(),
             remarks=self._remarks is not None,
-            files=shown,
             order=part.order,
-            answer_format=files_format([file.text for file in shown], small=is_small(step)).instructions,
-            fence=fence_for(plan, *(file.text or file.outline or "" for file in shown)),
         )
-        edit = Edit(part.files, part.wanted, self._removable(part.files))
-        self._notes += (await edit_files(self._stage, prompt, self._staged, edit)).notes
+        self._notes += edited.notes
 
 
 def _kind(step: PlanStep) -> str:

@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tideate_core.agents.attempts import Draft, until_usable
 from tideate_core.agents.coder import EditFormat, edit_format
 from tideate_core.agents.model_input import is_small, text_budget
-from tideate_core.edits import is_fence, path_in, resolve_files, resolve_text, says_no_change
+from tideate_core.agents.staged_files import shown_of
+from tideate_core.agents.tools.edit_report import new_problems
+from tideate_core.edits import fence_for, is_fence, path_in, resolve_files, resolve_text, says_no_change
 from tideate_core.errors import UnusableAnswer
-from tideate_core.gates import SyntaxProblem, new_errors
 from tideate_core.workspace import FileChange, language_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tideate_core.adapters import Prompt
     from tideate_core.agents.stage import Stage
     from tideate_core.agents.staged_files import StagedFiles
     from tideate_core.workflows import StepContext
-
-__all__ = [
-    "Edit",
-    "Edited",
-    "FileProblem",
-    "can_be_named",
-    "edit_files",
-    "files_format",
-    "fit_together",
-    "removes",
-]
 
 _WHOLE: Final = (
     "For each file that you change or create you write its path on a line of its own, below it a fenced code "
@@ -50,25 +39,6 @@ _BLOCKS: Final = (
 
 MOST_AT_ONCE: Final = 12
 """Files per answer: longer answers tend to be cut off."""
-
-
-@dataclass(frozen=True, slots=True)
-class FileProblem:
-    """A new syntax error in a changed file."""
-
-    path: str
-    problem: SyntaxProblem
-
-    @property
-    def message(self) -> str:
-        return f"{self.path}: {self.problem.message}"
-
-    @property
-    def source(self) -> str:
-        return self.problem.source
-
-    def __str__(self) -> str:
-        return f"{self.path}, {self.problem}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +93,25 @@ def files_format(texts: Sequence[str | None], *, small: bool) -> EditFormat:
     return EditFormat("whole", _WHOLE + (_LONGER_FENCE if nested else ""), short)
 
 
-async def edit_files(stage: Stage, prompt: Prompt, staged: StagedFiles, edit: Edit) -> Edited:
+async def edit_files(
+    stage: Stage, template: str, staged: StagedFiles, edit: Edit, *, plan: str, **values: Any
+) -> Edited:
     """Ask for edits of files and stage them.
 
     Edits that still bring syntax errors after all attempts are staged too; the next gate reports them.
 
+    :param template: name of the prompt.
+    :param plan: the plan as Markdown.
+    :param values: further values of the prompt.
     :raises UnusableAnswer: no attempt gave edits within the bounds.
     """
-    form = files_format([staged.text(path) for path in edit.files], small=is_small(stage.step))
+    shown = shown_of(staged, edit.files)
+    texts = [file.text for file in shown]
+    form = files_format(texts, small=is_small(stage.step))
+    fence = fence_for(plan, values.get("findings", ""), *(text or "" for text in texts))
+    prompt = stage.render(
+        template, plan=plan, files=shown, answer_format=form.instructions, fence=fence, **values
+    )
 
     def build(answer: str) -> Draft[list[FileChange]]:
         if edit.look_at is not None:
@@ -149,7 +130,7 @@ async def edit_files(stage: Stage, prompt: Prompt, staged: StagedFiles, edit: Ed
         stage.ask,
         prompt,
         build,
-        _problems,
+        new_problems,
         stage.step.attempts,
         form=form.short,
         on_refused=stage.report_refusal,
@@ -214,14 +195,3 @@ def _refuse_other(change: FileChange, staged: StagedFiles, edit: Edit) -> None:
             )
     if change.move_to is not None and staged.text(change.move_to) is not None:
         raise UnusableAnswer(f"{change.path}: {change.move_to} exists already")
-
-
-def _problems(changes: list[FileChange]) -> list[FileProblem]:
-    return [
-        FileProblem(change.move_to or change.path, problem)
-        for change in changes
-        if change.after is not None and change.after != change.before
-        for problem in new_errors(
-            language_of(change.move_to or change.path), change.before or "", change.after
-        )
-    ]

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tideate_core.agents.attempts import OnRefused
     from tideate_core.workspace import Workspace
 
-__all__ = ["Plan", "PlannedFile", "make_plan", "parse_plan"]
-
 
 class PlannedFile(BaseModel):
     """One file of a plan; `path` and `move_to` are relative to the root."""

@@ -19,22 +19,6 @@ if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import Source, Workspace
 
-__all__ = [
-    "Shown",
-    "ShownFile",
-    "clip",
-    "in_part",
-    "is_small",
-    "named_files",
-    "read_if_there",
-    "real_names",
-    "shown_files",
-    "text_budget",
-    "why_hidden",
-    "why_not_shown",
-    "why_secret",
-]
-
 SMALL = 16_384
 """Tokens of context up to which a model counts as small."""
 WHOLE: Final = 24_000

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
     from tideate_core.gates import AuditReport
 
-__all__ = ["parse_plan_document", "plan_as_markdown"]
-
 _STEP: Final = re.compile(r"\*\*(?P<type>[^*]+)\*\*(?:[ \t]+(?P<rest>.*))?$", re.DOTALL)
 """Text of a step's list item: its type and its description."""
 _SUB_ITEM: Final = re.compile(

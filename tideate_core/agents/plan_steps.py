@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tideate_core.agents.staged_files import StagedFiles
     from tideate_core.workflows import StepContext
 
-__all__ = ["PartOfPlan", "Verdict", "analyse", "review_change"]
-
 
 @dataclass(frozen=True, slots=True)
 class PartOfPlan:

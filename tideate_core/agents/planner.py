@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from tideate_core.agents.answers import Answer, tidy_path, tidy_text
+from tideate_core.agents.answers import Answer, PathTexts, TidyText
 from tideate_core.agents.plan_document import plan_as_markdown
 from tideate_core.agents.project_files import list_for_model
 from tideate_core.agents.records import other_changelogs, read_records
 from tideate_core.agents.stage import open_stage
 from tideate_core.edits import fence_for
-from tideate_core.gates import ExecutionPlan, PlanStep
+from tideate_core.gates import ExecutionPlan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,41 +22,22 @@ if TYPE_CHECKING:
     from tideate_core.agents.stage import TaskBrief
     from tideate_core.workflows import StepContext
 
-__all__ = ["PlanAnswer", "StepAnswer", "plan_task"]
-
-PathText = Annotated[str, Field(max_length=260)]
-
 
 class StepAnswer(Answer):
     """One step in the model's answer."""
 
-    type: str = Field(default="", max_length=40)
-    description: str = Field(default="", max_length=1000)
-    files: list[PathText] = Field(default_factory=list, max_length=20)
-
-    def as_step(self) -> PlanStep:
-        return PlanStep(
-            type=tidy_text(self.type),
-            description=tidy_text(self.description),
-            files=[tidy_path(file) for file in self.files if file.strip()],
-        )
+    type: TidyText = Field(default="", max_length=40)
+    description: TidyText = Field(default="", max_length=1000)
+    files: PathTexts = Field(default_factory=list, max_length=20)
 
 
 class PlanAnswer(Answer):
     """The model's plan; gate 1 checks it strictly."""
 
-    objective: str = Field(default="", max_length=600)
+    objective: TidyText = Field(default="", max_length=600)
     steps: list[StepAnswer] = Field(default_factory=list, max_length=30)
-    files: list[PathText] = Field(default_factory=list, max_length=60)
-    rollback_strategy: str = Field(default="", max_length=600)
-
-    def as_plan(self) -> ExecutionPlan:
-        return ExecutionPlan(
-            objective=tidy_text(self.objective),
-            steps=[step.as_step() for step in self.steps],
-            files=[tidy_path(file) for file in self.files if file.strip()],
-            rollback_strategy=tidy_text(self.rollback_strategy),
-        )
+    files: PathTexts = Field(default_factory=list, max_length=60)
+    rollback_strategy: TidyText = Field(default="", max_length=600)
 
 
 async def plan_task(
@@ -91,4 +72,5 @@ async def plan_task(
             issues=[" ".join(issue.split()) for issue in issues],
             fence=fence_for(before),
         )
-        return (await stage.ask_for(PlanAnswer, prompt, quiet=False)).as_plan()
+        answer = await stage.ask_for(PlanAnswer, prompt, quiet=False)
+        return ExecutionPlan.model_validate(answer.model_dump())

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from tideate_core.workflows import StepContext
 
-__all__ = ["ListedFiles", "list_for_model", "nearest_files", "neighbours", "without_binaries", "without_data"]
-
 LISTED_FILES: Final = 400
 """Lines of the list."""
 ALL_LISTED: Final = 100

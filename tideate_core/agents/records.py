@@ -1,4 +1,4 @@
-"""Changelog and checklist of a project: find them, add an entry, check off items."""
+"""Records of a project: changelog, checklist and memory file; find, read and update them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.agents.model_input import read_if_there
+from tideate_core.agents.model_input import read_if_there, why_hidden
+from tideate_core.edits import fence_for
 from tideate_core.errors import OutsideRoot, WorkspaceError
 from tideate_core.gates import CHANGELOGS, SECTIONS, is_unreleased
 from tideate_core.util.markdown import ListItem, read_markdown
@@ -17,17 +18,7 @@ if TYPE_CHECKING:
 
     from tideate_core.util.markdown import Heading, Markdown
     from tideate_core.workflows import StepContext
-    from tideate_core.workspace import Source
-
-__all__ = [
-    "Records",
-    "add_entry",
-    "is_document",
-    "is_record",
-    "other_changelogs",
-    "read_records",
-    "tick_items",
-]
+    from tideate_core.workspace import Source, Workspace
 
 CHECKLISTS: Final = ("CHECKLIST.md", "TODO.md", "docs/CHECKLIST.md", "docs/TODO.md")
 """Usual paths of a project's checklist."""
@@ -194,3 +185,40 @@ def tick_items(text: str, numbers: Collection[int]) -> str:
     for number in unticked.intersection(numbers):
         lines[number - 1] = _BOX.sub("[x]", lines[number - 1], count=1)
     return "\n".join(lines)
+
+
+MEMORY_FILE: Final = "MEMORY.md"
+"""In the project's root; without the file there is no memory."""
+LONGEST_MEMORY: Final = 12_000
+"""Characters shown to a role."""
+UPDATE_MEMORY: Final = (
+    f"Update {MEMORY_FILE}: add in a line or two what later tasks have to know and cannot see in the code, "
+    "and take out what is no longer true. Keep everything else as it is."
+)
+
+
+def has_memory(workspace: Workspace) -> bool:
+    """Return whether the project has a memory file; blocking."""
+    try:
+        return workspace.resolve(MEMORY_FILE).is_file()
+    except OutsideRoot:
+        return False  # a link out of the project
+
+
+async def memory_material(step: StepContext) -> str:
+    """Return the memory for a prompt; empty if there is none or it may not be shown."""
+    try:
+        source = await read_if_there(step.workspace, MEMORY_FILE)
+    except WorkspaceError as error:
+        step.notice(f"the project's memory was not read: {error}", level="warn")
+        return ""
+    if source is None or not source.text.strip():
+        return ""
+    if why := await why_hidden(step, MEMORY_FILE, source.text):
+        step.notice(f"{MEMORY_FILE} was left out: {why}", level="warn")
+        return ""
+    text = source.text
+    if len(text) > LONGEST_MEMORY:
+        text = f"{text[:LONGEST_MEMORY]}\n… and more that is not shown here"
+    fence = fence_for(text)
+    return f"Notes of earlier tasks on this project ({MEMORY_FILE}):\n\n{fence}markdown\n{text}\n{fence}"

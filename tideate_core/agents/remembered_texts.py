@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from tideate_core.workflows import StepContext
 
-__all__ = ["first_kept_text", "keep_texts", "kept_texts", "text_for_answer"]
-
 
 def kept_texts(step: StepContext, key: str) -> dict[str, str | None]:
     """Return the texts stored before a crash, by path; None for a file that did not exist."""

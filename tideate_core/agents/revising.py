@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.agents.file_edits import Edit, edit_files, files_format, fit_together
-from tideate_core.agents.model_input import is_small, named_files, real_names
+from tideate_core.agents.file_edits import Edit, edit_files, fit_together
+from tideate_core.agents.model_input import named_files, real_names
 from tideate_core.agents.plan_document import plan_as_markdown
 from tideate_core.agents.records import is_record
 from tideate_core.agents.stage import open_stage
-from tideate_core.agents.staged_files import StagedFiles, shown_of
+from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.agents.writer import Bounds, within_plan
-from tideate_core.edits import fence_for
 from tideate_core.errors import ContextTooLong, UnusableAnswer
 
 if TYPE_CHECKING:
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from tideate_core.workspace import FileChange
 
     Check = Callable[[Sequence[FileChange]], Awaitable[None]]
-
-__all__ = ["Comments", "EditsInReview", "RevisedEdits"]
 
 KEPT_BY_OTHERS: Final = "it is kept by somebody else after the change"
 
@@ -159,20 +156,16 @@ class EditsInReview:
 
     async def _edit(self, stage: Stage, files: Sequence[str], words: Prompt) -> list[str]:
         stage.step.notice(f"asking for a revision of {', '.join(files)}")
-        shown = shown_of(self._staged, files)
-        prompt = stage.render(
+        edited = await edit_files(
+            stage,
             "task_execute",
+            self._staged,
+            Edit(tuple(files), removable=frozenset(files if self._removals else ())),
             plan=self._plan,
             remarks=self._remarks is not None,
-            files=shown,
             order=words.user,
-            answer_format=files_format(
-                [file.text for file in shown], small=is_small(stage.step)
-            ).instructions,
-            fence=fence_for(self._plan, *(file.text or "" for file in shown)),
         )
-        edit = Edit(tuple(files), removable=frozenset(files if self._removals else ()))
-        return (await edit_files(stage, prompt, self._staged, edit)).notes
+        return edited.notes
 
     async def _changes(self) -> list[FileChange]:
         return await self._step.workspace.attach([*self._staged.changes(), *self._unread])

@@ -18,16 +18,6 @@ from tideate_core.workflows import LineTable, Located, Nearest, Problem, check_o
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = [
-    "BUILTIN_ROLES",
-    "ENTRY_POINT_GROUP",
-    "LARGEST_ROLE",
-    "RoleFile",
-    "agent_names",
-    "package_file",
-    "read_role",
-]
-
 BUILTIN_ROLES: Final = Path(__file__).parent / "builtin"
 LARGEST_ROLE: Final = 64 * 1024
 """Bytes."""

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["TASK_ROLES", "Role", "Roles"]
-
 TASK_ROLES: Final = frozenset({"planner", "auditor", "executor", "documenter", "corrector"})
 """Roles whose instructions a project may change without trust: gates and the person check their results."""
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import Workspace
 
-__all__ = ["project_rules"]
-
 SHARE: Final = 6
 """Rules may take one part in this many of the text that fits a model."""
 MOST: Final = 48_000

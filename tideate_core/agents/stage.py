@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from tideate_core.agents.writer import Bounds, WrittenWork
     from tideate_core.workflows import StepContext
 
-__all__ = ["Stage", "TaskBrief", "open_stage"]
-
 T = TypeVar("T", bound="BaseModel")
 
 

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
 
 from tideate_core.agents.model_input import ShownFile, read_if_there, why_not_shown
-from tideate_core.agents.staged_records import RecordedFile, recorded_text, text_of_record
 from tideate_core.errors import UnusableAnswer, WorkspaceError
-from tideate_core.workspace import FileChange, Source, language_of, text_digest, with_kept_line_ends
+from tideate_core.workspace import (
+    FileChange,
+    Hunk,
+    Source,
+    apply_hunks,
+    diff_lines,
+    language_of,
+    lines_of,
+    text_digest,
+    with_kept_line_ends,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from tideate_core.workflows import StepContext
-
-__all__ = ["StagedFiles", "shown_of"]
 
 NOTHING: Final[Mapping[str, str | None]] = MappingProxyType({})
 
@@ -318,3 +325,40 @@ class StagedFiles:
 def shown_of(staged: StagedFiles, files: Sequence[str]) -> list[ShownFile]:
     """Return files for a prompt, with staged edits."""
     return [ShownFile(path, staged.text(path), language_of(path)) for path in files]
+
+
+RecordedText: TypeAlias = "str | list[dict[str, Any]] | None"
+"""A whole text, the hunks that lead to it, or None if the file does not exist."""
+
+
+class RecordedFile(TypedDict, total=False):
+    """Part of an exported change about one file."""
+
+    shown: str
+    """Digest of the text shown to a model."""
+    before: str | None
+    """Original text of the file; only in its first change."""
+    now: RecordedText
+    """The new text, relative to that of the last export."""
+    moved_from: str
+    """Path of the file when it was read."""
+    bytes_to: str
+    """New path of a binary file; empty if it is deleted."""
+
+
+def recorded_text(before: str | None, now: str | None) -> RecordedText:
+    """Return a compact record of the change from one text to another."""
+    if before is None or now is None:
+        return now
+    return [hunk.as_json() for hunk in diff_lines(lines_of(before), lines_of(now))]
+
+
+def text_of_record(before: str | None, record: RecordedText) -> str | None:
+    """Return the new text of a record made by `recorded_text`.
+
+    :raises EditConflict: the record was made for another text.
+    """
+    if record is None or isinstance(record, str):
+        return record
+    hunks = [Hunk(one["start"], tuple(one["old"]), tuple(one["new"])) for one in record]
+    return "\n".join(apply_hunks(lines_of(before), hunks))

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tideate_core.agents.loop import Submission
     from tideate_core.workflows import StepContext
 
-__all__ = ["StepTools"]
-
 T = TypeVar("T", bound=BaseModel)
 
 

@@ -23,11 +23,10 @@ from tideate_core.agents.file_plan import Plan
 from tideate_core.agents.loop import Submission, WorkLoop
 from tideate_core.agents.model_input import in_part, text_budget
 from tideate_core.agents.staged_files import StagedFiles, shown_of
+from tideate_core.agents.tools.edit_report import new_problems
 from tideate_core.agents.tools.table import tools_named
 from tideate_core.agents.tools.tool import ToolContext, fit_tools, offer_tools
-from tideate_core.gates import new_errors
 from tideate_core.util.escaping import label
-from tideate_core.workspace import language_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,16 +36,6 @@ if TYPE_CHECKING:
     from tideate_core.agents.tools.tool import MayChange
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import FileChange
-
-__all__ = [
-    "Bounds",
-    "Handover",
-    "WrittenWork",
-    "shown_in_part",
-    "planning_model",
-    "within_plan",
-    "write_with_tools",
-]
 
 SUBMIT_PLAN: Final = "submit_plan"
 SUBMIT_WORK: Final = "submit_work"
@@ -251,21 +240,11 @@ def _submission(staged: StagedFiles, bounds: Bounds) -> Submission[Handover]:
     told = set[str]()
 
     async def accept(_handover: Handover) -> str:
-        problems = await asyncio.to_thread(_syntax_errors, staged.changes())
+        problems = await asyncio.to_thread(new_problems, staged.changes())
         # reported once only: the model may have a reason
         missing = [one for one in bounds.find_missing(staged) if one not in told]
         told.update(missing)
-        return "; ".join([*problems, *missing])
+        errors = [f"{one.path}:{one.line}: new syntax error: {one.message}" for one in problems]
+        return "; ".join([*errors, *missing])
 
     return Submission(Handover, HAND_IN, accept, SUBMIT_WORK)
-
-
-def _syntax_errors(changes: Sequence[FileChange]) -> list[str]:
-    return [
-        f"{change.move_to or change.path}:{problem.line}: new syntax error: {problem.message}"
-        for change in changes
-        if change.after is not None and change.after != change.before
-        for problem in new_errors(
-            language_of(change.move_to or change.path), change.before or "", change.after
-        )
-    ]

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.gates.changelog import (
-        SECTIONS as SECTIONS,
-        has_entry as has_entry,
-        is_unreleased as is_unreleased,
-    )
     from tideate_core.gates.correction import (
         Correction as Correction,
         CorrectionEnd as CorrectionEnd,
         SelfCorrectionLoop as SelfCorrectionLoop,
     )
-    from tideate_core.gates.documents import DocumentValidator as DocumentValidator
+    from tideate_core.gates.documents import (
+        SECTIONS as SECTIONS,
+        DocumentValidator as DocumentValidator,
+        has_entry as has_entry,
+        is_unreleased as is_unreleased,
+    )
     from tideate_core.gates.enforcer import GateEnforcer as GateEnforcer
     from tideate_core.gates.results import (
         CheckResult as CheckResult,
@@ -59,9 +59,8 @@ else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "changelog": "SECTIONS has_entry is_unreleased",
             "correction": "Correction CorrectionEnd SelfCorrectionLoop",
-            "documents": "DocumentValidator",
+            "documents": "SECTIONS DocumentValidator has_entry is_unreleased",
             "enforcer": "GateEnforcer",
             "results": "CheckResult CheckStatus GateIssue GateResult GateStats VerificationReport Verifier",
             "stage_issues": "CHANGELOGS fix_problem plan_issues",

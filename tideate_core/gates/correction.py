@@ -16,15 +16,6 @@ if TYPE_CHECKING:
 
     from tideate_core.gates.results import Verifier
 
-__all__ = [
-    "Corrected",
-    "Correction",
-    "CorrectionAttempt",
-    "CorrectionEnd",
-    "Corrector",
-    "SelfCorrectionLoop",
-]
-
 MAX_ATTEMPTS: Final = 3
 
 log = logging.getLogger(__name__)

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from tideate_core.gates.results import Verifier
     from tideate_core.gates.views import FilesView
 
-__all__ = ["GateEnforcer", "Ledger"]
-
 GateInput: TypeAlias = ExecutionPlan | AuditReport | TaskResult | DocumentationResult | VerificationReport
 
 INPUTS: Final[dict[int, type[GateInput]]] = {
@@ -96,16 +94,16 @@ class GateEnforcer:
         :param rejected_plans: number of plans of this task that the audit has rejected.
         """
 
-        async def decide() -> GateResult:
+        async def decide() -> list[GateIssue]:
             issues = plan_issues(plan, self._resolve)
             if rejected_plans >= self._max_replans:
                 what = (
                     f"the audit has rejected {rejected_plans} plans of this task; say more of what you want"
                 )
                 issues.append(GateIssue(what=what, where="plan"))
-            return GateResult(gate=1, passed=not issues, issues=issues)
+            return issues
 
-        return await self._enforce(1, decide)
+        return await self._enforce(1, decide())
 
     async def enforce_gate2(self, audit: AuditReport, plan: ExecutionPlan | None = None) -> GateResult:
         """Decide on an audit: approved, or approved with fixes that can be applied.
@@ -118,28 +116,18 @@ class GateEnforcer:
             fixed = passed and audit.approval == Approval.CONDITIONAL
             return GateResult(gate=2, passed=passed, issues=audit_issues(audit, plan), auto_fixed=fixed)
 
-        return await self._enforce(2, decide)
+        return await self._enforce(2, decide())
 
     async def enforce_gate3(self, result: TaskResult, view: FilesView) -> GateResult:
         """Decide on an execution: no errors, files as reported, no new syntax errors."""
-
-        async def decide() -> GateResult:
-            issues = await execution_issues(result, view)
-            return GateResult(gate=3, passed=not issues, issues=issues)
-
-        return await self._enforce(3, decide)
+        return await self._enforce(3, execution_issues(result, view))
 
     async def enforce_gate4(self, docs: DocumentationResult, view: FilesView) -> GateResult:
         """Decide on the documentation: valid changelog and checklist with entries of the task.
 
         :raises OutsideRoot: a document is outside the project or protected.
         """
-
-        async def decide() -> GateResult:
-            issues = await documentation_issues(docs, view, self._validator)
-            return GateResult(gate=4, passed=not issues, issues=issues)
-
-        return await self._enforce(4, decide)
+        return await self._enforce(4, documentation_issues(docs, view, self._validator))
 
     async def enforce_gate5(self, report: VerificationReport | None = None) -> GateResult:
         """Decide on the verification: each of the five checks passed or is turned off.
@@ -152,7 +140,7 @@ class GateEnforcer:
             found = report or await self._pipeline.run_all()
             return GateResult(gate=5, passed=found.passed, issues=_of_report(found), report=found)
 
-        return await self._enforce(5, decide)
+        return await self._enforce(5, decide())
 
     async def enforce_gate(
         self, number: int, given: Any = None, *, view: FilesView | None = None, rejected_plans: int = 0
@@ -184,13 +172,16 @@ class GateEnforcer:
         """
         return GateStats.of(self._counts.values() if self._ledger is None else await self._ledger.counts())
 
-    async def _enforce(self, gate: int, decide: Callable[[], Awaitable[GateResult]]) -> GateResult:
+    async def _enforce(self, gate: int, decide: Awaitable[GateResult | list[GateIssue]]) -> GateResult:
+        """Await a decision, or issues that each fail the gate; log and count the result."""
         begin = time.monotonic()
         try:
-            decided = await decide()
+            decided = await decide
         except Exception:
             log.warning("gate %d could not decide", gate, exc_info=True)
             raise
+        if isinstance(decided, list):
+            decided = GateResult(gate=gate, passed=not decided, issues=decided)
         result = decided.model_copy(update={"duration_ms": round((time.monotonic() - begin) * 1000)})
         word = "passed" if result.passed else "failed"
         log.info("gate %d %s in %d ms, issues: %d", gate, word, result.duration_ms, len(result.issues))

@@ -16,16 +16,6 @@ from tideate_core.toolchain import Check, Failure
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = [
-    "CheckResult",
-    "CheckStatus",
-    "GateIssue",
-    "GateResult",
-    "GateStats",
-    "VerificationReport",
-    "Verifier",
-]
-
 
 class CheckStatus(StrEnum):
     """Outcome of a check."""

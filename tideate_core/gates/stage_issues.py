@@ -24,16 +24,6 @@ if TYPE_CHECKING:
     )
     from tideate_core.gates.views import FilesView
 
-__all__ = [
-    "CHANGELOGS",
-    "audit_issues",
-    "documentation_issues",
-    "execution_issues",
-    "fix_problem",
-    "is_accepted",
-    "plan_issues",
-]
-
 SHORTEST_OBJECTIVE = 10
 """Characters."""
 

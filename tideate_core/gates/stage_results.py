@@ -10,18 +10,6 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = [
-    "Approval",
-    "AuditIssue",
-    "AuditReport",
-    "DocumentationResult",
-    "ExecutionPlan",
-    "PlanFix",
-    "PlanStep",
-    "Severity",
-    "TaskResult",
-]
-
 
 class _Result(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)

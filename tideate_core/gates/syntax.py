@@ -20,39 +20,42 @@ from tideate_core.workspace import language_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["SyntaxProblem", "is_checked", "new_errors"]
-
 log = logging.getLogger(__name__)
 
 _GRAMMARS = {
-    "bash": "bash",
-    "c": "c",
-    "cpp": "cpp",
-    "csharp": "csharp",
-    "css": "css",
-    "elixir": "elixir",
-    "go": "go",
-    "haskell": "haskell",
-    "hcl": "hcl",
-    "html": "html",
-    "java": "java",
-    "javascript": "javascript",
-    "json": "json",
-    "jsonc": "json",
-    "kotlin": "kotlin",
-    "lua": "lua",
-    "nix": "nix",
-    "php": "php",
-    "python": "python",
-    "ruby": "ruby",
-    "rust": "rust",
-    "scala": "scala",
-    "solidity": "solidity",
-    "swift": "swift",
-    "tsx": "tsx",
-    "typescript": "typescript",
-    "yaml": "yaml",
-}
+    language: language
+    for language in (
+        *(
+            "bash",
+            "c",
+            "cpp",
+            "csharp",
+            "css",
+            "elixir",
+            "go",
+            "haskell",
+            "hcl",
+            "html",
+            "java",
+            "javascript",
+        ),
+        *(
+            "json",
+            "kotlin",
+            "lua",
+            "nix",
+            "php",
+            "python",
+            "ruby",
+            "rust",
+            "scala",
+            "solidity",
+            "swift",
+            "tsx",
+        ),
+        *("typescript", "yaml"),
+    )
+} | {"jsonc": "json"}
 """Languages and their tree-sitter grammars in ast-grep, which panics on an unknown grammar."""
 
 _MOST_SHOWN = 60

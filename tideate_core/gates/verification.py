@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from tideate_core.process import CommandResult, OutputLine
     from tideate_core.toolchain import CompletedTests, Tool
 
-__all__ = ["Readiness", "VerificationPipeline", "readiness"]
-
 OnCheck: TypeAlias = "Callable[[Check, Tool], None]"
 OnLines: TypeAlias = "Callable[[Check, Sequence[OutputLine]], None]"
 OnResult: TypeAlias = "Callable[[CheckResult], None]"
@@ -133,10 +131,8 @@ class VerificationPipeline:
             order.remove(Check.BUILD)
             order.insert(order.index(Check.TESTS), Check.BUILD)
         for check in order:
-            if check not in tools:
-                self._add(_not_configured(check))
-            elif not tools[check]:
-                self._add(_turned_off(check))
+            if not tools.get(check):
+                self._add(_without_command(check, off=check in tools))
             else:
                 parts = []
                 for tool in tools[check]:
@@ -159,13 +155,14 @@ class VerificationPipeline:
         :param built: folders with a successful build; tests elsewhere would run stale build products.
         """
         if not wanted:
-            result = _skipped(tool)
+            place = tool.folder or "the root"
+            why = f"the change touches nothing in {place}, nor what it depends on"
+            result = _not_run(tool, CheckStatus.SKIPPED, why)
         elif not self._trust.allows(tool):
-            result = _not_trusted(tool)
+            result = _not_run(tool, CheckStatus.NOT_TRUSTED, untrusted_message(tool))
         elif tool.after_build and tool.folder not in built:
-            result = _not_run(
-                tool, "not run, because the build that it tests did not pass or is not configured"
-            )
+            why = "not run, because the build that it tests did not pass or is not configured"
+            result = _failed(tool, why)
         else:
             result = await self._run(tool, environment)
         return result.model_copy(update={"folder": tool.folder})
@@ -181,7 +178,7 @@ class VerificationPipeline:
                 tool, tool_environment(self._root, tool, environment)
             )
         except CommandError as error:
-            return _not_run(tool, str(error))
+            return _failed(tool, str(error))
         log.info("%s: `%s` %s in %d ms", tool.check, tool.words, result.status, _since(begin))
         return result
 
@@ -225,26 +222,32 @@ async def _ended(task: asyncio.Task[None]) -> None:
 
 
 def _judge(tool: Tool, result: CommandResult, root: Path) -> CheckResult:
-    printed = result.printed
-    failures = parse_failures(printed, root=root, folder=tool.folder, tool=tool.name)
-    status = CheckStatus.PASSED if result.ok else CheckStatus.FAILED
+    failures = parse_failures(result.printed, root=root, folder=tool.folder, tool=tool.name)
+    made = _result(tool, result, result.printed, passed=result.ok, ending=result.summary)
+    if result.ok:
+        return made
+    return made.model_copy(update={"failures": [*failures.found], "more_failures": failures.cut})
+
+
+def _result(
+    tool: Tool, process: CommandResult, output: str, *, passed: bool, ending: str, note: str = ""
+) -> CheckResult:
+    """Return a command's result without its failures.
+
+    :param ending: description of the end, if it did not pass.
+    """
+    status = CheckStatus.PASSED if passed else CheckStatus.FAILED
+    ending = process.summary.partition("; ")[2] if passed else ending
     return CheckResult(
         check=tool.check,
-        status=CheckStatus.TIMED_OUT if result.timed_out else status,
-        reason=_reason(tool, result),
+        status=CheckStatus.TIMED_OUT if process.timed_out else status,
+        reason="; ".join(filter(None, (tool.reason, note, ending))),
         command=list(tool.argv),
-        duration_ms=result.duration_ms,
-        exit_code=result.exit_code,
-        signal=result.signal,
-        output=printed[-_TAIL:],
-        failures=[] if result.ok else list(failures.found),
-        more_failures=not result.ok and failures.cut,
+        duration_ms=process.duration_ms,
+        exit_code=process.exit_code,
+        signal=process.signal,
+        output=output[-_TAIL:],
     )
-
-
-def _reason(tool: Tool, result: CommandResult) -> str:
-    ending = result.summary if not result.ok else result.summary.partition("; ")[2]
-    return "; ".join(part for part in (tool.reason, ending) if part)
 
 
 def _judge_tests(tool: Tool, done: CompletedTests) -> CheckResult:
@@ -253,60 +256,36 @@ def _judge_tests(tool: Tool, done: CompletedTests) -> CheckResult:
     # newer versions of these return another exit status if there are no tests
     empty = results.runner in ("unittest", "node") and not results.skipped
     passed = results.status == "passed" or (results.status == "no_tests" and process.ok and not empty)
-    status = CheckStatus.PASSED if passed else CheckStatus.FAILED
     note = ""
     if results.status == "no_tests":
         note = "no test ran" if passed else 'no test was found; set verify.tests, or "off"'
     elif passed and results.passed is None:
         note = "only the exit status is known: no test counts were printed"
-    ending = results.ending if not passed else process.summary.partition("; ")[2]
-    return CheckResult(
-        check=tool.check,
-        status=CheckStatus.TIMED_OUT if process.timed_out else status,
-        reason="; ".join(part for part in (tool.reason, note, ending) if part),
-        command=list(tool.argv),
-        duration_ms=process.duration_ms,
-        exit_code=process.exit_code,
-        signal=process.signal,
-        output=done.output[-_TAIL:],
-        failures=[] if passed else [failure.as_failure(results.runner) for failure in results.failures],
-        more_failures=not passed and results.more_failures,
-    )
+    made = _result(tool, process, done.output, passed=passed, ending=results.ending, note=note)
+    if passed:
+        return made
+    failures = [failure.as_failure(results.runner) for failure in results.failures]
+    return made.model_copy(update={"failures": failures, "more_failures": results.more_failures})
 
 
-def _not_configured(check: Check) -> CheckResult:
+def _without_command(check: Check, *, off: bool) -> CheckResult:
     reason = (
         f"nothing in the project says how; set verify.{check} in .tideate/config.toml to a command, or to "
         '"off" if the project has no such check'
     )
-    return CheckResult(check=check, status=CheckStatus.NOT_CONFIGURED, reason=reason)
+    reason = f'verify.{check} is "off"' if off else reason
+    return CheckResult(check=check, status=CheckStatus.NOT_CONFIGURED, required=not off, reason=reason)
 
 
-def _turned_off(check: Check) -> CheckResult:
+def _not_run(tool: Tool, status: CheckStatus, reason: str) -> CheckResult:
+    required = status != CheckStatus.SKIPPED
     return CheckResult(
-        check=check, status=CheckStatus.NOT_CONFIGURED, required=False, reason=f'verify.{check} is "off"'
+        check=tool.check, status=status, required=required, reason=reason, command=list(tool.argv)
     )
 
 
-def _skipped(tool: Tool) -> CheckResult:
-    reason = f"the change touches nothing in {tool.folder or 'the root'}, nor what it depends on"
-    return CheckResult(
-        check=tool.check, status=CheckStatus.SKIPPED, required=False, reason=reason, command=list(tool.argv)
-    )
-
-
-def _not_trusted(tool: Tool) -> CheckResult:
-    return CheckResult(
-        check=tool.check,
-        status=CheckStatus.NOT_TRUSTED,
-        reason=untrusted_message(tool),
-        command=list(tool.argv),
-    )
-
-
-def _not_run(tool: Tool, why: str) -> CheckResult:
-    reason = f"{tool.reason}; {why}"
-    return CheckResult(check=tool.check, status=CheckStatus.FAILED, reason=reason, command=list(tool.argv))
+def _failed(tool: Tool, why: str) -> CheckResult:
+    return _not_run(tool, CheckStatus.FAILED, f"{tool.reason}; {why}")
 
 
 def _since(begin: float) -> int:

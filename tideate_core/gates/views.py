@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from tideate_core.workspace import FileChange, Workspace
 
-__all__ = ["FilesView", "StagedView"]
-
 
 class FilesView(Protocol):
     """The files that gates 3 and 4 read. Paths are relative to the root.

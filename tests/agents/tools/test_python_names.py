@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tideate_core.agents.tools.python_names import LARGEST, new_name_problems
+from tideate_core.agents.tools.edit_report import LARGEST, new_name_problems
 
 
 @pytest.mark.parametrize(

@@ -6,17 +6,16 @@ import asyncio
 import re
 import shlex
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field
 
-from tideate_core.agents.tools.laid_files import laid_files
 from tideate_core.agents.tools.project_paths import name_in_project, project_root
 from tideate_core.agents.tools.results import bounded_text
 from tideate_core.agents.tools.tool import Arguments, ToolContext, WorkTool
-from tideate_core.errors import CommandError, ConfigError, StepFailed, ToolError
+from tideate_core.errors import CommandError, ConfigError, NotText, StepFailed, ToolError
 from tideate_core.process import ProcessLimits
 from tideate_core.project import project_state
 from tideate_core.toolchain import (
@@ -40,6 +39,7 @@ from tideate_core.toolchain import (
     untrusted_message,
     verification_environment,
 )
+from tideate_core.workspace import Document, FileImage, read_image
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -50,8 +50,7 @@ if TYPE_CHECKING:
     from tideate_core.snapshots import Scratch
     from tideate_core.toolchain import TestResults, Tool
     from tideate_core.workflows import StepContext
-
-__all__ = ["TOOLS", "run_staged_tests"]
+    from tideate_core.workspace import FileChange
 
 MOST_FAILURES: Final = 60
 LONGEST_FAILURE: Final = 600
@@ -471,14 +470,14 @@ def _shown(text: str) -> str:
 def fit_run_check(context: ToolContext, tool: WorkTool[RunCheck]) -> WorkTool[RunCheck]:
     """Return the tool with the project's checks, and the arguments that its tests support."""
     checks, can = _offered(context)
-    ways = {"files": can.files, "names": bool(can.pattern)}
-    said = " and ".join(way for way, is_there in ways.items() if is_there)
+    limited = {"files": can.files, "pattern": bool(can.pattern)}
+    ways = {"files": "files", "pattern": "names"}
+    said = " and ".join(ways[name] for name, can_be in limited.items() if can_be)
     limits = f"Tests can be limited to {said}: run few." if said else "Each of them runs as a whole."
-    left_out = {"files": can.files, "pattern": bool(can.pattern)}
     return replace(
         tool,
         description=f"{tool.description} {limits}",
-        left_out=frozenset(name for name, is_there in left_out.items() if not is_there),
+        left_out=frozenset(name for name, can_be in limited.items() if not can_be),
         described={"pattern": f"Of tests: only those of these names, {can.pattern}."} if can.pattern else {},
         choices={"check": checks} if checks else {},
     )
@@ -516,3 +515,50 @@ TOOLS: tuple[WorkTool[Any], ...] = (
         fit=fit_run_check,
     ),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class LaidFiles:
+    """Contents by path below the root; None for a deleted file."""
+
+    files: dict[str, FileImage | bytes | None] = field(default_factory=dict)
+    staged: frozenset[str] = frozenset()
+    """Paths changed by staged edits."""
+
+
+async def laid_files(context: ToolContext) -> LaidFiles:
+    """Return the files to overlay on the project's, so that a program sees the run's current texts."""
+    from tideate_core.agents.tools.project_paths import project_root
+
+    root, workspace = project_root(context), context.step.workspace
+    files: dict[str, FileImage | bytes | None] = {}
+    for change in context.staged.changes():
+        files |= await asyncio.to_thread(_after, root, change)
+    staged = frozenset(files)
+    for path in await workspace.unsaved_files():
+        if path not in staged:
+            text = (await workspace.read(path)).text
+            files[path] = (await asyncio.to_thread(_encoded, root, path, text)).data
+    return LaidFiles(files, staged)
+
+
+def _after(root: Path, change: FileChange) -> dict[str, FileImage | bytes | None]:
+    """Return the contents of the files after a change; None for a deleted one."""
+    if change.after is None:
+        return {change.path: None}
+    if change.action == "create":
+        return {change.path: Document().encode(change.after)}
+    image = _encoded(root, change.path, change.after)
+    if change.move_to:
+        return {change.path: None, change.move_to: image}
+    return {change.path: image}
+
+
+def _encoded(root: Path, path: str, text: str) -> FileImage:
+    """Encode a text like the file at a path: its line ends, final line end and mode."""
+    found = read_image(root / path)
+    try:
+        document = Document.decode(found.data)
+    except NotText:
+        document = Document()
+    return FileImage.of_file(document.encode(text), found.state.mode or 0o644)

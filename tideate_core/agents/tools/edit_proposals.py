@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from tideate_core.agents.tools.tool import ToolContext
 
-__all__ = ["Proposal", "stage_proposal"]
-
 LONGEST_DIFF: Final = 12_000
 """Characters of a staged difference shown to a model."""
 

@@ -20,18 +20,6 @@ if TYPE_CHECKING:
     from tideate_core.agents.tools.tool import ToolContext
     from tideate_core.workspace import Source
 
-__all__ = [
-    "AtSymbol",
-    "Document",
-    "EditorTexts",
-    "ServerAnswer",
-    "ServerAnswers",
-    "ask",
-    "one_line",
-    "open_document",
-    "path_of_uri",
-]
-
 LIMIT: Final = 15.0
 """Seconds that the editor waits for its language servers."""
 GRACE: Final = 3.0

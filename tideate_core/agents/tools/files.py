@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from tideate_core.agents.tools.tool import ToolContext
 
-__all__ = ["TOOLS"]
-
 ENTRIES: Final = 300
 """Lines of a tree if no depth is given."""
 MOST_ENTRIES: Final = 3_000

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tideate_core.agents.tools.tool import ToolContext
     from tideate_core.mentions import Changes
 
-__all__ = ["TOOLS"]
-
 MOST_COMMITS: Final = 200
 MOST_LINES: Final = 500
 """Lines of one blame."""
@@ -37,11 +35,7 @@ _UNSEEN: Final = dict.fromkeys([*(c for c in range(32) if c not in (9, 10)), *ra
 _PATH: Final = "Only this file or folder."
 
 
-class Status(Arguments):
-    """Arguments of `git_status`."""
-
-
-async def status(context: ToolContext, _arguments: Status) -> str:
+async def status(context: ToolContext, _: Arguments) -> str:
     """Return the branch and the files that differ from the last commit."""
     from tideate_core.git import ask_git, check_place, without_filters
     from tideate_core.mentions import hidden_changes, hide_secrets
@@ -280,7 +274,7 @@ def _text(output: bytes) -> str:
 
 
 TOOLS: tuple[WorkTool[Any], ...] = (
-    WorkTool("git_status", "Branch, and saved files that differ from HEAD.", Status, "reads", status),
+    WorkTool("git_status", "Branch, and saved files that differ from HEAD.", Arguments, "reads", status),
     WorkTool(
         "git_diff",
         "Diff of the saved files (without your staged edits) and a commit, or of two commits.",

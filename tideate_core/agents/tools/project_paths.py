@@ -18,16 +18,6 @@ if TYPE_CHECKING:
 MOST_REPOSITORIES: Final = 20
 """Nested repositories named in a result."""
 
-__all__ = [
-    "missing_file",
-    "name_in_project",
-    "own_repositories",
-    "path_filter",
-    "project_files",
-    "project_root",
-    "read_text",
-]
-
 
 def project_root(context: ToolContext) -> Path:
     """Return the project's root.

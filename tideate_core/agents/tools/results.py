@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-__all__ = ["LONGEST", "LONGEST_LINE", "bounded_lines", "bounded_text", "cut_line", "numbered"]
-
 LONGEST: Final = 30_000
 """Characters of a result, approximately."""
 LONGEST_LINE: Final = 2_000

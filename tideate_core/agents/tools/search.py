@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import Field
@@ -10,16 +11,15 @@ from pydantic import Field
 from tideate_core.agents.tools.project_paths import path_filter, project_root
 from tideate_core.agents.tools.results import LONGEST
 from tideate_core.agents.tools.search_programs import LARGEST, Found, Query, find_lines
-from tideate_core.agents.tools.shown_texts import HIDDEN_LINE, ShownTexts, line_part
+from tideate_core.agents.tools.shown_texts import ShownTexts, line_part
 from tideate_core.agents.tools.tool import Arguments, WorkTool
 from tideate_core.errors import ToolError, WorkspaceError
+from tideate_core.util.escaping import HIDDEN_LINE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.agents.tools.tool import ToolContext
-
-__all__ = ["TOOLS"]
 
 NAMED: Final = 20
 """Skipped files that are named."""
@@ -94,16 +94,16 @@ async def _find_in_part(root: Path, texts: ShownTexts, names: list[str], query: 
     return found
 
 
+@dataclass
 class _Page:
     """Text of a search result, up to its limits."""
 
-    def __init__(self, texts: ShownTexts, arguments: Search) -> None:
-        self._texts = texts
-        self._arguments = arguments
-        self._lines: list[str] = []
-        self._shown = 0
-        self._hidden: list[str] = []
-        self._size = 0
+    texts: ShownTexts
+    arguments: Search
+    lines: list[str] = field(default_factory=list)
+    shown: int = 0
+    hidden: list[str] = field(default_factory=list)
+    size: int = 0
 
     async def add(self, found: Found) -> None:
         """Add the lines of matches, file by file, up to the limits."""
@@ -111,18 +111,18 @@ class _Page:
             if self._is_full():
                 break
             try:
-                text, secret = await self._texts.read(name)
+                text, secret = await self.texts.read(name)
             except WorkspaceError as error:
-                self._hidden.append(f"{name} ({error})")
+                self.hidden.append(f"{name} ({error})")
                 continue
             self._add_file(name, text.split("\n"), secret, found.lines[name])
 
     def _is_full(self) -> bool:
-        return self._shown >= self._arguments.limit or self._size > LONGEST
+        return self.shown >= self.arguments.limit or self.size > LONGEST
 
     def _add_file(self, name: str, lines: list[str], secret: frozenset[int], places: dict[int, int]) -> None:
-        self._put(f"\n{name}" if self._lines else name)
-        around, last = self._arguments.context, 0
+        self._put(f"\n{name}" if self.lines else name)
+        around, last = self.arguments.context, 0
         for number in sorted(places):
             if self._is_full() or number > len(lines):
                 break
@@ -135,35 +135,35 @@ class _Page:
                 shown = HIDDEN_LINE if at in secret else line_part(lines[at - 1], places.get(at, 1))
                 self._put(f"{at}{':' if at == number else '-'}{shown}")
                 last = at
-            self._shown += 1
+            self.shown += 1
 
     def _put(self, line: str) -> None:
-        self._lines.append(line)
-        self._size += len(line) + 1
+        self.lines.append(line)
+        self.size += len(line) + 1
 
     def text(self, found: Found) -> str:
         """Return the result with its notes."""
         total = sum(map(len, found.lines.values()))
         notes = []
-        if total > self._shown and not self._hidden:
+        if total > self.shown and not self.hidden:
             notes.append(
-                f"{self._shown} of {'at least ' if found.is_least else ''}{total:,} matching lines in "
+                f"{self.shown} of {'at least ' if found.is_least else ''}{total:,} matching lines in "
                 f"{len(found.lines)} files are shown; use a narrower pattern or glob, or a higher limit"
             )
         if found.timed_out:
             notes.append(
-                f"stopped after {found.seconds} s; {found.searched:,} of {len(self._texts.names):,} files "
+                f"stopped after {found.seconds} s; {found.searched:,} of {len(self.texts.names):,} files "
                 "searched; use a simpler pattern (no repeats inside repeats), literal=true or a glob"
             )
         if found.too_large:
             notes.append(f"not searched, they have more than {LARGEST >> 20} MiB: {_named(found.too_large)}")
-        if self._hidden:
-            notes.append(f"matches that cannot be shown: {_named(self._hidden)}")
-        if secrets := self._texts.secrets:
+        if self.hidden:
+            notes.append(f"matches that cannot be shown: {_named(self.hidden)}")
+        if secrets := self.texts.secrets:
             notes.append(f"not searched, they usually hold secrets: {_named(secrets)}")
         if not total and found.timed_out:
             raise ToolError(notes[0])
-        lines = self._lines or [f"no line of {len(self._texts.names):,} files matches"]
+        lines = self.lines or [f"no line of {len(self.texts.names):,} files matches"]
         return "\n".join([*lines, *(f"[{note}]" for note in notes)])
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from tideate_core.process import CommandResult
 
-__all__ = ["Found", "Query", "files_with_secrets", "find_lines"]
-
 SECONDS: Final = 10
 """Time limit of a search."""
 LARGEST: Final = 2 << 20

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from tideate_core.agents.tools.tool import ToolContext
 
-__all__ = ["HIDDEN_LINE", "ShownTexts", "line_part"]
-
 LONGEST_LINE: Final = 300
 """Characters of a line that is shown."""
 

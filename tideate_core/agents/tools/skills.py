@@ -12,8 +12,6 @@ from tideate_core.agents.tools.results import bounded_text
 from tideate_core.agents.tools.tool import Arguments, ToolContext, WorkTool
 from tideate_core.errors import ToolError, UnusableFile
 
-__all__ = ["TOOLS"]
-
 
 class OpenSkill(Arguments):
     """Arguments of `open_skill`."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tideate_core.agents.tools.tool import ToolContext
     from tideate_core.workspace import FileChange
 
-__all__ = ["report_changes"]
-
 LIMIT: Final = 10.0
 """Seconds; at first a server has to start and to read the project."""
 MOST_FILES: Final = 5

@@ -11,8 +11,6 @@ from tideate_core.process import parse_outside
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-__all__ = ["MOST_LINES", "last_lines", "may_use_member", "signature"]
-
 LARGEST: Final = 1_000_000
 """Characters of a text that is parsed; longer texts have no ranges."""
 MOST_LINES: Final = 12

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from tideate_core.agents.tools.project_paths import project_root, read_text
 from tideate_core.agents.tools.results import bounded_lines
-from tideate_core.agents.tools.shown_texts import HIDDEN_LINE, ShownTexts, line_part
+from tideate_core.agents.tools.shown_texts import ShownTexts, line_part
 from tideate_core.agents.tools.symbol_lines import (
     MOST_LINES,
     last_lines,
@@ -21,6 +21,7 @@ from tideate_core.agents.tools.symbol_lines import (
 from tideate_core.agents.tools.tool import Arguments, WorkTool
 from tideate_core.errors import ConfigError, NotParsed, StoreError, ToolError, WorkspaceError
 from tideate_core.project import make_project_state
+from tideate_core.util.escaping import HIDDEN_LINE
 from tideate_core.workspace import is_test
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
     from tideate_core.agents.tools.tool import ToolContext
     from tideate_core.mentions import Place, SymbolIndex
-
-__all__ = ["TOOLS"]
 
 MOST_DEFINITIONS: Final = 30
 """Definitions of one name that are shown."""

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from tideate_core.agents.tools.tool import WorkTool
 
-__all__ = ["GROUPS", "NamedTools", "named_tools", "own_tool_names", "tools_named"]
-
 GROUPS: Final = ("files", "search", "symbols", "git", "editor", "skills", "edits", "checks")
 """Groups of tools; each is a module of this package with a table `TOOLS`."""
 OF_EDITOR: Final = "editor"

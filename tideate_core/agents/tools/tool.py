@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tideate_core.agents.staged_files import StagedFiles
     from tideate_core.workflows import StepContext
 
-__all__ = ["Arguments", "Effect", "MayChange", "ToolContext", "WorkTool", "fit_tools", "offer_tools"]
-
 Effect: TypeAlias = Literal["reads", "stages", "runs"]
 """Effect of a tool: only reads; changes staged files in memory; runs a program of the project."""
 

@@ -13,18 +13,6 @@ from tideate_core.errors import ToolError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = [
-    "CreateFile",
-    "DeleteFile",
-    "DocumentEdit",
-    "Encoding",
-    "Operation",
-    "RenameFile",
-    "TextEdit",
-    "apply_edits",
-    "parse_workspace_edit",
-]
-
 Encoding: TypeAlias = Literal["utf-8", "utf-16", "utf-32"]
 """Units in which a server counts the characters of a line."""
 
