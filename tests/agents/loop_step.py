@@ -1,15 +1,14 @@
-"""A step for work loops: a memory that outlives it, and a model that takes turns from a list."""
+"""A step for work loops: durable memory, and a scripted model."""
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from tests.agents.stage import StepDouble
 from tideate_core.adapters import ModelTurn, OfferedTool, RequestedCall, ToolResult, Usage, UserMessage
 from tideate_core.config import LimitsConfig
 from tideate_core.engine.context.memory import Ledger
-from tideate_core.engine.context.model import Outgoing
 from tideate_core.workflows import MISSING, Allowance, CallReport
 
 if TYPE_CHECKING:
@@ -20,15 +19,15 @@ if TYPE_CHECKING:
 __all__ = ["Killed", "LoopStep", "Memory", "said", "tool", "turn"]
 
 Memory = dict[str, Any]
-"""What is durable, by key."""
+"""Durable values by key."""
 
 
 class Killed(BaseException):
-    """The process ends here."""
+    """Ends the process."""
 
 
 def turn(text: str = "", *calls: tuple[str, Mapping[str, Any] | None], **rest: Any) -> ModelTurn:
-    """Return a turn with calls of tools; their ids are made of its words."""
+    """Return a turn with tool calls; their ids derive from its text."""
     made = [
         RequestedCall(f"{text}{at}", name, None if given is None else dict(given))
         for at, (name, given) in enumerate(calls)
@@ -37,12 +36,12 @@ def turn(text: str = "", *calls: tuple[str, Mapping[str, Any] | None], **rest: A
 
 
 def tool(name: str, work: Any, *, parallel: bool = False) -> OfferedTool:
-    """Return a tool with any arguments."""
+    """Return a tool that takes any arguments."""
     return OfferedTool(name, f"does {name}", {"type": "object"}, work, parallel)
 
 
 def said(conversation: Conversation) -> list[str]:
-    """Return a conversation in short: who said what."""
+    """Summarize a conversation, one line for each message."""
     lines = []
     for message in conversation.messages:
         match message:
@@ -55,12 +54,12 @@ def said(conversation: Conversation) -> list[str]:
     return lines
 
 
-class LoopStep:
-    """A `StepContext`, as far as loops use it.
+class LoopStep(StepDouble):
+    """The part of `StepContext` that loops use.
 
-    :param answers: the model's turns, or errors that are raised once.
-    :param memory: of an earlier process, which is written to.
-    :param dies_at: the number of the durable write in which the process is killed, from 1; 0: never.
+    :param answers: turns of the model, or errors, each raised once.
+    :param memory: memory of an earlier process; extended in place.
+    :param dies_at: number of the durable write, from 1, that kills the process; 0: never.
     """
 
     step = "work"
@@ -76,7 +75,7 @@ class LoopStep:
         context_tokens: int | None = None,
         **limits: Any,
     ) -> None:
-        self.memory = {} if memory is None else memory
+        super().__init__(memory)
         self.context_tokens = context_tokens
         self._limits = LimitsConfig(**limits)
         self._ledger = Ledger()
@@ -85,17 +84,11 @@ class LoopStep:
                 self._ledger.spend(self.step, ModelTurn.of_json(value))
         self.asked: list[Conversation] = []
         self.offered: list[list[str]] = []
-        self.notices: list[str] = []
-        self.outgoing = Outgoing(())
         self.messages: list[str] = []
         self.reports: list[tuple[str, CallReport]] = []
         self._turns = list(answers)
         self._dies_at = dies_at
         self._writes = 0
-        self._numbered = Counter[str]()
-
-    def recall(self, key: str) -> Any:
-        return self.memory.get(key, MISSING)
 
     async def remember(self, key: str, value: Any) -> None:
         self._writes += 1
@@ -133,10 +126,6 @@ class LoopStep:
     def allowances(self) -> list[Allowance]:
         return list(self._ledger.allowances(self._limits, self.step))
 
-    def numbered(self, key: str) -> str:
-        self._numbered[key] += 1
-        return key if self._numbered[key] == 1 else f"{key}#{self._numbered[key]}"
-
     async def read_messages(self, key: str) -> list[str]:
         kept = self.recall(key)
         if kept is MISSING:
@@ -145,19 +134,8 @@ class LoopStep:
                 await self.remember(key, kept)
         return list(kept)
 
-    def allow_secrets(self, text: str) -> None:
-        self.outgoing.allow(text)
-
-    def hide_secrets(self, value: Any) -> Any:
-        return self.outgoing.hide_within(value)
-
     async def wait_if_paused(self) -> None:
-        """Nobody pauses."""
-
-    def notice(
-        self, message: str, *, level: Literal["info", "warn"] = "info", unsaved: Sequence[str] = ()
-    ) -> None:
-        self.notices.append(message)
+        """Never pauses."""
 
     @contextmanager
     def report_call(

@@ -1,4 +1,4 @@
-"""A step for the roles of a task: real files, real prompts, and a model that answers from a list."""
+"""A step for the roles of a task: real files, real prompts, and a scripted model."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def write_files(root: Path, files: Mapping[str, str]) -> None:
 
 
 class Buffers:
-    """An editor that has one file loaded, with changes that were not saved."""
+    """An editor with one loaded file that has unsaved changes."""
 
     def __init__(self, path: str, text: str) -> None:
         self._buffer = BufferText(7, 42, text, modified=True, path=path)
@@ -52,8 +52,39 @@ class Buffers:
         return "", ""
 
 
-class StageStep:
-    """A `StepContext`, as far as the roles use it. What it was asked is in `asked`."""
+class StepDouble:
+    """The part of `StepContext` that needs no model: memory, notices, secrets."""
+
+    def __init__(self, memory: dict[str, Any] | None = None) -> None:
+        self.memory = {} if memory is None else memory
+        self.notices: list[str] = []
+        self.outgoing = Outgoing(())
+        self._numbered = Counter[str]()
+
+    def numbered(self, key: str) -> str:
+        self._numbered[key] += 1
+        return key if self._numbered[key] == 1 else f"{key}#{self._numbered[key]}"
+
+    def recall(self, key: str) -> Any:
+        return self.memory.get(key, MISSING)
+
+    async def remember(self, key: str, value: Any) -> None:
+        self.memory[key] = value
+
+    def allow_secrets(self, text: str) -> None:
+        self.outgoing.allow(text)
+
+    def hide_secrets(self, value: Any) -> Any:
+        return self.outgoing.hide_within(value)
+
+    def notice(
+        self, message: str, *, level: Literal["info", "warn"] = "info", unsaved: Sequence[str] = ()
+    ) -> None:
+        self.notices.append(message)
+
+
+class StageStep(StepDouble):
+    """The part of `StepContext` that roles use; `asked` records the prompts."""
 
     execution_id = "run-1"
     step = "stage"
@@ -81,11 +112,10 @@ class StageStep:
         usage: Usage | None = None,
         decisions: tuple[Decision, ...] = (),
     ) -> None:
+        super().__init__()
         self._answers = deque(answers)
         self._usage = usage or Usage(10, 5)
         self._chosen: dict[str, Any] = {}
-        self._numbered = Counter[str]()
-        self.memory: dict[str, Any] = {}
         self._decisions = deque(decisions)
         self.workspace = Workspace(root, buffers=buffers)  # type: ignore[arg-type]
         self.attempts = attempts
@@ -99,13 +129,16 @@ class StageStep:
         self.context = RunContext()
         self.asked: list[Prompt] = []
         self.adapters: list[str | None] = []
-        self.notices: list[str] = []
-        self.outgoing = Outgoing(())
-        self.questions: list[str] = []
+        self.confirmed: list[tuple[str, str]] = []
+        """Questions with their details."""
+
+    @property
+    def questions(self) -> list[str]:
+        return [message for message, _ in self.confirmed]
 
     @property
     def unused(self) -> int:
-        """How many answers nobody asked for."""
+        """Number of unused answers."""
         return len(self._answers)
 
     def measured_by(self, adapter: str | None) -> Self:
@@ -115,12 +148,6 @@ class StageStep:
 
     def can_use_tools(self, adapter: str | None = None) -> bool:
         return False
-
-    def allow_secrets(self, text: str) -> None:
-        self.outgoing.allow(text)
-
-    def hide_secrets(self, value: Any) -> Any:
-        return self.outgoing.hide_within(value)
 
     async def find_tools(self, names: Sequence[str], adapter: str | None = None) -> list[OfferedTool]:
         raise ConfigError(f"the adapter {adapter!r} cannot use tools ({', '.join(names)} are wanted)")
@@ -152,24 +179,9 @@ class StageStep:
     def render(self, name: str, **values: Any) -> Prompt:
         return PromptLibrary().render(name, **values)
 
-    def notice(
-        self, message: str, *, level: Literal["info", "warn"] = "info", unsaved: Sequence[str] = ()
-    ) -> None:
-        self.notices.append(message)
-
     async def confirm(self, kind: str, message: str, *, details: str = "", payload: Any = None) -> Decision:
-        self.questions.append(message)
+        self.confirmed.append((message, details))
         return self._decisions.popleft()
-
-    def numbered(self, key: str) -> str:
-        self._numbered[key] += 1
-        return f"{key}#{self._numbered[key]}"
-
-    def recall(self, key: str) -> Any:
-        return self.memory.get(key, MISSING)
-
-    async def remember(self, key: str, value: Any) -> None:
-        self.memory[key] = value
 
     async def choose_for_run(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
         if key not in self._chosen:

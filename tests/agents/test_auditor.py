@@ -1,4 +1,4 @@
-"""The auditor sees the files of a plan; its fixes are made in the plan or given back."""
+"""The auditor sees the files of a plan; its fixes are applied or sent back for correction."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ async def test_a_secret_that_a_plan_names_is_asked_about(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("bad", "said"),
     [
-        (conditional(3), "fix 1: it is one of step 3, which does not exist; the plan has 2"),
-        (conditional(0), "fix 1: it is one of step 0"),
-        (conditional(1, " "), "fix 1: it does not say what is to be done"),
+        (conditional(3), "fix 1: it is for step 3, which does not exist; the plan has 2"),
+        (conditional(0), "fix 1: it is for step 0"),
+        (conditional(1, " "), "fix 1: its description is missing"),
     ],
 )
 async def test_a_fix_that_cannot_be_made_is_given_back(
@@ -97,22 +97,19 @@ async def test_conditions_without_a_fix_are_left_to_the_gate(tmp_path: Path, fix
     assert len(step.asked) == 1
 
 
-def test_a_fix_replaces_its_step_or_adds_one() -> None:
+def test_a_fix_replaces_its_step_or_adds_one_and_keeps_what_it_does_not_say() -> None:
     plan = fixed(
+        PlanFix(step=1, description="x"),
         PlanFix(step=2, description="better", files=["c.py"]),
         PlanFix(type="document", description="also", files=["README.md"]),
     )
     assert plan.steps == [
-        FIRST,
+        FIRST.model_copy(update={"description": "x"}),
         PlanStep(type="test", description="better", files=["c.py"]),
         PlanStep(type="document", description="also", files=["README.md"]),
     ]
     assert plan.files == ["a.py", "b.py", "c.py", "README.md"]
     assert PLAN.steps == [FIRST, SECOND]
-
-
-def test_what_a_fix_does_not_say_stays() -> None:
-    assert fixed(PlanFix(step=1, description="x")).steps[0] == FIRST.model_copy(update={"description": "x"})
 
 
 @pytest.mark.parametrize("step", [-1, 0, 3, 10**9])

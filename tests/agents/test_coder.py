@@ -1,13 +1,13 @@
-"""The coder ends in a right edit, a bounded retry that says what was wrong, or a clear error."""
+"""The coder returns a valid edit, retries a bounded number of times with the reason, or fails clearly."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tideate_core.adapters import Prompt, Reply, Turn
-from tideate_core.agents import edit_format, edit_range, insert_text, write_text
+from tideate_core.agents import Written, edit_format, edit_range, insert_text, write_text
 from tideate_core.errors import AdapterUnavailable, ContextTooLong, EditConflict, UnusableAnswer
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ PROMPT = Prompt("make it short", system="You code.", max_tokens=99)
 
 
 class Model:
-    """Answers in turn and remembers what it was asked."""
+    """A scripted model that records its prompts."""
 
     def __init__(self, *answers: str | Reply | Exception) -> None:
         self.answers = list(answers)
@@ -47,17 +47,20 @@ class Model:
         return answer if isinstance(answer, Reply) else Reply(answer, "model")
 
 
-async def edit(model: Model, attempts: int = 3) -> list[str]:
-    written = await edit_range(
-        model.ask, PROMPT, lines=LINES, start=3, end=8, language="python", attempts=attempts
-    )
+async def ranged(model: Model, prompt: Prompt = PROMPT, **more: Any) -> Written:
+    given: dict[str, Any] = {"lines": LINES, "start": 3, "end": 8, "language": "python", **more}
+    return await edit_range(model.ask, prompt, **given)
+
+
+async def edit(model: Model, **more: Any) -> list[str]:
+    written = await ranged(model, **more)
     assert written.problems == []
     return written.lines
 
 
 async def test_a_good_answer_is_taken_at_once() -> None:
     model = Model(GOOD)
-    written = await edit_range(model.ask, PROMPT, lines=LINES, start=3, end=8, language="python")
+    written = await ranged(model)
     assert (written.lines, written.problems, written.attempts) == (FITTED, [], 1)
     assert [reply.text for reply in written.replies] == [GOOD]
     assert model.asked == [PROMPT]
@@ -102,7 +105,7 @@ async def test_only_the_last_answer_is_sent_back() -> None:
 async def test_earlier_turns_of_the_conversation_stay() -> None:
     model = Model("no", GOOD)
     turn = Turn("hello", "hi")
-    await edit_range(model.ask, Prompt("x", history=(turn,)), lines=LINES, start=3, end=8, language="python")
+    await ranged(model, prompt=Prompt("x", history=(turn,)))
     assert model.asked[1].history == (turn, Turn("x", "no"))
 
 
@@ -112,36 +115,34 @@ async def test_a_long_cut_off_answer_is_not_sent_back_whole() -> None:
     assert len(model.asked[1].history[0].assistant) <= 6000
 
 
-async def test_after_the_last_attempt_it_is_a_clear_error() -> None:
-    model = Model("one", "two words", "three")
-    with pytest.raises(
-        UnusableAnswer, match=r"could not be used after 3 attempts: .* no code.*; it changed nothing"
-    ):
-        await edit(model)
-    assert len(model.asked) == 3
-
-
-async def test_the_number_of_attempts_is_bounded_by_the_caller() -> None:
-    with pytest.raises(UnusableAnswer, match="after 1 attempt:"):
-        await edit(Model("one"), attempts=1)
-
-
-async def test_a_repeated_answer_ends_it_early() -> None:
-    model = Model("one", "one")
-    with pytest.raises(UnusableAnswer, match="after 2 attempts"):
-        await edit(model)
+@pytest.mark.parametrize(
+    ("answers", "attempts", "said"),
+    [
+        (("one", "two words", "three"), 3, r"after 3 attempts: .* no code.*; it changed nothing"),
+        (("one",), 1, "after 1 attempt:"),
+        (("one", "one"), 3, "after 2 attempts"),
+    ],
+    ids=["all of them", "as the caller says", "repeated"],
+)
+async def test_attempts_are_bounded_and_end_in_a_clear_error(
+    answers: tuple[str, ...], attempts: int, said: str
+) -> None:
+    model = Model(*answers)
+    with pytest.raises(UnusableAnswer, match=f"could not be used {said}"):
+        await edit(model, attempts=attempts)
+    assert model.answers == []
 
 
 async def test_the_same_syntax_errors_again_end_it_early() -> None:
     model = Model(BROKEN, f"Sorry!\n{BROKEN}")
-    written = await edit_range(model.ask, PROMPT, lines=LINES, start=3, end=8, language="python")
+    written = await ranged(model)
     assert written.attempts == 2
     assert [problem.message for problem in written.problems] == ["'(' was never closed"]
 
 
 async def test_what_has_only_syntax_errors_is_left_to_the_person() -> None:
     model = Model(BROKEN, "no code at all", "again none")
-    written = await edit_range(model.ask, PROMPT, lines=LINES, start=3, end=8, language="python")
+    written = await ranged(model)
     assert written.problems
     assert written.lines == ["    def total(self):", "        return sum(self.xs"]
     assert written.attempts == 3
@@ -149,7 +150,7 @@ async def test_what_has_only_syntax_errors_is_left_to_the_person() -> None:
 
 async def test_old_syntax_errors_are_not_the_models() -> None:
     lines = [*LINES, "def broken(:"]
-    written = await edit_range(Model(GOOD).ask, PROMPT, lines=lines, start=3, end=8, language="python")
+    written = await ranged(Model(GOOD), lines=lines)
     assert written.problems == []
 
 
@@ -195,17 +196,19 @@ async def test_a_new_file_is_written() -> None:
 BEFORE = "\n".join(LINES)
 
 
+async def whole(model: Model) -> Written:
+    return await write_text(model.ask, PROMPT, before=BEFORE, language="python", path="shop.py")
+
+
 async def test_a_file_is_written_anew() -> None:
     after = BEFORE.replace("os.abort()", "os._exit(0)")
-    written = await write_text(
-        Model(f"```python\n{after}\n```").ask, PROMPT, before=BEFORE, language="python"
-    )
+    written = await whole(Model(f"```python\n{after}\n```"))
     assert "\n".join(written.lines) == after
 
 
 async def test_search_replace_blocks_are_understood_and_their_notes_kept() -> None:
     answer = "<<<<<<< SEARCH\nos.abort()\n=======\nos._exit(0)\n>>>>>>> REPLACE"
-    written = await write_text(Model(answer).ask, PROMPT, before=BEFORE, language="python")
+    written = await whole(Model(answer))
     assert "\n".join(written.lines) == BEFORE.replace("os.abort()", "os._exit(0)")
     assert written.notes == ["block 1 was found at line 11 by ignoring indentation"]
 
@@ -214,7 +217,7 @@ async def test_a_block_that_is_not_found_is_asked_again_with_the_nearest_lines()
     bad = "<<<<<<< SEARCH\n    def close(self):\n        os.exit()\n=======\nx\n>>>>>>> REPLACE"
     good = bad.replace("os.exit", "os.abort").replace("\nx\n", "\n    def close(self):\n        pass\n")
     model = Model(bad, good)
-    written = await write_text(model.ask, PROMPT, before=BEFORE, language="python")
+    written = await whole(model)
     assert written.lines[-1] == "        pass"
     assert "        os.abort()\n\nAnswer the same task again" in model.asked[1].user
 
@@ -226,30 +229,26 @@ PATCH = "*** Begin Patch\n*** Update File: shop.py\n-        os.abort()\n+      
 @pytest.mark.parametrize("answer", [DIFF, PATCH])
 async def test_a_diff_or_a_patch_of_the_file_is_understood(answer: str) -> None:
     model = Model(answer)
-    written = await write_text(model.ask, PROMPT, before=BEFORE, language="python", path="shop.py")
+    written = await whole(model)
     assert "\n".join(written.lines) == BEFORE.replace("os.abort()", "os._exit(0)")
 
 
 async def test_an_edit_of_another_file_is_asked_again() -> None:
     model = Model(PATCH.replace("shop.py", "other.py"), PATCH)
-    written = await write_text(model.ask, PROMPT, before=BEFORE, language="python", path="shop.py")
+    written = await whole(model)
     assert written.attempts == 2
     assert "it edits other.py, but only shop.py is to be changed now" in model.asked[1].user
 
 
 async def test_an_edit_of_the_range_changes_only_that() -> None:
     model = Model(DIFF.replace("os.abort()", "return result").replace("os._exit(0)", "return 1"))
-    written = await edit_range(
-        model.ask, PROMPT, lines=LINES, start=3, end=8, language="python", path="shop.py"
-    )
+    written = await ranged(model, path="shop.py")
     assert written.lines == [*LINES[3:7], "        return 1"]
 
 
 async def test_an_edit_beside_the_range_is_asked_again() -> None:
     model = Model(DIFF, GOOD)
-    written = await edit_range(
-        model.ask, PROMPT, lines=LINES, start=3, end=8, language="python", path="shop.py"
-    )
+    written = await ranged(model, path="shop.py")
     assert written.lines == FITTED
     assert "its lines to search are not in the file" in model.asked[1].user
 
@@ -277,8 +276,6 @@ async def test_lines_that_the_file_cannot_hold_are_asked_for_again_with_the_reas
             raise EditConflict("a.py: its encoding latin1 lacks '€' (U+20AC); nothing was written")
 
     model = Model(GOOD.replace("sum", "€"), GOOD)
-    written = await edit_range(
-        model.ask, PROMPT, lines=LINES, start=3, end=8, language="python", accept=accept
-    )
+    written = await ranged(model, accept=accept)
     assert (written.lines, written.attempts) == (FITTED, 2)
     assert "its encoding latin1 lacks '€' (U+20AC)" in model.asked[1].user

@@ -1,4 +1,4 @@
-"""What the verification found becomes edits of the files concerned, and never the end of a test."""
+"""Failures of a verification become edits of the files concerned; tests are never removed."""
 
 from __future__ import annotations
 
@@ -42,9 +42,10 @@ def root(tmp_path: Path) -> Path:
 
 
 async def corrected(
-    step: StageStep, what: VerificationReport = FOUND, files: tuple[str, ...] = ("src/a.py",)
+    step: StageStep, what: VerificationReport = FOUND, adapter: str | None = None, **more: Any
 ) -> Corrected:
-    return await correct_task(step, role("corrector"), BRIEF, PLAN, what, files)  # type: ignore[arg-type]
+    who = replace(role("corrector"), adapter=adapter)
+    return await correct_task(step, who, BRIEF, PLAN, what, ["src/a.py"], **more)  # type: ignore[arg-type]
 
 
 def block(text: str, path: str = "") -> str:
@@ -75,8 +76,6 @@ MOVES = "*** Begin Patch\n*** Update File: tests/test_a.py\n*** Move to: src/new
     [
         (DELETES, "tests/test_a.py may not be deleted, moved or emptied now"),
         (MOVES, "tests/test_a.py may not be deleted, moved or emptied now"),
-        (block("o = 2", "other.py"), "none of the files that may be changed"),
-        ("I cannot.", "holds no edit"),
     ],
 )
 async def test_what_goes_too_far_is_refused_and_asked_again(root: Path, bad: str, said: str) -> None:
@@ -89,33 +88,27 @@ async def test_what_goes_too_far_is_refused_and_asked_again(root: Path, bad: str
 async def test_where_nobody_reviews_only_the_tasks_own_files_are_corrected(root: Path) -> None:
     gutted = block("def test_double():\n    pass", "tests/test_a.py")
     step = StageStep(root, gutted, block(RIGHT, "src/a.py"))
-    done = await correct_task(
-        step,  # type: ignore[arg-type]
-        role("corrector"),
-        BRIEF,
-        PLAN,
-        FOUND,
-        ("src/a.py",),
-        beyond=False,
-    )
+    done = await corrected(step, beyond=False)
     assert [change.path for change in done.changes] == ["src/a.py"]
     assert "tests/test_a.py" in step.asked[1].user, "it was not refused"
     assert "tests/test_a.py as it is:" not in step.asked[0].user
 
 
-async def test_a_test_is_not_emptied(root: Path) -> None:
-    step = StageStep(root, block("", "tests/test_a.py"), attempts=1)
-    done = await corrected(step)
-    assert done.changes == []
-    assert "tests/test_a.py: it has no lines and the file has 3" in done.summary
+EMPTIES = f"<<<<<<< SEARCH\n{TEST}\n=======\n>>>>>>> REPLACE"
 
 
-async def test_a_small_model_does_not_empty_a_test_either(root: Path) -> None:
-    blocks = f"<<<<<<< SEARCH\n{TEST}\n=======\n>>>>>>> REPLACE"
-    step = StageStep(root, blocks, attempts=1, demonstration=True)
+@pytest.mark.parametrize(
+    ("answer", "small", "said"),
+    [
+        (block("", "tests/test_a.py"), False, "tests/test_a.py: it has no lines and the file has 3"),
+        (EMPTIES, True, "may not be deleted, moved or emptied"),
+    ],
+)
+async def test_a_test_is_not_emptied(root: Path, answer: str, small: bool, said: str) -> None:
+    step = StageStep(root, answer, attempts=1, demonstration=small)
     done = await corrected(step)
     assert (done.changes, step.unused) == ([], 0)
-    assert "may not be deleted, moved or emptied" in done.summary
+    assert said in done.summary
 
 
 async def test_a_new_file_of_the_plan_may_be_made(root: Path) -> None:
@@ -157,10 +150,9 @@ async def test_files_that_do_not_fit_are_left_out(root: Path) -> None:
 async def test_where_nothing_fits_that_is_said(root: Path) -> None:
     write_files(root, {"src/a.py": "x = 1\n" * 500, "src/new.py": "x = 1\n" * 500})
     done = await corrected(StageStep(root, context_tokens=100), found())
-    assert done.summary == "none of the files concerned fits this model"
+    assert done.summary == "none of the affected files fits this model"
     own = StageStep(root, "NO CHANGE", context_tokens=100, windows={"own": None})
-    corrector = replace(role("corrector"), adapter="own")
-    await correct_task(own, corrector, BRIEF, PLAN, found(), ["src/a.py"])  # type: ignore[arg-type]
+    await corrected(own, found(), adapter="own")
     assert "x = 1\n" * 500 in own.asked[0].user, "it is the window of its own adapter that counts"
 
 

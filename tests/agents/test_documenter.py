@@ -1,4 +1,4 @@
-"""A model says what changed; changelog, checklist and documents say it in their places."""
+"""The documenter records a change in the changelog, the checklist and the documents."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ async def test_an_entry_that_is_there_already_is_not_made_twice(root: Path) -> N
     step = StageStep(root, answer(entry="old."))
     done = await documented(step)
     assert done.changes == []
-    assert done.notes == ["CHANGELOG.md has this entry already"]
+    assert done.notes == ["CHANGELOG.md already has this entry"]
     assert await passes(step, done)
 
 
@@ -162,7 +162,7 @@ async def test_an_entry_is_one_line_without_marks(root: Path) -> None:
 async def test_an_item_stays_open_while_a_part_of_it_does(root: Path) -> None:
     done = await documented(step := StageStep(root, answer(2, 3)))
     assert done.result.items == ["Build"]
-    assert done.notes == ["CHECKLIST.md:4: 'Ship' stays open: its part 'Upload' is"]
+    assert done.notes == ["CHECKLIST.md:4: 'Ship' stays open because its part 'Upload' is open"]
     assert await passes(step, done)
     done = await documented(step := StageStep(root, answer(2, 3, 4)))
     assert done.result.items == ["Ship", "Build", "Upload"]

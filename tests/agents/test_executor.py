@@ -1,4 +1,4 @@
-"""A plan becomes changes of files in memory, or errors that say why not."""
+"""A plan becomes staged changes of files, or errors with the reason."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.agents.stage import BRIEF, Buffers, StageStep, role, write_files
-from tideate_core.adapters import Reply
 from tideate_core.agents.executor import Executed, execute_plan
 from tideate_core.errors import ContextTooLong, RateLimited
 from tideate_core.gates import (
@@ -41,6 +40,10 @@ def plan(*steps: tuple[str, str, list[str]], files: list[str] | None = None) -> 
     )
 
 
+def editing(files: list[str]) -> ExecutionPlan:
+    return plan(("edit", "x", files))
+
+
 EDIT = plan(("edit", "add double", ["src/a.py"]))
 BOTH = plan(("edit", "add double", ["src/a.py"]), ("test", "test it", ["tests/test_a.py"]))
 
@@ -55,8 +58,8 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-async def executed(step: StageStep, wanted: ExecutionPlan = EDIT, *, beyond: bool = True) -> Executed:
-    return await execute_plan(step, role("executor"), BRIEF, wanted, beyond=beyond)  # type: ignore[arg-type]
+async def executed(step: StageStep, wanted: ExecutionPlan = EDIT, **more: Any) -> Executed:
+    return await execute_plan(step, role("executor"), BRIEF, wanted, **more)  # type: ignore[arg-type]
 
 
 def texts(done: Executed) -> dict[str, str | None]:
@@ -102,7 +105,7 @@ async def test_long_files_are_edited_in_blocks_and_new_ones_made_so(root: Path) 
 
 async def test_an_inexact_place_is_noted(root: Path) -> None:
     answer = "<<<<<<< SEARCH\nx7 = 7   \n=======\nx7 = 0\n>>>>>>> REPLACE\n"
-    done = await executed(StageStep(root, answer), plan(("edit", "x", ["long.py"])))
+    done = await executed(StageStep(root, answer), editing(["long.py"]))
     assert done.notes == ["long.py: block 1 was found at line 8 by ignoring trailing blanks"]
 
 
@@ -121,7 +124,6 @@ async def test_an_inexact_place_is_noted(root: Path) -> None:
             "new syntax errors: src/a.py, line",
         ),
         (block(DOUBLE, "") + block(TEST, "tests/test_a.py"), "names no file"),
-        (Reply(block(DOUBLE, "src/a.py"), "model", truncated=True), "cut off at the length limit"),
         (
             "*** Begin Patch\n*** Update File: src/a.py\n*** Move to: src/c.py\n*** End Patch",
             "src/c.py may not be changed now",
@@ -136,39 +138,27 @@ async def test_what_cannot_be_used_is_given_back_with_the_reason(root: Path, bad
     assert step.asked[1].history[0].user == step.asked[0].user
 
 
-async def test_a_refused_answer_is_told_in_one_line_before_it_is_asked_for_again(root: Path) -> None:
+async def test_refused_answers_are_told_in_one_line_and_end_in_an_error_of_the_result(root: Path) -> None:
     step = StageStep(root, block(DOUBLE, "src/a.py"), "no", "neither", attempts=3)
-    await executed(step, BOTH)
+    done = await executed(step, BOTH)
+    assert (len(done.changes), step.unused) == (0, 0)
+    assert "could not be used after 3 attempts" in done.result.errors[0]
     told = [notice for notice in step.notices if "refused" in notice]
     assert told[0].startswith("answer refused, asking again: it leaves out tests/test_a.py")
     assert len(told) == 2, "the last answer is not asked for again"
     assert "\n" not in "".join(told)
 
 
-async def test_what_the_audit_remarks_is_told(root: Path) -> None:
+@pytest.mark.parametrize("remarks", [True, False])
+async def test_the_remarks_of_an_audit_are_shown(root: Path, remarks: bool) -> None:
     issue = AuditIssue(severity=Severity.WARNING, description="keep ints ints", step=1, fix="use +")
-    audit = AuditReport(approval=Approval.APPROVED, issues=[issue])
+    audit = AuditReport(approval=Approval.APPROVED, issues=[issue] * remarks)
     step = StageStep(root, block(DOUBLE))
-    await execute_plan(step, role("executor"), BRIEF, EDIT, audit=audit)  # type: ignore[arg-type]
+    await executed(step, audit=audit)
     asked = step.asked[0].user
-    assert "The plan, with what its audit remarks as a quote above it; heed that:" in asked
-    assert "> - warning: step 1: keep ints ints (use +)" in asked
-
-
-async def test_an_audit_without_remarks_is_not_told(root: Path) -> None:
-    step = StageStep(root, block(DOUBLE))
-    audit = AuditReport(approval=Approval.APPROVED)
-    await execute_plan(step, role("executor"), BRIEF, EDIT, audit=audit)  # type: ignore[arg-type]
-    assert "audit" not in step.asked[0].user
-
-
-async def test_after_all_attempts_it_is_an_error_of_the_result(root: Path) -> None:
-    step = StageStep(root, "no", "neither", "nor this", attempts=3)
-    done = await executed(step, BOTH)
-    assert done.changes == []
-    (error,) = done.result.errors
-    assert "could not be used after 3 attempts" in error
-    assert step.unused == 0
+    heading = "The plan, with what its audit remarks as a quote above it; heed that:"
+    assert (heading in asked) == ("> - warning: step 1: keep ints ints (use +)" in asked) == remarks
+    assert ("audit" in asked) is remarks
 
 
 async def test_syntax_errors_that_stay_are_left_to_the_gate(root: Path) -> None:
@@ -217,19 +207,19 @@ async def test_a_small_model_writes_one_file_at_a_time(root: Path) -> None:
 
 async def test_a_file_that_one_need_not_change_stays(root: Path) -> None:
     step = StageStep(root, "`NO CHANGE`", block("b = 2"), demonstration=True)
-    done = await executed(step, plan(("edit", "x", ["src/a.py", "src/b.py"])))
+    done = await executed(step, editing(["src/a.py", "src/b.py"]))
     assert texts(done) == {"src/b.py": "b = 2"}
 
 
 async def test_a_file_that_does_not_fit_at_all_is_an_error(root: Path) -> None:
     step = StageStep(root, context_tokens=100)
-    done = await executed(step, plan(("edit", "x", ["long.py"])))
+    done = await executed(step, editing(["long.py"]))
     assert done.result.errors == [
         "long.py: 879 characters do not fit this model, which can rewrite about 150"
     ]
     assert step.asked == []
     own = StageStep(root, "NO CHANGE", context_tokens=100, windows={"own": None})
-    wanted, executor = plan(("edit", "x", ["long.py"])), replace(role("executor"), adapter="own")
+    wanted, executor = editing(["long.py"]), replace(role("executor"), adapter="own")
     await execute_plan(own, executor, BRIEF, wanted)  # type: ignore[arg-type]
     assert LONG in own.asked[0].user, "it is the window of its own adapter that counts"
 
@@ -241,7 +231,7 @@ async def test_what_only_the_model_knows_not_to_fit_is_asked_for_one_by_one(root
 
 async def test_files_that_cannot_be_named_above_a_block_are_asked_for_one_by_one(root: Path) -> None:
     step = StageStep(root, block(DOUBLE), block("all:\n\ttrue", info="make"))
-    done = await executed(step, plan(("edit", "x", ["src/a.py", "Makefile"])))
+    done = await executed(step, editing(["src/a.py", "Makefile"]))
     assert texts(done) == {"src/a.py": DOUBLE, "Makefile": "all:\n\ttrue"}
 
 
@@ -285,7 +275,7 @@ async def test_a_patch_deletes_and_moves_files_of_the_plan(root: Path) -> None:
         "*** Begin Patch\n*** Delete File: src/b.py\n*** Update File: src/a.py\n*** Move to: src/c.py\n"
         "*** End Patch"
     )
-    steps = plan(("edit", "x", ["src/a.py", "src/b.py", "src/c.py"]))
+    steps = editing(["src/a.py", "src/b.py", "src/c.py"])
     done = await executed(StageStep(root, patch), steps)
     assert [(change.path, change.action, change.move_to) for change in done.changes] == [
         ("src/a.py", "move", "src/c.py"),
@@ -323,7 +313,7 @@ async def test_what_the_plan_deletes_may_go_in_an_answer_too(root: Path) -> None
 async def test_a_patch_may_not_move_over_a_file(root: Path) -> None:
     patch = "*** Begin Patch\n*** Update File: src/a.py\n*** Move to: src/b.py\n*** End Patch"
     step = StageStep(root, patch, "NO CHANGE")
-    await executed(step, plan(("edit", "x", ["src/a.py", "src/b.py"])))
+    await executed(step, editing(["src/a.py", "src/b.py"]))
     assert "src/b.py exists already" in step.asked[1].user
 
 
@@ -351,7 +341,7 @@ async def test_a_new_document_may_be_left_to_the_documentation(root: Path) -> No
 
 async def test_files_that_are_left_out_are_noted(root: Path) -> None:
     step = StageStep(root, block(DOUBLE))
-    done = await executed(step, plan(("edit", "x", ["src/a.py", "../out.py"])))
+    done = await executed(step, editing(["src/a.py", "../out.py"]))
     assert texts(done) == {"src/a.py": DOUBLE}
     assert "../out.py was left out: '../out.py' is outside the project" in done.notes[0]
 
@@ -364,7 +354,7 @@ async def test_two_names_of_a_file_are_one(root: Path) -> None:
 
 async def test_a_buffers_unsaved_text_is_what_is_edited(root: Path) -> None:
     step = StageStep(root, block("b = 2"), buffers=Buffers(str(root / "src/b.py"), "b = 'unsaved'"))
-    (change,) = (await executed(step, plan(("edit", "x", ["src/b.py"])))).changes
+    (change,) = (await executed(step, editing(["src/b.py"]))).changes
     assert (change.before, change.after, change.buffer, change.tick) == ("b = 'unsaved'", "b = 2", 7, 42)
     assert "b = 'unsaved'" in step.asked[0].user
 
@@ -372,7 +362,7 @@ async def test_a_buffers_unsaved_text_is_what_is_edited(root: Path) -> None:
 async def test_a_fence_in_a_file_is_quoted_by_a_longer_one(root: Path) -> None:
     write_files(root, {"README.md": "# A\n\n```\nx\n```\n"})
     step = StageStep(root, "````markdown\n# B\n\n```\nx\n```\n````")
-    done = await executed(step, plan(("edit", "x", ["README.md"])))
+    done = await executed(step, editing(["README.md"]))
     assert texts(done) == {"README.md": "# B\n\n```\nx\n```"}
     assert "\n````markdown\n# A" in step.asked[0].user
 
@@ -383,11 +373,9 @@ async def test_what_a_provider_does_not_do_ends_the_stage(root: Path) -> None:
 
 
 async def test_a_changelog_that_is_not_there_is_written_like_every_file(root: Path) -> None:
-    wanted = {"src/a.py": DOUBLE, "CHANGELOG.md": "# Changelog"}
     steps = plan(("edit", "x", ["src/a.py"]), ("create", "y", ["CHANGELOG.md"]))
     step = StageStep(root, block(DOUBLE, "src/a.py") + block("# Changelog", "CHANGELOG.md"))
-    done = await executed(step, steps)
-    assert texts(done) == wanted
+    assert texts(await executed(step, steps)) == {"src/a.py": DOUBLE, "CHANGELOG.md": "# Changelog"}
 
 
 async def test_a_checklist_outside_of_the_project_is_left_out_and_the_rest_is_done(root: Path) -> None:

@@ -1,4 +1,4 @@
-"""Plan of `multi_file`: mistakes are told with what the model needs to mend them."""
+"""Plan of `multi_file`: messages about mistakes tell the model how to fix them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def plan(action: str, path: str, **more: Any) -> dict[str, Any]:
 
 
 class Model:
-    """Answers with one plan after the other, and keeps what it was asked."""
+    """A model with scripted plans that records its prompts."""
 
     def __init__(self, *plans: dict[str, Any]) -> None:
         self.asked: list[str] = []

@@ -1,4 +1,4 @@
-"""The roles with a real adapter: their typed answers are asked for and read over HTTP."""
+"""The roles with a real adapter: typed answers over HTTP."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ DOCUMENTATION = {"section": "Added", "entry": "`double`.", "items": [], "documen
 
 
 class WiredStep(StageStep):
-    """Asks a model server in place of a list."""
+    """A step that asks a model server."""
 
     def __init__(self, root: Path, adapter: ModelAdapter) -> None:
         super().__init__(root)

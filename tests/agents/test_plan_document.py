@@ -1,4 +1,4 @@
-"""A plan becomes a document and back, whatever its texts hold and whatever a person does to the document."""
+"""Plans survive the round trip through a document, with any text and after edits by a person."""
 
 from __future__ import annotations
 
@@ -164,11 +164,11 @@ def test_what_is_missing_is_for_gate_1_to_say() -> None:
             "## Zzz\n",
             "line 1 of the plan: 'Zzz' is not a section of a plan; there are Objective, Steps",
         ),
-        ("## Files\n## Steps\n## Files\n", "line 3 of the plan: the section 'files' is there twice"),
-        ("Some words\n", "line 1 of the plan: this stands in no section"),
+        ("## Files\n## Steps\n## Files\n", "line 3 of the plan: the section 'files' is given twice"),
+        ("Some words\n", "line 1 of the plan: this line is in no section"),
         ("## Steps\n\nwords\n", "line 3 of the plan: this is not a step; write `1. **edit** what"),
-        ("## Files\n\nsrc/a.py\n", "line 3 of the plan: 'src/a.py' is not a file of a list"),
-        ('## Files\n- "a\n', "line 2 of the plan: '\"a' is not in quotes as JSON has them"),
+        ("## Files\n\nsrc/a.py\n", "line 3 of the plan: 'src/a.py' is not a list item with a file"),
+        ('## Files\n- "a\n', "line 2 of the plan: '\"a' is not a valid JSON string"),
         ('## Steps\n- x\n  - files: "a" b\n', "line 3 of the plan: a comma is missing before 'b'"),
     ],
 )

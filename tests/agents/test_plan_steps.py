@@ -1,4 +1,4 @@
-"""Analyses and reviews of a plan: what the model is shown, and what comes of its answers."""
+"""Analyses and reviews of a plan: prompts for the model, and results of its answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A role's words and keys come from its files; what a project's file may not do, it does not do unseen."""
+"""Roles are merged from their files; keys of an untrusted project file are ignored with a notice."""
 
 from __future__ import annotations
 
@@ -38,6 +38,10 @@ def of_project(root: Path, text: str, name: str = "planner") -> Path:
 
 def of_person(text: str, name: str = "planner") -> None:
     write_files(config_dir(), {f"agents/{name}.md": text})
+
+
+def planner(root: Path | None) -> Role:
+    return Roles(root).get("planner")
 
 
 def test_the_built_in_roles_are_five_with_words_and_budgets() -> None:
@@ -96,19 +100,19 @@ def test_agents_behind_a_link_are_not_listed(root: Path, tmp_path: Path) -> None
 
 def test_the_project_comes_before_the_person_before_the_built_in(root: Path) -> None:
     of_person("---\nadapter: mine\ntokens: 9000\n---\nThe person's words.\n")
-    assert Roles(root).get("planner").instructions == "The person's words."
+    assert planner(root).instructions == "The person's words."
     path = of_project(root, "The project's words.\n")
-    role = Roles(root).get("planner")
+    role = planner(root)
     assert (role.instructions, role.path) == ("The project's words.", path)
     # what a file does not say stays as it was
     assert (role.adapter, role.tokens) == ("mine", 9000)
-    assert role.timeout == Roles(None).get("planner").timeout
-    assert Roles(None).get("planner").instructions == "The person's words."
+    assert role.timeout == planner(None).timeout
+    assert planner(None).instructions == "The person's words."
 
 
 def test_a_file_with_keys_alone_leaves_the_words(root: Path) -> None:
     of_person("---\nadapter: mine\n---\n")
-    role = Roles(root).get("planner")
+    role = planner(root)
     assert role.adapter == "mine"
     assert "rollback strategy" in role.instructions
     assert role.path == BUILTIN_ROLES / "planner.md"
@@ -123,6 +127,11 @@ def test_a_file_with_keys_alone_leaves_the_words(root: Path) -> None:
         ("---\ntimeout: 0\n---\n", r":2:10: `timeout` is a number of milliseconds above 0"),
         ("---\ndescription: x\ntools: read\n---\n", r":3:8: `tools` is a list of names"),
         ("---\nadapter: [a]\n---\n", r":2:10: `adapter` is the name"),
+        ("---\noutput_schema: [a]\n---\n", r":2:16: `output_schema` is a JSON Schema"),
+        ("---\noutput_schema: {type: lorry}\n---\n", r":2:23: this is not a JSON Schema"),
+        ("---\noutput_schema: {type: string, pattern: '(?=a)'}\n---\n", r":2:\d+: "),
+        ("---\nagents: cook\n---\n", r":2:9: `agents` is a list of names of agents"),
+        ("---\nagent: [cook]\n---\n", r":2:1: unknown key 'agent'; did you mean 'agents'\?"),
         ("---\nadapter: a\nadapter: b\n---\n", r":3:1: the key 'adapter' is given twice"),
         ("---\nadapter: 'a\n---\n", r"planner.md:\d+:\d+: "),
         ("---\n- a\n---\n", r":2:1: the front matter is not a mapping"),
@@ -133,13 +142,13 @@ def test_a_file_with_keys_alone_leaves_the_words(root: Path) -> None:
 def test_a_mistake_names_its_place(root: Path, text: str, said: str) -> None:
     of_person(text)
     with pytest.raises(InvalidDefinitionFile, match=said):
-        Roles(root).get("planner")
+        planner(root)
 
 
 def test_all_mistakes_are_told_at_once(root: Path) -> None:
     of_project(root, "---\nadaptor: x\ntokens: 0\n---\n")
     with pytest.raises(InvalidDefinitionFile) as told:
-        Roles(root).get("planner")
+        planner(root)
     assert len(str(told.value).split("\n")) == len(told.value.mistakes) == 2
 
 
@@ -148,19 +157,19 @@ def test_what_is_no_role_is_told(root: Path, content: bytes) -> None:
     of_person("x")
     (config_dir() / "agents/planner.md").write_bytes(content)
     with pytest.raises(InvalidDefinition, match=r"planner\.md(: not UTF-8|.*larger than 64 KiB)"):
-        Roles(root).get("planner")
+        planner(root)
 
 
 def test_a_projects_file_that_is_too_large_is_not_used_and_named(root: Path) -> None:
     of_project(root, "x").write_bytes(b"x" * 70_000)
-    (notice,) = Roles(root).get("planner").notices
+    (notice,) = planner(root).notices
     assert "planner.md was not used: it is larger than 64 KiB" in notice
 
 
 @pytest.mark.parametrize("text", ["---\n---\nWords.\n", "---\n# nothing\n\n---\nWords.\n", "Words.\n"])
 def test_front_matter_may_be_empty_or_missing(root: Path, text: str) -> None:
     of_project(root, text)
-    assert Roles(root).get("planner").instructions == "Words."
+    assert planner(root).instructions == "Words."
 
 
 @pytest.mark.parametrize(
@@ -168,9 +177,9 @@ def test_front_matter_may_be_empty_or_missing(root: Path, text: str) -> None:
     [("adapter", "elsewhere"), ("tools", "[shell]"), ("tokens", "999000000"), ("timeout", "999000000")],
 )
 def test_an_untrusted_projects_key_is_left_out_with_a_notice(root: Path, key: str, value: str) -> None:
-    before = Roles(None).get("planner")
+    before = planner(None)
     path = of_project(root, f"---\n{key}: {value}\n---\nWords.\n")
-    role = Roles(root).get("planner")
+    role = planner(root)
     assert role.instructions == "Words."
     assert getattr(role, key) == getattr(before, key)
     (notice,) = role.notices
@@ -181,7 +190,7 @@ def test_an_untrusted_projects_key_is_left_out_with_a_notice(root: Path, key: st
 
 def test_an_untrusted_project_may_make_a_budget_smaller(root: Path) -> None:
     of_project(root, "---\ntokens: 100\ntimeout: 200\n---\n")
-    role = Roles(root).get("planner")
+    role = planner(root)
     assert (role.tokens, role.timeout, role.notices) == (100, 200, ())
 
 
@@ -189,15 +198,15 @@ def test_trust_counts_for_exactly_this_content(root: Path) -> None:
     path = of_project(root, "---\nadapter: elsewhere\ntools: [a, b]\n---\n")
     assert list(files_to_trust(root)) == [".tideate/agents/planner.md"]
     trust_file(path)
-    role = Roles(root).get("planner")
+    role = planner(root)
     assert (role.adapter, role.tools, role.notices) == ("elsewhere", ("a", "b"), ())
     path.write_text("---\nadapter: another\n---\n")
-    assert Roles(root).get("planner").adapter is None
+    assert planner(root).adapter is None
 
 
 def test_words_of_a_task_count_untrusted_and_can_be_trusted(root: Path) -> None:
     of_project(root, "Words.\n")
-    assert (Roles(root).get("planner").instructions, Roles(root).get("planner").notices) == ("Words.", ())
+    assert (planner(root).instructions, planner(root).notices) == ("Words.", ())
     assert list(files_to_trust(root)) == [".tideate/agents/planner.md"]
 
 
@@ -206,7 +215,7 @@ def test_a_link_out_of_the_project_is_not_used(root: Path, tmp_path: Path) -> No
     (root / ".tideate" / "agents").mkdir(parents=True)
     link = root / ".tideate" / "agents" / "planner.md"
     link.symlink_to(tmp_path / "other.md")
-    role = Roles(root).get("planner")
+    role = planner(root)
     assert "Other" not in role.instructions
     assert "it is a link, or there is a link on the way to it" in role.notices[0]
 
@@ -216,12 +225,7 @@ def test_what_is_trusted_and_cannot_be_read_is_an_error(root: Path, tmp_path: Pa
     trust_file(root / ".tideate/agents/planner.md")
     (project_state(root) / "trust.json").write_text("no JSON")
     with pytest.raises(ConfigError, match="cannot be read"):
-        Roles(root).get("planner")
-
-
-def test_a_role_is_as_small_as_its_name_and_words() -> None:
-    role = Role("planner", "Plan.")
-    assert (role.adapter, role.tools, role.tokens, role.timeout, role.path) == (None, (), None, None, None)
+        planner(root)
 
 
 CALL_ME = "---\ndescription: call me\noutput_schema: {type: array}\n---\nEvil.\n"
@@ -255,4 +259,4 @@ def test_an_untrusted_project_does_not_change_the_assistant(root: Path) -> None:
 def test_a_role_with_tools_keeps_its_words_too(root: Path) -> None:
     of_person("---\ntools: [fs]\n---\n")
     of_project(root, "The project's words.\n")
-    assert "left out instructions" in Roles(root).get("planner").notices[0]
+    assert "left out instructions" in planner(root).notices[0]

@@ -1,4 +1,4 @@
-"""The rules that roles are given: of the files that a stage works on, for a model that has room for them."""
+"""Roles get the rules for the files of their stage, if the model is large enough."""
 
 from __future__ import annotations
 

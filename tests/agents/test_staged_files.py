@@ -1,4 +1,4 @@
-"""Whatever is done to files in memory, the changes that come of it make exactly that of the files."""
+"""The changes derived from staged edits reproduce them exactly."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def loaded(step: StageStep, *paths: str) -> StagedFiles:
 
 
 class Memory:
-    """Files without a disk: what `StagedFiles.load` needs of a step."""
+    """Staged files that are loaded without a disk."""
 
     def __init__(self, files: dict[str, str]) -> None:
         self.staged = StagedFiles()
@@ -67,7 +67,7 @@ def change_of(kind: str, path: str, other: str, text: str, now: dict[str, str]) 
 
 
 def applied(files: dict[str, str], changes: list[FileChange]) -> dict[str, str]:
-    """Make changes as the workspace does: all at once, each of what was there before."""
+    """Apply changes as the workspace does: all at once, each to the original text."""
     after = dict(files)
     taken = [path for change in changes for path in (change.path, change.move_to) if path]
     assert len(taken) == len(set(taken))

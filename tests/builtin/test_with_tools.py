@@ -165,7 +165,7 @@ async def test_a_file_beside_the_plan_is_asked_about(bench: Bench, agrees: bool)
     bench.front.answer = lambda request: Decision(agrees or request.kind != "gate")
     await succeed(bench, "multi_file", "raise it")
     (question,) = [one for one in bench.front.requests if one.kind == "gate"]
-    assert "README.md be changed, too?" in question.message
+    assert "also change README.md?" in question.message
     assert (b"1.3" in bench.fingerprint()["README.md"]) is agrees
     assert agrees or "the person does not want it changed" in json.dumps(bench.server.requests[-1])
 

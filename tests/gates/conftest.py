@@ -1,4 +1,4 @@
-"""A project to be gated, and what a person trusts of it."""
+"""Fixtures of the gates' tests: a project, its trust record, and views of its files."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ collect_ignore = [] if "TIDEATE_RUNNERS" in os.environ else ["test_real_monorepo
 
 
 class DiskView:
-    """The files that a task wrote.
+    """Files on disk after a task.
 
-    :param before: the bytes that files had before the task; a file that is not named had none.
+    :param before: contents of files before the task, by name.
     """
 
     def __init__(self, workspace: Workspace, before: Mapping[str, bytes]) -> None:
@@ -35,11 +35,11 @@ class DiskView:
         self._before = before
 
     async def exists(self, path: str) -> bool:
-        """Tell whether there is a file now."""
+        """Return whether the file exists."""
         return await asyncio.to_thread(self._workspace.resolve(path).is_file)
 
     async def text(self, path: str) -> str | None:
-        """Return a file's text now, None if there is none or it is no text."""
+        """Return a file's current text."""
         self._workspace.resolve(path)
         try:
             return (await self._workspace.read(path)).text
@@ -47,7 +47,7 @@ class DiskView:
             return None
 
     async def text_before(self, path: str) -> str | None:
-        """Return a file's text before the task, None if there was none or it was no text."""
+        """Return a file's text before the task."""
         name = self._workspace.resolve(path).relative_to(self._workspace.root or "/").as_posix()
         data = self._before.get(path, self._before.get(name))
         try:
@@ -58,7 +58,7 @@ class DiskView:
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What is trusted is the test's own."""
+    """Give each test its own trust record."""
     home = tmp_path / "home"
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
@@ -85,7 +85,7 @@ def gates(workspace: Workspace) -> GateEnforcer:
 
 @pytest.fixture
 def disk(workspace: Workspace) -> Callable[..., FilesView]:
-    """Makes a view of the project on disk; what files were before is given by name."""
+    """Return a factory of views of the project on disk; keywords give earlier contents."""
 
     def view(**before: bytes) -> FilesView:
         return DiskView(workspace, {name.replace("__", "."): data for name, data in before.items()})

@@ -1,6 +1,8 @@
-"""Errors are corrected as long as that leads anywhere."""
+"""Errors are corrected as long as a correction can help."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,9 +17,14 @@ from tideate_core.gates import (
 )
 from tideate_core.toolchain import Check
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tideate_core.gates.correction import Corrected
+
 
 class Corrector:
-    """Makes these edits, one after the other."""
+    """Makes the given edits in order."""
 
     def __init__(self, *edits: str) -> None:
         self._edits = list(edits)
@@ -32,9 +39,13 @@ def errors(*messages: str, line: int = 3) -> VerificationReport:
     return report(failed(Check.TESTS, *messages, line=line))
 
 
+async def run(verifier: Verifier, corrector: Callable[..., Any]) -> Corrected:
+    return await SelfCorrectionLoop(verifier).verify_and_correct(corrector)
+
+
 async def test_what_passes_is_not_corrected() -> None:
     corrector = Corrector()
-    corrected = await SelfCorrectionLoop(Verifier(report())).verify_and_correct(corrector)
+    corrected = await run(Verifier(report()), corrector)
     assert (corrected.end, corrected.passed, corrected.attempts) == (CorrectionEnd.PASSED, True, [])
     assert corrector.given == []
 
@@ -42,7 +53,7 @@ async def test_what_passes_is_not_corrected() -> None:
 async def test_errors_are_corrected_until_all_checks_pass() -> None:
     reports = [errors("a", "b"), errors("a"), report()]
     verifier, corrector = Verifier(*reports), Corrector("one", "two")
-    corrected = await SelfCorrectionLoop(verifier).verify_and_correct(corrector)
+    corrected = await run(verifier, corrector)
     assert corrected.passed
     assert corrector.given == reports[:2]
     assert [(attempt.number, attempt.correction.edit) for attempt in corrected.attempts] == [
@@ -55,7 +66,7 @@ async def test_errors_are_corrected_until_all_checks_pass() -> None:
 
 async def test_there_are_at_most_three_corrections() -> None:
     verifier, corrector = Verifier(*(errors(str(n)) for n in range(9))), Corrector(*"abcdefghi")
-    corrected = await SelfCorrectionLoop(verifier).verify_and_correct(corrector)
+    corrected = await run(verifier, corrector)
     assert (corrected.end, corrected.passed) == (CorrectionEnd.EXHAUSTED, False)
     assert (len(corrector.given), verifier.runs) == (3, 4)
     assert corrected.report == errors("3")
@@ -76,7 +87,7 @@ async def test_there_are_at_most_three_corrections() -> None:
 async def test_the_same_errors_after_a_correction_end_it(
     before: VerificationReport, after: VerificationReport
 ) -> None:
-    corrected = await SelfCorrectionLoop(Verifier(before, after)).verify_and_correct(Corrector("x", "y"))
+    corrected = await run(Verifier(before, after), Corrector("x", "y"))
     assert (corrected.end, len(corrected.attempts)) == (CorrectionEnd.SAME_ERRORS, 1)
     assert corrected.report == after
 
@@ -92,19 +103,19 @@ async def test_the_same_errors_after_a_correction_end_it(
 )
 async def test_other_errors_do_not_end_it(after: VerificationReport) -> None:
     verifier = Verifier(errors("a"), after, report())
-    corrected = await SelfCorrectionLoop(verifier).verify_and_correct(Corrector("x", "y"))
+    corrected = await run(verifier, Corrector("x", "y"))
     assert (corrected.end, len(corrected.attempts)) == (CorrectionEnd.PASSED, 2)
 
 
 async def test_the_same_edit_again_ends_it_without_another_verification() -> None:
     verifier = Verifier(errors("a"), errors("b"), errors("c"))
-    corrected = await SelfCorrectionLoop(verifier).verify_and_correct(Corrector("x", "y", "x"))
+    corrected = await run(verifier, Corrector("x", "y", "x"))
     assert (corrected.end, len(corrected.attempts), verifier.runs) == (CorrectionEnd.SAME_EDIT, 3, 3)
 
 
 async def test_no_edit_ends_it() -> None:
     verifier = Verifier(errors("a"))
-    corrected = await SelfCorrectionLoop(verifier).verify_and_correct(Corrector(""))
+    corrected = await run(verifier, Corrector(""))
     assert (corrected.end, verifier.runs) == (CorrectionEnd.NO_EDIT, 1)
 
 
@@ -112,7 +123,7 @@ async def test_a_corrector_that_finds_nothing_to_change_ends_it_as_such() -> Non
     async def corrector(_report: VerificationReport) -> Correction:
         return Correction("", no_change=True)
 
-    corrected = await SelfCorrectionLoop(Verifier(errors("a"))).verify_and_correct(corrector)
+    corrected = await run(Verifier(errors("a")), corrector)
     assert (corrected.end, len(corrected.attempts)) == (CorrectionEnd.NO_CHANGE, 1)
 
 
@@ -127,14 +138,14 @@ async def test_a_corrector_that_finds_nothing_to_change_ends_it_as_such() -> Non
 )
 async def test_what_no_edit_can_bring_is_not_corrected(found: VerificationReport) -> None:
     corrector = Corrector("x")
-    corrected = await SelfCorrectionLoop(Verifier(found)).verify_and_correct(corrector)
+    corrected = await run(Verifier(found), corrector)
     assert (corrected.end, corrector.given) == (CorrectionEnd.NOT_CORRECTABLE, [])
 
 
 async def test_what_timed_out_can_be_corrected() -> None:
     hung = CheckResult(check=Check.TESTS, status=CheckStatus.TIMED_OUT, signal="SIGKILL")
     verifier = Verifier(report(hung), report())
-    assert (await SelfCorrectionLoop(verifier).verify_and_correct(Corrector("x"))).passed
+    assert (await run(verifier, Corrector("x"))).passed
 
 
 async def test_every_verification_is_told_with_what_came_before_it() -> None:
@@ -151,7 +162,7 @@ async def test_a_corrector_that_raises_is_the_callers_matter() -> None:
         raise KeyError("model")
 
     with pytest.raises(KeyError, match="model"):
-        await SelfCorrectionLoop(Verifier(errors("a"))).verify_and_correct(broken)
+        await run(Verifier(errors("a")), broken)
 
 
 async def test_a_loop_made_anew_between_two_turns_ends_as_one_that_was_not() -> None:

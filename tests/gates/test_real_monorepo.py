@@ -1,6 +1,6 @@
-"""A real monorepo of Python, Node and Go: a part's checks run where a change touches it, and only there.
+"""A real monorepo of Python, Node and Go: only the checks of affected parts run.
 
-Without `make test-runners`, it has the parts whose programs are installed.
+Except in `make test-runners`, it has only the parts with installed programs.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ async def test_only_the_tests_of_the_part_that_a_change_touches_run(monorepo: Pa
             **dict.fromkeys(READY, CheckStatus.SKIPPED),
             part: status,
         }
-        assert result.reason.count("the change touches nothing in") == len(READY) - 1
+        assert result.reason.count("the change affects neither") == len(READY) - 1
         assert f"{part} `" in result.reason
     assert [(one.file, one.line) for one in failed.failures] == [place]
     beside = await results_of(monorepo, ["Makefile"])

@@ -36,6 +36,10 @@ def issues_of(result: GateResult) -> list[str]:
     return [str(issue) for issue in result.issues]
 
 
+def conditional(*fixes: PlanFix) -> AuditReport:
+    return AuditReport(approval=Approval.CONDITIONAL, auto_fixable=True, fixes=list(fixes))
+
+
 async def test_a_whole_plan_passes(gates: GateEnforcer) -> None:
     result = await gates.enforce_gate1(PLAN)
     assert (result.gate, result.passed, result.issues) == (1, True, [])
@@ -72,7 +76,7 @@ async def test_nothing_can_be_below_a_file(gates: GateEnforcer, workspace: Works
     (workspace.root / "free").mkdir()
     files = ["taken.py", "taken.py/deep/b.py", "free/deep/b.py"]
     [said] = issues_of(await gates.enforce_gate1(PLAN.model_copy(update={"files": files})))
-    assert said == "files: 'taken.py/deep/b.py' cannot be: taken.py is a file"
+    assert said == "files: 'taken.py/deep/b.py' cannot be created: taken.py is a file"
 
 
 async def test_all_that_a_plan_lacks_is_told_at_once(gates: GateEnforcer) -> None:
@@ -94,11 +98,9 @@ async def test_after_so_many_rejections_no_plan_is_taken(
     [
         (AuditReport(approval=Approval.APPROVED), True, False),
         (AuditReport(approval=Approval.APPROVED, auto_fixable=True, fixes=[FIX]), True, False),
-        (AuditReport(approval=Approval.CONDITIONAL, auto_fixable=True, fixes=[FIX]), True, True),
+        (conditional(FIX), True, True),
         (
-            AuditReport(
-                approval=Approval.CONDITIONAL, auto_fixable=True, fixes=[PlanFix(step=1, description=" ")]
-            ),
+            conditional(PlanFix(step=1, description=" ")),
             False,
             False,
         ),
@@ -117,31 +119,31 @@ async def test_an_audit_decides_as_it_says(
 @pytest.mark.parametrize(
     ("fix", "said"),
     [
-        (PlanFix(step=3, description="x"), "it is one of step 3, which does not exist; the plan has 1"),
-        (PlanFix(step=0, description="x"), "it is one of step 0, which does not exist; the plan has 1"),
-        (PlanFix(step=1), "it does not say what is to be done"),
-        (PlanFix(description="x"), "it adds a step and does not say of which type"),
+        (PlanFix(step=3, description="x"), "it is for step 3, which does not exist; the plan has 1"),
+        (PlanFix(step=0, description="x"), "it is for step 0, which does not exist; the plan has 1"),
+        (PlanFix(step=1), "its description is missing"),
+        (PlanFix(description="x"), "it adds a step without a type"),
     ],
 )
 async def test_a_fix_that_cannot_be_made_is_told_and_counts_for_nothing(
     gates: GateEnforcer, fix: PlanFix, said: str
 ) -> None:
     plan = PLAN.model_copy(update={"steps": [PlanStep(type="edit", description="x")]})
-    alone = AuditReport(approval=Approval.CONDITIONAL, auto_fixable=True, fixes=[fix])
+    alone = conditional(fix)
     result = await gates.enforce_gate2(alone, plan)
     assert issues_of(result) == [
-        f"fix 1: it cannot be made: {said}",
-        "audit: the audit says that the plan can be fixed, and gives no fix that can be made",
+        f"fix 1: it cannot be applied: {said}",
+        "audit: the audit says that the plan can be fixed, but gives no fix that can be applied",
     ]
     assert not result.passed
     with_another = alone.model_copy(update={"fixes": [FIX, fix]})
     result = await gates.enforce_gate2(with_another, plan)
-    assert (result.passed, issues_of(result)) == (True, [f"fix 2: it cannot be made: {said}"])
+    assert (result.passed, issues_of(result)) == (True, [f"fix 2: it cannot be applied: {said}"])
 
 
 async def test_without_the_plan_a_fix_of_any_step_counts(gates: GateEnforcer) -> None:
     fix = PlanFix(step=99, description="x")
-    audit = AuditReport(approval=Approval.CONDITIONAL, auto_fixable=True, fixes=[fix])
+    audit = conditional(fix)
     assert (await gates.enforce_gate2(audit)).passed
 
 
@@ -181,10 +183,10 @@ async def test_an_execution_that_is_not_as_it_says_fails(
     assert not decided.passed
     assert issues_of(decided) == [
         "execution: the model gave up",
-        "none.py: it was to be created and is not there",
+        "none.py: it should have been created but does not exist",
         decided.issues[2].where + ": " + decided.issues[2].what,
-        "gone.py: it was to be modified and is gone",
-        "kept.py: it was to be deleted and is there",
+        "gone.py: it should have been modified but does not exist",
+        "kept.py: it should have been deleted but exists",
         decided.issues[5].where + ": " + decided.issues[5].what,
     ]
     assert "outside the project" in decided.issues[2].what
@@ -231,31 +233,21 @@ async def test_what_is_staged_is_looked_at_before_it_is_written(
     )
     decided = await gates.enforce_gate3(result, staged)
     assert [issue.file for issue in decided.issues] == ["new.py", "none.py"]
-    assert (
-        (await gates.enforce_gate3(TaskResult(files_modified=["old.py"]), staged))
-        .issues[0]
-        .what.endswith("gone")
-    )
+    gone = await gates.enforce_gate3(TaskResult(files_modified=["old.py"]), staged)
+    assert gone.issues[0].what.endswith("modified but does not exist")
 
 
 CHANGELOG = "# Changelog\n\n## [Unreleased]\n\n### Added\n\n- A thing.\n"
 CHECKLIST = "- [x] do it\n- [ ] later\n"
-
-
-async def test_documents_in_order_pass(
-    gates: GateEnforcer, root: Path, disk: Callable[..., FilesView]
-) -> None:
-    (root / "CHANGELOG.md").write_text(CHANGELOG)
-    (root / "todo.md").write_text(CHECKLIST)
-    docs = DocumentationResult(
-        success=True, changelog="CHANGELOG.md", entry="a thing", checklist="todo.md", items=["Do it"]
-    )
-    assert issues_of(await gates.enforce_gate4(docs, disk())) == []
+DOCUMENTS = DocumentationResult(
+    success=True, changelog="CHANGELOG.md", entry="a thing", checklist="todo.md", items=["Do it"]
+)
 
 
 @pytest.mark.parametrize(
     ("change", "issue"),
     [
+        ({}, None),
         ({"success": False}, "documentation: it did not succeed"),
         ({"success": False, "errors": ["no model"]}, "documentation: no model"),
         ({"errors": ["half of it"]}, "documentation: half of it"),
@@ -267,21 +259,19 @@ async def test_documents_in_order_pass(
         ({"items": ["later"]}, "todo.md:2: 'later' is not checked"),
         ({"items": ["do i"]}, None),
         ({"items": ["missing"]}, "todo.md:1: there is no item 'missing'"),
-        ({"changelog": None}, "CHANGELOG.md: the project keeps a changelog, and nothing was added to it"),
-        ({"changelog": "NEWS.md"}, "NEWS.md: there is no such changelog"),
-        ({"checklist": "none.md"}, "none.md: there is no such checklist"),
-        ({"checklist": None, "items": ["a"]}, "checklist: there are items and no checklist"),
-        ({"docs": ["guide.md"]}, "guide.md: it was to be written and is not there"),
+        ({"changelog": None}, "CHANGELOG.md: the project has a changelog, but no entry was added"),
+        ({"changelog": "NEWS.md"}, "NEWS.md: this changelog does not exist"),
+        ({"checklist": "none.md"}, "none.md: this checklist does not exist"),
+        ({"checklist": None, "items": ["a"]}, "checklist: there are items but no checklist"),
+        ({"docs": ["guide.md"]}, "guide.md: it should have been written but does not exist"),
     ],
 )
-async def test_documents_that_are_not_in_order_fail(
+async def test_documents_must_be_in_order(
     gates: GateEnforcer, root: Path, disk: Callable[..., FilesView], change: dict[str, Any], issue: str | None
 ) -> None:
     (root / "CHANGELOG.md").write_text(CHANGELOG)
     (root / "todo.md").write_text(CHECKLIST)
-    docs = DocumentationResult(
-        success=True, changelog="CHANGELOG.md", entry="a thing", checklist="todo.md", items=["do it"]
-    ).model_copy(update=change)
+    docs = DOCUMENTS.model_copy(update=change)
     assert issues_of(await gates.enforce_gate4(docs, disk())) == ([issue] if issue else [])
 
 

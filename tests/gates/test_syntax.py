@@ -1,10 +1,9 @@
-"""An edit's new syntax errors are found, and old ones are not held against it."""
+"""New syntax errors of an edit are found, and old ones ignored."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, strategies as st
@@ -12,9 +11,6 @@ from hypothesis import given, strategies as st
 from tideate_core.gates import SyntaxProblem, new_errors
 from tideate_core.gates.syntax import _GRAMMARS, _MOST_KEPT, _STRICT, _errors, _tree_problems
 from tideate_core.workspace import language_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 GOOD_AND_BAD = {
     "python": (
@@ -127,6 +123,7 @@ def test_an_old_error_may_move() -> None:
 
 def test_an_old_error_does_not_hide_a_new_one() -> None:
     assert new_errors("python", BROKEN, BROKEN.replace("return 1", "return (1"))
+    assert new_errors("python", BROKEN, BROKEN.replace("a(:", "a():")) == []
     lua = "local a = = 1\nlocal b = 2\n"
     assert new_errors("lua", lua, lua.replace("b = 2", "b = = 2"))
 
@@ -134,10 +131,6 @@ def test_an_old_error_does_not_hide_a_new_one() -> None:
 def test_the_same_error_a_second_time_is_new() -> None:
     line = "local a = = 1\n"
     assert len(new_errors("lua", line, line * 2)) == 1
-
-
-def test_repaired_errors_are_none() -> None:
-    assert new_errors("python", BROKEN, BROKEN.replace("a(:", "a():")) == []
 
 
 def test_a_problem_says_where_and_what() -> None:
@@ -169,17 +162,7 @@ BY_CONTENT = {
     "xml": ('<?xml version="1.0"?>\n<p>\n  <a/>\n</p>\n', '<?xml version="1.0"?>\n<p>\n  <a>\n</p>\n'),
     "yaml": ("%YAML 1.2\n---\na: [1]\n", "%YAML 1.2\n---\na: [1\n"),
 }
-NAMES = (
-    "n.ipynb",
-    "a.webmanifest",
-    "map.geojson",
-    "x.code-workspace",
-    "data",
-    "a.unknown",
-    ".rc",
-    "a.xcu",
-    "",
-)
+NAMES = ("n.ipynb", "x.code-workspace", "data", "a.unknown", "")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -246,10 +229,6 @@ def test_parsers_are_loaded_when_they_are_needed() -> None:
     assert done.stdout.strip() == "set()"
 
 
-def test_the_language_table_is_at_hand() -> None:
-    assert language_of("a.rs") == "rust"
-
-
 def test_a_text_that_is_checked_again_is_not_parsed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[str] = []
 
@@ -307,9 +286,9 @@ def test_plain_json_gets_no_comment_and_no_last_comma_but_keeps_those_it_has(nam
     assert new_errors(name, COMMENTED, COMMENTED.replace("[1, 2,]", "[1 2]"))
 
 
-def test_an_editors_filetype_does_not_forbid_the_comments_of_a_tool(tmp_path: Path) -> None:
-    assert language_of(str(tmp_path / ".vscode/tasks.json"), "json") == "jsonc"
-    assert language_of(str(tmp_path / "tasks.json"), "json") == "json"
+def test_an_editors_filetype_does_not_forbid_the_comments_of_a_tool() -> None:
+    assert language_of("a/.vscode/tasks.json", "json") == "jsonc"
+    assert language_of("a/tasks.json", "json") == "json"
 
 
 def test_last_commas_are_found_in_one_pass() -> None:

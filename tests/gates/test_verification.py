@@ -1,4 +1,4 @@
-"""The five checks are run on real projects, by real programs, where a person trusts them."""
+"""The five checks run on real projects with real programs, if a person trusts them."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def build_wheel(directory, config_settings=None, metadata_directory=None):
 
 @pytest.fixture
 def project(root: Path) -> Path:
-    """A small project in order, with the tools of this environment as its own, under git."""
+    """A small valid project under git that uses the tools of this environment."""
     (root / "pyproject.toml").write_text(PYPROJECT)
     (root / "own.py").write_text(BACKEND)
     (root / "small.py").write_text("def add(a: int, b: int) -> int:\n    return a + b\n")
@@ -87,17 +87,14 @@ def project(root: Path) -> Path:
 
 
 def verify(**more: object) -> VerifyConfig:
-    """No documentation, and a build that needs no isolated environment."""
-    build = [
-        ".venv/bin/python",
-        "-m",
-        "build",
-        "--wheel",
-        "--no-isolation",
-        "--skip-dependency-check",
-        "--outdir",
-    ]
+    """Return a configuration without documentation, and with a build that needs no isolated environment."""
+    options = "--wheel --no-isolation --skip-dependency-check --outdir"
+    build = [".venv/bin/python", "-m", "build", *options.split()]
     return VerifyConfig.model_validate({"documentation": "off", "build": [*build, ".tideate/dist"], **more})
+
+
+def off(**more: object) -> VerifyConfig:
+    return OFF.model_copy(update=more)
 
 
 def trusting(root: Path, config: VerifyConfig) -> ProjectTrust:
@@ -132,15 +129,8 @@ async def test_a_real_project_in_order_passes_all_checks_and_stays_as_it_is(proj
     assert report.of(Check.TESTS).reason == "pyproject.toml has [tool.pytest]; from .venv"
     assert list((project / ".tideate/dist").glob("*.whl"))
     status = await run_program(["git", "status", "--short"], cwd=project)
-    known = {
-        "?? .gitignore",
-        "?? .tideate/",
-        "?? own.py",
-        "?? pyproject.toml",
-        "?? small.py",
-        "?? test_small.py",
-    }
-    assert set(status.stdout.text.splitlines()) == known
+    files = (".gitignore", ".tideate/", "own.py", "pyproject.toml", "small.py", "test_small.py")
+    assert set(status.stdout.text.splitlines()) == {f"?? {file}" for file in files}
 
 
 @pytest.mark.slow
@@ -195,15 +185,11 @@ async def test_checks_run_in_their_order_in_the_root_and_are_told_as_they_run(ro
 
 
 async def test_a_check_without_a_command_does_not_pass_silently(root: Path) -> None:
-    config = OFF.model_copy(update={"tests": None})
+    config = off(tests=None)
     report = await pipeline(root, config).run_all()
     tests = report.of(Check.TESTS)
-    assert (tests.status, tests.passed, report.passed, report.correctable) == (
-        CheckStatus.NOT_CONFIGURED,
-        False,
-        False,
-        False,
-    )
+    assert tests.status == CheckStatus.NOT_CONFIGURED
+    assert not (tests.passed or report.passed or report.correctable)
     assert 'set verify.tests in .tideate/config.toml to a command, or to "off"' in tests.reason
     gate = await GateEnforcer(DocumentValidator(), pipeline(root, config)).enforce_gate5()
     assert [issue.where for issue in gate.issues] == ["tests"]
@@ -237,7 +223,7 @@ async def test_no_command_of_an_untrusted_project_runs(project: Path) -> None:
 
 async def test_a_command_that_changed_since_it_was_trusted_does_not_run(root: Path) -> None:
     (root / "Makefile").write_text("test:\n\t@echo fine\n")
-    config = OFF.model_copy(update={"tests": None})
+    config = off(tests=None)
     trust = trusting(root, config)
     assert (await VerificationPipeline(root, config, trust=trust).run_all()).passed
     (root / "Makefile").write_text("test:\n\t@touch ran\n")
@@ -283,9 +269,7 @@ async def test_a_check_that_takes_too_long_is_ended_with_all_it_started(root: Pa
         "subprocess.Popen([sys.executable, '-c', 'import signal; signal.pause()'])\n"
         "print('a.py:3: E1 late', flush=True)\nsignal.pause()",
     )
-    config = OFF.model_copy(
-        update={"tests": command, "lint": ["true"], "timeout": 1.0, "environment": brood.environment()}
-    )
+    config = off(tests=command, lint=["true"], timeout=1.0, environment=brood.environment())
     report = await pipeline(root, config).run_all()
     tests = report.of(Check.TESTS)
     assert (tests.status, tests.correctable) == (CheckStatus.TIMED_OUT, True)
@@ -316,13 +300,7 @@ async def test_cancelling_ends_the_check_that_runs_and_begins_no_other(root: Pat
         await heard.wait()
         verification.cancel()
         report = await running
-    assert [str(r.status) for r in report.checks] == [
-        "not_configured",
-        "passed",
-        "cancelled",
-        "cancelled",
-        "cancelled",
-    ]
+    assert [str(r.status) for r in report.checks] == ["not_configured", "passed", *["cancelled"] * 3]
     assert not report.passed
     assert not report.correctable
     assert brood.gone(60), brood.commands()
@@ -344,7 +322,7 @@ def test_cancelling_what_does_not_run_does_nothing(root: Path) -> None:
 
 
 async def test_a_program_that_is_missing_fails_and_says_what_to_do(root: Path) -> None:
-    report = await pipeline(root, OFF.model_copy(update={"lint": ["no-such-linter", "."]})).run_all()
+    report = await pipeline(root, off(lint=["no-such-linter", "."])).run_all()
     lint = report.of(Check.LINT)
     assert (lint.status, lint.exit_code, lint.correctable) == (CheckStatus.FAILED, None, False)
     assert "no-such-linter is not installed" in lint.reason
@@ -358,7 +336,7 @@ async def test_a_check_gets_the_configured_environment_and_no_key_of_ours(
     monkeypatch.setenv("WANTED", "w")
     names = ["SECRET_KEY", "WANTED", "MINE", "CI"]
     command = script(root, f"import os\nprint([os.environ.get(name) for name in {names}])")
-    config = OFF.model_copy(update={"tests": command, "environment": {"MINE": "m"}, "inherit": ["WANTED"]})
+    config = off(tests=command, environment={"MINE": "m"}, inherit=["WANTED"])
     report = await pipeline(root, config).run_all()
     assert report.of(Check.TESTS).output == "[None, 'w', 'm', '1']\n"
 
@@ -368,7 +346,7 @@ async def test_much_output_is_cut_in_its_middle_and_failures_are_bounded(root: P
     command = script(
         root, "import sys\nfor n in range(200_000): print(f'a.py:{n + 1}:1: error: e{n}')\nsys.exit(1)"
     )
-    report = await pipeline(root, OFF.model_copy(update={"tests": command})).run_all()
+    report = await pipeline(root, off(tests=command)).run_all()
     tests = report.of(Check.TESTS)
     assert (len(tests.failures), tests.more_failures) == (200, True)
     assert tests.output.endswith("a.py:200000:1: error: e199999\n")

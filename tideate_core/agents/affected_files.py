@@ -85,7 +85,7 @@ async def split_report(step: StepContext, text: str) -> tuple[str, list[FileToCh
     if len(lines) > MOST:
         wrong.append(f"{len(lines) - MOST} more than the {MOST} that are read")
     for words in wrong[:MOST_WRONG]:
-        step.notice(f"a file that the model wants to change, too, is left out: {words}", level="warn")
+        step.notice(f"ignored a file that the model also wants to change: {words}", level="warn")
     return _BLOCK.sub("", text).strip(), files
 
 

@@ -89,14 +89,14 @@ class LookingModel:
         words = [prompt.system, self.words, skills]
         prompt = replace(prompt, system="\n\n".join(filter(None, words)))
         before = self._conversation if prompt.history or self.continues else self.earlier
-        prompt = _within(before, prompt)
+        prompt = _continued(before, prompt)
         try:
             done = await loop.run(prompt, before.messages if before else ())
         finally:
             self.step.keep_conversation(loop.conversation)
         self._conversation = done.conversation
         if done.exhausted:
-            self.step.notice(f"{done.exhausted} is reached: this is what the model had by then", level="warn")
+            self.step.notice(f"{done.exhausted} is reached: the model's work so far is used", level="warn")
         return _reply(done, schema)
 
 
@@ -115,7 +115,7 @@ class RememberedModel:
     ) -> Reply:
         """Return the answer; see `StepContext.ask`."""
         earlier = self._earlier or Conversation(prompt.system)
-        prompt = _within(self._earlier, prompt)
+        prompt = _continued(self._earlier, prompt)
         said = (*self._fitting(earlier.exchanges()), *prompt.history)
         reply = await self._step.ask(replace(prompt, history=said), schema=schema, quiet=quiet)
         messages = list(earlier.messages)
@@ -142,7 +142,7 @@ class RememberedModel:
         return said[first:]
 
 
-def _within(earlier: Conversation | None, prompt: Prompt) -> Prompt:
+def _continued(earlier: Conversation | None, prompt: Prompt) -> Prompt:
     """Return a prompt as the next message of a conversation.
 
     The system prompt stays that of the conversation, so the provider's cache stays valid.

@@ -10,8 +10,8 @@ from pydantic import Field
 from tideate_core.agents.answers import Answer, TidyText, ask_until_valid
 from tideate_core.agents.model_input import (
     Shown,
-    in_part,
     named_files,
+    outline_long_files,
     real_names,
     shown_files,
     text_budget,
@@ -77,7 +77,7 @@ async def audit_plan(step: StepContext, role: Role, brief: TaskBrief, plan: Exec
         step = stage.step
         shown = await shown_files(step, real_names(step.workspace, named_files(plan)))
         if stage.may_look:
-            shown = replace(shown, files=await in_part(shown.files, text_budget(step)))
+            shown = replace(shown, files=await outline_long_files(shown.files, text_budget(step)))
 
         async def mistakes_of(audit: AuditAnswer) -> list[str]:
             return _mistakes(audit.as_report(), plan)

@@ -19,7 +19,7 @@ from tideate_core.agents.plan_document import plan_as_markdown
 from tideate_core.agents.remembered_texts import keep_texts, kept_texts
 from tideate_core.agents.stage import open_stage
 from tideate_core.agents.staged_files import StagedFiles
-from tideate_core.agents.writer import Bounds, shown_in_part, within_plan
+from tideate_core.agents.writer import Bounds, files_for_work, within_plan
 from tideate_core.edits import NO_CHANGE, fence_for
 from tideate_core.errors import ContextTooLong, OutsideRoot, UnusableAnswer
 from tideate_core.util.cutting import beginning, ending
@@ -161,7 +161,7 @@ async def _work(
             return "nobody reviews this task, and neither plan nor task has to do with it"
         return None
 
-    shown = await shown_in_part(stage.step, staged, files)
+    shown = await files_for_work(stage.step, staged, files)
     words = plan_as_markdown(plan).strip()
     findings = _fitting_findings(stage.step, report)
     prompt = stage.render(
@@ -209,7 +209,7 @@ def _parts(
         left = None if left is None else left - size
         fitting.append(path)
     if not fitting:
-        raise ContextTooLong("none of the files concerned fits this model")
+        raise ContextTooLong("none of the affected files fits this model")
     if not is_small(step) and all(map(can_be_named, fitting)):
         return [tuple(fitting)]
     # one file per question: files with failures first

@@ -97,7 +97,7 @@ async def document_task(
         work = _Documentation(stage, plan, records, documents, _clipped(step, diff), files)
         work.errors += problems
         if records.changelog is None and not problems:
-            work.notes.append("the project keeps no changelog in Markdown; no entry was written")
+            work.notes.append("the project has no changelog in Markdown; no entry was written")
         if not problems and (records.changelog or records.open_items or documents):
             await work.run()
         return work.done()
@@ -191,7 +191,7 @@ class _Documentation:
             return
         self.entry = entry
         if has_entry(read_markdown(changelog.text), None, entry, None):
-            self.notes.append(f"{changelog.path} has this entry already")
+            self.notes.append(f"{changelog.path} already has this entry")
             return
         self._change(changelog, add_entry(changelog.text, answer.section, entry))
 
@@ -203,7 +203,7 @@ class _Documentation:
         for item in reversed(items):  # sub-items before the items that contain them
             if item.line in chosen and (part := _open_part(item, items, chosen)):
                 chosen.discard(item.line)
-                words = f"{item.text!r} stays open: its part {part.text!r} is"
+                words = f"{item.text!r} stays open because its part {part.text!r} is open"
                 self.notes.append(f"{checklist.path}:{item.line}: {words}")
         if not chosen:
             return

@@ -16,7 +16,7 @@ from tideate_core.agents.plan_document import plan_as_markdown
 from tideate_core.agents.records import is_document, is_record
 from tideate_core.agents.stage import open_stage
 from tideate_core.agents.staged_files import StagedFiles
-from tideate_core.agents.writer import Bounds, shown_in_part, within_plan
+from tideate_core.agents.writer import Bounds, files_for_work, within_plan
 from tideate_core.edits import NO_CHANGE, fence_for
 from tideate_core.errors import BudgetReached, ContextTooLong, StepTimedOut, UnusableAnswer
 from tideate_core.gates import ExecutionPlan, TaskResult
@@ -175,7 +175,7 @@ class _Execution:
 
     async def _prompt_to_work(self) -> Prompt:
         files = self._editable(named_files(self._plan))
-        shown = await shown_in_part(self._stage.step, self._staged, files)
+        shown = await files_for_work(self._stage.step, self._staged, files)
         plan = plan_as_markdown(self._plan, self._remarks).strip()
         return self._stage.render(
             "task_work",
@@ -188,7 +188,7 @@ class _Execution:
     def _refused_removals(self) -> list[str]:
         removable = self._removable(self._named(named_files(self._plan)))
         return [
-            f"{change.path} may not be deleted, moved or emptied in a task that nobody reviews"
+            f"{change.path} may not be deleted, moved or emptied in a task without a review"
             for change in self._staged.changes()
             if not self._beyond and removes(change) and change.path not in removable
         ]
@@ -222,7 +222,7 @@ class _Execution:
             if len(part.files) == 1:
                 raise
             for path in part.files:  # the size that fits was only a guess
-                await self._edit(_one(path, part.order))
+                await self._edit(_single_file(path, part.order))
 
     def done(self, limit: str) -> Executed:
         """Return the staged edits and their result.
@@ -250,7 +250,7 @@ class _Execution:
             yield _Part(at_once, "Carry out this plan.", wanted)
             return
         for number, step in enumerate(self._plan.steps, 1):
-            if step in steps and not self._do_simply(step):
+            if step in steps and not self._apply_without_model(step):
                 yield from self._parts_of(number, step)
 
     def _parts_of(self, number: int, step: PlanStep) -> Iterator[_Part]:
@@ -260,7 +260,7 @@ class _Execution:
             yield _Part(files, order)
             return
         for path in files:
-            yield _one(path, order)
+            yield _single_file(path, order)
 
     def _only_documents(self, step: PlanStep) -> bool:
         return bool(step.files) and self._records.issuperset(self._named(step.files))
@@ -277,7 +277,7 @@ class _Execution:
         steps = (step for step in self._plan.steps if _kind(step) in DELETES | MOVES)
         return frozenset(files).intersection(path for step in steps for path in self._named(step.files))
 
-    def _do_simply(self, step: PlanStep) -> bool:
+    def _apply_without_model(self, step: PlanStep) -> bool:
         """Carry out a step that needs no model: deletions and plain moves. Return whether it was one."""
         kind, files = _kind(step), self._editable(step.files)
         if kind in DELETES | MOVES:
@@ -338,7 +338,7 @@ def _kind(step: PlanStep) -> str:
     return step.type.strip().lower()
 
 
-def _one(path: str, order: str) -> _Part:
+def _single_file(path: str, order: str) -> _Part:
     rest = f"Now do only what it asks for in {path}. If that is nothing, answer only: {NO_CHANGE}"
     return _Part((path,), f"{order}\n\n{rest}")
 

@@ -118,8 +118,8 @@ async def edit_files(
             edit.look_at(answer)
         if says_no_change(answer) and not edit.wanted:
             return Draft([])
-        draft = _resolved(answer, staged, edit, form.name)
-        _refuse(draft.value, staged, edit)
+        draft = _resolve(answer, staged, edit, form.name)
+        _check_bounds(draft.value, staged, edit)
         return draft
 
     async def accept(changes: list[FileChange]) -> None:
@@ -141,18 +141,18 @@ async def edit_files(
     return Edited(notes, not done.value and says_no_change(done.replies[-1].text))
 
 
-def _resolved(
+def _resolve(
     answer: str, staged: StagedFiles, edit: Edit, form: Literal["whole", "blocks"]
 ) -> Draft[list[FileChange]]:
     if len(edit.files) > 1:
-        return _several(answer, staged)
+        return _resolve_several(answer, staged)
     path = edit.files[0]
     before = staged.text(path)
     try:
         edited = resolve_text(answer, before, path=path, language=language_of(path), form=form)
     except UnusableAnswer as error:
         try:
-            return _several(answer, staged)  # a patch that deletes or moves it
+            return _resolve_several(answer, staged)  # a patch that deletes or moves it
         except UnusableAnswer:
             raise UnusableAnswer(f"{path}: {error}") from error
     places = [str(place) for place in edited.places if not place.is_exact]
@@ -161,16 +161,16 @@ def _resolved(
     return Draft([change], [f"{path}: {note}" for note in (*places, *edited.notes)])
 
 
-def _several(answer: str, staged: StagedFiles) -> Draft[list[FileChange]]:
+def _resolve_several(answer: str, staged: StagedFiles) -> Draft[list[FileChange]]:
     resolved = resolve_files(answer, staged.text)
     notes = [str(place) for place in resolved.places if not place.is_exact]
     return Draft(resolved.changes, notes)
 
 
-def _refuse(changes: Sequence[FileChange], staged: StagedFiles, edit: Edit) -> None:
+def _check_bounds(changes: Sequence[FileChange], staged: StagedFiles, edit: Edit) -> None:
     """Reject edits outside the bounds."""
     for change in changes:
-        _refuse_other(change, staged, edit)
+        _check_paths(change, staged, edit)
         if removes(change) and change.path not in edit.removable:
             raise UnusableAnswer(f"{change.path} may not be deleted, moved or emptied now; change it")
     there = {change.move_to or change.path for change in changes if change.after is not None}
@@ -187,7 +187,7 @@ def removes(change: FileChange) -> bool:
     return emptied or change.action in {"delete", "move"}
 
 
-def _refuse_other(change: FileChange, staged: StagedFiles, edit: Edit) -> None:
+def _check_paths(change: FileChange, staged: StagedFiles, edit: Edit) -> None:
     for path in (change.path, change.move_to):
         if path is not None and path not in edit.files:
             raise UnusableAnswer(

@@ -39,7 +39,7 @@ LONGEST: Final = 60_000
 """Characters of a result sent to the model."""
 NUDGES: Final = 2
 """Turns without a call that get a reminder to submit; the next one ends the loop."""
-GO_ON: Final = "Go on with the tools, or call {submit} if the work is done. A text alone ends nothing."
+CONTINUE: Final = "Go on with the tools, or call {submit} if the work is done. A text alone ends nothing."
 NO_ANSWER: Final = "Your last turn has thoughts only: no text and no call came of it. Think less, and answer."
 WRITTEN: Final = (
     "You wrote a call of {name} as text, so it was not made. Call tools as tools, not in the text."
@@ -55,11 +55,11 @@ _WRITTEN_CALL: Final = re.compile(
 )
 """A call written as text, in the forms of models whose server does not parse it."""
 CUT_OFF: Final = "Your last turn was cut off at the length limit. Go on in smaller parts."
-SAME: Final = (
+REPEATED_CALL: Final = (
     "You made the same call {count} times and had the same result. Do something else, or come to an end."
 )
-REMINDED: Final = 5
-MOST_SAME: Final = 10
+REPEATS_BEFORE_WARNING: Final = 5
+MOST_REPEATS: Final = 10
 """Consecutive turns with the same calls and results, at which the model gets its last turn."""
 REFUSALS: Final = 3
 """Submissions that may be refused; the next one is accepted, and its defects are reported."""
@@ -162,9 +162,9 @@ class WorkLoop(Generic[T]):
         self._submitted: T | None = None
         self._refused = ""
         self._refusals = 0
-        self._made: list[tuple[str, str]] = []
+        self._last_calls: list[tuple[str, str]] = []
         """Calls of the last turn with their results."""
-        self._same = 0
+        self._repeats = 0
         """Consecutive turns with these calls and results."""
         self._has_written_call = False
         """The person was told that the model writes calls as text."""
@@ -183,7 +183,7 @@ class WorkLoop(Generic[T]):
         idle = 0
         while True:
             await self._step.wait_if_paused()
-            await self._hear()
+            await self._add_persons_messages()
             exhausted = await self._exhausted()
             try:
                 turn = await self._take_turn(system, exhausted)
@@ -194,7 +194,7 @@ class WorkLoop(Generic[T]):
                 return self._result(ModelTurn("", (), ""), error.limit)  # the staged edits are returned
             self._messages.append(turn)
             await self._answer(turn)
-            self._count_same(turn)
+            self._count_repeats(turn)
             if not turn.calls:
                 self._note_written_call(turn.text)
                 await self._take_as_submission(turn.text)
@@ -202,17 +202,17 @@ class WorkLoop(Generic[T]):
                 return self._result(turn, "" if self._submitted is not None else exhausted)
             idle = 0 if turn.calls else idle + 1
             if not turn.calls:
-                self._tell(self._nudge(turn))
-            elif self._same == REMINDED:
-                self._tell(SAME.format(count=REMINDED))
+                self._add_message(self._nudge(turn))
+            elif self._repeats == REPEATS_BEFORE_WARNING:
+                self._add_message(REPEATED_CALL.format(count=REPEATS_BEFORE_WARNING))
             await self._warn()
 
-    def _count_same(self, turn: ModelTurn) -> None:
+    def _count_repeats(self, turn: ModelTurn) -> None:
         """Count consecutive turns with the same calls and results."""
         results = [one for one in self._messages[-len(turn.calls) :] if isinstance(one, ToolResult)]
         made = [(f"{one.call.name} {one.call.arguments}", one.text) for one in results] if turn.calls else []
-        self._same = self._same + 1 if made and made == self._made else bool(made)
-        self._made = made
+        self._repeats = self._repeats + 1 if made and made == self._last_calls else bool(made)
+        self._last_calls = made
 
     @property
     def conversation(self) -> Conversation:
@@ -233,9 +233,9 @@ class WorkLoop(Generic[T]):
         kept = self._step.recall(key)
         if kept is not MISSING:
             return str(kept)
-        if self._same >= MOST_SAME:
-            return f"equal calls in a row ({MOST_SAME}: {self._made[0][0].partition(' ')[0]})"
-        reached = None if self._was_taken else self._budget.reached
+        if self._repeats >= MOST_REPEATS:
+            return f"equal calls in a row ({MOST_REPEATS}: {self._last_calls[0][0].partition(' ')[0]})"
+        reached = None if self._is_recorded else self._budget.reached
         if reached is None:
             return ""
         limit = f"{reached.name} ({reached.limit})"
@@ -251,14 +251,14 @@ class WorkLoop(Generic[T]):
         kept = self._step.recall(key)
         if kept is not MISSING:
             self._budget.mark_warned(kept)
-        elif self._was_taken or not (kept := self._budget.running_low()):
+        elif self._is_recorded or not (kept := self._budget.running_low()):
             return
         else:
             await self._step.remember(key, kept)
-        self._tell(warning(kept))
+        self._add_message(warning(kept))
 
     @property
-    def _was_taken(self) -> bool:
+    def _is_recorded(self) -> bool:
         """True if the next turn was recorded before a crash."""
         return self._step.has_turn(f"{self._key}:{self._turns}")
 
@@ -273,7 +273,7 @@ class WorkLoop(Generic[T]):
             return CUT_OFF
         if name := self._written_call(turn.text):
             return WRITTEN.format(name=name)
-        return GO_ON.format(submit=self._submit_name) if turn.text.strip() else NO_ANSWER
+        return CONTINUE.format(submit=self._submit_name) if turn.text.strip() else NO_ANSWER
 
     def _note_written_call(self, text: str) -> None:
         """Notify the person once that the model writes calls as text."""
@@ -281,7 +281,7 @@ class WorkLoop(Generic[T]):
         if name and not self._has_written_call:
             self._has_written_call = True
             self._step.notice(
-                f"the model wrote a call of the tool {name!r} as text; it was not made",
+                f"the model wrote a call of the tool {name!r} as text, so it was not executed",
                 level="warn",
             )
 
@@ -298,7 +298,7 @@ class WorkLoop(Generic[T]):
             arguments = json.loads(text)
             told = await self._submit(self._submission, arguments)
             if self._submitted is None:
-                self._tell(told)
+                self._add_message(told)
 
     async def _begin(self, prompt: Prompt) -> tuple[str, str]:
         kept = self._step.recall(f"{self._key}:start")
@@ -307,17 +307,17 @@ class WorkLoop(Generic[T]):
             await self._step.remember(f"{self._key}:start", kept)
         return kept[0], kept[1]
 
-    async def _hear(self) -> None:
+    async def _add_persons_messages(self) -> None:
         """Add messages that the person sent meanwhile."""
         for text in await self._step.read_messages(f"{self._key}:{self._turns}:said"):
-            self._tell(text)
+            self._add_message(text)
 
     async def _take_turn(self, system: str, exhausted: str) -> ModelTurn:
         tools = list(self._tools.values())
         self._last_turn = bool(exhausted)
         if exhausted:
             tools = [tool for tool in tools if tool.name == self._submit_name]
-            self._tell(last_words(exhausted, self._submit_name))
+            self._add_message(last_words(exhausted, self._submit_name))
         self._make_room()
         key = f"{self._key}:{self._turns}:refused"
         was_refused = self._step.recall(key) is not MISSING
@@ -354,7 +354,7 @@ class WorkLoop(Generic[T]):
             self._step.notice(f"the model's context is nearly full; {results} are sent by reference now")
         return count
 
-    def _tell(self, text: str) -> None:
+    def _add_message(self, text: str) -> None:
         self._messages.append(UserMessage(text))
 
     async def _answer(self, turn: ModelTurn) -> None:
@@ -382,7 +382,7 @@ class WorkLoop(Generic[T]):
         key = f"{self._key}:call:{number}"
         kept = self._step.recall(key)
         if kept is MISSING or call.name == self._submit_name:
-            text = await self._make(call, key)
+            text = await self._execute(call, key)
             if len(text) > LONGEST:
                 text = f"{text[:LONGEST]} … ({len(text)} characters; ask for less)"
             staged = self._staged.export_change() if self._staged is not None else {}
@@ -397,7 +397,7 @@ class WorkLoop(Generic[T]):
             tool.recalled(key)
         return ToolResult(call, kept["text"])
 
-    async def _make(self, call: RequestedCall, key: str) -> str:
+    async def _execute(self, call: RequestedCall, key: str) -> str:
         tool = self._reading if call.name == READ_RESULT else self._tools.get(call.name)
         if self._submitted is not None:
             return "error: the work is handed in; nothing was called"

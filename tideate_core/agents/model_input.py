@@ -136,7 +136,7 @@ async def shown_files(step: StepContext, paths: Iterable[str]) -> Shown:
     return shown
 
 
-async def in_part(files: Iterable[ShownFile], room: int | None) -> list[ShownFile]:
+async def outline_long_files(files: Iterable[ShownFile], room: int | None) -> list[ShownFile]:
     """Show the shortest files whole and the others by their outlines, to a model that can read them.
 
     :param room: characters of text that the model can take; None = no known limit.
@@ -208,7 +208,7 @@ async def _agreed(step: StepContext, path: str, why: str) -> bool:
         decision = await step.confirm(
             "gate",
             f"Give {label(path)} to the model? {why[:1].upper()}{why[1:]}.",
-            details="With a no, the model does not see this file.",
+            details="If you answer no, the model does not see this file.",
         )
         return decision.accepted and decision.by == "user"
 

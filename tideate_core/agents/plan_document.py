@@ -57,7 +57,7 @@ _SECTIONS: Final = {
     "rollback strategy": "rollback strategy",
     "rollback": "rollback strategy",
 }
-_DEEP: Final = 2
+_STEP_INDENT: Final = 2
 """Columns of indentation from which an item belongs to the step above."""
 _SPECIAL: Final = re.compile(r"[\\>]|##(?!#)")
 _PLAIN_TYPE: Final = re.compile(r"[^\s*\"\\](?:[^*\n\r]*[^\s*])?")
@@ -165,20 +165,20 @@ def _sections(text: str) -> dict[str, _Lines]:
             if name is None:
                 near = did_you_mean(heading["name"].casefold(), _SECTIONS)
                 known = "Objective, Steps, Files and Rollback strategy"
-                raise _wrong(
+                raise _error(
                     number, f"{heading['name']!r} is not a section of a plan{near or f'; there are {known}'}"
                 )
             if name in found:
-                raise _wrong(number, f"the section {name!r} is there twice; put both together")
+                raise _error(number, f"the section {name!r} is given twice; merge the two")
             current = found[name] = []
         elif current is not None:
             current.append((number, line))
         elif line.strip() and not line.startswith("# "):
-            raise _wrong(number, "this stands in no section; put it below a heading as `## Objective`")
+            raise _error(number, "this line is in no section; put it under a heading such as `## Objective`")
     return found
 
 
-def _wrong(number: int, what: str) -> InvalidInput:
+def _error(number: int, what: str) -> InvalidInput:
     return InvalidInput(f"line {number} of the plan: {what}")
 
 
@@ -203,26 +203,26 @@ def _steps(lines: _Lines) -> Iterator[PlanStep]:
         bare = line.lstrip(" \t")
         indent = len(line[: len(line) - len(bare)].expandtabs(4))
         item = _ITEM.match(bare)
-        if item and indent < _DEEP and not (current and _SUB_ITEM.match(bare)):
+        if item and indent < _STEP_INDENT and not (current and _SUB_ITEM.match(bare)):
             if current is not None:
-                yield _done(current)
-            current = _begun(item["rest"] or "")
+                yield _finished_step(current)
+            current = _new_step(item["rest"] or "")
         elif current is not None:
-            _add(current, number, line)
+            _add_line(current, number, line)
         elif bare:
-            raise _wrong(number, "this is not a step; write `1. **edit** what is to be done`")
+            raise _error(number, "this is not a step; write `1. **edit** what is to be done`")
     if current is not None:
-        yield _done(current)
+        yield _finished_step(current)
 
 
-def _begun(text: str) -> _Step:
+def _new_step(text: str) -> _Step:
     named = _STEP.match(text)
     if named is None:
         return _Step(None, [text])
     return _Step(named["type"].strip(), [named["rest"] or ""])
 
 
-def _add(step: _Step, number: int, line: str) -> None:
+def _add_line(step: _Step, number: int, line: str) -> None:
     item = _SUB_ITEM.match(line.lstrip(" \t"))
     if item is None:
         step.text.append(line)
@@ -234,7 +234,7 @@ def _add(step: _Step, number: int, line: str) -> None:
         step.type = ", ".join(names)
 
 
-def _done(step: _Step) -> PlanStep:
+def _finished_step(step: _Step) -> PlanStep:
     return PlanStep(type=step.type or "", description=_joined(step.text), files=step.files)
 
 
@@ -244,7 +244,7 @@ def _files(lines: _Lines) -> Iterator[str]:
             continue
         item = _ITEM.match(line.strip())
         if item is None:
-            raise _wrong(number, f"{line.strip()!r} is not a file of a list; write `- path/of/file`")
+            raise _error(number, f"{line.strip()!r} is not a list item with a file; write `- path/of/file`")
         yield from _names(item["rest"] or "", number)
 
 
@@ -257,11 +257,11 @@ def _names(text: str, number: int) -> Iterator[str]:
             try:
                 name, end = decoder.raw_decode(rest)
             except ValueError as error:
-                raise _wrong(number, f"{rest!r} is not in quotes as JSON has them") from error
+                raise _error(number, f"{rest!r} is not a valid JSON string") from error
             yield str(name)
             rest = rest[end:].lstrip(" \t")
             if rest and not rest.startswith(","):
-                raise _wrong(number, f"a comma is missing before {rest!r}")
+                raise _error(number, f"a comma is missing before {rest!r}")
             rest = rest[1:].lstrip(" \t")
             continue
         name, _, rest = rest.partition(",")

@@ -28,11 +28,11 @@ DATA_FOLDER: Final = 20
 SHOWN_SUFFIXES: Final = 4
 """Suffixes named in the line of a folder."""
 
-NO_TEXT: Final = frozenset({"audio", "font", "image", "video"})
+BINARY_TYPES: Final = frozenset({"audio", "font", "image", "video"})
 """Main MIME types of files that are not text."""
-TEXT_AFTER_ALL: Final = frozenset({"javascript", "json", "sql", "x-csh", "x-sh", "x-tcl", "x-tex", "xml"})
+TEXT_SUBTYPES: Final = frozenset({"javascript", "json", "sql", "x-csh", "x-sh", "x-tcl", "x-tex", "xml"})
 """Subtypes of `application/` that are text."""
-MORE_NO_TEXT: Final = frozenset(
+BINARY_SUFFIXES: Final = frozenset(
     f".{one}"
     for one in (
         *("7z", "class", "dat", "db", "eot", "gguf", "ico", "jar", "npy", "npz", "onnx", "otf", "parquet"),
@@ -48,7 +48,7 @@ SHORTEST: Final = 3
 """Letters of a word that counts."""
 DATA: Final = frozenset({"", "diff", "json", "jsonc", "text", "toml", "xml", "yaml"})
 """Languages that count as data; empty: no known language."""
-ASIDE: Final = frozenset(
+SELDOM_EDITED: Final = frozenset(
     {
         "build",
         "dist",
@@ -101,9 +101,9 @@ def without_binaries(files: Sequence[str], text: str) -> tuple[list[str], dict[s
     :param files: paths with `/`.
     :param text: text of the question; a file that it names is always listed.
     """
-    binary = [path for path in files if _is_no_text(path) and path.rpartition("/")[2] not in text]
+    binary = [path for path in files if _is_binary(path) and path.rpartition("/")[2] not in text]
     hidden = set(binary)
-    folded = {f"{line}, no text": paths for line, paths in _folded(binary, 1).items()}
+    folded = {f"{line}, no text": paths for line, paths in _by_folder(binary, 1).items()}
     return [path for path in files if path not in hidden], folded
 
 
@@ -114,12 +114,12 @@ def without_data(files: Sequence[str], text: str) -> tuple[list[str], list[str]]
     :param text: text of the question; data files that it names are listed.
     """
     data = [path for path in files if _is_data(path) and path.rpartition("/")[2] not in text]
-    folded = _folded(data, DATA_FOLDER)
+    folded = _by_folder(data, DATA_FOLDER)
     hidden = {path for paths in folded.values() for path in paths}
     return [path for path in files if path not in hidden], list(folded)
 
 
-def _folded(files: Sequence[str], least: int) -> dict[str, list[str]]:
+def _by_folder(files: Sequence[str], least: int) -> dict[str, list[str]]:
     """Group the files of large folders by a summary line, sorted.
 
     :param least: number of files that makes a folder large; files of smaller folders are not returned.
@@ -144,7 +144,7 @@ def nearest_files(files: Sequence[str], text: str, limit: int) -> list[str]:
     """Return the files most relevant to a text, in the given order.
 
     Named files come first, then code and documents, files that share most words with the text, files outside
-    of `ASIDE` folders, and files nearest to the root.
+    of `SELDOM_EDITED` folders, and files nearest to the root.
 
     :param files: paths with `/`.
     :param limit: number of files.
@@ -157,7 +157,7 @@ def nearest_files(files: Sequence[str], text: str, limit: int) -> list[str]:
     def rank(path: str) -> tuple[bool, bool, int, bool, int]:
         folders = path.split("/")
         named = path in text or (common[path] > 0 and folders[-1] in text)
-        return not named, _is_data(path), -common[path], not ASIDE.isdisjoint(folders), len(folders)
+        return not named, _is_data(path), -common[path], not SELDOM_EDITED.isdisjoint(folders), len(folders)
 
     chosen = set(sorted(files, key=rank)[:limit])
     return [path for path in files if path in chosen]
@@ -175,15 +175,15 @@ def _is_data(path: str) -> bool:
     return language_of(path) in DATA
 
 
-def _is_no_text(path: str) -> bool:
+def _is_binary(path: str) -> bool:
     """Return whether a file is an image, an archive, a font or the like, by its name."""
     if language_of(path):
         return False
     kind, encoding = _TYPES.guess_type(path)
     main, _, sub = (kind or "").partition("/")
-    application = main == "application" and sub not in TEXT_AFTER_ALL
+    application = main == "application" and sub not in TEXT_SUBTYPES
     suffix = f".{path.rpartition('.')[2].lower()}"
-    return bool(encoding) or main in NO_TEXT or application or suffix in MORE_NO_TEXT
+    return bool(encoding) or main in BINARY_TYPES or application or suffix in BINARY_SUFFIXES
 
 
 def _folders(path: str) -> list[str]:

@@ -136,14 +136,14 @@ def _with_entry(lines: list[str], section: str, entry: str) -> list[str]:
     unreleased = next((head for head in releases if is_unreleased(head.title)), None)
     if unreleased is None:
         block = ["## [Unreleased]", "", f"### {section}", "", item]
-        first = releases[0].start if releases else _end(lines, 0, len(lines))
-        return _put(lines, first, block)
-    last = _end(lines, unreleased.line, unreleased.end)
+        first = releases[0].start if releases else _content_end(lines, 0, len(lines))
+        return _insert_block(lines, first, block)
+    last = _content_end(lines, unreleased.line, unreleased.end)
     own = [head for head in document.headings if head.level == 3 and unreleased.line < head.line <= last]
-    return _in_release(lines, own, section, item, last)
+    return _insert_entry(lines, own, section, item, last)
 
 
-def _in_release(lines: list[str], own: list[Heading], section: str, item: str, last: int) -> list[str]:
+def _insert_entry(lines: list[str], own: list[Heading], section: str, item: str, last: int) -> list[str]:
     """Add an item to its section of a release.
 
     :param own: sections of the release.
@@ -152,23 +152,23 @@ def _in_release(lines: list[str], own: list[Heading], section: str, item: str, l
     for at, head in enumerate(own):
         if head.title.casefold() == section.casefold():
             stop = own[at + 1].start if at + 1 < len(own) else last
-            place = _end(lines, head.line, stop)
+            place = _content_end(lines, head.line, stop)
             if place == head.line:  # the section is empty
-                return _put(lines, place, [item])
+                return _insert_block(lines, place, [item])
             return [*lines[:place], item, *lines[place:]]
     order = {name: number for number, name in enumerate(SECTIONS)}
     later = (head.start for head in own if order.get(head.title, -1) > order[section])
-    return _put(lines, next(later, last), [f"### {section}", "", item])
+    return _insert_block(lines, next(later, last), [f"### {section}", "", item])
 
 
-def _end(lines: list[str], start: int, stop: int) -> int:
+def _content_end(lines: list[str], start: int, stop: int) -> int:
     """Return the line after the last nonblank one, ignoring link references at the end."""
     while stop > start and (not lines[stop - 1].strip() or _REFERENCE.match(lines[stop - 1])):
         stop -= 1
     return stop
 
 
-def _put(lines: list[str], at: int, block: list[str]) -> list[str]:
+def _insert_block(lines: list[str], at: int, block: list[str]) -> list[str]:
     """Insert a block before line `at`, with a blank line on both sides."""
     before, after = lines[:at], lines[at:]
     if before and before[-1].strip():

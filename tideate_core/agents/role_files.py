@@ -104,7 +104,7 @@ def read_role(path: Path, content: bytes | None = None) -> RoleFile:
     end = next((at for at, line in enumerate(lines) if at and line.rstrip() == MARK), None)
     if end is None:
         raise InvalidDefinitionFile(
-            f"{shown_path(path)}:1:1: the front matter does not end; write a line `---` below its keys"
+            f"{shown_path(path)}:1:1: the front matter does not end; add a line `---` after its keys"
         )
     # an empty line replaces the mark, so that line numbers of mistakes are those of the file
     keys = _keys(path, "\n".join(["", *lines[1:end]]))

@@ -72,7 +72,7 @@ class StepTools:
         if self.are_named and not self._step.can_use_tools(self._adapter):
             raise ConfigError(
                 f"step {self._step.step!r}: its model cannot use tools ({', '.join(self._names)} are wanted)"
-                "; choose another adapter, or take `tools` out"
+                "; choose another adapter, or remove `tools`"
             )
         _ = self._named
 
@@ -134,7 +134,7 @@ class StepTools:
         )
         done = await loop.run(self._with_words(prompt, skills))
         if done.exhausted:
-            words = f"{done.exhausted} is reached: this is what the model had by then"
+            words = f"{done.exhausted} is reached: the model's work so far is used"
             self._step.notice(words, level="warn")
         return done
 

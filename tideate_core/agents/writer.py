@@ -21,7 +21,7 @@ from tideate_core.agents.asking import (
 )
 from tideate_core.agents.file_plan import Plan
 from tideate_core.agents.loop import Submission, WorkLoop
-from tideate_core.agents.model_input import in_part, text_budget
+from tideate_core.agents.model_input import outline_long_files, text_budget
 from tideate_core.agents.staged_files import StagedFiles, shown_of
 from tideate_core.agents.tools.edit_report import new_problems
 from tideate_core.agents.tools.table import tools_named
@@ -181,9 +181,9 @@ def _not_now(name: str, shape: type[BaseModel], description: str, why: str) -> O
     return OfferedTool(name, description, shape.model_json_schema(), refuse)
 
 
-async def shown_in_part(step: StepContext, staged: StagedFiles, files: Sequence[str]) -> list[ShownFile]:
+async def files_for_work(step: StepContext, staged: StagedFiles, files: Sequence[str]) -> list[ShownFile]:
     """Return files for the prompt of a piece of work; files that are shown whole count as read."""
-    shown = await in_part(shown_of(staged, files), text_budget(step))
+    shown = await outline_long_files(shown_of(staged, files), text_budget(step))
     for file in shown:
         if file.outline is None:
             staged.note_shown(file.path)
@@ -214,8 +214,8 @@ async def _why_unplanned(step: StepContext, paths: Sequence[str]) -> str:
     if new := [path for path in paths if path not in decided]:
         what, them = (label(new[0]), "it") if len(new) == 1 else (f"{len(new)} more files", "them")
         listed = "".join(f"- {label(path)}\n" for path in new) if len(new) > 1 else ""
-        rest = "With a no, the model goes on without it. What it changes is reviewed all the same."
-        question = f"{step.step}: may {what} be changed, too? The plan does not name {them}."
+        rest = "If you answer no, the model continues without it. Its changes are reviewed in any case."
+        question = f"{step.step}: may the model also change {what}? The plan does not name {them}."
         decision = await step.confirm("gate", question, details=f"{listed}\n{rest}" if listed else rest)
         decided |= dict.fromkeys(new, decision.accepted)
         await step.remember(UNPLANNED, decided)

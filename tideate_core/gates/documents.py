@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tideate_core.util.markdown import Heading, ListItem, Markdown
 
-_NEARLY: Final = re.compile(
+_MALFORMED_ITEM: Final = re.compile(
     r"[ \t]{0,40}(?:(?:[-*+]|\d{1,9}[.)])[ \t]{0,4}\[(?P<mark>[^\]]{0,3})\](?P<after>.{0,2})|\[[ xX]\] )"
 )
 
@@ -98,14 +98,14 @@ def _checklist_form(document: Markdown) -> list[DocumentIssue]:
     tasks = document.tasks
     starts = {item.start for item in tasks}
     for at, line in document.prose():
-        nearly = _NEARLY.match(line)
+        nearly = _MALFORMED_ITEM.match(line)
         if nearly and at not in starts and not _is_link(nearly):
             shown = line.strip()[:60]
             issues.append(
                 DocumentIssue(at + 1, f"{shown!r} is not an item of a task list; write `- [ ] text`")
             )
     for item, part in _open_parts(tasks):
-        issues.append(DocumentIssue(item.line, f"is checked, and its part at line {part.line} is not"))
+        issues.append(DocumentIssue(item.line, f"is checked, but its part at line {part.line} is not"))
     return sorted(issues, key=lambda issue: issue.line)
 
 
@@ -232,13 +232,13 @@ def check_form(document: Markdown) -> list[DocumentIssue]:
     issues = []
     if not heads or heads[0].level != 1:
         line = heads[0].line if heads else 1
-        issues.append(DocumentIssue(line, "it begins with no title; write `# Changelog`"))
+        issues.append(DocumentIssue(line, "the title is missing; write `# Changelog`"))
     for head in heads:
         if head.level == 2:
             issues += _check_head(head.line, head.title)
     found = releases(document)
     if not found:
-        issues.append(DocumentIssue(1, "it has no version; write `## [Unreleased]`"))
+        issues.append(DocumentIssue(1, "there is no version; write `## [Unreleased]`"))
     issues += [*_check_order(found), *_check_sections(document)]
     return sorted(issues, key=lambda issue: issue.line)
 
@@ -257,7 +257,7 @@ def _check_head(line: int, text: str) -> list[DocumentIssue]:
     if day is None:
         issues.append(DocumentIssue(line, f"{version} has no date; write `## [{version}] - 2024-01-31`"))
     elif _date_of(day) is None:
-        issues.append(DocumentIssue(line, f"{day!r} is not a date of the calendar as YYYY-MM-DD"))
+        issues.append(DocumentIssue(line, f"{day!r} is not a date in the form YYYY-MM-DD"))
     return issues
 
 
@@ -274,10 +274,10 @@ def _check_order(found: list[Release]) -> list[DocumentIssue]:
     for place, release in enumerate(found):
         name = release.version or "Unreleased"
         if release.version in seen:
-            issues.append(DocumentIssue(release.line, f"{name} stands at line {seen[release.version]} too"))
+            issues.append(DocumentIssue(release.line, f"{name} is already at line {seen[release.version]}"))
         seen.setdefault(release.version, release.line)
         if not release.version and place:
-            issues.append(DocumentIssue(release.line, "Unreleased does not stand above all versions"))
+            issues.append(DocumentIssue(release.line, "Unreleased must come before all versions"))
     released = [release for release in found if _VERSION.match(release.version)]
     for newer, older in pairwise(released):
         if _version_key(newer.version) < _version_key(older.version):
@@ -285,7 +285,9 @@ def _check_order(found: list[Release]) -> list[DocumentIssue]:
             issues.append(DocumentIssue(older.line, text))
         first, second = _date_of(newer.date), _date_of(older.date)
         if first and second and first < second:
-            text = f"{older.version} is of {older.date}, later than {newer.version} above it ({newer.date})"
+            text = (
+                f"{older.version} is dated {older.date}, later than {newer.version} above it ({newer.date})"
+            )
             issues.append(DocumentIssue(older.line, text))
     return issues
 
@@ -312,7 +314,7 @@ def _check_sections(document: Markdown) -> Iterator[DocumentIssue]:
             if name not in SECTIONS:
                 yield DocumentIssue(head.line, f"{name!r} is not a section; use {', '.join(SECTIONS)}")
             elif name in known:
-                yield DocumentIssue(head.line, f"{name} stands at line {known[name]} too")
+                yield DocumentIssue(head.line, f"{name} is already at line {known[name]}")
             known.setdefault(name, head.line)
         # one issue per version is enough
         if items and not (own and own[0].start < items[0].start):
@@ -326,19 +328,19 @@ def new_issues(
     found = check(document)
     if before is None or not found:
         return found
-    had = Counter(_line_free(issue) for issue in check(before))
+    had = Counter(_without_lines(issue) for issue in check(before))
     changed = _changed_lines(before.text, document.text)
     new = []
     # of two equal issues, the one on an unchanged line is the old one
     for issue in sorted(found, key=lambda issue: issue.line in changed):
-        if had[_line_free(issue)]:
-            had[_line_free(issue)] -= 1
+        if had[_without_lines(issue)]:
+            had[_without_lines(issue)] -= 1
         else:
             new.append(issue)
     return sorted(new, key=lambda issue: issue.line)
 
 
-def _line_free(issue: DocumentIssue) -> str:
+def _without_lines(issue: DocumentIssue) -> str:
     # line numbers in messages change with the text above
     return re.sub(r"\bline \d+", "line", issue.message)
 

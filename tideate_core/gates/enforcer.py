@@ -98,7 +98,7 @@ class GateEnforcer:
             issues = plan_issues(plan, self._resolve)
             if rejected_plans >= self._max_replans:
                 what = (
-                    f"the audit has rejected {rejected_plans} plans of this task; say more of what you want"
+                    f"the audit has rejected {rejected_plans} plans of this task; describe it in more detail"
                 )
                 issues.append(GateIssue(what=what, where="plan"))
             return issues
@@ -159,7 +159,7 @@ class GateEnforcer:
             return await self.enforce_gate2(value)
         if isinstance(value, TaskResult | DocumentationResult):
             if view is None:
-                raise InvalidInput(f"gate {number} looks at files; give it a view of them")
+                raise InvalidInput(f"gate {number} needs a view of the files")
             if isinstance(value, TaskResult):
                 return await self.enforce_gate3(value, view)
             return await self.enforce_gate4(value, view)
@@ -225,7 +225,7 @@ def _as_input(number: int, given: Any) -> GateInput | None:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise InvalidInput(
-            f"gate {number} is given {model.__name__}, and this is none: {where or 'it'}: {first['msg']}"
+            f"gate {number} needs an input of type {model.__name__}; {where or 'this one'}: {first['msg']}"
         ) from error
 
 

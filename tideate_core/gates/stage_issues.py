@@ -64,7 +64,7 @@ def _forbidden(files: Iterable[str], resolve: Callable[[str], Path] | None) -> l
             issues.append(GateIssue(what=str(error), where="files", file=file))
             continue
         if above is not None and not above.is_dir():
-            what = f"{file!r} cannot be: {above.name} is a file"
+            what = f"{file!r} cannot be created: {above.name} is a file"
             issues.append(GateIssue(what=what, where="files", file=file))
     return issues
 
@@ -76,10 +76,10 @@ def fix_problem(fix: PlanFix, plan: ExecutionPlan | None) -> str:
     """
     if fix.step is not None and (fix.step < 1 or (plan is not None and fix.step > len(plan.steps))):
         count = "" if plan is None else f"; the plan has {len(plan.steps)}"
-        return f"it is one of step {fix.step}, which does not exist{count}"
+        return f"it is for step {fix.step}, which does not exist{count}"
     if not fix.description.strip():
-        return "it does not say what is to be done"
-    return "" if fix.step is not None or fix.type.strip() else "it adds a step and does not say of which type"
+        return "its description is missing"
+    return "" if fix.step is not None or fix.type.strip() else "it adds a step without a type"
 
 
 def is_accepted(audit: AuditReport, plan: ExecutionPlan | None = None) -> bool:
@@ -100,14 +100,16 @@ def audit_issues(audit: AuditReport, plan: ExecutionPlan | None = None) -> list[
     ]
     if audit.approval == Approval.CONDITIONAL:
         found = enumerate((fix_problem(fix, plan) for fix in audit.fixes), 1)
-        issues += [GateIssue(what=f"it cannot be made: {why}", where=f"fix {n}") for n, why in found if why]
+        issues += [
+            GateIssue(what=f"it cannot be applied: {why}", where=f"fix {n}") for n, why in found if why
+        ]
     if is_accepted(audit, plan):
         return issues
     what = "the audit rejected the plan"
     if audit.approval == Approval.CONDITIONAL:
         what = "the audit approved the plan on conditions that cannot be met without a new plan"
         if audit.auto_fixable:
-            what = "the audit says that the plan can be fixed, and gives no fix that can be made"
+            what = "the audit says that the plan can be fixed, but gives no fix that can be applied"
     return [*issues, GateIssue(what=what, where="audit")]
 
 
@@ -119,7 +121,7 @@ async def execution_issues(result: TaskResult, view: FilesView) -> list[GateIssu
     for path in dict.fromkeys(result.files_deleted):
         try:
             if await view.exists(path):
-                issues.append(GateIssue.at(path, None, "it was to be deleted and is there"))
+                issues.append(GateIssue.at(path, None, "it should have been deleted but exists"))
         except OutsideRoot as error:
             issues.append(GateIssue(what=str(error), where="files", file=path))
     return issues
@@ -128,7 +130,11 @@ async def execution_issues(result: TaskResult, view: FilesView) -> list[GateIssu
 async def _written(path: str, view: FilesView, *, created: bool) -> list[GateIssue]:
     try:
         if not await view.exists(path):
-            what = "it was to be created and is not there" if created else "it was to be modified and is gone"
+            what = (
+                "it should have been created but does not exist"
+                if created
+                else "it should have been modified but does not exist"
+            )
             return [GateIssue.at(path, None, what)]
         after, before = await view.text(path), await view.text_before(path)
     except OutsideRoot as error:
@@ -152,7 +158,7 @@ async def documentation_issues(
     issues += await _checklist(docs, view, validator)
     for path in docs.docs:
         if not await view.exists(path):
-            issues.append(GateIssue.at(path, None, "it was to be written and is not there"))
+            issues.append(GateIssue.at(path, None, "it should have been written but does not exist"))
     return issues
 
 
@@ -163,13 +169,11 @@ async def _changelog(
     if path is None:
         for known in CHANGELOGS:
             if await view.exists(known):
-                return [
-                    GateIssue.at(known, None, "the project keeps a changelog, and nothing was added to it")
-                ]
+                return [GateIssue.at(known, None, "the project has a changelog, but no entry was added")]
         return []
     text = await view.text(path)
     if text is None:
-        return [GateIssue.at(path, None, "there is no such changelog")]
+        return [GateIssue.at(path, None, "this changelog does not exist")]
     before = await view.text_before(path)
     result = validator.validate_changelog(text, before=before, entry=docs.entry, version=docs.version)
     return _of_document(path, result)
@@ -180,10 +184,10 @@ async def _checklist(
 ) -> list[GateIssue]:
     path = docs.checklist
     if path is None:
-        return [GateIssue(what="there are items and no checklist", where="checklist")] if docs.items else []
+        return [GateIssue(what="there are items but no checklist", where="checklist")] if docs.items else []
     text = await view.text(path)
     if text is None:
-        return [GateIssue.at(path, None, "there is no such checklist")]
+        return [GateIssue.at(path, None, "this checklist does not exist")]
     before = await view.text_before(path)
     return _of_document(path, validator.validate_checklist(text, docs.items, before=before))
 

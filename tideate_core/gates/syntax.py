@@ -95,7 +95,7 @@ def new_errors(language_or_path: str, before: str, after: str) -> list[SyntaxPro
     """
     if before == after:
         return []
-    language = _known(language_or_path) or _by_content(before, after)
+    language = _language_by_name(language_or_path) or _language_by_content(before, after)
     if language == "json" and _errors.of("json", before) and not _errors.of("jsonc", before):
         language = "jsonc"
     if not language:
@@ -106,19 +106,19 @@ def new_errors(language_or_path: str, before: str, after: str) -> list[SyntaxPro
     had = _errors.of(language, before)
     if had is None:
         return []
-    new = _absent_before(found, had)
+    new = _not_in(found, had)
     if had and language in _STRICT and language in _GRAMMARS:
         # these parsers stop at the first error, so an old error hides new ones after it
         more = _errors.in_tree(language, after)
         old = _errors.in_tree(language, before) if more else None
         if more and old is not None:
-            new += _absent_before(more, old)
+            new += _not_in(more, old)
     return new
 
 
 def is_checked(language_or_path: str, before: str, after: str) -> bool:
     """Return whether `new_errors` can find errors: both texts can be parsed in time."""
-    language = _known(language_or_path) or _by_content(before, after)
+    language = _language_by_name(language_or_path) or _language_by_content(before, after)
     found = _errors.of(language, after) if language else None
     return found is not None and (not found or _errors.of(language, before) is not None)
 
@@ -169,14 +169,14 @@ class _KnownErrors:
 _errors = _KnownErrors()
 
 
-def _known(language_or_path: str) -> str:
+def _language_by_name(language_or_path: str) -> str:
     for name in (language_or_path, language_of("", language_or_path), language_of(language_or_path)):
         if name in _STRICT or name in _GRAMMARS:
             return name
     return ""
 
 
-def _by_content(before: str, after: str) -> str:
+def _language_by_content(before: str, after: str) -> str:
     """Return the language of a text by its beginning and syntax; empty if it is uncertain."""
     if _TEMPLATE.search(after):
         return ""
@@ -188,7 +188,7 @@ def _by_content(before: str, after: str) -> str:
     return "yaml" if start.startswith("%YAML") and not _errors.of("yaml", before) else ""
 
 
-def _absent_before(found: Iterable[SyntaxProblem], had: Iterable[SyntaxProblem]) -> list[SyntaxProblem]:
+def _not_in(found: Iterable[SyntaxProblem], had: Iterable[SyntaxProblem]) -> list[SyntaxProblem]:
     left = Counter((problem.message, problem.source) for problem in had)
     new = []
     for problem in found:

@@ -104,7 +104,7 @@ class VerificationPipeline:
                 raise error
         finally:
             # if this task is cancelled, wait until its programs have ended
-            await _ended(self._running)
+            await _stop(self._running)
         done = {result.check for result in self._results}
         for check in (check for check in Check if check not in done):
             self._add(
@@ -156,12 +156,12 @@ class VerificationPipeline:
         """
         if not wanted:
             place = tool.folder or "the root"
-            why = f"the change touches nothing in {place}, nor what it depends on"
+            why = f"the change affects neither {place} nor its dependencies"
             result = _not_run(tool, CheckStatus.SKIPPED, why)
         elif not self._trust.allows(tool):
             result = _not_run(tool, CheckStatus.NOT_TRUSTED, untrusted_message(tool))
         elif tool.after_build and tool.folder not in built:
-            why = "not run, because the build that it tests did not pass or is not configured"
+            why = "not run, because its build failed or is not configured"
             result = _failed(tool, why)
         else:
             result = await self._run(tool, environment)
@@ -215,7 +215,7 @@ class VerificationPipeline:
             self._on_result(result)
 
 
-async def _ended(task: asyncio.Task[None]) -> None:
+async def _stop(task: asyncio.Task[None]) -> None:
     task.cancel()
     # a second cancellation kills the command at once
     await wait_uncancelled(task, on_cancel=task.cancel)
@@ -258,7 +258,7 @@ def _judge_tests(tool: Tool, done: CompletedTests) -> CheckResult:
     passed = results.status == "passed" or (results.status == "no_tests" and process.ok and not empty)
     note = ""
     if results.status == "no_tests":
-        note = "no test ran" if passed else 'no test was found; set verify.tests, or "off"'
+        note = "no test ran" if passed else 'no tests were found; set verify.tests to a command or to "off"'
     elif passed and results.passed is None:
         note = "only the exit status is known: no test counts were printed"
     made = _result(tool, process, done.output, passed=passed, ending=results.ending, note=note)
@@ -270,7 +270,7 @@ def _judge_tests(tool: Tool, done: CompletedTests) -> CheckResult:
 
 def _without_command(check: Check, *, off: bool) -> CheckResult:
     reason = (
-        f"nothing in the project says how; set verify.{check} in .tideate/config.toml to a command, or to "
+        f"no command was found; set verify.{check} in .tideate/config.toml to a command, or to "
         '"off" if the project has no such check'
     )
     reason = f'verify.{check} is "off"' if off else reason

@@ -1,4 +1,4 @@
-"""A project for the tools: real files, a real git, and calls as the work loop makes them."""
+"""A project for tests of tools: real files, real git, and calls as in the work loop."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def git(root: Path, *arguments: str) -> str:
 
 
 class Project:
-    """A folder with files, and the tools in it."""
+    """A folder with files, and the tools for it."""
 
     def __init__(self, root: Path, files: Mapping[str, str] | None = None, **step: Any) -> None:
         self.root = root
@@ -36,7 +36,7 @@ class Project:
         self.may_change: MayChange | None = None
 
     async def call(self, name: str, /, **arguments: Any) -> str:
-        """Call a tool with a model's arguments."""
+        """Call a tool with arguments from a model."""
         (tool,) = tools_named([name], editor=True)
         context = ToolContext(self.step, self.staged, self.may_change)  # type: ignore[arg-type]
         return await tool.work(context, tool.parse(arguments))

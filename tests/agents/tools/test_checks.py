@@ -1,4 +1,4 @@
-"""Checks run with staged edits, on a scratch copy, only where a person trusts them."""
+"""Trusted checks run on a scratch copy with the staged edits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from tests.agents.stage import write_files
 from tests.agents.tools.project import Project
 from tideate_core.agents.tools import checks
-from tideate_core.agents.tools.checks import SAID_AGAIN
+from tideate_core.agents.tools.checks import REPEATED_OUTPUT
 from tideate_core.agents.tools.table import tools_named
 from tideate_core.agents.tools.tool import ToolContext, fit_tools, offer_tools
 from tideate_core.config import VerifyConfig
@@ -68,13 +68,17 @@ def trust(root: Path) -> None:
     ProjectTrust(root).trust(chain.from_iterable(select_tools(root, VerifyConfig()).values()))
 
 
+async def run(project: Project, check: str | None = None, **more: Any) -> str:
+    return await project.call("run_check", check=check, **more)
+
+
 def fixed() -> FileChange:
     return FileChange("calc.py", "modify", None, "def add(a, b):\n    return a + b")
 
 
 @pytest.mark.slow
 async def test_a_check_sees_staged_edits_and_the_project_stays_as_it_is(project: Project) -> None:
-    failed = await project.call("run_check", check="tests")
+    failed = await run(project, "tests")
     first, *lines = failed.split("\n")
     assert first.startswith("tests failed: `")
     assert "1 passed, 1 failed" in first
@@ -83,11 +87,11 @@ async def test_a_check_sees_staged_edits_and_the_project_stays_as_it_is(project:
     assert "AssertionError" in failed
     assert project.step.questions == []
     await project.stage(fixed())
-    passed = await project.call("run_check", check="tests")
+    passed = await run(project, "tests")
     assert passed.startswith("tests passed: ")
     assert "2 passed" in passed
     assert passed.endswith("on a scratch copy with 1 staged file")
-    await project.call("run_check", check="tests")
+    await run(project, "tests")
     assert len(project.step.questions) == 1
     assert (project.root / "calc.py").read_text() == FILES["calc.py"]
     assert not list(project.root.rglob("__pycache__"))
@@ -95,11 +99,11 @@ async def test_a_check_sees_staged_edits_and_the_project_stays_as_it_is(project:
 
 @pytest.mark.slow
 async def test_some_tests_are_run_by_file_or_name_also_new_ones(project: Project) -> None:
-    assert "1 passed" in await project.call("run_check", check="tests", pattern="test_none")
+    assert "1 passed" in await run(project, "tests", pattern="test_none")
     new = TEST.replace("0, 0), 0", "2, 2), 4").replace("Sums", "More")
     await project.stage(fixed(), FileChange("tests/test_more.py", "create", None, new))
-    assert "2 passed" in await project.call("run_check", check="tests", files=["tests/test_more.py"])
-    assert "4 passed" in await project.call("run_check", check="tests")
+    assert "2 passed" in await run(project, "tests", files=["tests/test_more.py"])
+    assert "4 passed" in await run(project, "tests")
 
 
 @pytest.mark.parametrize(
@@ -117,7 +121,7 @@ async def test_a_selection_is_no_option_and_stays_inside(
     project: Project, arguments: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(ToolError, match=said):
-        await project.call("run_check", check="tests", **arguments)
+        await run(project, "tests", **arguments)
 
 
 def with_pytest(root: Path, *command: str) -> Project:
@@ -141,18 +145,11 @@ async def test_a_configured_pytest_is_limited_to_files_and_names(tmp_path: Path)
     assert set(tool.schema["properties"]) == {"check", "files", "pattern"}
     assert "names joined by `and`" in tool.schema["properties"]["pattern"]["description"]
     assert "Tests can be limited to files and names" in tool.description
-    assert "3 passed" in await project.call("run_check", check="tests")
-    assert "2 passed" in await project.call("run_check", check="tests", files=["test_a.py"])
-    assert "1 passed" in await project.call("run_check", check="tests", pattern="one")
-
-
-@pytest.mark.slow
-async def test_only_the_checks_that_there_are_are_offered_and_the_command_that_ran_is_told(
-    tmp_path: Path,
-) -> None:
-    project = with_pytest(tmp_path)
-    assert (await offered(project)).schema["properties"]["check"]["enum"] == ["tests"]
-    told = await project.call("run_check", check="tests", files=["test_a.py"], pattern="one")
+    assert tool.schema["properties"]["check"]["enum"] == ["tests"]
+    assert "3 passed" in await run(project, "tests")
+    assert "2 passed" in await run(project, "tests", files=["test_a.py"])
+    told = await run(project, "tests", files=["test_a.py"], pattern="one")
+    assert "1 passed" in told
     assert "-k=one" in told.split("`")[1]
     assert "test_a.py" in told.split("`")[1]
 
@@ -174,7 +171,7 @@ class T(unittest.TestCase):
 async def test_what_failures_say_is_not_said_again(tmp_path: Path) -> None:
     project = with_pytest(tmp_path)
     write_files(project.root, {"test_b.py": REPEATED})
-    told = await project.call("run_check", check="tests")
+    told = await run(project, "tests")
     first, *lines = told.split("\n")
     # the report lists no pass of a test whose subtests failed
     assert "2 passed, 2 failed" in first
@@ -186,9 +183,12 @@ async def test_what_failures_say_is_not_said_again(tmp_path: Path) -> None:
 
 def test_a_section_that_is_left_out_ends_at_the_last_line_or_the_next_heading() -> None:
     printed = "=== FAILURES ===\nE no\n=== warnings summary ===\n3 things are odd\n=== {}\n1 failed in 0.04s"
-    assert SAID_AGAIN.sub("", printed.format("rest")) == "=== FAILURES ===\nE no\n=== rest\n1 failed in 0.04s"
+    assert (
+        REPEATED_OUTPUT.sub("", printed.format("rest"))
+        == "=== FAILURES ===\nE no\n=== rest\n1 failed in 0.04s"
+    )
     printed = printed.format("short test summary info ===\nFAILED a.py")
-    assert SAID_AGAIN.sub("", printed) == "=== FAILURES ===\nE no\n1 failed in 0.04s"
+    assert REPEATED_OUTPUT.sub("", printed) == "=== FAILURES ===\nE no\n1 failed in 0.04s"
 
 
 @pytest.mark.slow
@@ -196,9 +196,9 @@ async def test_a_command_with_places_says_itself_how_it_is_limited(tmp_path: Pat
     project = with_pytest(tmp_path, "-k", "{pattern}", "--", "{files}")
     tool = await offered(project)
     assert set(tool.schema["properties"]) == {"check", "files", "pattern"}
-    assert "3 passed" in await project.call("run_check", check="tests")
-    assert "1 passed" in await project.call("run_check", check="tests", files=["test_b.py"])
-    assert "1 passed" in await project.call("run_check", check="tests", files=["test_a.py"], pattern="two")
+    assert "3 passed" in await run(project, "tests")
+    assert "1 passed" in await run(project, "tests", files=["test_b.py"])
+    assert "1 passed" in await run(project, "tests", files=["test_a.py"], pattern="two")
 
 
 @pytest.mark.slow
@@ -207,9 +207,9 @@ async def test_a_command_that_cannot_be_limited_has_no_such_arguments(tmp_path: 
     tool = await offered(project)
     assert set(tool.schema["properties"]) == {"check"}
     assert tool.description.endswith("Each of them runs as a whole.")
-    assert "1 passed" in await project.call("run_check", check="tests")
+    assert "1 passed" in await run(project, "tests")
     with pytest.raises(ToolError, match=r"verify\.tests is configured, and is run as it stands"):
-        await project.call("run_check", check="tests", files=["test_b.py"])
+        await run(project, "tests", files=["test_b.py"])
     write_files(tmp_path, {".tideate/config.toml": '[verify]\ntests = ["pytest"]\n'})
     assert set((await offered(project)).schema["properties"]) == {"check"}  # nobody trusts it
 
@@ -229,25 +229,25 @@ async def test_what_takes_a_place_is_no_option_and_stays_inside(
     project = with_pytest(tmp_path, "-k", "{pattern}", "{files}")
     write_files(tmp_path, {"-x.py": ""})
     with pytest.raises(ToolError, match=said):
-        await project.call("run_check", check="tests", **arguments)
+        await run(project, "tests", **arguments)
 
 
 async def test_only_tests_can_be_limited(project: Project) -> None:
     with pytest.raises(ToolError, match="lint runs as a whole"):
-        await project.call("run_check", check="lint", files=["calc.py"])
+        await run(project, "lint", files=["calc.py"])
 
 
 @pytest.mark.attack
 async def test_what_nobody_trusts_is_not_run(tmp_path: Path) -> None:
     project = Project(tmp_path, {**FILES, "tests/test_calc.py": "open('sprung', 'w')"})
     with pytest.raises(ToolError, match="which is not trusted yet; look at the project, then run"):
-        await project.call("run_check", check="tests")
+        await run(project, "tests")
     assert not (tmp_path / "sprung").exists()
 
 
 async def test_a_check_that_is_not_there_is_told_with_those_that_are(project: Project) -> None:
     with pytest.raises(ToolError, match=r"no check build here: nothing .* \(checks that there are: tests\)"):
-        await project.call("run_check", check="build")
+        await run(project, "build")
 
 
 @pytest.mark.attack
@@ -257,7 +257,7 @@ async def test_edits_that_nobody_reviewed_run_only_with_a_yes(tmp_path: Path) ->
     await project.stage(fixed())
     for _ in range(2):
         with pytest.raises(ToolError, match="the person does not want `"):
-            await project.call("run_check", check="tests")
+            await run(project, "tests")
     assert len(project.step.questions) == 1
 
 
@@ -267,10 +267,10 @@ async def test_a_staged_edit_makes_no_other_command_of_one_that_is_trusted(tmp_p
     root = tmp_path / "project"
     project = Project(root, {"Makefile": "lint:\n\t@echo fine\n"}, decisions=(YES,))
     trust(root)
-    assert (await project.call("run_check", check="lint")).startswith("lint passed: `make lint` ended with")
+    assert (await run(project, "lint")).startswith("lint passed: `make lint` ended with")
     await project.stage(FileChange("Makefile", "modify", None, f"lint:\n\ttouch {tmp_path}/sprung"))
     with pytest.raises(ToolError, match="staged edits change what it runs, and `make lint` runs"):
-        await project.call("run_check", check="lint")
+        await run(project, "lint")
     assert not (tmp_path / "sprung").exists()
 
 
@@ -278,7 +278,7 @@ async def test_a_staged_edit_makes_no_other_command_of_one_that_is_trusted(tmp_p
 async def test_a_project_s_own_file_that_nobody_trusts_is_not_passed_over(project: Project) -> None:
     write_files(project.root, {".tideate/config.toml": '[verify]\ntests = ["false"]\n'})
     with pytest.raises(ToolError, match=r"\.tideate/config\.toml says how to run tests and is not trusted"):
-        await project.call("run_check", check="tests")
+        await run(project, "tests")
 
 
 @pytest.mark.slow
@@ -287,7 +287,7 @@ async def test_output_is_bounded_without_secrets_and_failures_have_their_places(
     recipe = f"lint:\n\t@seq 100000; echo {key}; echo 'src/a.c:3:7: error: too bad'; exit 3\n"
     project = Project(root, {"Makefile": recipe})
     trust(root)
-    told = await project.call("run_check", check="lint")
+    told = await run(project, "lint")
     assert len(told) < 9_500
     assert "src/a.c:3:7: too bad" in told
     assert "[a line that seems to hold a secret]\n" in told
@@ -307,7 +307,7 @@ async def test_moved_and_deleted_files_keep_their_style_and_are_gone(tmp_path: P
         FileChange("old.sh", "move", text, text + " it", move_to="new.sh"),
         FileChange("gone", "delete", "x", None),
     )
-    told = await project.call("run_check", check="lint")
+    told = await run(project, "lint")
     assert "Makefile\nnew.sh\n" in told
     assert "ran it" in told
     assert "gone" not in told
@@ -323,25 +323,25 @@ def test_the_checks_are_those_that_there_are() -> None:
 async def test_without_a_name_the_checks_are_told(tmp_path: Path) -> None:
     files = {**FILES, "Makefile": "lint:\n\t@echo fine\n"}
     project = Project(tmp_path, files)
-    lint, tests = sorted((await project.call("run_check")).split("\n"))
+    lint, tests = sorted((await run(project)).split("\n"))
     assert lint == "lint: `make lint` (not trusted: a person has to run `tideate trust`)"
     assert tests.startswith("tests: `")
     assert tests.endswith("(not trusted: a person has to run `tideate trust`)")
     trust(tmp_path)
-    assert "lint: `make lint`" in (await project.call("run_check")).split("\n")
+    assert "lint: `make lint`" in (await run(project)).split("\n")
     write_files(tmp_path, {".tideate/config.toml": '[verify]\ntests = ["false"]\n'})
-    assert "tests: as .tideate/config.toml says (not trusted: " in await project.call("run_check")
+    assert "tests: as .tideate/config.toml says (not trusted: " in await run(project)
 
 
 async def test_where_there_is_no_check_it_is_told_what_a_person_can_do(tmp_path: Path) -> None:
     project = Project(tmp_path, {"a.txt": "a"})
-    told = await project.call("run_check")
+    told = await run(project)
     assert told.startswith(
         "there is no check here: a person can set one in .tideate/config.toml, as `[verify]"
     )
     assert told.endswith("You can hand in without it: say that it was not run.")
     with pytest.raises(ToolError, match=r"no check tests here: .*config\.toml.* hand in without it"):
-        await project.call("run_check", check="tests")
+        await run(project, "tests")
 
 
 PARTS = {
@@ -360,15 +360,15 @@ async def test_checks_run_in_the_parts_that_the_edits_touch(tmp_path: Path) -> N
     project = Project(tmp_path / "project", PARTS, decisions=(YES, YES))
     trust(project.root)
     await project.stage(FileChange("web/a.js", "create", None, "1"))
-    told = await project.call("run_check", check="tests")
+    told = await run(project, "tests")
     assert told.startswith("tests passed: `make test` in web ")
     assert "api" not in told
-    told = await project.call("run_check", check="tests", files=["api/tests/test_calc.py"])
+    told = await run(project, "tests", files=["api/tests/test_calc.py"])
     assert told.startswith("tests failed: `pytest ")
     assert "api/tests/test_calc.py:6: " in told
     assert "make" not in told
     with pytest.raises(ToolError, match="tests are run in api, web"):
-        await project.call("run_check", check="tests", files=["other/x.py"])
+        await run(project, "tests", files=["other/x.py"])
 
 
 async def test_a_check_whose_program_is_not_there_is_not_offered(tmp_path: Path) -> None:
@@ -376,9 +376,9 @@ async def test_a_check_whose_program_is_not_there_is_not_offered(tmp_path: Path)
     trust(project.root)
     offered_checks = (await offered(project)).schema["properties"]["check"]
     assert "lint" not in offered_checks.get("enum", [])
-    assert "lint" not in await project.call("run_check")
+    assert "lint" not in await run(project)
     with pytest.raises(ToolError, match="nosuchlinter is not installed; run `npm install`"):
-        await project.call("run_check", check="lint")
+        await run(project, "lint")
 
 
 NO_LINTER = '{"scripts": {"lint": "nosuchlinter ."}}'
@@ -402,4 +402,4 @@ async def test_a_build_directory_of_cmake_is_not_used_in_a_copy(
     project = Project(tmp_path / "project", files, decisions=(YES,))
     trust(project.root)
     with pytest.raises(ToolError, match="configured with CMake for the project's own sources"):
-        await project.call("run_check", check="build")
+        await run(project, "build")

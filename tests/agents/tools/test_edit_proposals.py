@@ -1,4 +1,4 @@
-"""A language server's edit is staged whole or refused; what is outside of the project is named."""
+"""A language server's edit is staged whole or refused; files outside the project are named."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def change(line: int, start: int, end: int, text: str) -> dict[str, Any]:
 
 
 class Editor:
-    """An editor whose language server proposes one edit, whatever it is asked."""
+    """An editor with a language server that always proposes the same edit."""
 
     def __init__(self, edit: dict[str, Any], ticks: dict[str, int] | None = None) -> None:
         self.edit, self.ticks = edit, ticks or {}

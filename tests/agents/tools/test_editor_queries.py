@@ -1,4 +1,4 @@
-"""Answers of the editor are shown as the files may be: no secrets, nothing outside, one line each."""
+"""Answers of the editor are shown without secrets and outside files, one line each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AT = {"path": "a.py", "line": 1, "symbol": "one"}
 
 
 class Editor:
-    """An editor that gives one answer, and what it was asked."""
+    """An editor with one fixed answer that records its queries."""
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer

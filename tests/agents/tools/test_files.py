@@ -1,4 +1,4 @@
-"""Reading and listing: numbers, ranges, bounds, and nothing outside of the project."""
+"""Reading and listing files: line numbers, ranges, limits, nothing outside the project."""
 
 from __future__ import annotations
 
@@ -17,26 +17,37 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+async def read(project: Project, path: str, **more: Any) -> str:
+    return await project.call("read_file", path=path, **more)
+
+
+async def listed(project: Project, **more: Any) -> str:
+    return await project.call("list_files", **more)
+
+
+TWENTY = {"a.txt": "\n".join(map(str, range(1, 21)))}
+
+
 async def test_lines_come_with_their_numbers(tmp_path: Path) -> None:
     project = Project(tmp_path, {"a.py": "one\n\ttwo\n"})
-    assert await project.call("read_file", path="a.py") == "a.py, 2 lines\n1\tone\n2\t\ttwo"
+    assert await read(project, "a.py") == "a.py, 2 lines\n1\tone\n2\t\ttwo"
 
 
 async def test_a_range_is_read(tmp_path: Path) -> None:
-    project = Project(tmp_path, {"a.txt": "\n".join(map(str, range(1, 21)))})
-    read = await project.call("read_file", path="./a.txt", first=3, last=4)
-    assert read == "a.txt, lines 3-4 of 20\n3\t3\n4\t4"
-    assert (await project.call("read_file", path="a.txt", first=20, last=99)).endswith("20\t20")
+    project = Project(tmp_path, TWENTY)
+    shown = await read(project, "./a.txt", first=3, last=4)
+    assert shown == "a.txt, lines 3-4 of 20\n3\t3\n4\t4"
+    assert (await read(project, "a.txt", first=20, last=99)).endswith("20\t20")
     with pytest.raises(ToolError, match="has 20 lines; there is no line 21"):
-        await project.call("read_file", path="a.txt", first=21)
+        await read(project, "a.txt", first=21)
 
 
 async def test_several_ranges_are_read_in_one_call(tmp_path: Path) -> None:
-    project = Project(tmp_path, {"a.txt": "\n".join(map(str, range(1, 21)))})
-    read = await project.call("read_file", path="a.txt", ranges=[[19, 99], [3, 4], [5, 6], [4, 5]])
-    assert read == "a.txt, lines 3-6, 19-20 of 20\n3\t3\n4\t4\n5\t5\n6\t6\n--\n19\t19\n20\t20"
+    project = Project(tmp_path, TWENTY)
+    shown = await read(project, "a.txt", ranges=[[19, 99], [3, 4], [5, 6], [4, 5]])
+    assert shown == "a.txt, lines 3-6, 19-20 of 20\n3\t3\n4\t4\n5\t5\n6\t6\n--\n19\t19\n20\t20"
     assert not project.staged.was_shown("a.txt")
-    await project.call("read_file", path="a.txt", ranges=[[1, 10], [11, 20]])
+    await read(project, "a.txt", ranges=[[1, 10], [11, 20]])
     assert project.staged.was_shown("a.txt")
 
 
@@ -51,40 +62,40 @@ async def test_several_ranges_are_read_in_one_call(tmp_path: Path) -> None:
     ],
 )
 async def test_ranges_that_are_none_are_refused(tmp_path: Path, arguments: dict[str, Any], said: str) -> None:
-    project = Project(tmp_path, {"a.txt": "\n".join(map(str, range(1, 21)))})
+    project = Project(tmp_path, TWENTY)
     with pytest.raises(ToolError, match=said):
-        await project.call("read_file", path="a.txt", **arguments)
+        await read(project, "a.txt", **arguments)
 
 
 async def test_a_text_that_is_cut_in_one_of_its_ranges_was_not_shown(tmp_path: Path) -> None:
     project = Project(tmp_path, {"a.txt": "\n".join(["x" * 100] * 1_000)})
-    read = await project.call("read_file", path="a.txt", ranges=[[1, 500], [501, 1000]])
-    first = int(read.removesuffix("]").rpartition("first=")[2])
-    assert read.split("\n")[-2].startswith(f"{first - 1}\t")
+    shown = await read(project, "a.txt", ranges=[[1, 500], [501, 1000]])
+    first = int(shown.removesuffix("]").rpartition("first=")[2])
+    assert shown.split("\n")[-2].startswith(f"{first - 1}\t")
     assert not project.staged.was_shown("a.txt")
 
 
 async def test_a_long_text_is_cut_and_goes_on_where_it_says(tmp_path: Path) -> None:
     lines = [f"line {number} {'x' * 90}" for number in range(1, 1001)]
     project = Project(tmp_path, {"a.txt": "\n".join(lines)})
-    read, first = "", 1
+    text, first = "", 1
     while first <= 1000:
-        part = await project.call("read_file", path="a.txt", first=first)
+        part = await read(project, "a.txt", first=first)
         assert len(part) < 31_000
         *shown, last = part.split("\n")[1:]
-        read += "\n".join(line.partition("\t")[2] for line in shown) + "\n"
+        text += "\n".join(line.partition("\t")[2] for line in shown) + "\n"
         if "left out" not in last:
-            read += last.partition("\t")[2]
+            text += last.partition("\t")[2]
             break
         first = int(last.removesuffix("]").rpartition("first=")[2])
-    assert read == "\n".join(lines)
+    assert text == "\n".join(lines)
 
 
 async def test_a_long_line_is_cut_and_says_so(tmp_path: Path) -> None:
     project = Project(tmp_path, {"a.min.js": "x" * 50_000})
-    read = await project.call("read_file", path="a.min.js")
-    assert read.endswith("x [… 48,000 more characters]")
-    assert len(read) < 2_100
+    shown = await read(project, "a.min.js")
+    assert shown.endswith("x [… 48,000 more characters]")
+    assert len(shown) < 2_100
 
 
 @pytest.mark.parametrize(
@@ -116,34 +127,25 @@ async def test_what_cannot_be_read_says_why(tmp_path: Path, path: str, said: str
     (root / "out.txt").symlink_to(tmp_path / "elsewhere" / "x")
     os.mkfifo(root / "pipe")
     with pytest.raises(ToolError, match=said):
-        await project.call("read_file", path=path)
+        await read(project, path)
 
 
 async def test_staged_texts_come_before_unsaved_ones_and_these_before_the_disk(tmp_path: Path) -> None:
     project = Project(tmp_path, {"a.py": "disk\n"}, buffers=Buffers(str(tmp_path / "a.py"), "unsaved"))
-    assert await project.call("read_file", path="a.py") == (
-        "a.py, 1 line, with unsaved changes of the editor\n1\tunsaved"
-    )
+    assert await read(project, "a.py") == ("a.py, 1 line, with unsaved changes of the editor\n1\tunsaved")
     await project.stage(FileChange("a.py", "modify", "unsaved", "staged"))
-    assert await project.call("read_file", path="a.py") == "a.py, 1 line, with staged edits\n1\tstaged"
-
-
-async def test_what_a_person_saves_meanwhile_is_read(tmp_path: Path) -> None:
-    project = Project(tmp_path, {"a.py": "one"})
-    assert (await project.call("read_file", path="a.py")).endswith("1\tone")
-    write_files(tmp_path, {"a.py": "two"})
-    assert (await project.call("read_file", path="a.py")).endswith("1\ttwo")
+    assert await read(project, "a.py") == "a.py, 1 line, with staged edits\n1\tstaged"
 
 
 @pytest.mark.parametrize(("accepted", "said"), [(True, "KEY=1"), (False, "nobody agreed to give it")])
 async def test_a_secret_is_read_only_after_a_persons_yes(tmp_path: Path, accepted: bool, said: str) -> None:
     project = Project(tmp_path, {".env": "KEY=1"}, decisions=(Decision(accepted),))
     if accepted:
-        assert said in await project.call("read_file", path=".env")
-        assert said in await project.call("read_file", path=".env")
+        assert said in await read(project, ".env")
+        assert said in await read(project, ".env")
     else:
         with pytest.raises(ToolError, match=said):
-            await project.call("read_file", path=".env")
+            await read(project, ".env")
     assert len(project.step.questions) == 1
 
 
@@ -165,29 +167,28 @@ async def test_files_are_listed_as_staged_edits_leave_them_and_without_ignored_o
         FileChange("d.md", "delete", "", None),
         FileChange("src/sub/e.py", "create", None, "e"),
     )
-    listed = await project.call("list_files")
-    assert listed == "src/\n  sub/\n    c.py\n    e.py\n  b.py\n  new.py\n.gitignore"
-    assert await project.call("list_files", path="src", depth=1) == (
+    assert await listed(project) == "src/\n  sub/\n    c.py\n    e.py\n  b.py\n  new.py\n.gitignore"
+    assert await listed(project, path="src", depth=1) == (
         "sub/ (2 files)\nb.py\nnew.py\n[2 files are in folders that are not opened; list one of these]"
     )
     assert await project.call("find_files", glob="*.py") == (
         "src/b.py\nsrc/new.py\nsrc/sub/c.py\nsrc/sub/e.py"
     )
     with pytest.raises(ToolError, match="is a file; read_file"):
-        await project.call("list_files", path="src/b.py")
+        await listed(project, path="src/b.py")
     with pytest.raises(ToolError, match="has no files, or only ignored ones"):
-        await project.call("list_files", path="x.log")
+        await listed(project, path="x.log")
     with pytest.raises(ToolError, match="outside the project"):
-        await project.call("list_files", path="..")
+        await listed(project, path="..")
 
 
 async def test_the_list_tells_the_sizes_of_long_files_as_they_are_staged(tmp_path: Path) -> None:
     project = Project(tmp_path, {"a.py": "x" * 50_000, "b.py": "x" * 4_000, "src/c.py": "x" * 4_096})
     (tmp_path / "link.py").symlink_to("a.py")
-    assert await project.call("list_files") == "src/\n  c.py 4k\na.py 49k\nb.py\nlink.py"
+    assert await listed(project) == "src/\n  c.py 4k\na.py 49k\nb.py\nlink.py"
     await project.stage(FileChange("a.py", "modify", "", "x" * 20_480))
-    assert "a.py 20k\n" in await project.call("list_files")
-    assert await project.call("list_files", path="src") == "c.py 4k"
+    assert "a.py 20k\n" in await listed(project)
+    assert await listed(project, path="src") == "c.py 4k"
 
 
 @pytest.mark.slow
@@ -197,7 +198,7 @@ async def test_a_large_list_is_bounded_and_says_so(tmp_path: Path) -> None:
     found = await project.call("find_files", glob="**/*.txt")
     assert len(found) < 31_000
     assert "more files; use a narrower glob" in found
-    assert await project.call("list_files") == (
+    assert await listed(project) == (
         f"{'d' * 50}/ (2000 files)\n[2,000 files are in folders that are not opened; list one of these]"
     )
 
@@ -207,6 +208,6 @@ async def test_a_repository_within_the_project_is_listed_and_named_as_one(tmp_pa
     git(tmp_path, "init", "-q")
     git(tmp_path / "modules/inner", "init", "-q")
     note = "[modules/inner/ is a git repository of its own]"
-    assert (await project.call("list_files")).endswith(f"in.py\n  top.py\n{note}".replace("  top", "top"))
+    assert (await listed(project)).endswith(f"in.py\n  top.py\n{note}".replace("  top", "top"))
     assert await project.call("find_files", glob="**/in.py") == f"modules/inner/in.py\n{note}"
     assert await project.call("search", pattern="needle") == "modules/inner/in.py\n1:needle"

@@ -1,4 +1,4 @@
-"""Questions to git: what changed and who wrote it; nothing of a repository runs, nothing is written."""
+"""Tools of git read changes and authors; they run no program of a repository and write nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("git_blame", {"path": "a.py", "first": 1, "last": 1}),
 ]
 FAILURES = (ToolError, WorkspaceError)
-"""The loop tells a model of both."""
+"""Errors that the loop reports to the model."""
 
 
 def commit(root: Path, message: str, **files: str) -> None:
@@ -45,8 +45,12 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-async def test_the_status_names_what_differs(root: Path) -> None:
-    project = Project(root)
+@pytest.fixture
+def project(root: Path) -> Project:
+    return Project(root)
+
+
+async def test_the_status_names_what_differs(project: Project, root: Path) -> None:
     assert await project.call("git_status") == "on main\nnothing is changed"
     write_files(root, {"a.py": "changed\n", "new/c.py": "c\n", ".tideate/x": ""})
     git(root, "rm", "-q", "b.py")
@@ -56,8 +60,7 @@ async def test_the_status_names_what_differs(root: Path) -> None:
     )
 
 
-async def test_a_diff_is_against_what_was_asked_for(root: Path) -> None:
-    project = Project(root)
+async def test_a_diff_is_against_what_was_asked_for(project: Project, root: Path) -> None:
     assert await project.call("git_diff") == "no difference"
     write_files(root, {"a.py": "one\n2\n3\n", "b.py": "changed\n", "new.py": ""})
     both = await project.call("git_diff")
@@ -73,8 +76,7 @@ async def test_a_diff_is_against_what_was_asked_for(root: Path) -> None:
     assert await project.call("git_diff", revision="HEAD...HEAD~1") == "no difference"
 
 
-async def test_the_log_lists_commits_of_a_path(root: Path) -> None:
-    project = Project(root)
+async def test_the_log_lists_commits_of_a_path(project: Project) -> None:
     log = (await project.call("git_log")).split("\n")
     assert [line.partition("A Person: ")[2] for line in log] == ["Second", "First"]
     assert (await project.call("git_log", path="b.py")).endswith("A Person: First")
@@ -83,8 +85,7 @@ async def test_the_log_lists_commits_of_a_path(root: Path) -> None:
     assert await project.call("git_log", path="nothing.py") == "no commit touches nothing.py"
 
 
-async def test_a_commit_is_shown_with_its_diff_and_a_file_as_it_was(root: Path) -> None:
-    project = Project(root)
+async def test_a_commit_is_shown_with_its_diff_and_a_file_as_it_was(project: Project) -> None:
     shown = await project.call("git_show", revision="main")
     assert "A Person <a@b.example>, " in shown
     assert "Second\n\nIt has reasons.\n\ndiff --git a/a.py b/a.py" in shown
@@ -97,8 +98,7 @@ async def test_a_commit_is_shown_with_its_diff_and_a_file_as_it_was(root: Path) 
         await project.call("git_show", revision="HEAD", path="c.py")
 
 
-async def test_blame_names_the_commits_of_lines(root: Path) -> None:
-    project = Project(root)
+async def test_blame_names_the_commits_of_lines(project: Project, root: Path) -> None:
     write_files(root, {"a.py": "one\n2\nthree\nfour\n"})
     lines = (await project.call("git_blame", path="a.py", first=1, last=4)).split("\n")
     assert [line.partition(" ")[2] or line for line in lines] == [
@@ -158,11 +158,10 @@ async def test_a_path_stays_in_the_project(root: Path, tool: str, more: dict[str
         await Project(root).call(tool, path=path, **more)
 
 
-async def test_a_path_is_no_option_and_no_pattern(root: Path) -> None:
+async def test_a_path_is_no_option_and_no_pattern(project: Project, root: Path) -> None:
     write_files(root, {"--output=x": "evil\n"})
     git(root, "add", "--", "--output=x")
     git(root, "commit", "-qm", "Option")
-    project = Project(root)
     assert (await project.call("git_log", path="--output=x")).endswith(": Option")
     assert (await project.call("git_show", revision="HEAD", path="--output=x")).endswith("1\tevil")
     assert (await project.call("git_blame", path="--output=x", first=1, last=1)).endswith("1\tevil")

@@ -1,11 +1,11 @@
-"""Search with ripgrep and with ours: the same lines, staged texts included, no secrets, never without end."""
+"""Search by ripgrep and by the own program: same lines, staged texts, no secrets, bounded time."""
 
 from __future__ import annotations
 
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -28,13 +28,17 @@ FILES = {
 
 @pytest.fixture(params=["ripgrep", "ours"])
 def program(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Have ripgrep in PATH, or nowhere."""
+    """Put ripgrep in PATH, or remove it."""
     folders = [folder for folder in os.get_exec_path() if not Path(folder, "rg").exists()]
     with_it = Path(sys.executable).parent
     assert (with_it / "rg").exists(), "`make install` installs ripgrep beside the tests' Python"
     first = [str(with_it)] if request.param == "ripgrep" else []
     monkeypatch.setenv("PATH", os.pathsep.join([*first, *folders]))
     return str(request.param)
+
+
+async def search(project: Project, pattern: str, **more: Any) -> str:
+    return await project.call("search", pattern=pattern, **more)
 
 
 LONG = {
@@ -44,7 +48,7 @@ LONG = {
 
 
 class Editor(Buffers):
-    """An editor that tells which files have changes."""
+    """An editor that lists its modified files."""
 
     async def modified(self, _root: Path) -> Sequence[Path]:
         return [Path(self._buffer.path)]
@@ -52,36 +56,34 @@ class Editor(Buffers):
 
 async def test_lines_are_found_by_file(tmp_path: Path, program: str) -> None:
     project = Project(tmp_path, FILES)
-    assert await project.call("search", pattern=r"\bstart\(") == (
+    assert await search(project, r"\bstart\(") == ("src/a.py\n1:def start():\n6:    return start()")
+    assert await search(project, "start", glob="*.ts") == "src/b.ts\n1:const start = 1;"
+    assert await search(project, "^# start$", ignore_case=True) == "doc/c.md\n1:# Start"
+    assert await search(project, "start()", literal=True, glob="src") == (
         "src/a.py\n1:def start():\n6:    return start()"
     )
-    assert await project.call("search", pattern="start", glob="*.ts") == "src/b.ts\n1:const start = 1;"
-    assert await project.call("search", pattern="^# start$", ignore_case=True) == "doc/c.md\n1:# Start"
-    assert await project.call("search", pattern="start()", literal=True, glob="src") == (
-        "src/a.py\n1:def start():\n6:    return start()"
-    )
-    assert await project.call("search", pattern="nowhere") == "no line of 3 files matches"
+    assert await search(project, "nowhere") == "no line of 3 files matches"
 
 
 async def test_context_is_shown_once(tmp_path: Path, program: str) -> None:
     project = Project(tmp_path, FILES)
-    assert await project.call("search", pattern="return", context=1, glob="*.py") == (
+    assert await search(project, "return", context=1, glob="*.py") == (
         "src/a.py\n1-def start():\n2:    return 1\n3-\n--\n5-def stop():\n6:    return start()"
     )
-    assert await project.call("search", pattern="start|return", context=2, glob="*.py") == (
+    assert await search(project, "start|return", context=2, glob="*.py") == (
         "src/a.py\n1:def start():\n2:    return 1\n3-\n4-\n5-def stop():\n6:    return start()"
     )
 
 
 async def test_whole_words_are_found(tmp_path: Path, program: str) -> None:
     project = Project(tmp_path, {"a.txt": "to_thread\nrun(to)\nonto\ntop\nto.\nTO\n"})
-    assert await project.call("search", pattern="to", word=True) == "a.txt\n2:run(to)\n5:to."
-    assert await project.call("search", pattern="to|top", word=True) == "a.txt\n2:run(to)\n4:top\n5:to."
-    assert await project.call("search", pattern="to.", word=True, literal=True) == "a.txt\n5:to."
-    assert "6:TO" in await project.call("search", pattern="to", word=True, ignore_case=True)
+    assert await search(project, "to", word=True) == "a.txt\n2:run(to)\n5:to."
+    assert await search(project, "to|top", word=True) == "a.txt\n2:run(to)\n4:top\n5:to."
+    assert await search(project, "to.", word=True, literal=True) == "a.txt\n5:to."
+    assert "6:TO" in await search(project, "to", word=True, ignore_case=True)
     if program == "ours":
         with pytest.raises(ToolError, match="is no regular expression"):
-            await project.call("search", pattern="a)(b", word=True)
+            await search(project, "a)(b", word=True)
 
 
 async def test_staged_and_unsaved_texts_are_searched_in_place_of_the_disk(
@@ -96,22 +98,22 @@ async def test_staged_and_unsaved_texts_are_searched_in_place_of_the_disk(
         FileChange("doc/c.md", "delete", FILES["doc/c.md"].rstrip("\n"), None),
         FileChange("new.py", "create", None, "begin()\n"),
     )
-    assert await project.call("search", pattern="begin") == (
+    assert await search(project, "begin") == (
         "new.py\n1:begin()\n\nsrc/b.ts\n1:const begin = 1;\n\nsrc/n.py\n1:def begin(): ..."
     )
-    assert await project.call("search", pattern="start") == "no line of 3 files matches"
+    assert await search(project, "start") == "no line of 3 files matches"
 
 
 async def test_a_limit_says_how_much_there_is(tmp_path: Path, program: str) -> None:
     project = Project(tmp_path, {f"{number}.txt": "word\n" * 10 for number in range(5)})
-    found = await project.call("search", pattern="word", limit=12)
+    found = await search(project, "word", limit=12)
     assert found.count(":word") == 12
     assert "[12 of 50 matching lines in 5 files are shown; use a narrower" in found
 
 
 async def test_results_are_bounded(tmp_path: Path, program: str) -> None:
     project = Project(tmp_path, LONG)
-    found = await project.call("search", pattern="needle", limit=1000)
+    found = await search(project, "needle", limit=1000)
     assert len(found) < 35_000
     assert "aneedleb" in found.split("\n")[1]
     assert len(found.split("\n")[1]) < 320
@@ -128,7 +130,7 @@ async def test_ignored_files_links_and_protected_ones_are_not_searched(tmp_path:
     (root / "out").symlink_to(tmp_path / "elsewhere")
     (root / "out.txt").symlink_to(tmp_path / "elsewhere" / "out.txt")
     (root / "binary.bin").write_bytes(b"needle\0")
-    assert await project.call("search", pattern="needle") == "a.txt\n1:needle"
+    assert await search(project, "needle") == "a.txt\n1:needle"
 
 
 @pytest.mark.attack
@@ -140,14 +142,14 @@ async def test_a_settings_file_of_ripgrep_changes_nothing(
     project = Project(
         tmp_path / "project", {"a.txt": "needle\nhay", ".ignore": "a.txt\n", ".rgignore": "*\n"}
     )
-    assert await project.call("search", pattern="needle") == "a.txt\n1:needle"
+    assert await search(project, "needle") == "a.txt\n1:needle"
 
 
 @pytest.mark.parametrize("pattern", ["--output=x", "-x", "--", "--pre=touch"])
 @pytest.mark.attack
 async def test_a_pattern_is_no_option(tmp_path: Path, program: str, pattern: str) -> None:
     project = Project(tmp_path, {"-e.txt": f"say {pattern}", "--files": "hay"})
-    assert await project.call("search", pattern=pattern) == f"-e.txt\n1:say {pattern}"
+    assert await search(project, pattern) == f"-e.txt\n1:say {pattern}"
     assert await project.call("find_files", glob="**") == "--files\n-e.txt"
 
 
@@ -156,13 +158,13 @@ async def test_secrets_are_not_shown(tmp_path: Path, program: str) -> None:
     key = "sk-" + "a1" * 20
     files = {".env": "needle=1", "a.py": f"needle = 1\nneedle = '{key}'\nneedle = 2\n"}
     project = Project(tmp_path, files, decisions=(Decision(True),))
-    found = await project.call("search", pattern="needle", context=1)
+    found = await search(project, "needle", context=1)
     assert found == (
         "a.py\n1:needle = 1\n2-[a line that seems to hold a secret]\n3:needle = 2\n"
         "[not searched, they usually hold secrets: .env]"
     )
     await project.call("read_file", path=".env")
-    assert ".env\n1:needle=1" in await project.call("search", pattern="needle")
+    assert ".env\n1:needle=1" in await search(project, "needle")
 
 
 @pytest.mark.attack
@@ -170,7 +172,7 @@ async def test_a_hard_link_to_outside_is_not_shown(tmp_path: Path, program: str)
     write_files(tmp_path, {"private": "needle"})
     project = Project(tmp_path / "project", {"b.txt": "needle"})
     os.link(tmp_path / "private", tmp_path / "project" / "a.txt")
-    found = await project.call("search", pattern="needle")
+    found = await search(project, "needle")
     assert found == "b.txt\n1:needle\n[not searched, they usually hold secrets: a.txt]"
 
 
@@ -203,7 +205,7 @@ async def test_no_answer_depends_on_what_is_hidden(
         project = Project(tmp_path / str(number), files)
         (project.root / "e.txt").write_bytes(b"one \xff" + f" AKIA{key}\n".encode())
         try:
-            texts.append(await project.call("search", pattern=pattern, context=1))
+            texts.append(await search(project, pattern, context=1))
         except ToolError as error:
             texts.append(str(error))
     assert texts[0] == texts[1]
@@ -216,8 +218,8 @@ async def test_names_and_texts_may_have_any_characters(
     tmp_path: Path, program: str, name: str, text: str
 ) -> None:
     project = Project(tmp_path, {name: f"first\r\n{text}\r\n"})
-    assert await project.call("search", pattern="naïve") == f"{name}\n2:{text}"
-    assert await project.call("search", pattern="first$") == f"{name}\n1:first"
+    assert await search(project, "naïve") == f"{name}\n2:{text}"
+    assert await search(project, "first$") == f"{name}\n1:first"
 
 
 @pytest.mark.parametrize("pattern", ["(", "a{2,1}", "[z-a]", "*a", "(?P<n"])
@@ -226,27 +228,27 @@ async def test_what_is_no_expression_is_refused_with_advice(
 ) -> None:
     project = Project(tmp_path, {"a": "b"})
     with pytest.raises(ToolError, match=r"no regular expression: .* literal=true"):
-        await project.call("search", pattern=pattern)
+        await search(project, pattern)
 
 
 @pytest.mark.parametrize("pattern", [r"a\nb", "a\nb"])
 async def test_a_pattern_is_within_a_line(tmp_path: Path, program: str, pattern: str) -> None:
     with pytest.raises(ToolError, match="single lines"):
-        await Project(tmp_path, {"a": "a\nb"}).call("search", pattern=pattern)
+        await search(Project(tmp_path, {"a": "a\nb"}), pattern)
 
 
 @pytest.mark.attack
 async def test_a_pattern_that_no_text_can_have_is_refused(tmp_path: Path, program: str) -> None:
     for pattern, said in (("a\0", "NUL character"), ("\ud800", "half a character")):
         with pytest.raises(ToolError, match=said):
-            await Project(tmp_path, {"a": "b"}).call("search", pattern=pattern)
+            await search(Project(tmp_path, {"a": "b"}), pattern)
 
 
 async def test_look_around_is_understood_and_never_spans_lines(tmp_path: Path, program: str) -> None:
     project = Project(tmp_path, {"a": "one two\none\ntwo\n"})
-    assert await project.call("search", pattern=r"one(?=\s+two)") == "a\n1:one two"
-    assert await project.call("search", pattern=r"one\s+two") == "a\n1:one two"
-    assert await project.call("search", pattern=r"one(?!\s+two)") == "a\n2:one"
+    assert await search(project, r"one(?=\s+two)") == "a\n1:one two"
+    assert await search(project, r"one\s+two") == "a\n1:one two"
+    assert await search(project, r"one(?!\s+two)") == "a\n2:one"
 
 
 @pytest.mark.slow
@@ -257,7 +259,7 @@ async def test_an_expression_without_end_is_ended(
     monkeypatch.setattr("tideate_core.agents.tools.search_programs.SECONDS", 1)
     project = Project(tmp_path, {"a.txt": "a" * 40 + "!", "z.txt": "ok"})
     with pytest.raises(ToolError, match=r"stopped after 1 s; 0 of 2 files searched"):
-        await project.call("search", pattern=r"(?=x?)(a+)+$")  # ripgrep has no look-around: ours does it
+        await search(project, r"(?=x?)(a+)+$")  # ripgrep has no look-around: ours does it
 
 
 @pytest.mark.slow
@@ -267,7 +269,7 @@ async def test_a_worker_that_is_ended_is_told_of(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("tideate_core.agents.tools.search_programs.FORKS", 1)
     # of two files each worker has one: the second never comes to its end
     project = Project(tmp_path, {"a.txt": "aab", "b.txt": "a" * 40 + "!"})
-    found = await project.call("search", pattern=r"(?=a)(a+)+b")
+    found = await search(project, r"(?=a)(a+)+b")
     assert found.startswith("a.txt\n1:aab\n[stopped after 1 s; ")
 
 
@@ -279,7 +281,7 @@ async def test_the_end_of_a_search_without_secrets_is_told(
     monkeypatch.setattr("tideate_core.agents.tools.search_programs.SECONDS", 1)
     project = Project(tmp_path, {"a.py": "K = 'AKIAQ7ZP3KD9WM2XV5TB'\nok\n", "b.txt": "ok\n"})
     # only the words in place of a hidden line take the expression without end
-    found = await project.call("search", pattern=r"^ok$|^(?=\[)(.+)+!$")
+    found = await search(project, r"^ok$|^(?=\[)(.+)+!$")
     assert found.startswith("b.txt\n1:ok\n[stopped after 1 s; 1 of 2 files searched")
 
 
@@ -291,9 +293,9 @@ async def test_files_are_searched_in_parts_until_the_time_is_up(
     project = Project(
         tmp_path, {"a": secret, "b": "one\n", "c": "one\n", "d": f"{secret}one\n", "e": "one\n"}
     )
-    assert await project.call("search", pattern="one") == "b\n1:one\n\nc\n1:one\n\nd\n2:one\n\ne\n1:one"
+    assert await search(project, "one") == "b\n1:one\n\nc\n1:one\n\nd\n2:one\n\ne\n1:one"
     monkeypatch.setattr("tideate_core.agents.tools.search.PATIENCE", 0)
-    found = await project.call("search", pattern="one")
+    found = await search(project, "one")
     assert found.startswith("b\n1:one\n[stopped after 0 s; 2 of 5 files searched")
 
 
@@ -316,16 +318,16 @@ async def test_a_search_that_cannot_be_run_is_told(tmp_path: Path, monkeypatch: 
     project = Project(tmp_path, {"a": "b"})
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(ToolError, match=r"the search cannot be run: .*nowhere"):
-        await project.call("search", pattern="b")
+        await search(project, "b")
 
 
 async def test_files_that_are_too_large_are_named(tmp_path: Path, program: str) -> None:
     project = Project(tmp_path, {"a.txt": "needle\n"})
     (tmp_path / "large.txt").write_bytes(b"needle\n" + b"x" * (2 << 20))
-    told = await project.call("search", pattern="needle")
+    told = await search(project, "needle")
     assert told == "a.txt\n1:needle\n[not searched, they have more than 2 MiB: large.txt]"
 
 
 async def test_matches_beyond_those_of_a_file_are_told(tmp_path: Path, program: str) -> None:
     project = Project(tmp_path, {"a.txt": "needle\n" * 1_500})
-    assert "of at least 1,000 matching lines" in await project.call("search", pattern="needle", limit=5)
+    assert "of at least 1,000 matching lines" in await search(project, "needle", limit=5)

@@ -1,4 +1,4 @@
-"""Ranges of definitions in several languages, and what belongs to tests."""
+"""Ranges of definitions in several languages, signatures, and uses of members."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Names of a project: where they are defined and used, as staged edits leave the files."""
+"""Definitions and uses of names in a project, including staged edits."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -24,18 +24,22 @@ FILES = {
 }
 
 
+async def find(project: Project, name: str, **more: Any) -> str:
+    return await project.call("find_symbol", name=name, **more)
+
+
 async def test_definitions_and_uses_are_found(tmp_path: Path) -> None:
     project = Project(tmp_path, FILES)
-    assert await project.call("find_symbol", name="Shop") == (
+    assert await find(project, "Shop") == (
         "1 definition of Shop:\nsrc/shop.py\n1-3:class Shop:\n\n"
         "used in code (of 2 files that have the word):\n"
         "src/main.py\n1:from src.shop import Shop\n4:Shop().open()"
     )
-    assert await project.call("find_symbol", name="Door.open", references=False) == (
+    assert await find(project, "Door.open", references=False) == (
         "1 definition of Door.open:\nsrc/shop.py\n7:def open(self): ... (in Door)"
     )
-    assert (await project.call("find_symbol", name="open")).startswith("2 definitions of open:\n")
-    assert await project.call("find_symbol", name="nothing") == (
+    assert (await find(project, "open")).startswith("2 definitions of open:\n")
+    assert await find(project, "nothing") == (
         "no definition of nothing is known; search finds any text\n\nit is used nowhere else in code"
     )
 
@@ -47,25 +51,25 @@ async def test_staged_and_unsaved_texts_are_looked_at_in_place_of_those_on_disk(
         FileChange("src/shop.py", "modify", None, "class Store:\n    ...\n"),
         FileChange("src/more.py", "create", None, "class Store: ...\n"),
     )
-    assert await project.call("find_symbol", name="Store") == (
+    assert await find(project, "Store") == (
         "2 definitions of Store:\nsrc/more.py\n1:class Store: ...\nsrc/shop.py\n1-2:class Store:\n\n"
         "used in code (of 3 files that have the word):\nsrc/main.py\n2:Store()"
     )
-    assert (await project.call("find_symbol", name="Shop")).startswith("no definition of Shop is known")
+    assert (await find(project, "Shop")).startswith("no definition of Shop is known")
     await project.stage(FileChange("src/shop.py", "delete", None, None))
-    assert (await project.call("find_symbol", name="Store")).startswith("1 definition")
+    assert (await find(project, "Store")).startswith("1 definition")
 
 
 async def test_what_is_saved_meanwhile_is_found(tmp_path: Path) -> None:
     project = Project(tmp_path, FILES)
-    await project.call("find_symbol", name="Shop")
+    await find(project, "Shop")
     write_files(tmp_path, {"src/shop.py": "\n\nclass Shop: ...\n"})
-    assert "src/shop.py\n3:class Shop: ..." in await project.call("find_symbol", name="Shop")
+    assert "src/shop.py\n3:class Shop: ..." in await find(project, "Shop")
 
 
 async def test_a_limit_says_that_there_is_more(tmp_path: Path) -> None:
     project = Project(tmp_path, {f"{number}.py": "use()\nuse()\n" for number in range(5)})
-    found = await project.call("find_symbol", name="use", limit=3)
+    found = await find(project, "use", limit=3)
     assert found.count(":use()") == 3
     assert "1.py\n1:use()\n+1 more in this file\n[3 more files; use a higher limit" in found
 
@@ -91,13 +95,13 @@ class Slot:
 async def test_definitions_come_with_their_lines_and_signatures(tmp_path: Path) -> None:
     java = "class Door {\n  @Override\n  public int open(\n    int wide) {\n    return 1;\n  }\n}\n"
     project = Project(tmp_path, {"slots.py": SLOTS, "Door.java": java})
-    assert await project.call("find_symbol", name="decode", references=False) == (
+    assert await find(project, "decode", references=False) == (
         "3 definitions of decode:\nslots.py\n"
         "3-6:def decode(self, raw: bytes) -> str: ... (in Slot)\n"
         "9:def decode(self, raw: str) -> str: ... (in Slot)\n"
         "11-14:def decode(self, raw, *, table={1: (2, 3)}): (in Slot)"
     )
-    assert await project.call("find_symbol", name="open", references=False) == (
+    assert await find(project, "open", references=False) == (
         "1 definition of open:\nDoor.java\n2-6:@Override public int open(int wide) { (in Door)"
     )
 
@@ -117,7 +121,7 @@ async def test_a_member_s_references_are_narrowed_and_source_comes_before_tests(
             "other.py": "class Other:\n    def decode(self): ...\n\n\nOther().decode()\n",
         },
     )
-    found = await project.call("find_symbol", name="Slot.decode")
+    found = await find(project, "Slot.decode")
     assert found.partition("\n\n")[2] == (
         "used in code (of 3 files that have the words decode and Slot):\nuses.py\n"
         "5:keys[decode] = slot.decode(1)\na_test.py\n"
@@ -125,13 +129,11 @@ async def test_a_member_s_references_are_narrowed_and_source_comes_before_tests(
         + "+38 more in this file\n[files without the word Slot use a decode, too: other.py (1)]"
     )
     monkeypatch.setattr(symbols, "MOST_FILES", 0)
-    assert "[2 more files without the word Slot were not searched]" in await project.call(
-        "find_symbol", name="Slot.decode"
-    )
+    assert "[2 more files without the word Slot were not searched]" in await find(project, "Slot.decode")
     monkeypatch.undo()
-    found = await project.call("find_symbol", name="Slot.decode", limit=100)
+    found = await find(project, "Slot.decode", limit=100)
     assert "+31 more in this file" in found
-    found = await project.call("find_symbol", name="Gate.decode")
+    found = await find(project, "Gate.decode")
     assert "5:Other().decode()" in found
     assert found.endswith("[not narrowed to Gate: no decode is known to be defined in it]")
 
@@ -141,18 +143,18 @@ async def test_secrets_are_not_shown(tmp_path: Path) -> None:
     key = "sk-" + "a1" * 20
     texts = {"a.py": f"KEY = '{key}'\nprint(KEY)\n", "b.py": "x = 1\nDB_PASSWORD=hunter22\n"}
     project = Project(tmp_path, {**texts, "credentials": "KEY"})
-    found = await project.call("find_symbol", name="KEY")
+    found = await find(project, "KEY")
     assert found.startswith("no definition of KEY is known")
     assert "a.py\n2:print(KEY)" in found
     # neither is counted what is in hidden lines alone
-    hidden, nowhere = [await project.call("find_symbol", name=name) for name in ("hunter22", "nowhere")]
+    hidden, nowhere = [await find(project, name) for name in ("hunter22", "nowhere")]
     assert hidden.replace("hunter22", "nowhere") == nowhere
 
 
 @pytest.mark.parametrize("name", ["two words", "--help", "a(b", ".", "../x", "a\0", "'; DROP --"])
 async def test_what_is_no_name_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(ToolError, match="is not a name; search"):
-        await Project(tmp_path).call("find_symbol", name=name)
+        await find(Project(tmp_path), name)
 
 
 async def test_an_outline_shows_staged_texts(tmp_path: Path) -> None:
@@ -172,4 +174,4 @@ async def test_an_index_that_cannot_be_kept_is_told(tmp_path: Path, monkeypatch:
     write_files(tmp_path, {"file": ""})
     monkeypatch.setenv("TIDEATE_STATE", str(tmp_path / "file"))
     with pytest.raises(ToolError, match="search finds the name as a text"):
-        await Project(tmp_path / "project", FILES).call("find_symbol", name="Shop")
+        await find(Project(tmp_path / "project", FILES), "Shop")

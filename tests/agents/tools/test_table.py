@@ -1,4 +1,4 @@
-"""The table of tools: groups and names, and schemas that a model's provider takes."""
+"""The table of tools: groups, names, and valid schemas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edits of language servers are made at exactly their positions, in whichever units they count."""
+"""Edits of language servers are applied at their exact positions, in any position encoding."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TEXTS = st.text(st.sampled_from("ab \täß\u0301漢😀👩\u200d\n"), max_size=
 
 
 def position(text: str, at: int, encoding: str) -> dict[str, int]:
-    """Return the position of a character, counted in the plainest way."""
+    """Return the position of a character, by a simple reference algorithm."""
     codec, width = UNITS[encoding]
     before = text[:at].split("\n")
     return {"line": len(before) - 1, "character": len(before[-1].encode(codec)) // width}

@@ -57,7 +57,7 @@ LONGEST_FAILURE: Final = 600
 LONGEST_OUTPUT: Final = 8_000
 """Characters from the end of a failed check's output."""
 
-SAID_AGAIN: Final = re.compile(
+REPEATED_OUTPUT: Final = re.compile(
     r"^=+ (?:warnings summary|short test summary info)\b.*?"
     r"(?=^=+ |^\d{1,9} [a-z]{2,12}[^\n]{0,400} in \d|\Z)",
     re.MULTILINE | re.DOTALL,
@@ -66,17 +66,17 @@ SAID_AGAIN: Final = re.compile(
 PATHS: Final = re.compile(r"[\w./-]{1,200}")
 """Words of a recipe that may be paths."""
 UNREVIEWED: Final = (
-    "Nobody has reviewed these edits yet, and a check runs the project's code. The scratch copy keeps the "
-    "project as it is, but it is no sandbox. The answer counts for all checks of this kind in the run."
+    "These edits are not reviewed yet, and a check runs the project's code. The scratch copy protects the "
+    "project's files, but it is not a sandbox. Your answer applies to all checks of this kind in this run."
 )
 
 
 WITHOUT: Final = "You can hand in without it: say that it was not run."
-_SET_UP: Final = "a person can set one in .tideate/config.toml, as `[verify] tests = [...]`"
-_TRUST: Final = "a person has to run `tideate trust`"
+_HOW_TO_CONFIGURE: Final = "a person can set one in .tideate/config.toml, as `[verify] tests = [...]`"
+_HOW_TO_TRUST: Final = "a person has to run `tideate trust`"
 
 
-class _NotAlone(ToolError):
+class _SelectionRefused(ToolError):
     """The command cannot be limited to a selection of tests."""
 
 
@@ -112,7 +112,7 @@ async def run_staged_tests(step: StepContext, staged: StagedFiles, files: Sequen
     try:
         try:
             status, told = await _run(context, root, RunCheck(check="tests", files=list(files)))
-        except _NotAlone:
+        except _SelectionRefused:
             status, told = await _run(context, root, RunCheck(check="tests"))
     except ToolError as error:
         raise StepFailed(f"the tests cannot be run: {str(error).removesuffix(WITHOUT).rstrip()}") from error
@@ -130,26 +130,26 @@ async def _run(context: ToolContext, root: Path, arguments: RunCheck) -> tuple[s
         config = await asyncio.to_thread(_config_of, root)
         files = [name_in_project(context, path) for path in arguments.files]
         await asyncio.to_thread(_allowed_tools, root, root, check, config, files)
-        laid = await laid_files(context)
-        touched = files or sorted(laid.staged)
-        if laid.staged:
+        overlay = await overlay_files(context)
+        touched = files or sorted(overlay.staged)
+        if overlay.staged:
             for tool in await asyncio.to_thread(_allowed_tools, root, root, check, config, touched):
-                await _ask_once(context, tool, len(laid.staged))
-        async with _scratch(context, root, laid.files) as scratch:
+                await _ask_once(context, tool, len(overlay.staged))
+        async with _scratch(context, root, overlay.files) as scratch:
             # a staged edit of package.json, for example, may change what the trusted command runs
             view = scratch.view
             tools = await asyncio.to_thread(_allowed_tools, root, view, check, config, touched)
-            place = _Place(context, root, scratch, config)
+            place = _ScratchRun(context, root, scratch, config)
             reports = await place.run_all(tools, arguments)
     except (CommandError, ConfigError) as error:
         raise ToolError(str(error)) from error
-    about = f"on a scratch copy with {_files(len(laid.staged))}" if laid.staged else "on a scratch copy"
+    about = f"on a scratch copy with {_files(len(overlay.staged))}" if overlay.staged else "on a scratch copy"
     states = {report.status for _, report in reports}
     status = "passed" if states == {"passed"} else ", ".join(sorted(states - {"passed"})) or "not run"
-    return status, "\n".join(_headed(tool, report, about) for tool, report in reports)
+    return status, "\n".join(_report_text(tool, report, about) for tool, report in reports)
 
 
-def _headed(tool: Tool, report: _Report, about: str) -> str:
+def _report_text(tool: Tool, report: _Report, about: str) -> str:
     where = f" in {tool.folder}" if tool.folder else ""
     words = f"{tool.check} {report.status}: `{shlex.join(report.argv)}`{where} {report.ending}, {about}"
     return f"{words}\n{report.text}".rstrip()
@@ -174,10 +174,12 @@ def _described(root: Path) -> str:
         if getattr(config, check.value) is None and check.value in waiting:
             continue  # the project's declaration counts once it is trusted
         for tool in tools:
-            note = "" if trust.allows(tool) else f" (not trusted: {_TRUST})"
+            note = "" if trust.allows(tool) else f" (not trusted: {_HOW_TO_TRUST})"
             lines.append(f"{check}: `{tool.words}`{note}")
-    lines += [f"{one}: as .tideate/config.toml says (not trusted: {_TRUST})" for one in sorted(waiting)]
-    return "\n".join(lines) if lines else f"there is no check here: {_SET_UP}. {WITHOUT}"
+    lines += [
+        f"{one}: as .tideate/config.toml says (not trusted: {_HOW_TO_TRUST})" for one in sorted(waiting)
+    ]
+    return "\n".join(lines) if lines else f"there is no check here: {_HOW_TO_CONFIGURE}. {WITHOUT}"
 
 
 def _installed(root: Path, config: VerifyConfig) -> dict[Check, list[Tool]]:
@@ -211,7 +213,7 @@ def _allowed_tools(
     if not tools.get(check):
         why = "it is turned off" if check in tools else "nothing in the project says how"
         there = ", ".join(one for one, found in tools.items() if found)
-        known = f"(checks that there are: {there})" if there else f"({_SET_UP}). {WITHOUT}"
+        known = f"(checks that there are: {there})" if there else f"({_HOW_TO_CONFIGURE}). {WITHOUT}"
         raise ToolError(f"there is no check {check} here: {why} {known}")
     wanted = affected_tools(place, config, tools, touched)
     chosen = [tool for tool in tools[check] if tool in wanted]
@@ -222,7 +224,9 @@ def _allowed_tools(
     places = built if config.build is None else {""}
     builds = [tool for tool in tools.get(Check.BUILD, ()) if built and tool.folder in places]
     if built and not builds:
-        raise ToolError(f"the tests run what is built, and no build is configured: {_SET_UP}. {WITHOUT}")
+        raise ToolError(
+            f"the tests run what is built, and no build is configured: {_HOW_TO_CONFIGURE}. {WITHOUT}"
+        )
     return [_allowed(root, place, tool, environment) for tool in [*builds, *chosen]]
 
 
@@ -283,7 +287,7 @@ class _Report:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _ScratchRun:
     """Scratch copy in which checks run."""
 
     context: ToolContext
@@ -367,7 +371,7 @@ class _Place:
         )
         printed = result.printed
         if result.ok:
-            return _Report(tool.argv, "passed", result.ending, _last(printed, 1_000))
+            return _Report(tool.argv, "passed", result.ending, _output_end(printed, 1_000))
         failures = await asyncio.to_thread(
             parse_failures,
             printed,
@@ -390,7 +394,7 @@ class _Place:
         try:
             command = make_runner_command(tool, wanted, configured=configured)
         except UnsupportedSelection as error:
-            raise _NotAlone(str(error)) from error
+            raise _SelectionRefused(str(error)) from error
         done = await run_tests(
             command,
             wanted,
@@ -408,7 +412,7 @@ class _Place:
             return _Report(results.command, "passed", ending, "")
         found = _failures(results)
         more = ["[there are more]"] if results.more_failures or len(results.failures) > MOST_FAILURES else []
-        printed = SAID_AGAIN.sub("", done.output) if found else done.output
+        printed = REPEATED_OUTPUT.sub("", done.output) if found else done.output
         return _Report(
             results.command, results.status.replace("_", " "), ending, _joined(found, more, printed)
         )
@@ -440,10 +444,10 @@ def _failures(results: TestResults) -> list[str]:
 
 
 def _joined(failures: Iterable[str], more: Iterable[str], output: str) -> str:
-    shown = map(_shown, failures)
+    shown = map(_without_secrets, failures)
     lines = [one if len(one) <= LONGEST_FAILURE else f"{one[:LONGEST_FAILURE]}…" for one in shown]
-    printed = _end(_shown(output), LONGEST_OUTPUT)
-    return _bounded("\n".join([*lines, *map(_shown, more), "it printed last:", printed]))
+    printed = _end(_without_secrets(output), LONGEST_OUTPUT)
+    return _bounded("\n".join([*lines, *map(_without_secrets, more), "it printed last:", printed]))
 
 
 def _end(output: str, longest: int) -> str:
@@ -451,16 +455,16 @@ def _end(output: str, longest: int) -> str:
     return kept if len(output.rstrip()) <= longest else f"[…]\n{kept.partition(chr(10))[2] or kept}"
 
 
-def _last(output: str, longest: int) -> str:
+def _output_end(output: str, longest: int) -> str:
     """Return the end of an output, without lines that seem to hold secrets."""
-    return _bounded(_end(_shown(output), longest))
+    return _bounded(_end(_without_secrets(output), longest))
 
 
 def _bounded(text: str) -> str:
     return bounded_text(text, "the output is longer")
 
 
-def _shown(text: str) -> str:
+def _without_secrets(text: str) -> str:
     """Remove lines with likely secrets from a whole text; part of a secret would not be recognised."""
     from tideate_core.mentions import hide_lines
 
@@ -518,7 +522,7 @@ TOOLS: tuple[WorkTool[Any], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class LaidFiles:
+class OverlayFiles:
     """Contents by path below the root; None for a deleted file."""
 
     files: dict[str, FileImage | bytes | None] = field(default_factory=dict)
@@ -526,23 +530,23 @@ class LaidFiles:
     """Paths changed by staged edits."""
 
 
-async def laid_files(context: ToolContext) -> LaidFiles:
+async def overlay_files(context: ToolContext) -> OverlayFiles:
     """Return the files to overlay on the project's, so that a program sees the run's current texts."""
     from tideate_core.agents.tools.project_paths import project_root
 
     root, workspace = project_root(context), context.step.workspace
     files: dict[str, FileImage | bytes | None] = {}
     for change in context.staged.changes():
-        files |= await asyncio.to_thread(_after, root, change)
+        files |= await asyncio.to_thread(_files_after, root, change)
     staged = frozenset(files)
     for path in await workspace.unsaved_files():
         if path not in staged:
             text = (await workspace.read(path)).text
             files[path] = (await asyncio.to_thread(_encoded, root, path, text)).data
-    return LaidFiles(files, staged)
+    return OverlayFiles(files, staged)
 
 
-def _after(root: Path, change: FileChange) -> dict[str, FileImage | bytes | None]:
+def _files_after(root: Path, change: FileChange) -> dict[str, FileImage | bytes | None]:
     """Return the contents of the files after a change; None for a deleted one."""
     if change.after is None:
         return {change.path: None}

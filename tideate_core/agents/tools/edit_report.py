@@ -164,7 +164,7 @@ _KINDS: Final = {
     "UnusedImport": "imported, not used now",
 }
 """Classes of reported pyflakes messages, with the words for them."""
-_ASIDE: Final = re.compile(r"#\s*noqa\b|\b(\w+)\s+as\s+\1\b", re.IGNORECASE)
+_DELIBERATE: Final = re.compile(r"#\s*noqa\b|\b(\w+)\s+as\s+\1\b", re.IGNORECASE)
 """Lines that linters skip, and imports that re-export a name; they are deliberate."""
 
 
@@ -212,6 +212,6 @@ def _problems(text: str) -> Mapping[tuple[str, str], int] | None:
     found: dict[tuple[str, str], int] = {}
     for message in sorted(messages, key=lambda one: (one.lineno, one.col)):
         kind = type(message).__name__
-        if kind in _KINDS and not _ASIDE.search(lines[message.lineno - 1]):
+        if kind in _KINDS and not _DELIBERATE.search(lines[message.lineno - 1]):
             found.setdefault((kind, str(message.message_args[0])), message.lineno)
     return found

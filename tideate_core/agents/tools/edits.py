@@ -165,7 +165,7 @@ def _part_at(before: str, number: int, line: int, starts: Sequence[int], edit: t
     middle = before[first:start] + replace + before[end:last]
     removed = not replace and (first, last) == (start, end)
     lines, top, bottom = before.split("\n"), before.count("\n", 0, first), before.count("\n", 0, last) + 1
-    above, below = _around(lines, top, bottom, number)
+    above, below = _context_lines(lines, top, bottom, number)
     head, tail = lines[top - above : top], lines[bottom : bottom + below]
     new = [] if removed else middle.split("\n")
     return Part(f"edit {number}", (((*head, *lines[top:bottom], *tail), (*head, *new, *tail)),))
@@ -176,23 +176,23 @@ def _misplaced(before: str, number: int, line: int, lines: Sequence[int]) -> str
         return f"edit {number}: its search stands several times in line {line}; search more of the line"
     text = before.split("\n")
     now = f"; line {line} is now {text[line - 1][:200]!r}" if line <= len(text) else ""
-    return f"edit {number}: its search begins on lines {_some(lines)}, not on line {line}{now}"
+    return f"edit {number}: its search begins on lines {_shortened(lines)}, not on line {line}{now}"
 
 
 def _ambiguous(before: str, number: int, starts: Sequence[int]) -> str:
     lines = _line_numbers(before, starts)
     return (
-        f"edit {number}: its search stands at {len(starts)} places (it begins on lines {_some(lines)}); "
+        f"edit {number}: its search stands at {len(starts)} places (it begins on lines {_shortened(lines)}); "
         "give the line of one, or search more lines"
     )
 
 
-def _some(lines: Sequence[int]) -> str:
+def _shortened(lines: Sequence[int]) -> str:
     known = sorted(set(lines))
     return ", ".join([*map(str, known[:MOST_PLACES]), *(["…"] if len(known) > MOST_PLACES else [])])
 
 
-def _around(lines: Sequence[str], top: int, bottom: int, number: int) -> tuple[int, int]:
+def _context_lines(lines: Sequence[str], top: int, bottom: int, number: int) -> tuple[int, int]:
     """Return the numbers of lines above and below that make a block unique.
 
     :raises UnusableAnswer: more than the maximum are needed.

@@ -12,7 +12,7 @@ import re
 import stat
 import sys
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -218,12 +218,9 @@ async def _by_child(root: Path, folder: Path, files: dict[str, str], query: Quer
         ) from error
     paths = list(files)
     request = {
+        **asdict(query),
         "root": str(root),
         "files": paths,
-        "pattern": query.pattern,
-        "literal": query.literal,
-        "any_case": query.any_case,
-        "word": query.word,
         "most": MOST_OF_FILE,
         "largest": LARGEST,
         "seconds": SECONDS,
