@@ -15,7 +15,7 @@ import subprocess
 import time
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
-from tideate_core.workspace import SnapshotManager
+from tideate_core.snapshots import SnapshotManager
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -48,8 +48,10 @@ PACKAGES: Final = {
     "WorkflowOrchestrator WorkflowHooks WorkflowResult",
     "tideate_core.gates": "GateEnforcer GateResult GateStats DocumentValidator VerificationPipeline "
     "VerificationReport SelfCorrectionLoop",
-    "tideate_core.workspace": "Workspace ContextResolver ContextItem ContextResolutionError SnapshotManager "
-    "Snapshot FileDiff",
+    "tideate_core.mentions": "ContextResolver ContextItem",
+    "tideate_core.snapshots": "SnapshotManager Snapshot FileDiff",
+    "tideate_core.workspace": "Workspace",
+    "tideate_core.errors": "ContextResolutionError",
     "tideate_core.adapters": "Adapter",
     "tideate_core.mcp": "MCPClient",
 }

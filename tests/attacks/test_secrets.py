@@ -11,8 +11,8 @@ import pytest
 
 from tests.cli.conftest import Shell, answering, shell
 from tests.support.model_server import ModelServer
+from tideate_core.mentions import ContextResolver
 from tideate_core.mentions.secrets import secret_in, secret_name
-from tideate_core.workspace import ContextResolver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

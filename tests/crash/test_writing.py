@@ -24,7 +24,8 @@ from tests.crash.kills import Kill
 from tests.crash.writing import RUN, WORKS, Order, tree
 from tests.snapshots.trees import lay_out, looked_at
 from tideate_core.project import project_state
-from tideate_core.workspace import SnapshotManager, Workspace
+from tideate_core.snapshots import SnapshotManager
+from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:
     from tests.crash.kills import How

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tests.crash.kills import Kill, Killer
-from tideate_core.workspace import FileChange, SnapshotManager, Workspace
+from tideate_core.snapshots import SnapshotManager
+from tideate_core.workspace import FileChange, Workspace
 
 if TYPE_CHECKING:
     from tests.snapshots.trees import Node

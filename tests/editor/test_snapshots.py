@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.dialogs import answers, focused, gate, wait_focused
 from tests.support.runs import accept_all, configure, result, start
+from tideate_core.snapshots import SnapshotManager
 from tideate_core.snapshots.restore import Restorer
-from tideate_core.workspace import SnapshotManager
 
 if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory

@@ -14,7 +14,8 @@ from tests.support.runs import accept_all, configure, result, start
 from tests.workspace.project import TextFile, tree
 from tests.workspace.test_rollback_planner import BY_HAND, LONG, NAME, WANTED, change_by_hand
 from tideate_core.editor.frontend import EditorBuffers, EditorQuestions
-from tideate_core.workspace import FileChange, RollbackResult, SnapshotManager, Workspace
+from tideate_core.snapshots import SnapshotManager
+from tideate_core.workspace import FileChange, RollbackResult, Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine

@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from tests.workspace.project import Editor
 from tideate_core.errors import ContextResolutionError, NotText, WorkspaceError
-from tideate_core.workspace import ContextResolver, Workspace
+from tideate_core.mentions import ContextResolver
+from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

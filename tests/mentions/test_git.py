@@ -11,7 +11,7 @@ from tests.agents.tools.project import Project
 from tests.support.hidden_changes import HIDING, excluded, run
 from tideate_core.errors import WorkspaceError
 from tideate_core.git import questions
-from tideate_core.workspace import ContextResolver
+from tideate_core.mentions import ContextResolver
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from tideate_core.errors import ConfigError, ContextResolutionError, OutsideRoot, WorkspaceError
-from tideate_core.mentions import Surroundings
-from tideate_core.workspace import ContextItem, ContextResolver
+from tideate_core.mentions import ContextItem, ContextResolver, Surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tideate_core.mentions import Surroundings
+from tideate_core.mentions import ContextResolver, Surroundings
 from tideate_core.mentions.secrets import (
     _PARTS,
     _TEXTS,
@@ -18,7 +18,6 @@ from tideate_core.mentions.secrets import (
     secret_name,
 )
 from tideate_core.util.escaping import HIDDEN
-from tideate_core.workspace import ContextResolver
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,9 +9,9 @@ import pytest
 
 from tests.store.past import Past, run_id
 from tideate_core.errors import ContextResolutionError, RunNotFound
-from tideate_core.mentions import Diagnostic, Surroundings
+from tideate_core.mentions import ContextResolver, Diagnostic, Surroundings
 from tideate_core.store import Store
-from tideate_core.workspace import ContextResolver, Workspace
+from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.snapshots.trees import git
-from tideate_core.workspace import SnapshotManager
+from tideate_core.snapshots import SnapshotManager
 
 if TYPE_CHECKING:
     from pathlib import Path

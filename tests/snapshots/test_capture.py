@@ -9,10 +9,9 @@ import pytest
 
 from tests.snapshots.trees import tick
 from tideate_core.project import project_state
-from tideate_core.snapshots import file_reader, scan
+from tideate_core.snapshots import SnapshotManager, file_reader, scan
 from tideate_core.snapshots.capture import Capture
 from tideate_core.snapshots.manifest import find_manifest, load_manifest, save_manifest
-from tideate_core.workspace import SnapshotManager
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from tideate_core.project import project_state
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tideate_core.workspace import FileDiff, SnapshotManager
+    from tideate_core.snapshots import FileDiff, SnapshotManager
 
 
 async def one(snapshots: SnapshotManager, made: str) -> FileDiff:

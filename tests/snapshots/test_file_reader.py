@@ -14,7 +14,7 @@ from tideate_core.snapshots import scan
 from tideate_core.snapshots.packs import digest
 
 if TYPE_CHECKING:
-    from tideate_core.workspace import SnapshotManager
+    from tideate_core.snapshots import SnapshotManager
 
 
 async def test_a_file_that_changes_while_it_is_read_is_read_again(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.snapshots.trees import git
-from tideate_core.workspace import Snapshot, SnapshotManager
+from tideate_core.snapshots import Snapshot, SnapshotManager
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tideate_core.snapshots import SnapshotLimits
-from tideate_core.workspace import Snapshot, SnapshotManager
+from tideate_core.snapshots import Snapshot, SnapshotLimits, SnapshotManager
 
 if TYPE_CHECKING:
     from pathlib import Path

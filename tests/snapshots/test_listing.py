@@ -10,8 +10,7 @@ import pytest
 
 from tests.snapshots.trees import lay_out, looked_at, tick
 from tideate_core.project import project_state
-from tideate_core.snapshots import SnapshotLimits, file_reader
-from tideate_core.workspace import SnapshotManager
+from tideate_core.snapshots import SnapshotLimits, SnapshotManager, file_reader
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ import pytest
 
 from tideate_core.errors import WorkspaceError
 from tideate_core.project import project_state
-from tideate_core.snapshots import manager as module
-from tideate_core.workspace import SnapshotManager
+from tideate_core.snapshots import SnapshotManager, manager as module
 
 if TYPE_CHECKING:
     from pathlib import Path

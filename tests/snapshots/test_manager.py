@@ -9,8 +9,7 @@ import pytest
 from tests.snapshots.trees import looked_at
 from tideate_core.errors import OutsideRoot, SnapshotNotFound, StateError, WorkspaceError
 from tideate_core.project import make_project_state, project_state
-from tideate_core.snapshots import SnapshotLimits
-from tideate_core.workspace import SnapshotManager
+from tideate_core.snapshots import SnapshotLimits, SnapshotManager
 
 
 def manifest_of(root: Path, snapshot_id: str) -> Path:

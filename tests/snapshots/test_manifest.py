@@ -15,7 +15,7 @@ from tideate_core.snapshots.packs import digest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tideate_core.workspace import SnapshotManager
+    from tideate_core.snapshots import SnapshotManager
 
 
 def manifest_of(root: Path, snapshot_id: str) -> Path:

@@ -15,9 +15,8 @@ from tests.workspace.project import Editor
 from tideate_core.errors import EditConflict, OutsideRoot, RollbackConflict, WorkspaceError
 from tideate_core.project import project_state
 from tideate_core.project.open_directories import open_directory
-from tideate_core.snapshots import SnapshotLimits, restore, restore_plan
+from tideate_core.snapshots import SnapshotLimits, SnapshotManager, restore, restore_plan
 from tideate_core.snapshots.restore import Restorer
-from tideate_core.workspace import SnapshotManager
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,8 +9,7 @@ import pytest
 
 from tests.snapshots.trees import looked_at
 from tideate_core.project import project_state
-from tideate_core.snapshots import SnapshotLimits, retention
-from tideate_core.workspace import SnapshotManager
+from tideate_core.snapshots import SnapshotLimits, SnapshotManager, retention
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tests.snapshots.trees import TREES, Node, git, lay_out, looked_at, over, tick
-from tideate_core.snapshots import SnapshotLimits
-from tideate_core.workspace import SnapshotManager
+from tideate_core.snapshots import SnapshotLimits, SnapshotManager
 
 pytestmark = pytest.mark.slow
 

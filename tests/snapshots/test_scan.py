@@ -10,9 +10,8 @@ import pytest
 
 from tests.snapshots.trees import at, by_nobody, git, looked_at, nobodys, tick
 from tideate_core.errors import EditConflict
-from tideate_core.snapshots import SnapshotLimits
+from tideate_core.snapshots import Snapshot, SnapshotLimits, SnapshotManager
 from tideate_core.snapshots.restore import Restorer
-from tideate_core.workspace import Snapshot, SnapshotManager
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,7 +22,7 @@ NOBODY = 65534
 AS_NOBODY = """
 import asyncio, os, sys
 from pathlib import Path
-from tideate_core.workspace import SnapshotManager
+from tideate_core.snapshots import SnapshotManager
 
 async def all_is_imported(place):  # nobody may read the interpreter's files
     place = place / "project"

@@ -17,14 +17,10 @@ def exports(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return a package's `__getattr__`, `__dir__` (PEP 562) and `__all__`.
 
-    :param modules: of the package, each with the names that it gives, separated by blanks; none may have
-        a module's name. A module of another package is written in full (`tideate_core.errors`).
+    :param modules: module of the package → names it exports, separated by blanks. A name must not equal the
+        name of a module.
     """
-    homes = {
-        name: module if module.startswith("tideate_core.") else f"{package}.{module}"
-        for module, names in modules.items()
-        for name in names.split()
-    }
+    homes = {name: f"{package}.{module}" for module, names in modules.items() for name in names.split()}
 
     def get(name: str) -> Any:
         if name not in homes:

@@ -1,4 +1,4 @@
-"""Workspace: the only writer of the person's files; transactions, journal, rollback, paths, buffers."""
+"""The only writer of a project's files: transactions, journal, rollback, paths and editor buffers."""
 
 from __future__ import annotations
 
@@ -7,13 +7,6 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.errors import ContextResolutionError as ContextResolutionError
-    from tideate_core.mentions import ContextItem as ContextItem, ContextResolver as ContextResolver
-    from tideate_core.snapshots import (
-        FileDiff as FileDiff,
-        Snapshot as Snapshot,
-        SnapshotManager as SnapshotManager,
-    )
     from tideate_core.workspace.buffers import (
         BufferEdit as BufferEdit,
         Buffers as Buffers,
@@ -116,9 +109,6 @@ else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "tideate_core.errors": "ContextResolutionError",
-            "tideate_core.mentions": "ContextItem ContextResolver",
-            "tideate_core.snapshots": "FileDiff Snapshot SnapshotManager",
             "buffers": "BufferEdit BufferText Buffers",
             "changes": (
                 "Action FileChange Hunk OutsideChanges apply_hunks diff_lines hunk_diff lines_of merge_text "

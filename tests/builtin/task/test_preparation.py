@@ -19,11 +19,12 @@ from tideate_core.config import VerifyConfig
 from tideate_core.engine import EventName, PolicyFrontEnd, RunRequest, WorkflowRunner
 from tideate_core.errors import WorkspaceError
 from tideate_core.gates import readiness
+from tideate_core.snapshots import Snapshot, SnapshotManager
 from tideate_core.snapshots.limits import MIB
 from tideate_core.store import Store
 from tideate_core.toolchain import Check, ProjectTrust, select_tools
 from tideate_core.workflows import Decision, PromptLibrary
-from tideate_core.workspace import Snapshot, SnapshotManager, Workspace
+from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path

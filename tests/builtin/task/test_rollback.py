@@ -22,9 +22,10 @@ from tideate_core.engine.recovery import end_abandoned_run, roll_back_abandoned_
 from tideate_core.errors import WorkspaceError
 from tideate_core.gates import TaskResult
 from tideate_core.project import project_state
+from tideate_core.snapshots import SnapshotManager
 from tideate_core.store import Store
 from tideate_core.workflows import Decision
-from tideate_core.workspace import SnapshotManager, Workspace
+from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:
     from tests.builtin.task.runs.desk import Desk

@@ -12,9 +12,9 @@ from tests.support.tally import TASK
 from tests.support.tasks import Model
 from tideate_core.app.wiring import build_catalog, open_project
 from tideate_core.engine import EventName, RunRequest, WorkflowRunner
+from tideate_core.snapshots import SnapshotManager
 from tideate_core.store import Store
 from tideate_core.workflows import Decision, PromptLibrary
-from tideate_core.workspace import SnapshotManager
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.snapshots.trees import Node
     from tests.support.model_server import ModelServer
     from tideate_core.engine import ConfirmationRequest, Event, WorkflowHooks, WorkflowResult
-    from tideate_core.workspace import FileDiff
+    from tideate_core.snapshots import FileDiff
 
 __all__ = ["Desk"]
 

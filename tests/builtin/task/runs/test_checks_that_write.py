@@ -17,9 +17,9 @@ from tests.support.tally_texts import CHECK
 from tests.support.tasks import CODE, Model, edits
 from tideate_core.app.wiring import open_project
 from tideate_core.engine import EventName, RunRequest
+from tideate_core.snapshots import SnapshotManager
 from tideate_core.snapshots.caches import SIGNATURE
 from tideate_core.workflows import Decision
-from tideate_core.workspace import SnapshotManager
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

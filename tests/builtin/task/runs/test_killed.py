@@ -19,7 +19,7 @@ from tests.builtin.task.runs.test_correcting import BODY
 from tests.support.model_server import ModelServer
 from tests.support.tally import AFTER, BEFORE, DONE, LINES, node
 from tests.support.tasks import CODE, Model, edits
-from tideate_core.workspace import SnapshotManager
+from tideate_core.snapshots import SnapshotManager
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -23,7 +23,8 @@ from tests.support.modes import new_mode
 from tests.support.tally import DONE, LINES, TASK, WORDS, node
 from tests.support.tasks import CODE, Model, edits, plan
 from tideate_core.engine.ending import temporary_pin
-from tideate_core.workspace import SnapshotManager, Workspace
+from tideate_core.snapshots import SnapshotManager
+from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
