@@ -1,4 +1,4 @@
-"""Configuration: one schema, read from the person's file, the project's file and `setup()`."""
+"""Configuration: one schema, read from the user's file, the project's file and `setup()`."""
 
 from __future__ import annotations
 

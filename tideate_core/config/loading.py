@@ -1,4 +1,4 @@
-"""Read and merge the configuration from the person's file, the project's file and `setup()`."""
+"""Read and merge the configuration from the user's file, the project's file and `setup()`."""
 
 from __future__ import annotations
 
@@ -20,43 +20,40 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-__all__ = ["LoadedConfig", "load_config", "waiting_keys"]
-
-
 OWN = {"state": "state is", "login": "logins are"}
-"""Sections of the person's own file only, and what they say the place of."""
+"""Sections allowed only in the user's file, as in messages about their location."""
 WHOLE = frozenset({(0, "adapters"), (1, "servers")})
-"""Sections, by depth, whose entries are replaced whole: a key never goes to another's address."""
+"""Sections, by depth, with entries replaced as a whole: a key never reaches another address."""
 REPLACED = frozenset({(0, "telemetry")})
-"""Sections, by depth, that are replaced whole: content is sent only where who allowed it said."""
+"""Sections, by depth, replaced as a whole: content only goes where its permission was given."""
 MOST_NAMED = 50
 """Keys that one notice names."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedConfig:
-    """A configuration and where it came from."""
+    """Configuration and its sources."""
 
     config: Config
     sources: list[Path] = field(default_factory=list)
     """Files that were read, the weakest first."""
     notices: list[str] = field(default_factory=list)
-    """Messages for the person: keys that were left out, and why."""
+    """Messages for the user about ignored keys."""
     untrusted_servers: tuple[str, ...] = ()
-    """MCP servers that only a file names which is not trusted."""
+    """MCP servers named only in an untrusted file."""
     project_servers: tuple[str, ...] = ()
-    """MCP servers that a trusted file of the project names."""
+    """MCP servers named in a trusted file of the project."""
 
 
 def load_config(
     root: Path | None, setup: Mapping[str, Any] | None = None, *, as_trusted: bool = False
 ) -> LoadedConfig:
-    """Read the configuration: the person's file, then the project's, then `setup()`; later wins.
+    """Read the configuration: the user's file, then the project's, then `setup()`; later wins.
 
-    Of a project's file that the person did not trust, only the keys of an allow-list count.
+    In an untrusted project file, only the keys of an allow-list count.
 
-    :param as_trusted: read the project's file as it counts once it is trusted; to show what it would do.
-    :raises ConfigError: a file cannot be read, or a key is unknown or has a wrong value.
+    :param as_trusted: read the project's file as if it were trusted, to show its effect.
+    :raises ConfigError: a file is unreadable, or a key is unknown or has a wrong value.
     """
     merged: dict[str, Any] = {}
     sources: list[Path] = []
@@ -147,7 +144,7 @@ def _describe(source: str, detail: ErrorDetails) -> str:
 
 
 def _keys_beside(location: list[str]) -> list[str]:
-    """Return the keys that are known where an unknown one stands."""
+    """Return the valid keys at the place of an unknown one."""
     section: type[BaseModel] = Config
     for part in location[:-1]:
         if part not in section.model_fields:
@@ -161,9 +158,9 @@ def _keys_beside(location: list[str]) -> list[str]:
 
 
 def waiting_keys(content: bytes) -> dict[str, Any]:
-    """Return the values of a project's file that only count once it is trusted, by their dotted keys.
+    """Return the values of a project's file that need trust, by dotted key.
 
-    :raises ConfigError: the person's own file cannot be read.
+    :raises ConfigError: the user's file cannot be read.
     :raises ValueError: the content is not UTF-8 or not TOML.
     """
     own = config_dir() / "config.toml"
@@ -189,7 +186,7 @@ def _waiting_notice(path: Path, waiting: Collection[str]) -> list[str]:
 
 
 def _merge(below: Mapping[str, Any], above: Mapping[str, Any], *, depth: int = 0) -> dict[str, Any]:
-    """Merge two sources; what is in `WHOLE` and `REPLACED` is replaced whole."""
+    """Merge two sources; entries in `WHOLE` and `REPLACED` are replaced as a whole."""
     merged = dict(below)
     for key, value in above.items():
         old = merged.get(key)

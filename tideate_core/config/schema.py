@@ -7,66 +7,43 @@ from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-__all__ = [
-    "OWN_SERVERS",
-    "AdapterConfig",
-    "CheckCommand",
-    "Config",
-    "EditorConfig",
-    "EveryWorkflowConfig",
-    "HistoryConfig",
-    "LandConfig",
-    "LimitsConfig",
-    "LoginConfig",
-    "McpConfig",
-    "McpServerConfig",
-    "SnapshotsConfig",
-    "StateToolsConfig",
-    "StateConfig",
-    "TelemetryConfig",
-    "UiConfig",
-    "VerifyConfig",
-    "WorkflowConfig",
-]
-
-
 HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 ToolName: TypeAlias = Annotated[str, Field(min_length=1, max_length=300)]
 
 
 class _Section(BaseModel):
-    # compiled when it is first used: as a part of `Config`, and then once
+    # compiled at first use, once, as a part of `Config`
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class AdapterConfig(_Section):
-    """`[adapters.NAME]`: a server that speaks OpenAI's chat completions, or a provider's model."""
+    """`[adapters.NAME]`: an OpenAI-compatible server, or a provider's model."""
 
     base_url: str | None = Field(default=None, pattern=r"^https?://\S+$")
-    """Of a server; without it `model` is `PROVIDER:MODEL`."""
+    """Address of a server; without it, `model` is `PROVIDER:MODEL`."""
     model: str = Field(min_length=1)
     api_key_env: str | None = Field(default=None, min_length=1)
     """Environment variable that holds the key."""
     api_key_command: list[str] | None = Field(default=None, min_length=1)
-    """Program and arguments whose first line of output is the key; no shell."""
+    """Program and arguments; the first line of its output is the key; no shell."""
     context_tokens: int | None = Field(default=None, ge=256)
-    """Tokens that prompt and answer share."""
+    """Tokens shared by prompt and answer."""
     tools: bool = True
-    """Its model can call tools; false: it is asked in one go, without looking at files by itself."""
+    """Whether the model can call tools; otherwise it is asked once and cannot inspect files."""
     timeout: float = Field(default=120.0, gt=0)
-    """Seconds without a byte from the server after which a request fails."""
+    """Seconds without data from the server after which a request fails."""
     temperature: float | None = Field(default=None, ge=0)
-    """None: the provider's."""
+    """None: the provider's default."""
     max_tokens: int | None = Field(default=None, ge=1)
-    """Longest answer in tokens, thoughts included; None: the provider's."""
+    """Longest answer in tokens, including thoughts; None: the provider's default."""
     thinking: bool | Literal["minimal", "low", "medium", "high", "xhigh", "max"] | None = None
-    """Whether the model thinks before it answers, or how much; None: as it does by itself."""
+    """Whether the model thinks before it answers, or how much; None: the model's default."""
     headers: dict[str, str] = Field(default_factory=dict)
     """Sent with every request."""
     extra_body: dict[str, Any] = Field(default_factory=dict)
-    """Keys that are added to the body of every request."""
+    """Keys added to the body of every request."""
     cache: bool = True
-    """Have what prompts begin with cached, where the provider wants to be told."""
+    """Ask the provider to cache the common beginning of prompts, if necessary."""
 
     @model_validator(mode="after")
     def _check_key_source(self) -> Self:
@@ -91,7 +68,7 @@ class AdapterConfig(_Section):
             if not HEADER.fullmatch(name):
                 raise ValueError(f"{name!r} is not the name of a header")
             if not (value.isascii() and value.isprintable()):
-                # not the value: it may be a key
+                # without the value: it may be a key
                 raise ValueError(f"the value of {name} has characters that no header can carry")
         return headers
 
@@ -99,7 +76,7 @@ class AdapterConfig(_Section):
     @classmethod
     def _check_address(cls, base_url: str | None) -> str | None:
         if base_url is not None and re.search(r"[@?#]", base_url):
-            # addresses stand in messages, logs and summaries
+            # addresses appear in messages, logs and summaries
             raise ValueError(
                 "an address without `@`, `?` and `#` is wanted: a password or key in it would be shown in "
                 "messages; use api_key_env or api_key_command"
@@ -111,7 +88,7 @@ class StateToolsConfig(_Section):
     """`[workflows.NAME.states.STATE]`."""
 
     tools: list[ToolName] | None = Field(default=None, max_length=100)
-    """In place of those of the whole machine; an empty list: none."""
+    """Replaces the machine's own list; an empty list allows none."""
 
 
 class WorkflowConfig(_Section):
@@ -120,11 +97,11 @@ class WorkflowConfig(_Section):
     adapter: str | None = Field(default=None, min_length=1)
     require_confirmation: bool | None = None
     confirm: list[str] | None = None
-    """Of a machine: states that are entered only after a question, beside those it names itself."""
+    """Of a machine: further states to confirm before they are entered."""
     tools: list[ToolName] | None = Field(default=None, max_length=100)
     """Of a machine: tools that its model may call in every state."""
     states: dict[str, StateToolsConfig] = Field(default_factory=dict)
-    """Of a machine: what holds for one state."""
+    """Of a machine: settings of one state."""
 
 
 class EveryWorkflowConfig(_Section):
@@ -147,7 +124,7 @@ class EditorConfig(_Section):
     """`[editor]`: of Neovim."""
 
     staged_diagnostics: list[str] | Literal["off"] = ["basedpyright", "pyright", "ty"]
-    """Language servers, by their names in Neovim, that say what staged edits break; `*`: all."""
+    """Language servers, by Neovim's names, that check staged edits; `*`: all."""
 
 
 class LimitsConfig(_Section):
@@ -156,34 +133,34 @@ class LimitsConfig(_Section):
     max_file_kib: int = Field(default=2048, ge=1)
     """Largest file that is read or written, in KiB."""
     attempts: int = Field(default=3, ge=1, le=10)
-    """Tries of a model until its answer is usable; tries of an edit end after two equal answers."""
+    """Attempts for a usable answer; an edit ends after two equal answers."""
     revisions: int = Field(default=10, ge=0, le=100)
-    """Times that a model may be asked, in one review, to revise its edit as the person's comments say."""
+    """Revisions that a review may request from the model."""
     mention_tokens: int = Field(default=16_000, ge=100)
-    """Tokens of the material that the mentions of a prompt bring (`@Name`), at four characters each."""
+    """Tokens of material from a prompt's mentions (`@Name`), at four characters each."""
     concurrency: int = Field(default=16, ge=1, le=64)
-    """Steps, or items of a `for_each`, that one run works on at the same time. By default a workflow whose
-    steps only run handlers has a limit of 64."""
+    """Concurrent steps, or items of a `for_each`, of one run. By default, a workflow of handlers only has a
+    limit of 64."""
     max_moves: int = Field(default=100, ge=1, le=10_000)
-    """Moves that a machine may make; the move to the exit is free."""
+    """Moves of a machine, without the move to the exit."""
     max_visits: int = Field(default=10, ge=1, le=1000)
-    """Times that a machine may come to the same state."""
+    """Visits of a machine to the same state."""
     turns: int = Field(default=60, ge=1, le=1000)
-    """Turns of models that work with tools, of all a step's attempts; then what they did is offered."""
+    """Turns of models with tools in all attempts of a step; then the work so far is offered."""
     tool_calls: int = Field(default=300, ge=1, le=10_000)
-    """Tool calls of these turns."""
+    """Tool calls in these turns."""
     tokens: int | None = Field(default=None, ge=1000)
-    """Tokens, read and written, of these turns; None: no limit."""
+    """Tokens, read and written, in these turns; None: no limit."""
     run_turns: int = Field(default=1000, ge=1, le=100_000)
-    """Turns of all steps of a run, and of the runs within it."""
+    """Turns of all steps of a run, including nested runs."""
     run_tool_calls: int = Field(default=5000, ge=1, le=1_000_000)
-    """Tool calls of these turns."""
+    """Tool calls in these turns."""
     run_tokens: int | None = Field(default=None, ge=1000)
-    """Tokens, read and written, of these turns; None: no limit."""
+    """Tokens, read and written, in these turns; None: no limit."""
     max_replans: int = Field(default=2, ge=1, le=10)
     """Plans of a task that the audit may reject before the task fails."""
     cost_usd: float | None = Field(default=None, gt=0)
-    """US dollars that one run may spend; the request that would pass it is not sent. None: no limit."""
+    """US dollars that one run may spend; a request that would exceed it is not sent. None: no limit."""
 
 
 def _rules_path(value: Any) -> Any:
@@ -199,14 +176,14 @@ RulesPath: TypeAlias = Annotated[str, BeforeValidator(_rules_path)]
 
 
 class HistoryConfig(_Section):
-    """`[history]`: the ended runs that `tideate history --prune` keeps."""
+    """`[history]`: ended runs that `tideate history --prune` keeps."""
 
     keep_runs: int | None = Field(default=1000, ge=0)
-    """The newest of every workflow."""
+    """Newest runs of every workflow."""
     max_age_days: float | None = Field(default=None, gt=0)
-    """None: however old they are."""
+    """None: any age."""
     max_mib: int | None = Field(default=None, ge=0)
-    """Of the files with large results, in MiB; None: however many there are."""
+    """Files with large results, in MiB; None: any size."""
 
 
 def _command(value: Any) -> Any:
@@ -217,7 +194,7 @@ def _command(value: Any) -> Any:
 
 
 _SELECTIONS: Final = ("{files}", "{pattern}")
-"""Elements of `verify.tests` that the files of tests and the pattern of names take the place of."""
+"""Arguments of `verify.tests` replaced by test files and by a name pattern."""
 
 
 def _tests_command(value: Any) -> Any:
@@ -230,48 +207,49 @@ def _tests_command(value: Any) -> Any:
 
 
 CheckCommand: TypeAlias = Annotated[list[str] | Literal["off"] | None, BeforeValidator(_command)]
-"""Program and arguments, no shell; "off": the project has no such check; None: what is detected."""
+"""Program and arguments, no shell; "off": no such check; None: the detected command."""
 
 
 class VerifyConfig(_Section):
-    """`[verify]`: the commands of gate 5, which run from the project's root."""
+    """`[verify]`: commands of gate 5, run in the project's root."""
 
     type_check: CheckCommand = None
     lint: CheckCommand = None
     tests: Annotated[list[str] | Literal["off"] | None, BeforeValidator(_tests_command)] = None
-    """In it `{files}` and `{pattern}`, each an argument of its own, stand for the tests that are wanted."""
+    """`{files}` and `{pattern}`, each an argument of its own, are replaced by the selected tests."""
     build: CheckCommand = None
     documentation: CheckCommand = None
     timeout: float = Field(default=600.0, gt=0)
-    """Seconds for each of them."""
+    """Seconds for each command."""
     environment: dict[str, str] = Field(default_factory=dict)
-    """Variables that they get beside the few that every program gets."""
+    """Variables added to the minimal environment of every program."""
     inherit: list[str] = Field(default_factory=list)
-    """Names of variables of ours that they get too."""
+    """Names of inherited variables."""
 
 
 class StateConfig(_Section):
-    """`[state]`: of the person's own configuration only."""
+    """`[state]`: only in the user's own configuration."""
 
     directory: str | None = Field(default=None, pattern=r"^[/~]")
-    """Everything private, in place of `$XDG_STATE_HOME/tideate`; `$TIDEATE_STATE` comes before it."""
+    """Directory of all private state, instead of `$XDG_STATE_HOME/tideate`; `$TIDEATE_STATE` takes
+    precedence."""
 
 
 class SnapshotsConfig(_Section):
-    """`[snapshots]`: limits of what they take in, and how many are kept."""
+    """`[snapshots]`: size limits and number of snapshots."""
 
     keep: int = Field(default=10, ge=1)
-    """The newest."""
+    """Newest snapshots that are kept."""
     max_file_mib: int = Field(default=100, ge=1)
-    """In MiB; larger files are left out, with a notice."""
+    """In MiB; larger files are left out with a notice."""
     max_total_mib: int = Field(default=4096, ge=1)
-    """In MiB; files that do not fit are left out, with a notice."""
+    """In MiB; files beyond it are left out with a notice."""
     ignored_directories: bool = False
-    """Take in also what is in directories that git ignores."""
+    """Include directories that git ignores."""
 
 
 OWN_SERVERS: Final = ("build", "filesystem", "git", "test")
-"""The MCP servers that every project has: tideate's own."""
+"""tideate's own MCP servers, available in every project."""
 
 LOOPBACK: Final = re.compile(r"^(http|ws)://(127\.0\.0\.1|localhost|\[::1\])([:/]|$)")
 
@@ -282,22 +260,22 @@ class McpServerConfig(_Section):
     command: list[str] | None = Field(default=None, min_length=1)
     """Program and arguments, no shell; it runs in the project's root."""
     url: str | None = Field(default=None, pattern=r"^(https?|wss?)://[^\s@]+$")
-    """Of a server that runs already: streamable HTTP, or WebSocket."""
+    """Address of a running server: streamable HTTP, or WebSocket."""
     environment: dict[str, str] = Field(default_factory=dict)
-    """Variables that the program gets beside the few that every program gets."""
+    """Variables added to the minimal environment of every program."""
     inherit: list[str] = Field(default_factory=list)
-    """Names of variables of ours that it gets too."""
+    """Names of inherited variables."""
     token_env: str | None = Field(default=None, min_length=1)
     """Environment variable that holds the address's bearer token."""
     token_command: list[str] | None = Field(default=None, min_length=1)
-    """Program and arguments whose first line of output is that token; no shell."""
+    """Program and arguments; the first line of its output is that token; no shell."""
     timeout: float = Field(default=120.0, gt=0)
-    """Seconds that a call may take where the step does not say."""
+    """Seconds for a call, unless the step says otherwise."""
     enabled: bool = True
     capabilities: list[str] = Field(default_factory=list)
-    """What the server has to offer, as `tools` or `resources`; one that lacks any of it is not used."""
+    """Required capabilities, such as `tools` or `resources`; a server without one is not used."""
     permissions: list[str] | None = None
-    """Patterns of tools, as `read_*`, that may be used, each with its question; None: all of them."""
+    """Patterns of allowed tools, such as `read_*`, each confirmed; None: all tools."""
 
     @model_validator(mode="after")
     def _check_connection(self) -> Self:
@@ -319,7 +297,7 @@ class McpConfig(_Section):
     """`[mcp]`."""
 
     strict: bool = False
-    """Hold every message, in both directions, against the protocol's schema; name the field that is wrong."""
+    """Validate all messages in both directions against the protocol's schema and name invalid fields."""
     servers: dict[str, McpServerConfig] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -338,38 +316,38 @@ class McpConfig(_Section):
 
 
 class LandConfig(_Section):
-    """`[land]`: writing what was accepted."""
+    """`[land]`: writing of accepted changes."""
 
     executed: Literal["ask", "refuse"] = "ask"
-    """Files that other tools execute, such as `.envrc`. `ask`: written after a person's yes, left out with
+    """Files that other tools execute, such as `.envrc`. `ask`: written after a confirmation, left out with
     `--yes`; `refuse`: always left out."""
 
 
 class LoginConfig(_Section):
-    """`[login]`: of the person's own configuration only."""
+    """`[login]`: only in the user's own configuration."""
 
     store: Literal["file", "keyring"] = "file"
-    """Where `tideate login` keeps credentials: a file that only the person can read, or their keyring."""
+    """Where `tideate login` keeps credentials: a file readable only by the user, or their keyring."""
 
 
 class TelemetryConfig(_Section):
     """`[telemetry]`: runs as OpenTelemetry spans."""
 
     otlp: str | None = Field(default=None, pattern=r"^https?://[^\s@?#]+$")
-    """Address of a receiver of OTLP over HTTP; None: nothing is exported."""
+    """Address of an OTLP receiver over HTTP; None: nothing is exported."""
     content: bool = False
-    """Spans have the prompts of runs, answers, arguments of tools and the words of errors, too."""
+    """Include prompts, answers, tool arguments and error messages in spans."""
 
 
 class Config(_Section):
-    """All of it; every key has a default."""
+    """Complete configuration; every key has a default."""
 
     adapter: str = Field(default="local", min_length=1)
     adapters: dict[str, AdapterConfig] = Field(default_factory=dict)
     rules: bool = True
-    """What the project says (`AGENTS.md`, `CLAUDE.md`, …) is sent with what a model is asked."""
+    """Send the project's rules (`AGENTS.md`, `CLAUDE.md`, …) with prompts."""
     rules_files: list[RulesPath] = Field(default_factory=list, max_length=MOST_RULES_FILES)
-    """More files of the project that are sent so: names, paths or patterns."""
+    """Further rules files of the project: names, paths or patterns."""
     memory: bool = True
     """Send the project's `MEMORY.md` and its nearest earlier runs to models."""
     workflow: EveryWorkflowConfig = EveryWorkflowConfig.model_construct()
@@ -396,6 +374,6 @@ class Config(_Section):
         return self
 
     def adapter_for(self, workflow: str) -> str:
-        """Return the name of the adapter that a workflow uses."""
+        """Return the name of a workflow's adapter."""
         own = self.workflows.get(workflow)
         return (own.adapter if own else None) or self.adapter

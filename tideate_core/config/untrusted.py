@@ -1,4 +1,4 @@
-"""Allow-list of the configuration keys that a project's file may set before the person trusts it.
+"""Allow-list of the configuration keys that an untrusted project file may set.
 
 Such a file may add a question, lower a limit or arrange windows. Every other key waits for trust, including
 the keys of later versions.
@@ -14,28 +14,26 @@ from tideate_core.config.schema import MOST_RULES_FILES, LimitsConfig
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["UntrustedPart", "untrusted_part"]
-
 WAITS: Final = object()
-"""The result of a rule for a value that needs trust."""
+"""Result of a rule for a value that needs trust."""
 Rule: TypeAlias = "Callable[[Any, Any], Any]"
-"""From the project's value and the person's, None where the person has none, to the value that counts."""
+"""Maps the project's value and the user's, or None, to the effective value."""
 
 
 @dataclass(slots=True)
 class UntrustedPart:
-    """The values of a project's file that count without trust."""
+    """Effective values of an untrusted project file."""
 
     values: dict[str, Any] = field(default_factory=dict)
     waiting: dict[str, Any] = field(default_factory=dict)
-    """Values that need trust, by their dotted keys; a section without any allowed key is one value."""
+    """Values that need trust, by dotted key; a section without any allowed key is one value."""
 
 
 def untrusted_part(values: Mapping[str, Any], own: Mapping[str, Any]) -> UntrustedPart:
-    """Split a project's values into those that count without trust and those that wait for it.
+    """Split a project's values into effective ones and values that need trust.
 
-    :param values: a project's configuration; a value of a wrong kind waits.
-    :param own: the configuration of the person, which the project's is merged into.
+    :param values: a project's configuration; values of a wrong type need trust.
+    :param own: the user's configuration, into which the project's is merged.
     """
     part = UntrustedPart()
     part.values = _allowed(values, own, (), part.waiting)
@@ -72,12 +70,12 @@ def _any(value: Any, _own: Any) -> Any:
 
 
 def _only(allowed: Any, *, default: Any) -> Rule:
-    """Take one value, or the one that holds anyway."""
+    """Allow one value, or the current one."""
     return lambda value, own: value if value in (allowed, default if own is None else own) else WAITS
 
 
 def _added(most: int | None = None) -> Rule:
-    """Add to the person's list; nothing is taken off it."""
+    """Allow additions to the user's list, no removals."""
 
     def rule(value: Any, own: Any) -> Any:
         if not isinstance(value, list | None):
@@ -88,11 +86,11 @@ def _added(most: int | None = None) -> Rule:
 
 
 def _lowered(default: float | None) -> Rule:
-    """Take a number that is lower than the person's, or than the default where they have none."""
+    """Allow a lower number than the user's or, without one, the default."""
 
     def rule(value: Any, own: Any) -> Any:
         limit = default if own is None else own
-        try:  # numbers may be written as texts, here as in the schema
+        try:  # numbers may be written as texts, as in the schema
             is_lower = limit is None or (value is not None and float(value) <= float(limit))
         except (TypeError, ValueError):
             return WAITS
@@ -113,7 +111,7 @@ ALLOWED: Final[Mapping[tuple[str, ...], Rule]] = {
     **{
         ("limits", name): _lowered(field.default)
         for name, field in LimitsConfig.model_fields.items()
-        # a rollback would be refused for files that are larger
+        # a lower limit would prevent the rollback of larger files
         if name != "max_file_kib"
     },
 }

@@ -1,4 +1,4 @@
-"""Projects: root, files of `.tideate/`, private state outside of them, and trust."""
+"""Projects: root, files in `.tideate/`, private state outside of the project, and trust."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Read and write files below a project's `.tideate/` atomically, never through a link.
 
-Only regular files count, without a link on their way from the root: a link could lead to another project's
-file, or out of the project altogether.
+Only regular files without a link on their path count: a link could lead to another project or out of the
+project.
 """
 
 from __future__ import annotations
@@ -20,26 +20,16 @@ from tideate_core.util.atomic_files import write_atomic, write_atomic_at
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = [
-    "MOST_NAMES",
-    "Documents",
-    "list_documents",
-    "prepare_document",
-    "read_document",
-    "remove_document",
-    "write_document",
-]
-
 TIDEATE: Final = ".tideate"
 LARGEST: Final = 1024 * 1024
-"""Bytes of a file where nobody says otherwise."""
+"""Default size limit of a file, in bytes."""
 MOST_NAMES: Final = 10_000
-"""Names of a directory that are looked at."""
+"""Most names read from a directory."""
 
-_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe must not block
+_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # O_NONBLOCK: a pipe must not block
 _LIST: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_MODE: Final = 0o666
-"""Of files, less the bits of the person's umask."""
+"""Mode of new files, reduced by the umask."""
 _PRIVATE_MODE: Final = 0o600
 _IGNORE: Final = b"""# what belongs to the team; everything else here is made by tideate
 *
@@ -60,27 +50,27 @@ _LINKS: Final = frozenset({errno.ELOOP, errno.ENOTDIR})
 class Documents:
     """Directory of the files that tideate shares with people and other tools.
 
-    `.tideate/` of a project; the person's state where there is none.
+    It is a project's `.tideate/`; without a project, the user's state directory.
     """
 
     root: Path
     folder: str = TIDEATE
-    """Below the root, with `/`; empty is the root itself."""
+    """Below the root, with `/`; empty for the root itself."""
 
     def path(self, name: str) -> Path:
-        """Return where a document is; it may not exist."""
+        """Return the path of a document, which may not exist."""
         return self.root / self._below(name)
 
     def read(self, name: str, largest: int = LARGEST) -> bytes:
-        """Return a document's content; see `read_document`."""
+        """Read a document; see `read_document`."""
         return read_document(self.root, self._below(name), largest)
 
     def write(self, name: str, content: bytes, *, private: bool = False) -> Path:
-        """Make a document hold this, and return its path; see `write_document`.
+        """Write a document and return its path; see `write_document`.
 
-        In the person's state it is private, as all there.
+        Documents in the user's state directory are always private.
 
-        :param private: only the person can read it.
+        :param private: readable only by the user.
         """
         if self.folder:
             mode = _PRIVATE_MODE if private else _NEW_MODE
@@ -88,7 +78,7 @@ class Documents:
         return _write_private(self.path(name), content)
 
     def names(self, directory: str, most: int = MOST_NAMES) -> list[str]:
-        """Return the names in a directory of documents; see `list_documents`."""
+        """List a directory of documents; see `list_documents`."""
         return list_documents(self.root, self._below(directory), most)
 
     def remove(self, name: str) -> None:
@@ -96,7 +86,7 @@ class Documents:
         remove_document(self.root, self._below(name))
 
     def prepare(self, name: str) -> None:
-        """Make the directory of a document, to be sure that it can be written later.
+        """Create the directory of a document, to ensure that it can be written later.
 
         :raises UnusableFile: it cannot be written.
         """
@@ -117,11 +107,11 @@ def _write_private(path: Path, content: bytes) -> Path:
 def read_document(root: Path, name: str, largest: int = LARGEST) -> bytes:
     """Return the content of a project's file.
 
-    :param root: of the project; links on the way to it are followed.
+    :param root: of the project; links on the path to it are followed.
     :param name: relative to the root, with `/`.
-    :param largest: bytes that it may have.
-    :raises FileNotFoundError: there is none.
-    :raises UnusableFile: it is no regular file, too large, cannot be read, or a link is on its way.
+    :param largest: size limit in bytes.
+    :raises FileNotFoundError: the file does not exist.
+    :raises UnusableFile: it is not a regular file, too large or unreadable, or a link is on its path.
     """
     path = root / name
     *above, last = name.split("/")
@@ -147,19 +137,19 @@ def read_document(root: Path, name: str, largest: int = LARGEST) -> bytes:
 def write_document(
     root: Path, name: str, content: bytes, *, replace: bool = True, mode: int = _NEW_MODE
 ) -> Path:
-    """Make a project's file hold this, whole or not at all, also after a crash; blocking.
+    """Write a project's file atomically and durably; blocking.
 
-    Directories are made where they are missing; a new `.tideate/` gets a `.gitignore` that leaves only the
-    team's files to git.
+    Missing directories are created; a new `.tideate/` gets a `.gitignore` that leaves only the team's files
+    to git.
 
     :param name: relative to the root, below `.tideate/`, with `/`.
     :param replace: replace an existing file; unless it is private, its owner, mode, access control list and
         attributes stay.
-    :param mode: of a new file, less the bits of the person's umask.
+    :param mode: of a new file, reduced by the umask.
     :returns: its path.
-    :raises FileExistsError: it is there and not to be replaced.
-    :raises UnusableFile: a link is on its way, something else than a regular file is there, or it cannot be
-        written; nothing was written.
+    :raises FileExistsError: it exists and must not be replaced.
+    :raises UnusableFile: a link is on its path, it is not a regular file, or it cannot be written; nothing
+        was written.
     """
     path = root / name
     *above, last = name.split("/")
@@ -177,10 +167,9 @@ def write_document(
 
 
 def prepare_document(root: Path, name: str) -> None:
-    """Make the directories of a project's file that will be written; blocking.
+    """Create the directories of a file that will be written later; blocking.
 
-    :raises UnusableFile: a link is on its way, something else than a regular file is there, or a directory
-        cannot be made.
+    :raises UnusableFile: a link is on its path, it is not a regular file, or a directory cannot be created.
     """
     *above, last = name.split("/")
     try:
@@ -193,7 +182,7 @@ def prepare_document(root: Path, name: str) -> None:
 
 
 def remove_document(root: Path, name: str) -> None:
-    """Remove a project's regular file that no link leads to; nothing happens where there is none."""
+    """Remove a project's regular file; a missing file or one behind a link is ignored."""
     *above, last = name.split("/")
     with suppress(OSError), open_directory_below(root, above) as directory:
         if stat.S_ISREG(os.stat(last, dir_fd=directory, follow_symlinks=False).st_mode):
@@ -207,7 +196,7 @@ def _refuse_odd(name: str, directory: int, path: Path) -> None:
 
 
 def _write_gitignore(root: Path) -> None:
-    """Leave only the team's files to git, unless the person has a `.gitignore` there."""
+    """Create a `.gitignore` that leaves only the team's files to git, unless one exists."""
     with open_directory_below(root, [TIDEATE]) as directory:
         try:
             os.stat(".gitignore", dir_fd=directory, follow_symlinks=False)
@@ -217,9 +206,9 @@ def _write_gitignore(root: Path) -> None:
 
 
 def list_documents(root: Path, name: str, most: int = MOST_NAMES) -> list[str]:
-    """Return the names in a project's directory, sorted; none where there is no such directory.
+    """Return the sorted names in a project's directory; empty if it does not exist.
 
-    :raises UnusableFile: it cannot be read, a link is on its way, or it has more than `most`.
+    :raises UnusableFile: it is unreadable, a link is on its path, or it has more than `most` names.
     """
     try:
         way = open_directory_fd(root, name.split("/")[:-1])

@@ -1,4 +1,4 @@
-"""Open directories by a resolved path, following no link that was put there in between."""
+"""Open directories without following links that were placed on a resolved path."""
 
 from __future__ import annotations
 
@@ -10,19 +10,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-__all__ = ["open_directory", "open_directory_below", "open_directory_fd"]
-
 _STEP: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _HELD: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 def open_directory_fd(start: Path | str, parts: Iterable[str], *, make: bool = False) -> int:
-    """Open a directory, each on the way from the one above it; returns a descriptor for calls relative to it.
+    """Open a directory component by component; return a descriptor for relative calls.
 
-    :param start: where the way begins; links in this path are followed.
-    :param make: make those that are missing.
-    :raises NotADirectoryError: there is a link on the way, or another thing that is no directory.
-    :raises OSError: it cannot be opened, or made.
+    :param start: first directory; links in this path are followed.
+    :param make: create missing directories.
+    :raises NotADirectoryError: a link or another non-directory is on the path.
+    :raises OSError: it cannot be opened or created.
     """
     descriptor = os.open(start, _STEP & ~os.O_NOFOLLOW)
     for part in parts:
@@ -40,18 +38,18 @@ def _opened(name: str, above: int, *, make: bool) -> int:
     except FileNotFoundError:
         if not make:
             raise
-    with suppress(FileExistsError):  # somebody was faster
+    with suppress(FileExistsError):  # another process was faster
         os.mkdir(name, dir_fd=above)
     return os.open(name, _STEP, dir_fd=above)
 
 
 @contextmanager
 def open_directory(path: Path, *, make: bool = False) -> Iterator[int]:
-    """Hold a directory open, for calls relative to it and to be synced.
+    """Hold a directory open, for relative calls and for fsync.
 
     :param path: absolute and resolved.
-    :param make: make it and those above it where they are missing.
-    :raises OSError: as of `open_directory_fd`.
+    :param make: create it and its missing parents.
+    :raises OSError: see `open_directory_fd`.
     """
     with open_directory_below(path.anchor, path.parts[1:], make=make) as descriptor:
         yield descriptor
@@ -59,11 +57,11 @@ def open_directory(path: Path, *, make: bool = False) -> Iterator[int]:
 
 @contextmanager
 def open_directory_below(start: Path | str, parts: Iterable[str], *, make: bool = False) -> Iterator[int]:
-    """Hold a directory below another one open, for calls relative to it and to be synced.
+    """Hold a directory below another one open, for relative calls and for fsync.
 
     :param start: links in this path are followed.
-    :param make: make those below it that are missing.
-    :raises OSError: as of `open_directory_fd`.
+    :param make: create missing directories below it.
+    :raises OSError: see `open_directory_fd`.
     """
     way = open_directory_fd(start, parts, make=make)
     try:

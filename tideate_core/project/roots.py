@@ -1,19 +1,9 @@
-"""Project roots, and the directories of a project's and a person's own files."""
+"""Project roots and configuration directories."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-
-__all__ = [
-    "DEFINITION_SUFFIXES",
-    "config_dir",
-    "expand_home",
-    "find_root",
-    "is_inside",
-    "real_path",
-    "xdg_directory",
-]
 
 REPOSITORY_MARKERS = (".tideate", ".git")
 PROJECT_FILES = (
@@ -34,7 +24,7 @@ PROJECT_FILES = (
     "deno.json",
 )
 DEFINITION_SUFFIXES = (".yaml", ".yml", ".json")
-"""Of workflows with steps; those with states need no trust."""
+"""Definitions of graphs, which need trust; machines do not."""
 
 
 def xdg_directory(variable: str, default: str) -> Path:
@@ -53,17 +43,17 @@ def config_dir() -> Path:
 
 
 def find_root(start: Path) -> Path | None:
-    """Return the nearest ancestor that is a project, None outside of any.
+    """Return the nearest ancestor that is a project, or None.
 
     A project has `.tideate/`, `.git` or a project file. The home directory and `/` need one of the first two:
-    a stray `package.json` there would make everything a person owns one project.
+    a stray `package.json` there would turn all of a user's files into one project.
 
     :param start: a file or directory; it need not exist.
     """
     start = real_path(expand_home(start))
     home = real_path(Path.home())
     for directory in (start, *start.parents):
-        # by `os.path`: what may not be looked into has none of them
+        # `os.path` treats unreadable directories as empty
         if any(os.path.exists(directory / marker) for marker in REPOSITORY_MARKERS):  # noqa: PTH110
             return directory
         if directory in (home, Path(directory.anchor)):
@@ -74,18 +64,18 @@ def find_root(start: Path) -> Path | None:
 
 
 def real_path(path: Path) -> Path:
-    """Return where a path leads when all links are followed; links that lead in a circle stay as they are.
+    """Resolve all links; circular ones stay.
 
-    `Path.resolve` raises a RuntimeError for those, before Python 3.13.
+    `Path.resolve` raises a RuntimeError for them before Python 3.13.
     """
     return Path(os.path.realpath(path))
 
 
 def expand_home(name: str | Path) -> Path:
-    """Return the path that a person named, with `~` for a home; one of nobody's stays as it is."""
+    """Expand `~` in a path; an unknown user's stays."""
     return Path(os.path.expanduser(name))  # noqa: PTH111 `Path.expanduser` raises a RuntimeError there
 
 
 def is_inside(path: Path, root: Path) -> bool:
-    """Tell whether a path stays in a directory when all links are followed."""
+    """Return whether a path is inside a directory after all links are followed."""
     return real_path(path).is_relative_to(real_path(root))

@@ -1,7 +1,7 @@
-"""Private state of projects: directories of the person's own, outside of the projects.
+"""Private state of projects: the user's own directories outside of the projects.
 
-A repository cannot put anything there, so what is in it needs no seal. Every project has a directory of its
-own, named by its real path; `project.json` in it says which path that is.
+A repository cannot place files there, so the content needs no seal. Every project has one directory, named by
+its real path; its `project.json` contains the path.
 """
 
 from __future__ import annotations
@@ -30,20 +30,6 @@ from tideate_core.util.regular_files import read_regular
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = [
-    "KnownProject",
-    "has_no_work",
-    "known_project",
-    "known_projects",
-    "make_project_state",
-    "move_project_state",
-    "note_identity",
-    "private_within",
-    "project_state",
-    "state_dir",
-    "state_directory_name",
-]
-
 VARIABLE: Final = "TIDEATE_STATE"
 IDENTITY: Final = "project.json"
 _NAME_LENGTH: Final = 40
@@ -71,38 +57,38 @@ _OWN_NAMES: Final = (
     "*.log",
     "*.log.1",
 )
-"""Names in the directory of all state, as patterns: one with other names is not only tideate's."""
+"""Patterns of names in the state directory; with any other name, it is not only tideate's."""
 _OF_ONE_PATH: Final = ("trust.json", "trusted", "trust.json.lock")
-"""Files of a state that do not go with a project that is moved."""
+"""Files that stay when a project's state is moved."""
 _LARGEST: Final = 64 * 1024
 """Bytes of `project.json`."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownProject:
-    """A project that has private state."""
+    """Project with private state."""
 
     state: Path
     path: Path
-    """The project's real path; it may not exist any more."""
+    """Real path of the project; it may no longer exist."""
     first_commit: str | None = None
     files: str | None = None
-    """Digest of the names at the top of the project, None where it was not noted."""
+    """Digest of the top-level names of the project; None if unknown."""
     used_at: int = 0
     """Milliseconds since the epoch."""
 
     @property
     def is_gone(self) -> bool:
-        """The project's directory does not exist any more."""
+        """The project's directory no longer exists."""
         return not self.path.is_dir()
 
 
 def state_dir() -> Path:
-    """Return the directory of everything private; it may not exist yet.
+    """Return the directory of all private state; it may not exist yet.
 
-    `$TIDEATE_STATE`, else `[state] directory` of the person's configuration, else `$XDG_STATE_HOME/tideate`.
+    `$TIDEATE_STATE`, else `[state] directory` of the user's configuration, else `$XDG_STATE_HOME/tideate`.
 
-    :raises ConfigError: the person's configuration cannot be read, or names no absolute path.
+    :raises ConfigError: the user's configuration is unreadable, or the path is not absolute.
     """
     named = os.environ.get(VARIABLE, "")
     if named:
@@ -119,7 +105,7 @@ def _configured() -> Path | None:
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
     if b"state" not in content:
-        return None  # the usual case: nothing to parse
+        return None  # usual case: nothing to parse
     try:
         section = tomllib.loads(content.decode("utf-8")).get("state", {})
     except ValueError as error:
@@ -145,9 +131,9 @@ def _absolute(name: str, source: str) -> Path:
 def project_state(root: Path | None) -> Path:
     """Return the directory of a project's private state; it may not exist yet.
 
-    :param root: of the project; None, outside of any, is the person's own.
-    :raises ConfigError: as of `state_dir`.
-    :raises StateError: it is where a clone could put things, or another user did.
+    :param root: of the project; None returns the user's own state outside of projects.
+    :raises ConfigError: see `state_dir`.
+    :raises StateError: a clone could place files there, or another user did.
     """
     base = state_dir()
     path = None if root is None else real_path(root)
@@ -157,7 +143,7 @@ def project_state(root: Path | None) -> Path:
         try:
             _refuse_shared(level)
         except FileNotFoundError:
-            break  # nothing is below it either
+            break  # nothing exists below it either
         except OSError as error:
             raise _unusable(level, error) from error
     return directory
@@ -171,16 +157,16 @@ def _unusable(directory: Path, error: OSError) -> StateError:
 
 
 def private_within(root: Path) -> tuple[Path, ...]:
-    """Return the real paths of tideate's own directories that are below a root, as below a home directory.
+    """Return the real paths of tideate's own directories below a root, such as the home directory.
 
-    :param root: real.
+    :param root: real path.
     """
     places = (real_path(state_dir()), real_path(config_dir()))
     return tuple(place for place in places if place.is_relative_to(root))
 
 
 def _refuse_within(base: Path, path: Path | None) -> None:
-    """Refuse a state directory in the project, but in a home directory that is one."""
+    """Reject a state directory inside the project, unless the project contains the home directory."""
     if path is None:
         return
     place = real_path(base)
@@ -194,9 +180,9 @@ def _refuse_within(base: Path, path: Path | None) -> None:
 
 
 def state_directory_name(path: Path) -> str:
-    """Return what the state of a project is called: the end of its path, and a digest of all of it.
+    """Return the directory name of a project's state: the end of its path and a digest of all of it.
 
-    :param path: real.
+    :param path: real path.
     """
     digest = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
     name = _ODD.sub("-", path.name).strip("-.")[:_NAME_LENGTH] or "project"
@@ -208,11 +194,11 @@ def _of(path: Path) -> Path:
 
 
 def make_project_state(root: Path | None) -> Path:
-    """Return the directory of a project's private state, made if it is missing, for the person alone.
+    """Return the directory of a project's private state, creating it for the user alone.
 
-    One that others may read or write is taken from them.
+    Permissions of other users are removed.
 
-    :raises StateError: it cannot be made or used, or another user put something there.
+    :raises StateError: it cannot be created or used, or another user placed files there.
     """
     path = None if root is None else real_path(root)
     directory = project_state(path)
@@ -227,7 +213,7 @@ def make_project_state(root: Path | None) -> Path:
 
 def _make_private(directory: Path) -> None:
     base = state_dir()
-    # each of them: who may write to one can exchange those below it
+    # all levels: write access to one allows replacing the levels below
     levels = [base, *(base / part for part in (["projects"] if directory != base else []))]
     for level in dict.fromkeys([*levels, directory]):
         make_private_directory(level)
@@ -236,10 +222,10 @@ def _make_private(directory: Path) -> None:
 
 
 def _refuse_shared(directory: Path) -> None:
-    """Refuse a directory that is another user's, or in which another user put something.
+    """Reject a directory that belongs to another user or contains another user's files.
 
-    :raises StateError: with the reason, and what to do.
-    :raises OSError: it is not there.
+    :raises StateError: with the reason and the remedy.
+    :raises OSError: it does not exist.
     """
     found = directory.stat()
     if not stat.S_ISDIR(found.st_mode):
@@ -251,7 +237,7 @@ def _refuse_shared(directory: Path) -> None:
 
 
 def _refuse_foreign(directory: Path, owner: int) -> None:
-    """Refuse a directory that others may write to, unless all in it is tideate's and the person's."""
+    """Reject a directory writable by others, unless all its content is tideate's and the user's."""
     if not _is_only_ours(directory):
         raise StateError(
             f"others may write to {directory}, which has files of other programs; `chmod 700 {directory}` if "
@@ -267,26 +253,26 @@ def _refuse_foreign(directory: Path, owner: int) -> None:
 
 
 def _is_only_ours(directory: Path) -> bool:
-    """Tell whether a directory has nothing but what tideate makes there, as a home directory has."""
+    """Return whether a directory contains only tideate's files, unlike a home directory."""
     if directory != state_dir():
         return True
     return all(any(fnmatchcase(path.name, own) for own in _OWN_NAMES) for path in directory.iterdir())
 
 
 def _tighten_all(directory: Path) -> None:
-    """Take the rights of others from a directory of an earlier version, and from all below it.
+    """Remove other users' permissions from an existing state directory and everything below it.
 
-    :raises StateError: another user put something there.
+    :raises StateError: another user placed files there.
     """
     found = directory.stat()
     if not found.st_mode & _OTHERS or not _is_only_ours(directory):
         return
-    tighten(real_path(directory))  # first: nobody adds anything while it is looked through
+    tighten(real_path(directory))  # first, so that nobody adds files during the check
     if found.st_mode & _OTHERS_WRITE:
         try:
             _refuse_foreign(directory, found.st_uid)
         except StateError:
-            directory.chmod(stat.S_IMODE(found.st_mode))  # to be refused the next time, too
+            directory.chmod(stat.S_IMODE(found.st_mode))  # keep rejecting it next time
             raise
     for path in _below(directory):
         with suppress(FileNotFoundError):
@@ -294,7 +280,7 @@ def _tighten_all(directory: Path) -> None:
 
 
 def _below(directory: Path) -> Iterator[Path]:
-    """Yield all below a directory; of scratch copies, which have the modes of a project, only the top."""
+    """Yield all paths below a directory; for scratch copies, with project modes, only the top."""
     for folder, folders, names in os.walk(directory):
         for name in (*folders, *names):
             yield Path(folder, name)
@@ -303,10 +289,10 @@ def _below(directory: Path) -> Iterator[Path]:
 
 
 def note_identity(root: Path, *, first_commit: str | None, files: str | None) -> None:
-    """Note how a project is recognised when it has been moved.
+    """Record how to recognise a project after it is moved.
 
     :param first_commit: of its git repository.
-    :param files: digest of the names at its top.
+    :param files: digest of its top-level names.
     :raises OSError: it cannot be written.
     """
     path = real_path(root)
@@ -315,7 +301,7 @@ def note_identity(root: Path, *, first_commit: str | None, files: str | None) ->
 
 
 def known_projects() -> list[KnownProject]:
-    """Return the projects that have private state, the last used first.
+    """Return the projects with private state, the last used first.
 
     :raises ConfigError: the directory cannot be listed.
     """
@@ -330,10 +316,10 @@ def known_projects() -> list[KnownProject]:
 
 
 def known_project(path: Path) -> KnownProject | None:
-    """Return what is noted of the project with a path, None where it has no state.
+    """Return the record of the project at a path, or None.
 
-    :param path: real, of a project that may be gone.
-    :raises ConfigError: as of `state_dir`.
+    :param path: real path; the project may be gone.
+    :raises ConfigError: see `state_dir`.
     """
     return next(_known([_of(path)]), None)
 
@@ -358,12 +344,12 @@ def _identity(directory: Path) -> dict[str, Any]:
 
 
 def move_project_state(old: Path, new: Path) -> Path:
-    """Give the private state of one path to another one; trust does not go with it.
+    """Move the private state of a project to its new path, without trust.
 
-    :param old: the path that the project had.
-    :param new: the path that it has now.
-    :returns: the directory that the state has now.
-    :raises ConfigError: there is no state of the old path, or there is one of the new path already.
+    :param old: earlier path of the project.
+    :param new: current path of the project.
+    :returns: the new state directory.
+    :raises ConfigError: the old path has no state, or the new path already has some.
     """
     before, target = _of(old), _of(real_path(new))
     if not (before / IDENTITY).is_file():
@@ -375,7 +361,7 @@ def move_project_state(old: Path, new: Path) -> Path:
         )
     found = _identity(before)
     try:
-        for name in _OF_ONE_PATH:  # what is trusted is trusted at one path
+        for name in _OF_ONE_PATH:  # trust is bound to one path
             _remove(before / name)
             if (target / name).exists():
                 (target / name).rename(before / name)
@@ -388,7 +374,7 @@ def move_project_state(old: Path, new: Path) -> Path:
 
 
 def has_no_work(state: Path) -> bool:
-    """Tell whether the state of a project holds nothing of runs and snapshots; there may be none."""
+    """Return whether a project's state has no runs or snapshots; a missing one has none."""
     try:
         return {path.name for path in state.iterdir()} <= {IDENTITY, *_OF_ONE_PATH}
     except FileNotFoundError:

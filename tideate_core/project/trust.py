@@ -1,7 +1,6 @@
-"""Trust store of a project: contents of its files, and commands and tools that may run.
+"""Trust store of a project: trusted file contents, and allowed commands and tools.
 
-Kept in the private state of the project's real path, so that nothing that is trusted in one project counts
-in another.
+It is kept in the private state of the project's real path, so that trust never applies to another project.
 """
 
 from __future__ import annotations
@@ -25,36 +24,34 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["CONFIG_NAME", "LARGEST_TRUSTED", "Trust", "files_to_trust", "name_in_project"]
-
 FILE: Final = "trust.json"
 CONFIG_NAME: Final = ".tideate/config.toml"
 LARGEST_TRUSTED: Final = 1024 * 1024
 """Bytes of a file that can be trusted."""
 _DIRECTORIES: Final = ((".tideate/prompts", (".md",)), (".tideate/agents", (".md",)))
-"""Begins the front matter of a role's file; without it the file has words only."""
+"""Files that are trusted by content besides the configuration and workflows."""
 
 
 class Trust:
-    """Trust of the person in one project.
+    """The user's trust in one project.
 
-    :param root: of the project, or the directory that stands for one.
+    :param root: of the project, or the directory that replaces one.
     """
 
     def __init__(self, root: Path) -> None:
         self._root = real_path(root)
 
     def is_trusted(self, name: str, content: bytes) -> bool:
-        """Tell whether exactly this content is trusted under this name.
+        """Return whether exactly this content is trusted under this name.
 
-        :param name: relative to the root; `read_document` read it, so that no link was on its way.
-        :param content: what was read and is about to be used, so that nothing can change in between.
+        :param name: relative to the root, read with `read_document`, so that no link is on its path.
+        :param content: the content about to be used, so that it cannot change in between.
         :raises ConfigError: the store cannot be read.
         """
         return self._load()["files"].get(name) == _digest(content)
 
     def last_trusted(self, name: str) -> bytes | None:
-        """Return the content that was trusted last under a name; None where there is none.
+        """Return the last trusted content of a name, or None.
 
         :raises ConfigError: the store cannot be read.
         """
@@ -64,18 +61,18 @@ class Trust:
         try:
             content = read_regular(self._contents / digest)
         except OSError:
-            return None  # only shown: what is trusted is the digest
+            return None  # only for display: the digest decides
         return content if _digest(content) == digest else None
 
     def kept(self, name: str) -> bytes | None:
-        """Return what `keep` was given last for a name; None where there is nothing."""
+        """Return the content last kept for a name, or None."""
         try:
             return read_regular(self._contents / _kept_as(name))
         except OSError:
             return None
 
     def keep(self, name: str, content: bytes) -> None:
-        """Keep what a command is made of, to show what changed since; it is no trust.
+        """Keep the parts of a command, to show later changes; this grants no trust.
 
         :raises ConfigError: it cannot be written.
         """
@@ -86,7 +83,7 @@ class Trust:
             raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
 
     def trust(self, name: str, content: bytes) -> None:
-        """Trust a content under a name, in place of what was trusted there.
+        """Trust a content under a name, replacing the earlier one.
 
         :raises ConfigError: the store cannot be written.
         """
@@ -96,17 +93,17 @@ class Trust:
             entries["files"][name] = digest
 
     def allows(self, meaning: str) -> bool:
-        """Tell whether something that can be run is allowed here, as it is.
+        """Return whether a command or tool is allowed in its current form.
 
-        :param meaning: all that it is: a command with what the project's file makes of it, or a tool.
+        :param meaning: complete identity: a command with the project file's part in it, or a tool.
         :raises ConfigError: the store cannot be read.
         """
         return _digest(meaning.encode("utf-8", "surrogateescape")) in self._load()["allowed"]
 
     def allow(self, meaning: str, words: str) -> None:
-        """Allow something that can be run here, as it is now.
+        """Allow a command or tool in its current form.
 
-        :param words: for a person, when it is listed.
+        :param words: description for lists.
         :raises ConfigError: the store cannot be read or written.
         """
         if not self.allows(meaning):
@@ -114,21 +111,21 @@ class Trust:
                 entries["allowed"][_digest(meaning.encode("utf-8", "surrogateescape"))] = words
 
     def allowed(self) -> list[str]:
-        """Return the words of what is allowed here, sorted.
+        """Return the descriptions of allowed commands and tools, sorted.
 
         :raises ConfigError: the store cannot be read.
         """
         return sorted(self._load()["allowed"].values())
 
     def names(self) -> list[str]:
-        """Return the names under which a content is trusted, sorted; the files may have changed since.
+        """Return the names of trusted files, sorted; the files may have changed since.
 
         :raises ConfigError: the store cannot be read.
         """
         return sorted(self._load()["files"])
 
     def revoke(self, name: str) -> bool:
-        """Trust a file no longer; False if it was not trusted.
+        """Revoke the trust in a file; return False if it was not trusted.
 
         :raises ConfigError: the store cannot be read or written.
         """
@@ -138,7 +135,7 @@ class Trust:
             return entries["files"].pop(name, None) is not None
 
     def revoke_allowed(self) -> list[str]:
-        """Allow nothing here any more; returns the words of what was.
+        """Revoke all allowed commands and tools; return their descriptions.
 
         :raises ConfigError: the store cannot be read or written.
         """
@@ -171,7 +168,7 @@ class Trust:
 
     @contextmanager
     def _changed(self) -> Iterator[dict[str, dict[str, str]]]:
-        """Give the entries to change, and write them; other processes wait meanwhile."""
+        """Yield the entries for changes and write them, under a lock."""
         state = make_project_state(self._root)
         try:
             lock = open_private(state / f"{FILE}.lock", os.O_RDWR | os.O_CREAT)
@@ -189,9 +186,9 @@ class Trust:
 
 
 def files_to_trust(root: Path) -> dict[str, bytes]:
-    """Return the files of a project that count for more once they are trusted, by name, with their contents.
+    """Return the contents of the project's files that need trust, by name.
 
-    :raises UnusableFile: one of them, or a directory, is a link, a pipe, too large or cannot be read.
+    :raises UnusableFile: a file or directory is a link, a pipe, too large or unreadable.
     """
     names = [CONFIG_NAME]
     for directory, suffixes in (*_DIRECTORIES, (".tideate/workflows", DEFINITION_SUFFIXES)):
@@ -208,10 +205,10 @@ def files_to_trust(root: Path) -> dict[str, bytes]:
 
 
 def name_in_project(root: Path, path: Path) -> str:
-    """Return the name of a file in a project, relative to the root.
+    """Return the name of a file relative to the root.
 
-    :param path: as the person gave it; links on the way to the root may be in it.
-    :raises ConfigError: it is not in the project.
+    :param path: as the user gave it; it may contain links to the root.
+    :raises ConfigError: it is outside of the project.
     """
     absolute = type(path)(os.path.abspath(path))  # noqa: PTH100 links on the way must be seen later
     top = real_path(root)

@@ -1,4 +1,4 @@
-"""Snapshots of a project's files, cheap when little changed, restored by hash; and scratch copies of it."""
+"""Snapshots of a project's files, restored by hash, and scratch copies of a project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Directories that tools keep caches in: `__pycache__`, and those with a `CACHEDIR.TAG`."""
+"""Cache directories of tools: `__pycache__`, and directories with a `CACHEDIR.TAG`."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from tideate_core.util.regular_files import read_bounded
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["SIGNATURE", "CacheDirectories"]
-
 SIGNATURE: Final = b"Signature: 8a477f597d28d172789f06886806bc55"
-"""The first bytes of a `CACHEDIR.TAG`."""
+"""First bytes of a `CACHEDIR.TAG`."""
 LARGEST_TAG: Final = 64 * 1024
 
 
 class CacheDirectories:
-    """Caches of one project; what a tool changes in one is nobody's change.
+    """Cache directories of one project; changes in them are no edits.
 
     :param root: of the project.
     """
@@ -28,9 +26,9 @@ class CacheDirectories:
         self._known: dict[str, bool] = {}
 
     def contain(self, path: str) -> bool:
-        """Return whether a path is a cache or in one; blocking.
+        """Return whether a path is a cache directory or inside one; blocking.
 
-        :param path: relative to the root; of a directory it may end with `/`.
+        :param path: relative to the root; a directory may end with `/`.
         """
         parts = path.rstrip("/").split("/")
         return any(self._is_cache("/".join(parts[:end])) for end in range(1, len(parts) + 1))

@@ -1,4 +1,4 @@
-"""Capture of a snapshot: unchanged files are taken over from the last one, the others are read."""
+"""Snapshot capture: unchanged files are reused from the last snapshot, the others are read."""
 
 from __future__ import annotations
 
@@ -36,24 +36,22 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.limits import SnapshotLimits
     from tideate_core.snapshots.manifest import Manifest, ManifestCache
 
-__all__ = ["Capture", "CaptureContext"]
-
 _OTHER_CLOCK: Final = 2_000_000_000
-"""Nanoseconds that another file system's time may be behind."""
+"""Nanoseconds that another file system's clock may be behind."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureContext:
-    """Project root, the directory of its snapshots, and their limits."""
+    """Project root, snapshot directory and limits."""
 
     root: Path
     directory: Path
-    """Of the manifests; the packs are in `packs` below it."""
+    """Holds the manifests, and the packs in `packs`."""
     limits: SnapshotLimits
 
 
 class Capture:
-    """The files as they stand now, and the snapshot that can be made of them. The caller has the lock.
+    """Capture of the current files as a snapshot. The caller holds the lock.
 
     :param lock: descriptor of a file in the same file system as the snapshots.
     :param cache: manifests that need not be parsed again.
@@ -68,9 +66,9 @@ class Capture:
         self._headers: list[Header] = []
         self._listing: Listing | None = None
         self._like: tuple[Header, bytes] | None = None
-        """The snapshot that the listing is of, unread."""
+        """Snapshot that the listing describes, unparsed."""
         self._base: Manifest | None = None
-        """The same, read."""
+        """The same snapshot, parsed."""
         self._scan = Scan()
         self._read_at: Mapping[str, bytes] = {}
         self._writer = PackWriter(place.directory / "packs")
@@ -78,16 +76,16 @@ class Capture:
 
     @property
     def packs(self) -> Packs:
-        """Packs of the contents."""
+        """Packs of the snapshot contents."""
         if self._packs is None:
             self._packs = Packs(self._place.directory / "packs")
         return self._packs
 
     def create(self, name: str, stop: threading.Event, pinned: tuple[str, ...] = ()) -> Header:
-        """Make a snapshot; when this returns it is on disk.
+        """Create a snapshot durably.
 
-        :raises OSError: something cannot be written.
-        :raises ReadCancelled: it was set.
+        :raises OSError: it cannot be written.
+        :raises ReadCancelled: `stop` was set.
         """
         with IgnoreQuery(self._place.root) as query:
             self._load_listing()
@@ -102,18 +100,18 @@ class Capture:
     def read_changes(
         self, stop: threading.Event, target: str, *, store: bool = True
     ) -> tuple[Manifest, Tree]:
-        """Read what changed since the last snapshot.
+        """Read the changes since the last snapshot.
 
-        :param stop: is set when nobody waits for it any more.
-        :param target: id of a snapshot that it is to be compared with, which is returned, too.
-        :param store: what was read is kept, so that `save` can be called.
-        :raises SnapshotNotFound: there is none with this id.
-        :raises WorkspaceError: it is damaged.
-        :raises OSError: something cannot be written.
-        :raises ReadCancelled: it was set.
+        :param stop: set to cancel the reading.
+        :param target: id of the snapshot to compare with; its manifest is returned.
+        :param store: keep the contents, so that `save` can be called.
+        :raises SnapshotNotFound: no snapshot has this id.
+        :raises WorkspaceError: the snapshot is damaged.
+        :raises OSError: the contents cannot be written.
+        :raises ReadCancelled: `stop` was set.
         """
         with IgnoreQuery(self._place.root) as query:
-            # what takes its time is done here, while git works
+            # the slow reads run while git works
             path = find_manifest(self._place.directory, target)
             then = self._cache.manifest(path, *read_parts(path))
             self._load_listing()
@@ -122,7 +120,7 @@ class Capture:
         return then, self._read_tree(stop, store=store)
 
     def save(self, name: str, tree: Tree, pinned: tuple[str, ...] = ()) -> Header:
-        """Make a snapshot of what was found; when this returns it is on disk.
+        """Save a snapshot of the tree durably.
 
         :raises OSError: it cannot be written.
         """
@@ -144,7 +142,7 @@ class Capture:
         return made.header
 
     def close(self) -> None:
-        """Leave nothing of a pack behind that no snapshot was made with."""
+        """Delete an unfinished pack."""
         self._writer.abort()
 
     def _scan_paths(self, query: IgnoreQuery, enter: Collection[str] = ()) -> None:
@@ -155,7 +153,7 @@ class Capture:
         self._scan = scan(place.root, query, folders, ignored=ignored, enter_all=enter_all, enter=enter)
 
     def _load_listing(self) -> None:
-        """Load the listing, if the snapshot is there and whole that it is of."""
+        """Load the listing if its snapshot exists and is intact."""
         self._headers, _ = read_headers(self._place.directory)
         known = listing.load(self._place.directory, self._place.limits)
         if known is None:
@@ -165,12 +163,12 @@ class Capture:
                 try:
                     self._like = read_parts(find_manifest(self._place.directory, header.id))
                 except WorkspaceError:
-                    return  # damaged: all is read again
+                    return  # damaged: read everything again
                 self._listing = known
                 return
 
     def _load_base(self, target: Manifest | None) -> bool:
-        """Read the snapshot that the listing is of; False if that cannot be, and nothing is known then."""
+        """Read the listing's snapshot; return False and forget the listing if it is unusable."""
         if self._like is None:
             return False
         header, rest = self._like
@@ -181,13 +179,13 @@ class Capture:
             self._base = self._cache.manifest(
                 find_manifest(self._place.directory, header.id), header, rest, target
             )
-        except WorkspaceError:  # its digest is right, and it makes no sense
+        except WorkspaceError:  # the digest is right, but the content is invalid
             self._listing = self._like = None
             return False
         return True
 
     def _is_unchanged(self) -> bool:
-        """Tell whether a new snapshot would have what the listing's has, as far as one can see."""
+        """Return whether a new snapshot would equal the listing's, as far as stamps show."""
         known, found = self._listing, self._scan
         if known is None or self._like is None or found.changed or found.skipped:
             return False
@@ -201,7 +199,7 @@ class Capture:
         )
 
     def _create_unchanged(self, name: str, pinned: tuple[str, ...]) -> Header:
-        """Make a snapshot of what the listing's has."""
+        """Create a snapshot with the content of the listing's."""
         assert self._like is not None  # noqa: S101 it was asked for
         like, rest = self._like
         header = like.model_copy(update=self._own_fields(name, pinned))
@@ -209,7 +207,7 @@ class Capture:
         return header
 
     def _own_fields(self, name: str, pinned: tuple[str, ...]) -> dict[str, Any]:
-        """Return what each header has of its own."""
+        """Return the header fields that differ between equal snapshots."""
         return {
             "id": secrets.token_hex(8),
             "number": self._headers[-1].number + 1 if self._headers else 1,
@@ -237,7 +235,7 @@ class Capture:
             if path not in read:
                 del entries[path]
             else:
-                # what is as it was is the very entry that it was: its line in the manifest is known
+                # keep the identical entry object, so that its manifest line is reused
                 entries[path] = before[path] if before.get(path) == read[path] else read[path]
         self._read_at = reader.read_at
         return Tree(
@@ -245,12 +243,12 @@ class Capture:
         )
 
     def _missing_contents(self, entries: dict[str, Entry]) -> set[str]:
-        """Return the files whose contents are in no pack."""
+        """Return the files without contents in any pack."""
         files = (entry for entry in entries.values() if entry.kind == "file")
         return {entry.path for entry in files if entry.hash not in self.packs}
 
     def _write_listing(self, tree: Tree, header: Header) -> None:
-        """Write down what the new snapshot saw, if that is another thing than what is written."""
+        """Write the listing of the new snapshot if it differs from the stored one."""
         known = {} if self._listing is None else self._listing.folders
         folders = dict(self._scan.folders)
         unsure = {_parent(path) for path in (*tree.skipped, *self._read_at)}
@@ -267,7 +265,7 @@ class Capture:
             listing.write(self._place.directory, Listing(header.digest, limits, ignored, folders))
 
     def _file_system_time(self) -> int:
-        """Return the time by which the file system dates changes."""
+        """Return the current time of the file system's clock."""
         os.utime(self._lock)
         status = os.fstat(self._lock)
         same = status.st_dev == self._place.root.stat().st_dev

@@ -1,4 +1,4 @@
-"""Comparison of a snapshot with the files as they stand now: paths, diffs, and images of both sides."""
+"""Comparison of a snapshot with the current files: paths, diffs, and images of both sides."""
 
 from __future__ import annotations
 
@@ -32,38 +32,27 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.manifest import Manifest
     from tideate_core.snapshots.packs import Packs
 
-__all__ = [
-    "ChangesSince",
-    "Comparison",
-    "FileDiff",
-    "Tree",
-    "changes_since",
-    "compare",
-    "file_diffs",
-    "image_of",
-]
-
 _LARGEST_SHOWN: Final = MIB
-"""Bytes of a text whose differences are shown."""
+"""Largest text with a shown diff, in bytes."""
 
 _Images: TypeAlias = "tuple[FileImage, FileImage]"
 
 
 @dataclass(frozen=True, slots=True)
 class FileDiff:
-    """One path that is not as it was in a snapshot."""
+    """Path that differs from a snapshot."""
 
     path: str
-    """Of a directory with a ``/`` at its end."""
+    """A directory ends with ``/``."""
     status: Literal["added", "modified", "deleted"]
     """Kind of change since the snapshot."""
     changes: str = ""
-    """For people: a unified diff of texts, else what it is that differs."""
+    """Readable form: a unified diff of texts, or a description of the difference."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The files as they stand now, read."""
+    """Current files, read."""
 
     entries: dict[str, Entry]
     skipped: Mapping[str, str]
@@ -73,14 +62,14 @@ class Tree:
 
 @dataclass(slots=True)
 class Comparison:
-    """Paths by what became of them since a snapshot."""
+    """Paths by their change since a snapshot."""
 
     modified: list[tuple[Entry, Entry]] = field(default_factory=list)
-    """As it was, and as it is."""
+    """Entry before and now."""
     deleted: list[Entry] = field(default_factory=list)
     added: list[Entry] = field(default_factory=list)
     left: dict[str, str] = field(default_factory=dict)
-    """Why nothing can be said of a path."""
+    """Paths that cannot be compared, with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +82,8 @@ class ChangesSince(OutsideChanges):
 def compare(then: Manifest, now: Tree) -> Comparison:
     """Compare path by path.
 
-    What one of both left out is unknown: it counts neither as added nor as deleted. Nor does what is in
-    directories that were not looked into then, because git ignored them.
+    Paths that one side left out are unknown: they count neither as added nor as deleted. The same holds for
+    directories not entered at that time because git ignored them.
     """
     found = Comparison()
     unseen_now, unseen_then = Below(now.skipped), Below((*then.skipped, *then.ignored))
@@ -119,9 +108,9 @@ def compare(then: Manifest, now: Tree) -> Comparison:
 
 
 def file_diffs(root: Path, found: Comparison, packs: Packs | None) -> list[FileDiff]:
-    """Return what differs, sorted by path. Directories that have something in them are told by that.
+    """Return the differences sorted by path. A directory with changed content is not listed itself.
 
-    :param packs: where contents are; None leaves texts out.
+    :param packs: contents of the snapshot; None omits the text diffs.
     """
     diffs = [
         *(_diff(root, None, now, packs) for now in _without_filled(found.added)),
@@ -165,7 +154,7 @@ def _content(root: Path, was: Entry | None, now: Entry | None, packs: Packs) -> 
 
 
 def _described(was: Entry, now: Entry) -> str:
-    """Return in words what of two entries differs, beside what files hold."""
+    """Describe the difference between two entries, except for file contents."""
     if was.kind != now.kind:
         return f"{was.kind} → {now.kind}"
     words = [f"link to {was.target} → {now.target}"] if was.target != now.target else []
@@ -175,10 +164,10 @@ def _described(was: Entry, now: Entry) -> str:
 
 
 def changes_since(root: Path, found: Comparison, now: Tree, packs: Packs) -> ChangesSince:
-    """Read what differs.
+    """Read both sides of all differences.
 
-    :raises OSError: something cannot be read.
-    :raises WorkspaceError: a content of the snapshot is damaged.
+    :raises OSError: a file cannot be read.
+    :raises WorkspaceError: the content of the snapshot is damaged.
     """
     seen = [entry for entry in found.added if not _is_ignored(entry.path, now)]
     pairs: list[tuple[Entry | None, Entry | None]] = [
@@ -218,7 +207,7 @@ def _is_ignored(path: str, now: Tree) -> bool:
 
 
 def _is_new_directory(other: Entry | None, entry: Entry) -> bool:
-    """Tell whether a path is a directory on one side only."""
+    """Return whether a path is a directory on one side only."""
     return entry.kind == "directory" and (other is None or other.kind != "directory")
 
 
@@ -237,7 +226,7 @@ def _then(was: Entry | None, packs: Packs) -> FileImage:
 def image_of(entry: Entry, packs: Packs) -> FileImage:
     """Return the image of a file, with its owner and attributes.
 
-    :raises WorkspaceError: its content or its metadata is damaged.
+    :raises WorkspaceError: its content or metadata is damaged.
     """
     metadata = None
     if entry.metadata:

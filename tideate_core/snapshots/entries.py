@@ -1,4 +1,4 @@
-"""Entries of a snapshot: one path each, and what holds for paths."""
+"""Snapshot entries, one per path, and helpers for their paths."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ from tideate_core.workspace import PROTECTED
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["NEVER", "Below", "Entry", "above", "checked_path"]
-
 NEVER: Final = PROTECTED | {".hg", ".jj", ".svn"}
-"""Names that are in no snapshot, at any depth: the history of a project has its own tools."""
+"""Names excluded from every snapshot, at any depth: version control data."""
 
 
 class Entry(NamedTuple):
-    """One path. Of directories and links only what is named for them is kept; the rest is 0 or empty."""
+    """Entry of one path. Fields that do not apply to a directory or link are 0 or empty."""
 
     path: str
-    """Relative to the root, with ``/``; bytes that are no UTF-8 as lone surrogates."""
+    """Relative to the root, with ``/``; bytes that are not UTF-8 are lone surrogates."""
     kind: str
     """``file``, ``link`` or ``directory``."""
     mode: int
@@ -28,25 +26,25 @@ class Entry(NamedTuple):
     size: int
     """Bytes of a file."""
     hash: str
-    """blake3 of a file's bytes, in hex; empty until they were read."""
+    """blake3 of a file's bytes, in hex; empty until they are read."""
     target: str
-    """Target of a link, as it is written there."""
+    """Target of a link, as written."""
     metadata: str = ""
-    """Owner and attributes of a file as JSON, if they are not those that a new file gets."""
+    """Owner and attributes of a file as JSON; empty if they are those of a new file."""
 
     def holds_same_as(self, other: Entry) -> bool:
-        """Tell whether both are the same but for permissions."""
+        """Return whether two entries are equal except for permissions."""
         return (self.kind, self.hash, self.target) == (other.kind, other.hash, other.target)
 
 
 class Below:
-    """Paths, and everything below them."""
+    """Set of paths, including everything below them."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = frozenset(paths)
 
     def find(self, path: str) -> str | None:
-        """Return the one that a path is or is below of."""
+        """Return the member that a path equals or is below, or None."""
         if not self._paths:
             return None
         return next((one for one in (path, *above(path)) if one in self._paths), None)
@@ -56,16 +54,16 @@ class Below:
 
 
 def above(path: str) -> Iterator[str]:
-    """Return the directories that a path is in, the innermost first."""
+    """Yield the parent directories of a path, the innermost first."""
     while "/" in path:
         path = path.rpartition("/")[0]
         yield path
 
 
 def checked_path(path: str) -> str:
-    """Return a path that a manifest names.
+    """Validate a path of a manifest.
 
-    :raises OutsideRoot: it leaves the root, or is never written.
+    :raises OutsideRoot: it leaves the root or is protected.
     """
     for part in path.split("/"):
         if part in ("", ".", "..") or "\0" in part or part.casefold() in NEVER:

@@ -1,4 +1,4 @@
-"""Files read, hashed and packed in batches by threads, each as it stood at one moment."""
+"""Reading, hashing and packing of files in batches by threads, each file at one moment."""
 
 from __future__ import annotations
 
@@ -22,13 +22,11 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.entries import Entry
     from tideate_core.snapshots.packs import Frame, PackWriter
 
-__all__ = ["Progress", "ReadCancelled", "Reader"]
-
 Progress: TypeAlias = Callable[[int, int], None]
-"""Is called with the bytes that were read and those that are to be read."""
+"""Called with the bytes read and the total."""
 
 BATCH: Final = 1024 * 1024
-"""Bytes that are compressed together; a larger file is alone."""
+"""Bytes that are compressed together; a larger file has its own batch."""
 MOST: Final = 256
 """Files of a batch."""
 TRIES: Final = 3
@@ -37,7 +35,7 @@ THREADS: Final = min(4, os.cpu_count() or 1)
 
 
 class ReadCancelled(Exception):
-    """Nobody waits for the reading any more."""
+    """The reading was cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +47,10 @@ class _ReadBatch:
 
 
 class Reader:
-    """Reads files of a root.
+    """Reads files below a root.
 
     :param stored: contents that need not be stored again.
-    :param writer: what stores the others; None only hashes.
+    :param writer: stores the other contents; None only hashes.
     :param largest: bytes that a file may have grown to.
     """
 
@@ -72,14 +70,14 @@ class Reader:
         self._claimed: set[str] = set()
         self._claiming = threading.Lock()
         self.failed: dict[str, str] = {}
-        """Files that could not be read, and why."""
+        """Files that could not be read, with the reason."""
         self.read_at: dict[str, bytes] = {}
-        """The stamps of those that were, at that time."""
+        """Stamps of the read files at that time."""
 
     def read(self, entries: Sequence[Entry], progress: Progress) -> list[Entry]:
-        """Return the files with their hashes and as they stood when they were read; those that failed not.
+        """Return entries with hashes, as read; failed files are left out.
 
-        :raises ReadCancelled: it was stopped.
+        :raises ReadCancelled: the reading was cancelled.
         :raises OSError: the pack cannot be written.
         """
         total, done = sum(entry.size for entry in entries), 0
@@ -95,7 +93,7 @@ class Reader:
 
     def _batches_read(self, entries: Sequence[Entry]) -> Iterator[_ReadBatch]:
         batches = _batches(entries)
-        if len(entries) <= 8:  # a thread is not worth it
+        if len(entries) <= 8:  # too few for threads
             yield from map(self._read_batch, batches)
             return
         with ThreadPoolExecutor(THREADS, thread_name_prefix="snapshot") as pool:
@@ -103,7 +101,7 @@ class Reader:
             try:
                 for batch in batches:
                     waiting.append(pool.submit(self._read_batch, batch))
-                    if len(waiting) > 2 * THREADS:  # what was read waits in memory
+                    if len(waiting) > 2 * THREADS:  # finished batches wait in memory
                         yield waiting.popleft().result()
                 while waiting:
                     yield waiting.popleft().result()
@@ -120,7 +118,7 @@ class Reader:
             try:
                 data, now, stamp = _read_steadily(os.path.join(self._root, entry.path), entry, self._largest)  # noqa: PTH118
             except OSError as error:
-                if not isinstance(error, (FileNotFoundError, NotADirectoryError)):  # else it is gone
+                if not isinstance(error, (FileNotFoundError, NotADirectoryError)):  # otherwise it was removed
                     failed[entry.path] = f"cannot be read: {error.strerror}"
                 continue
             if isinstance(now, str):
@@ -135,7 +133,7 @@ class Reader:
         )
 
     def _claim(self, content: str) -> bool:
-        """Tell whether this is the first who has a content that is to be stored."""
+        """Return whether a content has to be stored and no other thread stores it."""
         if self._writer is None or content in self._stored:
             return False
         with self._claiming:
@@ -159,13 +157,13 @@ def _batches(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
 
 
 def _read_steadily(path: str, entry: Entry, largest: int) -> tuple[bytes, Entry | str, bytes]:
-    """Read a file until it stands still meanwhile; else the second is why it cannot be had.
+    """Read a file until it does not change meanwhile; else return the reason as the second value.
 
-    :returns: what it holds, the entry, and its stamp.
+    :returns: content, entry, stamp.
     :raises OSError: it cannot be read.
     """
     for _ in range(TRIES):
-        # not to follow a link, nor wait at a pipe, that came in its place
+        # never follow a link or block on a pipe put in its place
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(handle, "rb", buffering=0) as file:
             before = os.fstat(handle)
@@ -185,9 +183,9 @@ def _read_steadily(path: str, entry: Entry, largest: int) -> tuple[bytes, Entry 
 
 
 def _metadata(found: os.stat_result, attributes: Mapping[str, bytes]) -> str:
-    """Return owner and attributes as JSON; empty if they are those of any new file.
+    """Return owner and attributes as JSON; empty if a new file has the same.
 
-    The security label is left out: the system gives each file one by its place.
+    The security label is left out: the system assigns it by path.
     """
     owner = (found.st_uid, found.st_gid)
     kept = tuple(one for one in attributes.items() if one[0] != _LABEL)

@@ -1,4 +1,4 @@
-"""Paths that git ignores: one query for each repository, answered while other work goes on."""
+"""Ignored paths from git: one query per repository, answered while other work continues."""
 
 from __future__ import annotations
 
@@ -17,21 +17,19 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
-__all__ = ["NAMES", "AssumedIgnores", "IgnoreQuery", "IgnoredPaths"]
-
 NAMES: Final = frozenset({".tox", ".venv", "__pycache__", "node_modules", "venv"})
-"""Directories that count as ignored where there is no git to ask."""
+"""Directories that count as ignored without git."""
 
 _COMMAND: Final = (
     *("ls-files", "--others", "--ignored", "--exclude-standard", *EXCLUDE_PRIVATE, "--directory", "-z"),
 )
 _TIMEOUT: Final = 10.0
-"""Seconds; after that the names decide."""
+"""Seconds; then `NAMES` decides."""
 
 
 @dataclass(frozen=True, slots=True)
 class IgnoredPaths:
-    """Ignored paths of one repository; where there is no git to ask, `NAMES` are."""
+    """Ignored paths of one repository; without git, `NAMES` decides."""
 
     directories: frozenset[str] | None = None
     """Relative to the root of the snapshot."""
@@ -42,10 +40,10 @@ class IgnoredPaths:
 
 
 class IgnoreQuery:
-    """Query of ignored paths to git that is under way.
+    """Running git query for ignored paths.
 
     :param directory: the repository, or a directory in one.
-    :param prefix: what its paths begin with; empty or with a ``/`` at its end.
+    :param prefix: prefix of its paths; empty or ending with ``/``.
     """
 
     def __init__(self, directory: Path, prefix: str = "") -> None:
@@ -57,7 +55,7 @@ class IgnoreQuery:
             self._top = repository.top
             self._process = start_git(repository, *_COMMAND, cwd=directory)
         except WorkspaceError:
-            return  # no git, or another project's repository: the names decide
+            return  # no git, or another project's repository: `NAMES` decides
 
     def __enter__(self) -> Self:
         return self
@@ -68,12 +66,12 @@ class IgnoreQuery:
             self._process.communicate()
 
     def answer(self) -> IgnoredPaths:
-        """Wait for it."""
+        """Wait for git and return the ignored paths."""
         if self._process is None:
             return IgnoredPaths()
         try:
             output, _ = finish(self._process, self._top, _TIMEOUT)
-        except WorkspaceError:  # too slow, or held up by a pipe
+        except WorkspaceError:  # too slow, or blocked by a pipe
             self._process.kill()
             self._process.communicate()
             return IgnoredPaths()
@@ -83,10 +81,10 @@ class IgnoreQuery:
 
 
 class AssumedIgnores:
-    """Ignored paths, assumed to be those of last time until git's answer is needed.
+    """Ignored paths of the last snapshot, used until git's answer is needed.
 
-    :param ignored: directories that it ignored then.
-    :param entered: those that it did not.
+    :param ignored: directories ignored then.
+    :param entered: directories not ignored then.
     """
 
     def __init__(self, query: IgnoreQuery, ignored: Collection[str], entered: Collection[str]) -> None:
@@ -104,22 +102,22 @@ class AssumedIgnores:
 
     @cached_property
     def answer(self) -> IgnoredPaths:
-        """Answer of git, waited for."""
+        """git's answer, awaited."""
         return self._query.answer()
 
     def was_right(self) -> bool:
-        """Tell whether git ignores of what was asked for so far just what it was taken to."""
+        """Return whether git confirms all assumptions made so far."""
         has_directory = self.answer.has_directory
         return all(has_directory(path, name) is ignored for path, name, ignored in self._assumed)
 
 
 def _read(names: list[str], prefix: str) -> IgnoredPaths:
-    """Tell ignored directories from those that have only ignored things in them: of these git names both."""
+    """Separate ignored directories from directories that only contain ignored paths; git lists both."""
     files = [name for name in names if not name.endswith("/")]
     directories = [name.rstrip("/") for name in names if name.endswith("/")]
     entered = {directory for name in (*files, *directories) for directory in above(name)}
     if "." in directories:
-        # all of it is ignored by a repository around it, which says nothing about its parts
+        # an outer repository ignores the whole project, which says nothing about its parts
         return IgnoredPaths()
     return IgnoredPaths(
         frozenset(prefix + name for name in directories if name not in entered),

@@ -1,4 +1,4 @@
-"""Limits of snapshots: how much one takes in, and how many are kept."""
+"""Limits of snapshots: size, and number kept."""
 
 from __future__ import annotations
 
@@ -8,28 +8,26 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tideate_core.config import SnapshotsConfig
 
-__all__ = ["MIB", "SnapshotLimits"]
-
 MIB = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotLimits:
-    """Limits; files over them are left out, which the snapshot says."""
+    """Limits of a snapshot; files over them are left out with a notice."""
 
     keep: int = 10
-    """Snapshots of a project; the oldest ones go when a new one is made."""
+    """Snapshots of a project; a new one evicts the oldest."""
     max_file: int = 100 * MIB
     """Bytes of one file."""
     max_total: int = 4096 * MIB
-    """Bytes of all files of a snapshot together."""
+    """Bytes of all files of a snapshot."""
     max_files: int = 200_000
     ignored_directories: bool = False
-    """Take in also what is in directories that git ignores, as `node_modules`."""
+    """Include directories that git ignores, such as `node_modules`."""
 
     @classmethod
     def configured(cls, section: SnapshotsConfig) -> SnapshotLimits:
-        """Return those that a person's configuration says."""
+        """Return the limits of a configuration."""
         return cls(
             keep=section.keep,
             max_file=section.max_file_mib * MIB,

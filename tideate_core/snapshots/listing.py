@@ -1,7 +1,7 @@
-"""Listing of all directories at the newest snapshot: names, each with a stamp that changes on a write.
+"""Listing of all directories at the newest snapshot, with a stamp per name that changes on a write.
 
-What looks as it did is not read again. The file is a help and no part of a snapshot: lost or damaged, or made
-with other limits, it costs only that all is read once more.
+Files with unchanged stamps are not read again. The listing is only a cache: if it is lost, damaged or made
+with other limits, all files are read once more.
 """
 
 from __future__ import annotations
@@ -29,17 +29,6 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.entries import Entry
     from tideate_core.snapshots.limits import SnapshotLimits
 
-__all__ = [
-    "Folder",
-    "Listing",
-    "bounds",
-    "load",
-    "with_unsure_stamps",
-    "make_stamps",
-    "unpack_stamp",
-    "write",
-]
-
 NAME: Final = "listing"
 _VERSION: Final = f"tideate listing 1 {sys.byteorder}"
 _LENGTHS: Final = struct.Struct("=QQQ")  # folders, bytes of their paths, bytes of all names
@@ -47,7 +36,7 @@ _STAMP: Final = struct.Struct("=5q")
 WIDTH: Final = _STAMP.size
 """Bytes of a stamp."""
 UNSURE: Final = bytes(WIDTH)
-"""The stamp of what is to be looked at again in any case; nothing on disk has it."""
+"""Stamp of a name that must be checked again; no file on disk has it."""
 _TEXT: Final = ("utf-8", "surrogateescape")
 _parts = attrgetter("st_mode", "st_size", "st_mtime_ns", "st_ctime_ns", "st_ino")
 
@@ -55,11 +44,11 @@ log = logging.getLogger(__name__)
 
 
 class Folder(NamedTuple):
-    """One directory, in the order in which the system lists it."""
+    """Directory in the system's order of listing."""
 
     names: list[str]
     stamps: bytes
-    """Of each name one."""
+    """One stamp per name."""
 
     def by_name(self) -> dict[str, bytes]:
         """Return the stamp of each name."""
@@ -72,23 +61,23 @@ class Listing:
     """All directories of a snapshot, by path."""
 
     tree: str
-    """Digest of the manifest that has the hashes: each sure name is in it."""
+    """Digest of the manifest with the hashes; every name with a sure stamp is in it."""
     limits: tuple[int, ...]
     ignored: tuple[str, ...]
     folders: Mapping[str, Folder] = field(default_factory=dict)
 
 
 def bounds(limits: SnapshotLimits) -> tuple[int, ...]:
-    """Return what decides what is in a snapshot."""
+    """Return the limits that determine a snapshot's content."""
     return (limits.max_file, limits.max_total, limits.max_files, limits.ignored_directories)
 
 
 def make_stamps(found: Iterable[os.stat_result]) -> bytes:
-    """Return what changes when something is written: mode, size, times and inode of each."""
+    """Return the stamps of files: mode, size, times and inode."""
     found = list(found)
     try:
         return array("q", chain.from_iterable(map(_parts, found))).tobytes()
-    except OverflowError:  # some file systems number their files up to 2^64
+    except OverflowError:  # some file systems use inode numbers up to 2^64
         return array("q", map(_signed, chain.from_iterable(map(_parts, found)))).tobytes()
 
 
@@ -97,7 +86,7 @@ def _signed(number: int) -> int:
 
 
 def unpack_stamp(stamp: bytes) -> tuple[int, int, int, int, int]:
-    """Return mode, size, times of writing and of changing in nanoseconds, and inode."""
+    """Return mode, size, modification and change time in nanoseconds, and inode."""
     mode, size, written, changed, inode = _STAMP.unpack(stamp)
     return mode, size, written, changed, inode
 
@@ -105,15 +94,15 @@ def unpack_stamp(stamp: bytes) -> tuple[int, int, int, int, int]:
 def with_unsure_stamps(
     folder: Folder, prefix: str, entries: Mapping[str, Entry], read: Mapping[str, bytes], clock: int
 ) -> Folder:
-    """Return a folder in which only that is sure which nobody can have written since without being seen.
+    """Return the folder with `UNSURE` stamps for names that may have changed unnoticed.
 
-    What was written in the very moment in which it was looked at may have been written again since: time has
-    steps. It is to be read, as git does with its index.
+    A file written at the moment of the scan may be written again within the same clock tick. It is read
+    again, as with git's index.
 
     :param prefix: of its paths.
-    :param entries: those of the snapshot; what is not among them is to be looked at again.
-    :param read: stamps of the files that were read, as they stood then.
-    :param clock: the time, in nanoseconds, before which the looking began.
+    :param entries: of the snapshot; other names are checked again.
+    :param read: stamps of the files at the time of reading.
+    :param clock: start of the scan, in nanoseconds.
     """
     sure: list[bytes] = []
     for name, stamp in folder.by_name().items():
@@ -127,7 +116,7 @@ def with_unsure_stamps(
 
 
 def write(directory: Path, listing: Listing) -> None:
-    """Keep a listing. It is not forced to disk: half of one is recognised."""
+    """Write a listing without forcing it to disk; a torn write is detected."""
     folders = listing.folders.values()
     paths = "\0".join(listing.folders).encode(*_TEXT)
     names = "\0".join(chain.from_iterable(folder.names for folder in folders)).encode(*_TEXT)
@@ -150,7 +139,7 @@ def write(directory: Path, listing: Listing) -> None:
 
 
 def load(directory: Path, limits: SnapshotLimits) -> Listing | None:
-    """Return the listing, None if there is none that can be used."""
+    """Return the stored listing, or None if it is unusable."""
     try:
         first, _, rest = read_regular(directory / NAME).partition(b"\n")
         head = json.loads(first)

@@ -1,4 +1,4 @@
-"""Lock of a project's snapshots between processes, kept until the threads that work under it have ended."""
+"""Lock of a project's snapshots between processes, kept until the threads under it end."""
 
 from __future__ import annotations
 
@@ -18,20 +18,18 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-__all__ = ["hold_lock", "is_locked", "run_in_thread"]
-
 _T = TypeVar("_T")
 
 _POLL: Final = 0.02
-"""Seconds between two tries: a lock that is waited for in a thread could not be given up."""
+"""Seconds between two attempts; waiting in a thread could not be cancelled."""
 
 
 @asynccontextmanager
 async def hold_lock(path: Path, within: float) -> AsyncIterator[int]:
-    """Hold the lock of a file, and give its descriptor; a process that is killed lets go of it.
+    """Hold the lock of a file and yield its descriptor; a killed process releases it.
 
-    :param within: seconds to wait for who has it.
-    :raises WorkspaceError: another process has it still.
+    :param within: seconds to wait for another owner.
+    :raises WorkspaceError: another process still holds it.
     """
     handle = open_private(path, os.O_RDWR | os.O_CREAT)
     try:
@@ -49,7 +47,7 @@ async def hold_lock(path: Path, within: float) -> AsyncIterator[int]:
 
 
 def is_locked(path: Path) -> bool:
-    """Tell whether a living process holds the lock of a file, which is not made for it."""
+    """Return whether a living process holds the lock of a file; does not create the file."""
     try:
         handle = open_private(path, os.O_RDONLY)
     except OSError:
@@ -69,7 +67,7 @@ def _try_lock(handle: int) -> bool:
 
 
 async def run_in_thread(work: Callable[[threading.Event], _T]) -> _T:
-    """Run blocking work in a thread; cancelled, it is told to stop, and waited for: it has the lock."""
+    """Run blocking work in a thread; on cancellation, stop it and wait, because it relies on the lock."""
     stop = threading.Event()
     task = asyncio.ensure_future(asyncio.to_thread(work, stop))
     try:
@@ -78,5 +76,5 @@ async def run_in_thread(work: Callable[[threading.Event], _T]) -> _T:
         stop.set()
         await wait_uncancelled(task)
         if not task.cancelled():
-            task.exception()  # it was asked to stop
+            task.exception()  # retrieve the exception of the stopped work
         raise

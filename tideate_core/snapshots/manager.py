@@ -1,4 +1,4 @@
-"""Snapshots of a project: making, listing, comparing, restorer and deleting them."""
+"""Creation, listing, comparison, restore and deletion of a project's snapshots."""
 
 from __future__ import annotations
 
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from tideate_core.workspace import Buffers
 
 
-__all__ = ["SnapshotManager"]
-
 log = logging.getLogger(__name__)
 
 # in the class below, `list` is a method
@@ -53,7 +51,7 @@ _Diffs: TypeAlias = "list[FileDiff]"
 _T = TypeVar("_T")
 
 PATIENCE: Final = 60.0
-"""Seconds to wait for another process that makes or restores a snapshot."""
+"""Seconds to wait for another process that creates or restores a snapshot."""
 
 
 def _no_progress(_done: int, _total: int) -> None:
@@ -61,13 +59,13 @@ def _no_progress(_done: int, _total: int) -> None:
 
 
 class SnapshotManager:
-    """The snapshots of one project.
+    """Snapshots of one project.
 
-    A restore that was killed in the middle is rolled back by `recover` and before another restore, not else.
+    A restore that was killed is rolled back by `recover` and before the next restore.
 
     :param root: of the project.
-    :param buffers: the editor's, None outside it.
-    :param private: where they are kept, in `snapshots`; None for the project's own private directory.
+    :param buffers: the editor's; None outside of an editor.
+    :param private: parent of the directory `snapshots`; None for the project's own private directory.
     """
 
     def __init__(
@@ -87,19 +85,19 @@ class SnapshotManager:
 
     @property
     def root(self) -> Path:
-        """The project's real path."""
+        """Real path of the project."""
         return self._root
 
     async def create(self, name: str, *, pin: str | None = None, progress: Progress = _no_progress) -> str:
-        """Make a snapshot; when this returns it is on disk. The oldest ones go, as the limits say.
+        """Create a snapshot durably and evict the oldest ones over the limit.
 
-        What cannot be read, or is over the limits, is left out, and said in `Snapshot.skipped`.
+        Unreadable files and files over the limits are left out and listed in `Snapshot.skipped`.
 
-        :param pin: id of a run that may need it: until `release(pin)` it is not one of those that go.
-        :param progress: called with bytes read and to be read, from one thread.
+        :param pin: id of a run that may need it: it is not evicted until `release(pin)`.
+        :param progress: called with the bytes read and the total, from one thread.
         :returns: its id.
-        :raises OutsideRoot: the root is the home directory, one above it, or a link leads out of it.
-        :raises WorkspaceError: it cannot be written; nothing is left of it.
+        :raises OutsideRoot: the root is the home directory or above it, or a link leads out of it.
+        :raises WorkspaceError: it cannot be written; no part of it is left.
         """
         async with self._locked() as lock:
 
@@ -116,26 +114,26 @@ class SnapshotManager:
             return await run_in_thread(work)
 
     async def list(self) -> _Snapshots:
-        """Return all snapshots, the oldest first, without their files; damaged ones are not among them."""
+        """Return all readable snapshots without their files, the oldest first."""
         found, _ = await asyncio.to_thread(read_headers, self._directory)
         return [header.snapshot() for header in found]
 
     async def damaged(self) -> _Names:
-        """Return why some snapshots cannot be read."""
+        """Return the reasons why snapshots are unreadable."""
         _, damaged = await asyncio.to_thread(read_headers, self._directory)
         return damaged
 
     async def get(self, snapshot_id: str) -> Snapshot:
-        """Return a snapshot with all that is known of its files but their contents.
+        """Return a snapshot with its entries, without contents.
 
-        :raises SnapshotNotFound: there is none with this id.
+        :raises SnapshotNotFound: no snapshot has this id.
         :raises WorkspaceError: it is damaged.
         """
         manifest = await asyncio.to_thread(lambda: load_manifest(find_manifest(self._directory, snapshot_id)))
         return manifest.snapshot()
 
     async def get_latest(self) -> Snapshot | None:
-        """Return the newest snapshot, None if there is none.
+        """Return the newest snapshot, or None.
 
         :raises WorkspaceError: it is damaged.
         """
@@ -143,9 +141,9 @@ class SnapshotManager:
         return await self.get(known[-1].id) if known else None
 
     async def delete(self, snapshot_id: str) -> None:
-        """Delete a snapshot, also a damaged one, and what only it needed.
+        """Delete a snapshot, damaged or not, and the contents that only it needs.
 
-        :raises SnapshotNotFound: there is none with this id.
+        :raises SnapshotNotFound: no snapshot has this id.
         :raises WorkspaceError: it cannot be deleted.
         """
         await asyncio.to_thread(find_manifest, self._directory, snapshot_id)
@@ -159,10 +157,10 @@ class SnapshotManager:
             await run_in_thread(work)
 
     async def pin(self, snapshot_id: str, by: str) -> None:
-        """Keep a snapshot until `release(by)`, whatever the limits say. A person may delete it all the same.
+        """Protect a snapshot from eviction until `release(by)`. It can still be deleted.
 
-        :param by: id of the run that may need it. Several may.
-        :raises SnapshotNotFound: there is none with this id.
+        :param by: id of a run that may need it; several runs may pin it.
+        :raises SnapshotNotFound: no snapshot has this id.
         :raises WorkspaceError: it is damaged, or cannot be written.
         """
         await asyncio.to_thread(find_manifest, self._directory, snapshot_id)
@@ -170,9 +168,7 @@ class SnapshotManager:
             await run_in_thread(lambda _stop: pin_snapshot(self._directory, snapshot_id, by))
 
     async def release(self, by: str) -> None:
-        """Release every pin of a run, at its end; nothing happens if it has none.
-
-        What may go then goes when the next snapshot is made.
+        """Release all pins of a run; the next new snapshot may evict the released ones.
 
         :raises WorkspaceError: a snapshot is damaged, or cannot be written.
         """
@@ -182,23 +178,23 @@ class SnapshotManager:
                 await run_in_thread(lambda _stop: release_pins(self._directory, by))
 
     async def drop(self, by: str) -> None:
-        """Delete the snapshots that nobody but this one pins; nothing happens if there are none.
+        """Delete the snapshots that only this run pins.
 
         :raises WorkspaceError: one cannot be deleted.
         """
         found, _ = await asyncio.to_thread(read_headers, self._directory)
         for header in found:
             if header.pinned == (by,):
-                with suppress(SnapshotNotFound):  # somebody was faster
+                with suppress(SnapshotNotFound):  # another process deleted it
                     await self.delete(header.id)
 
     async def diff(
         self, snapshot_id: str, *, changes: bool = True, progress: Progress = _no_progress
     ) -> _Diffs:
-        """Return what differs from a snapshot now, sorted by path.
+        """Return the differences from a snapshot, sorted by path.
 
-        :param changes: with the lines that differ.
-        :raises SnapshotNotFound: there is none with this id.
+        :param changes: include the changed lines.
+        :raises SnapshotNotFound: no snapshot has this id.
         :raises WorkspaceError: it is damaged.
         """
         return await self._compare(
@@ -208,10 +204,10 @@ class SnapshotManager:
         )
 
     async def changes_since(self, snapshot_id: str) -> ChangesSince:
-        """Return what differs from a snapshot now, with what stood there then and what does.
+        """Return the differences from a snapshot, with the images of both sides.
 
-        :raises SnapshotNotFound: there is none with this id.
-        :raises WorkspaceError: it is damaged, or something cannot be read.
+        :raises SnapshotNotFound: no snapshot has this id.
+        :raises WorkspaceError: it is damaged, or a file cannot be read.
         """
         return await self._compare(
             snapshot_id, lambda found, tree, packs: changes_since(self._root, found, tree, packs)
@@ -241,16 +237,17 @@ class SnapshotManager:
         progress: Progress = _no_progress,
         on_write: Callable[[], object] = lambda: None,
     ) -> RestoreResult:
-        """Bring back what differs from a snapshot, all of it or nothing. A snapshot is made before.
+        """Restore all differences from a snapshot, or none. A snapshot is created first.
 
-        Files that were made since stay, unless they are to be deleted; what git ignores is never deleted.
-        Cancelled while it writes, it comes to its end first.
+        Newer files stay unless `delete_added` is set; ignored files are never deleted. A cancellation during
+        the writes takes effect after them.
 
-        :param on_write: called before the first file is written.
-        :raises SnapshotNotFound: there is none with this id.
+        :param on_write: called before the first write.
+        :raises SnapshotNotFound: no snapshot has this id.
         :raises RollbackConflict: a file has unsaved changes in the editor; nothing was restored.
         :raises EditConflict: a file changed meanwhile; everything was rolled back.
-        :raises WorkspaceError: the snapshot is damaged, or a file cannot be written; all is rolled back.
+        :raises WorkspaceError: the snapshot is damaged, or a file cannot be written; everything was rolled
+            back.
         """
         await asyncio.to_thread(find_manifest, self._directory, snapshot_id)
         async with self._locked() as lock:
@@ -280,9 +277,9 @@ class SnapshotManager:
             return result
 
     async def interrupted(self) -> _Names:
-        """Return the paths that `recover` would roll back; nothing is written.
+        """Return the paths that `recover` would roll back, without writing.
 
-        While another process restores they are its own.
+        Empty while another process restores.
 
         :raises WorkspaceError: the journal of a restore is damaged.
         """
@@ -297,7 +294,7 @@ class SnapshotManager:
         return await asyncio.to_thread(look)
 
     async def recover(self) -> RecoveryResult | None:
-        """Roll back restores whose process was killed; None if there was none."""
+        """Roll back restores of killed processes; None if there are none."""
         if not (self._directory / "journal").is_dir():
             return None
         async with self._locked():
@@ -339,9 +336,9 @@ class SnapshotManager:
 
     @asynccontextmanager
     async def _locked(self) -> AsyncIterator[int]:
-        """Hold the lock.
+        """Hold the lock of the snapshots.
 
-        :raises WorkspaceError: another process has it, or the directory cannot be used.
+        :raises WorkspaceError: another process holds it, or the directory cannot be used.
         """
         with _system_errors_translated():
             await asyncio.to_thread(self._prepare)
@@ -361,7 +358,7 @@ class SnapshotManager:
 
 
 def _log(what: str, written: Sequence[str], deleted: Sequence[str], left: Sequence[str]) -> None:
-    """Log the restored files; as a warning, because a person may look for these changes."""
+    """Log the restored files as a warning: the user may look for these changes."""
     if words := counted(written=written, deleted=deleted, left=left):
         log.warning("%s: %s", what, words)
 

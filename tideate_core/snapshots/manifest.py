@@ -1,4 +1,4 @@
-"""Manifest of a snapshot on disk: ``{id}.json``, whose first line is all that a list needs."""
+"""Manifest of a snapshot on disk: ``{id}.json``; a list needs only its first line."""
 
 from __future__ import annotations
 
@@ -23,34 +23,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-__all__ = [
-    "NEWEST",
-    "Header",
-    "Manifest",
-    "ManifestCache",
-    "Snapshot",
-    "find_manifest",
-    "read_headers",
-    "load_manifest",
-    "parse_manifest",
-    "read_parts",
-    "save_manifest",
-    "write_manifest",
-]
-
 ID: Final = re.compile(r"[0-9a-f]{16}")
 SUFFIX: Final = ".json"
 LONGEST_HEADER: Final = 1024 * 1024
 _OPEN: Final = ',"tree":\n'
-"""Stands between the header and the rest."""
+"""Separates the header from the rest."""
 _BETWEEN: Final = b",\n"
 _END: Final = b"\n]}}\n"
 _TYPES: Final = (str, str, int, int, str, str, str)
 NEWEST: Final = 3
 CACHED: Final = 3
-"""The one that is restored, the one that the files are compared with, and the one made before the restore."""
+"""The restored snapshot, the compared one, and the one created before the restore."""
 LARGEST_CACHED: Final = 50_000
-"""Paths of one that is kept in memory, where each takes some 400 bytes."""
+"""Paths of a cached manifest; each takes about 400 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,69 +45,69 @@ class Snapshot:
     id: str
     name: str
     timestamp: int
-    """When it was made, in milliseconds since the epoch."""
+    """Creation time in milliseconds since the epoch."""
     count: int
-    """Files and links."""
+    """Number of files and links."""
     size: int
     """Of the files, in bytes."""
     skipped_count: int = 0
-    """Paths that were left out."""
+    """Number of paths left out."""
     pinned: tuple[str, ...] = ()
-    """Who still needs it, so that it is not evicted: ids of runs."""
+    """Ids of the runs that protect it from eviction."""
     files: tuple[Entry, ...] = ()
-    """Also links and directories; only where one snapshot was asked for."""
+    """Files, links and directories; only if one snapshot was requested."""
     skipped: dict[str, str] = field(default_factory=dict)
-    """Why each path was left out, with everything below it; only where one snapshot was asked for."""
+    """Paths left out with everything below them, and the reason; only if one snapshot was requested."""
     ignored: tuple[str, ...] = ()
-    """Directories that git ignores, which were not looked into; only where one snapshot was asked for."""
+    """Ignored directories that were not entered; only if one snapshot was requested."""
 
 
 class Header(BaseModel):
-    """The first line of a manifest."""
+    """First line of a manifest."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     version: int = NEWEST
-    """In version 1 each entry had times and an inode, too; before version 3 it had no metadata."""
+    """Entries of version 1 have times and an inode; before version 3 they have no metadata."""
     id: str
     number: int
-    """Counts up; the time may go back."""
+    """Increases with each snapshot; the clock may go back."""
     name: str
     timestamp: int
     count: int
     size: int
     skipped: int
     clock: int
-    """Time of the file system, in nanoseconds, just before the first path was looked at."""
+    """Time of the file system just before the scan, in nanoseconds."""
     packs: tuple[str, ...]
-    """Packs of its contents: a pack that no snapshot names can go."""
+    """Packs of its contents; a pack that no snapshot names can be deleted."""
     digest: str
-    """Of the rest."""
+    """Digest of the rest of the manifest."""
     pinned: tuple[str, ...] = ()
 
     def snapshot(self) -> Snapshot:
-        """Return what a list shows of it."""
+        """Return the snapshot as lists show it."""
         return Snapshot(self.id, self.name, self.timestamp, self.count, self.size, self.skipped, self.pinned)
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """All of a snapshot but the contents."""
+    """Snapshot without the file contents."""
 
     header: Header
     entries: dict[str, Entry]
     skipped: dict[str, str]
     ignored: tuple[str, ...]
     rest: bytes = b""
-    """Bytes that follow the header, as they are written."""
+    """Bytes after the header, as written."""
 
     @cached_property
     def lines(self) -> list[bytes]:
-        """The entries as they are written, in their order; none where new ones are written otherwise."""
+        """Serialized entries in their order; empty for older versions, which differ."""
         return _split(self.rest)[1] if self.header.version == NEWEST else []
 
     def snapshot(self) -> Snapshot:
-        """Return all that is known of it."""
+        """Return the snapshot with all its entries."""
         files = tuple(self.entries.values())
         return replace(self.header.snapshot(), files=files, skipped=dict(self.skipped), ignored=self.ignored)
 
@@ -135,10 +120,10 @@ def save_manifest(
     ignored: Sequence[str],
     like: Manifest | None = None,
 ) -> Manifest:
-    """Write a manifest, and return it; when this returns it is on disk.
+    """Write a manifest durably and return it.
 
     :param header: its digest is filled in here.
-    :param like: one that has most of the entries as they are, not only equal ones.
+    :param like: manifest that shares most entry objects.
     :raises OSError: it cannot be written.
     """
     dump = json.JSONEncoder(separators=(",", ":")).encode
@@ -154,9 +139,9 @@ def save_manifest(
 
 
 def write_manifest(directory: Path, header: Header, rest: bytes) -> None:
-    """Write a header and what follows it.
+    """Write a header and the bytes after it.
 
-    :raises OSError: it cannot be written.
+    :raises OSError: they cannot be written.
     """
     first = json.dumps(header.model_dump(), separators=(",", ":")).removesuffix("}") + _OPEN
     with atomic_writer(directory / f"{header.id}{SUFFIX}") as file:
@@ -165,9 +150,9 @@ def write_manifest(directory: Path, header: Header, rest: bytes) -> None:
 
 
 def find_manifest(directory: Path, wanted: str) -> Path:
-    """Return the file of a snapshot.
+    """Return the manifest file of a snapshot.
 
-    :raises SnapshotNotFound: there is none with this id.
+    :raises SnapshotNotFound: no snapshot has this id.
     """
     path = directory / f"{wanted}{SUFFIX}"
     if not ID.fullmatch(wanted) or not path.is_file():
@@ -178,7 +163,7 @@ def find_manifest(directory: Path, wanted: str) -> Path:
 def load_manifest(path: Path) -> Manifest:
     """Read a manifest.
 
-    :raises SnapshotNotFound: it is gone.
+    :raises SnapshotNotFound: it was deleted.
     :raises WorkspaceError: it is damaged.
     """
     header, rest = read_parts(path)
@@ -186,9 +171,9 @@ def load_manifest(path: Path) -> Manifest:
 
 
 def parse_manifest(path: Path, header: Header, rest: bytes, like: Manifest | None = None) -> Manifest:
-    """Return a manifest of its parts.
+    """Parse a manifest.
 
-    :param like: one that has most of the entries; they are taken over, so that they need not be read again.
+    :param like: manifest with most of the entries, which are reused instead of parsed.
     :raises WorkspaceError: it is damaged.
     """
     try:
@@ -214,21 +199,21 @@ def _taken_over(lines: list[bytes], like: Manifest) -> Iterator[Entry]:
 
 
 def _split(rest: bytes) -> tuple[bytes, list[bytes]]:
-    """Return what stands before the entries, and each of them as it is written."""
+    """Return the bytes before the entries, and each serialized entry."""
     head, _, body = rest.removesuffix(_END).partition(b"\n")
     return head, body.split(_BETWEEN) if body else []
 
 
 class ManifestCache:
-    """The manifests that were read or written last, by digest; saves parsing them again, not reading."""
+    """Recently used manifests by digest; saves parsing, not reading."""
 
     def __init__(self) -> None:
         self._known: dict[str, Manifest] = {}
 
     def manifest(self, path: Path, header: Header, rest: bytes, like: Manifest | None = None) -> Manifest:
-        """Return a manifest of its parts, as they were read and checked.
+        """Return a cached or parsed manifest.
 
-        :param like: one that has most of its entries.
+        :param like: manifest with most of its entries.
         :raises WorkspaceError: it is damaged.
         """
         known = self._known.get(header.digest)
@@ -240,7 +225,7 @@ class ManifestCache:
         return found
 
     def keep(self, manifest: Manifest) -> None:
-        """Keep one, and let go of the one that was needed longest ago."""
+        """Cache a manifest and evict the least recently used one."""
         if len(manifest.entries) > LARGEST_CACHED:
             return
         self._known.pop(manifest.header.digest, None)
@@ -250,7 +235,7 @@ class ManifestCache:
 
 
 def read_headers(directory: Path) -> tuple[list[Header], list[str]]:
-    """Return the first lines of all snapshots, the oldest first, and why some cannot be read."""
+    """Return the headers of all snapshots, the oldest first, and the reasons for unreadable ones."""
     found: list[Header] = []
     damaged: list[str] = []
     for path in directory.glob(f"*{SUFFIX}"):
@@ -267,9 +252,9 @@ def read_headers(directory: Path) -> tuple[list[Header], list[str]]:
 
 
 def read_parts(path: Path) -> tuple[Header, bytes]:
-    """Return the header of a manifest and what follows it, as it is written.
+    """Return the header of a manifest and the bytes after it.
 
-    :raises SnapshotNotFound: it is gone.
+    :raises SnapshotNotFound: it was deleted.
     :raises WorkspaceError: it is damaged.
     """
     try:
@@ -298,9 +283,9 @@ def _header(line: bytes, path: Path) -> Header:
 
 def _parsed(data: bytes) -> Any:
     try:
-        return from_json(data, cache_strings="keys")  # in half of the time
+        return from_json(data, cache_strings="keys")  # half the time of `json`
     except ValueError:
-        return json.loads(data)  # a name that is no UTF-8, which only this one reads
+        return json.loads(data)  # only `json` reads names that are not UTF-8
 
 
 def _entries(rows: Any, version: int) -> list[Entry]:
@@ -313,7 +298,7 @@ def _entries(rows: Any, version: int) -> list[Entry]:
     for kind, column in zip(_TYPES, zip(*rows, strict=True), strict=False):
         if set(map(type, column)) != {kind}:
             raise ValueError("an entry has a wrong type")
-    # there are many: `Entry._make` takes twice as long
+    # twice as fast as `Entry._make`, for many entries
     return list(map(tuple.__new__, repeat(Entry), rows))
 
 

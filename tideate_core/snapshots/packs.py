@@ -1,8 +1,7 @@
-"""Packs: contents of files, each kept once, in compressed frames of one or more contents.
+"""Packs: file contents, each stored once, in compressed frames of one or more contents.
 
-A pack is ``MAGIC``, the frames, an index and a tail of fixed size that says where the index is and what its
-blake3 is. Packs are never changed; one that cannot be read counts as not there, so that what it had is
-written again.
+A pack is ``MAGIC``, the frames, an index, and a fixed-size tail with the index's offset and blake3. Packs are
+never changed. An unreadable pack counts as missing, so that its contents are stored again.
 """
 
 from __future__ import annotations
@@ -25,16 +24,14 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-__all__ = ["BlobPlace", "Frame", "Pack", "PackWriter", "Packs", "compress_contents", "digest"]
-
 SUFFIX: Final = ".pack"
 MAGIC: Final = b"tideate pack 1\n\0"
-_FRAME: Final = struct.Struct("<QQQ")  # offset, compressed and whole length, in bytes
+_FRAME: Final = struct.Struct("<QQQ")  # offset, compressed and uncompressed length, in bytes
 _BLOB: Final = struct.Struct("<IQQ")  # number of the frame, offset and length in it
 _TAIL: Final = struct.Struct("<QQQ32s")  # frames, blobs, offset of the index, its blake3
 _DIGEST: Final = 32
 LEVEL: Final = 1
-"""Of the compression: higher ones take longer than they save."""
+"""Compression level; higher levels cost more time than they save."""
 
 
 class BlobPlace(NamedTuple):
@@ -47,17 +44,17 @@ class BlobPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Contents one after another, compressed together."""
+    """Contents compressed together."""
 
     data: bytes
     whole: int
-    """Its length when it is decompressed."""
+    """Uncompressed length."""
     blobs: tuple[tuple[str, int, int], ...]
-    """Hash, offset and length of each."""
+    """Hash, offset and length of each content."""
 
 
 def compress_contents(contents: Iterable[tuple[str, bytes]]) -> Frame:
-    """Return contents, given with their hashes, as a frame."""
+    """Compress contents, given with their hashes, into a frame."""
     parts: list[bytes] = []
     blobs: list[tuple[str, int, int]] = []
     offset = 0
@@ -69,12 +66,12 @@ def compress_contents(contents: Iterable[tuple[str, bytes]]) -> Frame:
 
 
 def digest(data: bytes | memoryview) -> str:
-    """Return what a content is recognised by: its blake3 in hex."""
+    """Return the blake3 of a content, in hex."""
     return blake3(data).hexdigest()
 
 
 class Pack:
-    """One pack, open to be read.
+    """One pack, open for reading.
 
     :raises WorkspaceError: it is damaged.
     """
@@ -92,21 +89,21 @@ class Pack:
 
     @property
     def hashes(self) -> KeysView[str]:
-        """The contents that it has."""
-        if self._numbers is None:  # not before it is asked for: most snapshots need none of it
+        """Hashes of its contents."""
+        if self._numbers is None:  # lazy: most snapshots do not need it
             hexes, width = self._index.hashes.hex(), 2 * _DIGEST
             self._numbers = {hexes[at : at + width]: at // width for at in range(0, len(hexes), width)}
         return self._numbers.keys()
 
     def place(self, content: str) -> BlobPlace:
-        """Return where a content is that it has."""
+        """Return the place of one of its contents."""
         if content not in self.hashes or self._numbers is None:
             raise KeyError(content)
         return BlobPlace(*_BLOB.unpack_from(self._index.blobs, self._numbers[content] * _BLOB.size))
 
     @property
     def frames(self) -> list[tuple[int, int, int]]:
-        """Offset, compressed and whole length of each frame."""
+        """Offset, compressed and uncompressed length of each frame."""
         return self._index.frames
 
     def read(self, content: str) -> bytes:
@@ -122,7 +119,7 @@ class Pack:
         return data
 
     def compressed(self, number: int) -> bytes:
-        """Return a frame as it is stored.
+        """Return a compressed frame.
 
         :raises WorkspaceError: it cannot be read.
         """
@@ -172,7 +169,7 @@ def _index(file: BinaryIO) -> _Index:
 
 
 class PackWriter:
-    """Writes one pack; it has its name only when it is whole and on disk."""
+    """Writes one pack; it gets its name once it is complete and on disk."""
 
     def __init__(self, directory: Path) -> None:
         self.id = secrets.token_hex(8)
@@ -196,7 +193,7 @@ class PackWriter:
             self._blobs.append(BlobPlace(number, start, length))
 
     def close(self) -> bool:
-        """Finish it; False if there was nothing to write."""
+        """Finish the pack; return False if there is no frame."""
         if self._file is None:
             return False
         index = b"".join(
@@ -215,7 +212,7 @@ class PackWriter:
         return True
 
     def abort(self) -> None:
-        """Leave nothing behind of a pack that was not finished."""
+        """Delete an unfinished pack."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -223,12 +220,12 @@ class PackWriter:
 
 
 class Packs:
-    """All packs of a project, as they are when this is made."""
+    """All packs of a project at the time of creation."""
 
     def __init__(self, directory: Path) -> None:
         self._packs: list[Pack] = []
         self.damaged: list[str] = []
-        """Why packs cannot be used."""
+        """Reasons for unusable packs."""
         for path in sorted(directory.glob(f"*{SUFFIX}")):
             try:
                 self._packs.append(Pack(path))
@@ -236,7 +233,7 @@ class Packs:
                 self.damaged.append(str(error))
 
     def add(self, path: Path) -> None:
-        """Take in one that was written since.
+        """Add a new pack.
 
         :raises WorkspaceError: it is damaged.
         """
@@ -249,11 +246,11 @@ class Packs:
         return iter(self._packs)
 
     def has_all(self, ids: Iterable[str]) -> bool:
-        """Tell whether these packs are there, and not damaged as far as their indexes say."""
+        """Return whether these packs exist with intact indexes."""
         return {pack.id for pack in self._packs}.issuperset(ids)
 
     def ids(self, contents: AbstractSet[str]) -> set[str]:
-        """Return the packs that have some of these contents."""
+        """Return the packs that hold some of these contents."""
         return {pack.id for pack in self._packs if not contents.isdisjoint(pack.hashes)}
 
     def _of(self, content: str) -> Pack | None:
@@ -262,7 +259,7 @@ class Packs:
     def read(self, content: str) -> bytes:
         """Return a content.
 
-        :raises WorkspaceError: it is not there, or damaged.
+        :raises WorkspaceError: it is missing or damaged.
         """
         pack = self._of(content)
         if pack is None:
@@ -271,6 +268,6 @@ class Packs:
         return pack.read(content)
 
     def order(self, content: str) -> tuple[str, int]:
-        """Return what to sort contents by, so that each frame is decompressed once."""
+        """Return a sort key that makes each frame decompress only once."""
         pack = self._of(content)
         return ("", 0) if pack is None else (pack.id, pack.place(content).frame)

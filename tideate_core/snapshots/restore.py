@@ -1,8 +1,7 @@
-"""Restore of a snapshot, all of it or nothing, also when the process is killed in the middle.
+"""Restore of a snapshot, all or nothing, even if the process is killed.
 
-It is written in two steps, each journalled: first what goes, then what comes. The journal of a restore that
-came to its end is renamed in one go; one that still has its name is of a process that was killed, and is
-rolled back when the person asks for something that writes.
+It has two journalled steps: removals, then writes. The journal of a finished restore is renamed at once; one
+that still has its name belongs to a killed process and is rolled back before the next write.
 """
 
 from __future__ import annotations
@@ -26,39 +25,37 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.restore_plan import RestorePlan
     from tideate_core.workspace import Buffers
 
-__all__ = ["RecoveryResult", "RestoreResult", "Restorer", "restore_result"]
-
 _DONE: Final = ".done"
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreResult:
-    """Result of a restore. Directories have a ``/`` at their end."""
+    """Result of a restore. Directories end with ``/``."""
 
     snapshot: str
     before: str | None
-    """Snapshot of the files as they stood until then, to go back to; None if nothing differed."""
+    """Snapshot created before the restore; None if there was no difference."""
     written: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
-    """Made since the snapshot, and left where they are."""
+    """Created after the snapshot, and kept."""
     left: dict[str, str] = field(default_factory=dict)
-    """Reasons, by path, why it is not as it was."""
+    """Paths that were not restored, with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecoveryResult:
-    """Result of rolling back restores whose process was killed."""
+    """Result of rolling back restores of killed processes."""
 
     restored: tuple[str, ...]
     left: tuple[str, ...]
-    """Reasons for what was changed since and stays as it is."""
+    """Conflicts that were left unchanged, with the reason."""
 
 
 class Restorer:
-    """Writes restores of one project, and rolls back those that were interrupted. The caller has the lock.
+    """Writes restores of one project and rolls back interrupted ones. The caller holds the lock.
 
-    :param directory: of the snapshots; the journal is below it, apart from the one of runs.
+    :param directory: of the snapshots; the journal is below it, apart from the journal of runs.
     """
 
     def __init__(self, root: Path, directory: Path, buffers: Buffers | None) -> None:
@@ -68,11 +65,11 @@ class Restorer:
         self._committer = Committer(Root(root), buffers, self._journal)
 
     async def restore(self, plan: RestorePlan, packs: Packs, run: str) -> None:
-        """Do a restore, or raise and leave everything as it was.
+        """Execute a restore, or raise and leave everything unchanged.
 
-        :param run: what it is journalled as.
+        :param run: name of its journal.
         :raises EditConflict: a file changed meanwhile.
-        :raises WorkspaceError: something cannot be written.
+        :raises WorkspaceError: a file cannot be written.
         """
         first = await asyncio.to_thread(plan_removal, self._root, plan)
         done = [await self._committer.commit(first, run)] if first else []
@@ -87,7 +84,7 @@ class Restorer:
             await asyncio.to_thread(self._close_journal, run)
 
     def interrupted_paths(self) -> list[str]:
-        """Return the paths that `recover` would roll back; blocking, and nothing is written.
+        """Return the paths that `recover` would roll back; blocking.
 
         :raises WorkspaceError: the journal is damaged.
         """
@@ -98,9 +95,9 @@ class Restorer:
         return sorted(found)
 
     async def recover(self) -> tuple[list[str], list[str]]:
-        """Roll back what interrupted restores wrote.
+        """Roll back the writes of interrupted restores.
 
-        :returns: paths that were rolled back, and those that somebody changed since: they stay as they are.
+        :returns: restored paths, and conflicts that were left unchanged.
         """
         names, left = list[str](), list[str]()
         for run in await asyncio.to_thread(self._interrupted):
@@ -146,7 +143,7 @@ class Restorer:
 
 
 def restore_result(snapshot_id: str, before: str | None, plan: RestorePlan) -> RestoreResult:
-    """Return what was done, where all that was chosen was."""
+    """Return the result of a completed plan."""
 
     def name(entry: Entry) -> str:
         return entry.path + "/" if entry.kind == "directory" else entry.path

@@ -1,4 +1,4 @@
-"""Plan of a restore: paths to delete, to write and to leave, each with the reason; nothing is written."""
+"""Planning of a restore: paths to delete, to write and to leave, with the reasons; writes nothing."""
 
 from __future__ import annotations
 
@@ -28,42 +28,40 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.entries import Entry
     from tideate_core.snapshots.packs import Packs
 
-__all__ = ["RestorePlan", "plan_removal", "plan_restore", "plan_writing"]
-
 _NEW = 0o755
 _IGNORED = "git ignores it, so it was not deleted"
 
 
 @dataclass(slots=True)
 class RestorePlan:
-    """The paths of a restore."""
+    """Paths of a restore."""
 
     written: list[tuple[Entry, Entry | None]] = field(default_factory=list)
-    """Entries to be there, each with the present one; directories, too."""
+    """Entries to write, including directories, each with the current one."""
     deleted: list[Entry] = field(default_factory=list)
-    """Made since the snapshot."""
+    """Created after the snapshot."""
     cleared: list[Entry] = field(default_factory=list)
-    """Entries of another kind than the one to be there."""
+    """Entries to remove because their kind differs."""
     added: list[str] = field(default_factory=list)
-    """Made since the snapshot, and kept."""
+    """Created after the snapshot, and kept."""
     left: dict[str, str] = field(default_factory=dict)
-    """Why a path is not as it was."""
+    """Paths that are not restored, with the reason."""
 
     def __bool__(self) -> bool:
         return bool(self.written or self.deleted)
 
     @property
     def touched(self) -> list[str]:
-        """Files and links that will hold something else, or go."""
+        """Files and links that will change or be removed."""
         others = (was for was, now in self.written if now is None or not now.holds_same_as(was))
         entries = (*others, *self.deleted, *self.cleared)
         return list(dict.fromkeys(entry.path for entry in entries if entry.kind != "directory"))
 
 
 def plan_restore(found: Comparison, now: Tree, *, delete_added: bool) -> RestorePlan:
-    """Decide for every path that differs.
+    """Decide on every differing path.
 
-    :raises OutsideRoot: the snapshot names a path that is never written.
+    :raises OutsideRoot: the snapshot contains a protected path.
     """
     result = RestorePlan(left=dict(found.left))
     kept = _deletions(found.added, now, result, delete_added=delete_added)
@@ -85,7 +83,7 @@ def plan_restore(found: Comparison, now: Tree, *, delete_added: bool) -> Restore
 
 
 def _deletions(added: list[Entry], now: Tree, result: RestorePlan, *, delete_added: bool) -> set[str]:
-    """Sort out what was made since; returns the directories that have something in them that stays."""
+    """Sort newer paths into deleted and kept; return the directories with kept content."""
     ignored = Below(now.ignored)
     stays = set(now.ignored) | set(now.skipped)
     for entry in added:
@@ -111,9 +109,9 @@ def _deletions(added: list[Entry], now: Tree, result: RestorePlan, *, delete_add
 
 
 def plan_removal(root: Path, restore: RestorePlan) -> WritePlan:
-    """Return the operations that come first: what goes.
+    """Return the removals, which come first.
 
-    :raises EditConflict: a file is another one by now.
+    :raises EditConflict: a file changed meanwhile.
     """
     going = [*restore.deleted, *restore.cleared]
     plan = WritePlan(
@@ -130,9 +128,9 @@ def plan_removal(root: Path, restore: RestorePlan) -> WritePlan:
 
 
 def plan_writing(root: Path, restore: RestorePlan, packs: Packs) -> WritePlan:
-    """Return the operations that follow: what is written.
+    """Return the writes, which follow the removals.
 
-    :raises EditConflict: a file is another one by now.
+    :raises EditConflict: a file changed meanwhile.
     :raises WorkspaceError: a content is damaged.
     """
     plan, directories = WritePlan(), list[ModeOperation]()
@@ -143,7 +141,7 @@ def plan_writing(root: Path, restore: RestorePlan, packs: Packs) -> WritePlan:
         if was.kind == "directory":
             if there is None:
                 plan.made.append(DirectoryOperation(path, was.mode))
-            # one that is made has the mode that new ones get, so that it can be written into
+            # a created directory starts with a writable mode
             directories.append(ModeOperation(path, _NEW if there is None else there.mode, was.mode))
             continue
         if there is None or not there.holds_same_as(was):
@@ -151,7 +149,7 @@ def plan_writing(root: Path, restore: RestorePlan, packs: Packs) -> WritePlan:
             plan.files.append(_operation(root, was, there, after))
         if there is not None and there.kind == was.kind == "file" and there.mode != was.mode:
             plan.modes.append(ModeOperation(path, there.mode, was.mode))
-    plan.modes += reversed(directories)  # inner ones first: a directory may be closed then
+    plan.modes += reversed(directories)  # inner ones first: the mode of an outer directory may forbid access
     return plan
 
 

@@ -1,4 +1,4 @@
-"""Retention of snapshots: pins, eviction of the oldest, removal of contents that no snapshot needs."""
+"""Retention of snapshots: pins, eviction of the oldest, and removal of unused contents."""
 
 from __future__ import annotations
 
@@ -25,19 +25,17 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.manifest import Header
     from tideate_core.snapshots.packs import Pack
 
-__all__ = ["evict", "pin_snapshot", "release_pins", "remove_copies", "remove_unneeded", "write_copy"]
-
 MOST_PACKS: Final = 24
-"""More are made into fewer."""
+"""Above this number, packs are merged."""
 FEW_PACKS: Final = 8
 
 log = logging.getLogger(__name__)
 
 
 def pin_snapshot(directory: Path, snapshot_id: str, by: str) -> None:
-    """Note in a snapshot the run that needs it. The caller has the lock.
+    """Pin a snapshot for a run. The caller holds the lock.
 
-    :raises SnapshotNotFound: there is none with this id.
+    :raises SnapshotNotFound: no snapshot has this id.
     :raises WorkspaceError: it is damaged.
     :raises OSError: it cannot be written.
     """
@@ -47,7 +45,7 @@ def pin_snapshot(directory: Path, snapshot_id: str, by: str) -> None:
 
 
 def release_pins(directory: Path, by: str) -> None:
-    """Remove a run from the pins of all snapshots. The caller has the lock.
+    """Remove a run from the pins of all snapshots. The caller holds the lock.
 
     :raises WorkspaceError: one is damaged.
     :raises OSError: one cannot be written.
@@ -60,10 +58,10 @@ def release_pins(directory: Path, by: str) -> None:
 
 
 def evict(directory: Path, keep: int, spare: str) -> list[str]:
-    """Delete all snapshots but the newest; returns the ids of those that went.
+    """Delete the oldest snapshots; return their ids.
 
-    :param keep: how many stay, those that are pinned not counted: these stay, too.
-    :param spare: one that stays in any case.
+    :param keep: number of unpinned snapshots that stay; pinned ones always stay.
+    :param spare: a snapshot that stays in any case.
     """
     found, _ = read_headers(directory)
     loose = [header.id for header in found if not header.pinned]
@@ -74,11 +72,11 @@ def evict(directory: Path, keep: int, spare: str) -> list[str]:
 
 
 def remove_unneeded(directory: Path) -> None:
-    """Delete what no snapshot needs. The caller has the lock.
+    """Delete unused packs and drafts. The caller holds the lock.
 
-    As long as a snapshot cannot be read, nothing goes: it could need anything.
+    While a snapshot is unreadable, all packs stay: it could need any.
 
-    :raises OSError: something cannot be written or deleted.
+    :raises OSError: a file cannot be written or deleted.
     """
     packs = directory / "packs"
     for unfinished in (*directory.glob(f"*{DRAFT_SUFFIX}"), *packs.glob(f"*{DRAFT_SUFFIX}")):
@@ -99,7 +97,7 @@ def _drop(packs: Path, needed: Iterable[str]) -> None:
 
 
 def _merge(directory: Path, found: list[Header]) -> None:
-    """Make one pack of those with the least that is needed. Killed in here, some is there twice for now."""
+    """Merge the packs with the fewest needed bytes; a kill leaves duplicate contents for a time."""
     packs = Packs(directory / "packs")
     try:
         live = {
@@ -109,7 +107,7 @@ def _merge(directory: Path, found: list[Header]) -> None:
             if entry.kind == "file"
         }
     except WorkspaceError:
-        return  # one is damaged, and could need anything
+        return  # a damaged snapshot could need any pack
     needed = {pack.id: sum(pack.place(name).length for name in pack.hashes & live) for pack in packs}
     chosen = sorted(packs, key=lambda pack: needed[pack.id])[: len(needed) - FEW_PACKS]
     writer = PackWriter(directory / "packs")
@@ -130,7 +128,7 @@ def _merge(directory: Path, found: list[Header]) -> None:
 
 
 def _copy(pack: Pack, live: set[str], writer: PackWriter) -> None:
-    """Copy what is needed of a pack, each content once: a frame as it is, or the smaller part of it anew."""
+    """Copy the needed contents of a pack once: a whole frame, or recompress its smaller part."""
     of_frame: dict[int, list[tuple[str, int, int]]] = {}
     for name in pack.hashes:
         if name in live:
@@ -148,9 +146,9 @@ def _copy(pack: Pack, live: set[str], writer: PackWriter) -> None:
 def write_copy(root: Path, directory: Path, snapshot_id: str) -> None:
     """Copy the manifest of a snapshot to `.tideate/snapshots/ID.json`; blocking.
 
-    Where that cannot be done the snapshot is made all the same.
+    A failure is only logged.
 
-    :param directory: where snapshots are kept.
+    :param directory: of the snapshots.
     """
     if directory == _copies_directory(root):
         return
@@ -161,7 +159,7 @@ def write_copy(root: Path, directory: Path, snapshot_id: str) -> None:
 
 
 def remove_copies(root: Path, directory: Path, snapshot_ids: Iterable[str]) -> None:
-    """Remove the copies of snapshots that are not kept any more; blocking."""
+    """Remove the copies of deleted snapshots; blocking."""
     if directory == _copies_directory(root):
         return
     for snapshot_id in snapshot_ids:

@@ -1,4 +1,4 @@
-"""Scan of every path below a root for differences from a listing; no file is read."""
+"""Scan of all paths below a root for differences from a listing, without reading files."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.gitignore import IgnoredPaths
     from tideate_core.snapshots.limits import SnapshotLimits
 
-__all__ = ["Scan", "remove_over_limits", "scan"]
-
 _ODD: Final = "neither a file nor a link nor a directory"
 _BITS: Final = 0o7777
 _OPEN: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -32,20 +30,20 @@ class Scan:
     """Result of a scan."""
 
     folders: dict[str, Folder] = field(default_factory=dict)
-    """Every directory that was looked into; one that looks as it did is the very one of the listing."""
+    """Scanned directories; an unchanged one is the listing's own object."""
     changed: dict[str, Entry] = field(default_factory=dict)
-    """Entries that may differ from the listing's snapshot, or are new; files have no hash yet."""
+    """New entries and entries that may differ from the listing's snapshot; files have no hash yet."""
     gone: set[str] = field(default_factory=set)
-    """Paths that the listing's snapshot has, perhaps, and that are no more."""
+    """Paths that may be in the listing's snapshot and no longer exist."""
     skipped: dict[str, str] = field(default_factory=dict)
-    """Why a path, and everything below it, was left out."""
+    """Paths left out with everything below them, and the reason."""
     ignored: set[str] = field(default_factory=set)
-    """Directories that git ignores and what is never looked at: not entered, unless that was wanted."""
+    """Ignored or excluded directories, not entered unless requested."""
     ignored_files: set[str] = field(default_factory=set)
-    """Files that git ignores; they are taken in all the same."""
+    """Ignored files; they are included nevertheless."""
 
     def over(self, before: Mapping[str, Entry]) -> dict[str, Entry]:
-        """Return all paths, sorted, where `before` are those of the listing's snapshot."""
+        """Return all paths, sorted, given the entries of the listing's snapshot."""
         entries = dict(before)
         for path in self.gone:
             entries.pop(path, None)
@@ -63,13 +61,13 @@ def scan(
     enter_all: bool = False,
     enter: Collection[str] = (),
 ) -> Scan:
-    """Look at everything below a root; links are never followed.
+    """Scan everything below a root; links are never followed.
 
-    :param query: of ignored paths, about the root.
-    :param folders: how they were listed before.
-    :param ignored: directories that git ignored then.
-    :param enter_all: look into directories that git ignores, too.
-    :param enter: directories that are looked into even if git ignores them.
+    :param query: git query of ignored paths for the root.
+    :param folders: their earlier listing.
+    :param ignored: directories ignored then.
+    :param enter_all: enter ignored directories.
+    :param enter: directories to enter even if they are ignored.
     """
     assumed = AssumedIgnores(query, ignored, folders)
     walk = _Walk(root, folders, enter, enter_all=enter_all)
@@ -101,7 +99,7 @@ class _Walk:
             try:
                 handle = os.open(self._base + directory, _OPEN)
             except (FileNotFoundError, NotADirectoryError):
-                continue  # removed meanwhile, or something else stands there now
+                continue  # removed or replaced meanwhile
             except OSError as error:
                 found.skipped[directory or "."] = f"cannot be read: {error.strerror}"
                 continue
@@ -141,7 +139,7 @@ class _Walk:
             self._enter_one(directory, name, folder, ignored)
 
     def _without_ours(self, directory: str, entries: list[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
-        """Leave out what no snapshot has."""
+        """Leave out paths that no snapshot contains."""
         kept: list[os.DirEntry[str]] = []
         for entry in entries:
             name = entry.name
@@ -154,7 +152,7 @@ class _Walk:
     def _one_by_one(
         self, directory: str, entries: list[os.DirEntry[str]]
     ) -> tuple[list[os.DirEntry[str]], list[os.stat_result]]:
-        """Look at entries of which at least one cannot be looked at."""
+        """Stat entries individually after a failure."""
         kept: list[os.DirEntry[str]] = []
         seen: list[os.stat_result] = []
         for entry in entries:
@@ -170,7 +168,7 @@ class _Walk:
         return kept, seen
 
     def _compare(self, directory: str, handle: int, folder: Folder, known: Folder | None) -> list[str]:
-        """Find out what differs in a directory; returns the directories in it."""
+        """Record the differences in a directory; return its subdirectories."""
         found, before = self.found, {} if known is None else known.by_name()
         inner: list[str] = []
         now = folder.by_name()
@@ -206,7 +204,7 @@ class _Walk:
     def _enter_one(
         self, directory: str, name: str, folder: Folder, ignored: IgnoredPaths | AssumedIgnores
     ) -> None:
-        """Have a directory in a directory looked into, unless it is ignored."""
+        """Schedule a subdirectory for the scan unless it is ignored."""
         path = f"{directory}/{name}" if directory else name
         if ignored.has_directory(path, name):
             self.found.ignored.add(path)
@@ -232,7 +230,7 @@ def _file(path: str, mode: int, size: int) -> Entry:
 
 
 def remove_over_limits(entries: dict[str, Entry], limits: SnapshotLimits) -> dict[str, str]:
-    """Take out what is over the limits, and return why; where a limit cuts, the first paths stay."""
+    """Remove entries over the limits and return the reasons; the first paths stay."""
     total = sum(entry.size for entry in entries.values())
     largest = max((entry.size for entry in entries.values()), default=0)
     if total <= limits.max_total and largest <= limits.max_file and len(entries) <= limits.max_files:

@@ -1,1 +1,1 @@
-"""Helpers that know nothing of tideate: atomic files, lazy exports, escaping, JSON Schemas, Markdown."""
+"""General helpers, independent of tideate: atomic files, lazy exports, escaping, JSON Schemas, Markdown."""

@@ -1,4 +1,4 @@
-"""Atomic writes: a file has its new content whole or not at all, also after a crash or a power loss."""
+"""Atomic file writes that survive a crash or a power loss."""
 
 from __future__ import annotations
 
@@ -16,18 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
-__all__ = [
-    "DRAFT_SUFFIX",
-    "atomic_writer",
-    "commit_draft",
-    "create_draft",
-    "fsync_directory",
-    "write_atomic",
-    "write_atomic_at",
-]
-
 DRAFT_SUFFIX = ".new"
-"""Suffix of a file that is being written by `atomic_writer`."""
+"""Suffix of an unfinished file of `atomic_writer`."""
 _DRAFT = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -37,12 +27,12 @@ def write_atomic(
     *,
     prefix: str | None = None,
 ) -> None:
-    """Write a private file atomically; several processes may do so at once.
+    """Write a private file atomically; concurrent processes are safe.
 
-    Missing parent directories are made, and are private, too.
+    Missing parent directories are created as private ones.
 
-    :param prefix: of the name that it has while it is written.
-    :raises OSError: it cannot be written; the file is as it was.
+    :param prefix: of the temporary name.
+    :raises OSError: it cannot be written; the file is unchanged.
     """
     make_private_directory(path.parent)
     if prefix is None:
@@ -71,15 +61,15 @@ def write_atomic_at(
     passes_on: bool = False,
     check: Callable[[], None] | None = None,
 ) -> None:
-    """Make a file of an open directory hold this; no link is followed, also none on the way to it.
+    """Write a file in an open directory atomically, following no link.
 
     :param directory: its descriptor.
-    :param mode: of the file, less the bits of the umask.
-    :param replace: False keeps a file that is there.
+    :param mode: of the file, reduced by the umask.
+    :param replace: False keeps an existing file.
     :param passes_on: keep the owner, mode, access control list and attributes of a replaced file.
-    :param check: called just before the file is replaced; if it raises, the file stays as it was.
-    :raises FileExistsError: there is one, which is kept.
-    :raises OSError: it cannot be written; the file is as it was.
+    :param check: called just before the replacement; an exception leaves the file unchanged.
+    :raises FileExistsError: the file exists and is kept.
+    :raises OSError: it cannot be written; the file is unchanged.
     """
     draft = f".tideate-{secrets.token_hex(8)}.tmp"
     replaced = replaced_metadata(name, directory) if passes_on else None
@@ -104,9 +94,9 @@ def write_atomic_at(
 
 @contextmanager
 def atomic_writer(path: Path, *, to_disk: bool = True) -> Iterator[BinaryIO]:
-    """Give a file to write, one process at a time; when the block is left in order, it has its name.
+    """Yield a file to write, for one process at a time; a normal exit gives it its name.
 
-    :param to_disk: False does not wait for the disk: after a power loss it may be cut off.
+    :param to_disk: False skips fsync: a power loss may truncate the file.
     """
     temp = path.with_name(path.name + DRAFT_SUFFIX)
     try:
@@ -119,7 +109,7 @@ def atomic_writer(path: Path, *, to_disk: bool = True) -> Iterator[BinaryIO]:
 
 
 def commit_draft(file: BinaryIO, path: Path, *, to_disk: bool = True) -> None:
-    """Give a file that was written beside a path that path."""
+    """Rename a finished draft to its final path."""
     file.flush()
     if to_disk:
         os.fsync(file.fileno())
@@ -129,12 +119,12 @@ def commit_draft(file: BinaryIO, path: Path, *, to_disk: bool = True) -> None:
 
 
 def create_draft(path: Path) -> int:
-    """Return the descriptor of a file to write, emptied if there was one; it is private."""
+    """Create or truncate a private draft and return its descriptor."""
     return open_private(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
 
 
 def fsync_directory(path: Path) -> None:
-    """Make names that were created, replaced or removed in a directory survive a power loss."""
+    """Make created, replaced or removed names in a directory survive a power loss."""
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)

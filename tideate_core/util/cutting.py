@@ -1,25 +1,23 @@
-"""Cut texts so that a part of a secret can be told from a word."""
+"""Truncate texts so that a cut secret can still be recognised."""
 
 from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["CUT", "beginning", "ending"]
-
 CUT: Final = "…"
-"""The mark at a cut; `hide_secrets` knows the beginning of a secret before it."""
+"""Mark at a cut; `hide_secrets` recognises a truncated secret before it."""
 
 
 def beginning(text: str, most: int) -> str:
-    """Return the beginning of a text, with a mark if the rest was left out.
+    """Return the beginning of a text, with a mark if it was cut.
 
-    :param most: characters, the mark included.
+    :param most: characters, including the mark.
     """
     return text if len(text) <= most else f"{text[: max(0, most - 1)]}{CUT}"[: max(0, most)]
 
 
 def ending(text: str, most: int) -> str:
-    """Return the end of a text, from the begin of a line or a word on.
+    """Return the end of a text, starting at a line or word.
 
     :param most: characters.
     """

@@ -1,16 +1,14 @@
-"""Deadlines in processor time, for work on others' input."""
+"""Deadlines in processor time, for work on untrusted input."""
 
 from __future__ import annotations
 
 import time
 
-__all__ = ["Deadline"]
-
 
 class Deadline:
-    """Processor time that is left to one piece of work of the thread that asks.
+    """Remaining processor time of the current thread for one piece of work.
 
-    A slow disk or a busy machine uses none of it.
+    A slow disk or a busy machine does not count.
     """
 
     def __init__(self, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Owner, mode, access control list and extended attributes of a file, for the file that replaces it."""
+"""Owner, mode, access control list and extended attributes of a file, for its replacement."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ import sys
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["Metadata", "give_metadata", "read_attributes", "read_metadata", "replaced_metadata"]
-
 _GIVES_RIGHTS: Final = stat.S_ISUID, stat.S_ISGID
 _WHERE_PERMITTED: Final = ("security.", "trusted.")
-"""Attributes that the system sets itself, or lets only an administrator set."""
+"""Attributes that the system or only an administrator sets."""
 _OF_OVERLAYS: Final = "user.overlay."
-"""Notes of overlayfs in its upper directory; no attributes of the file."""
+"""Internal attributes of overlayfs in its upper directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +22,7 @@ class Metadata:
     """Owner and extended attributes of a file or directory; access control lists are attributes."""
 
     owner: tuple[int, int]
-    """Ids of user and group."""
+    """User and group id."""
     attributes: tuple[tuple[str, bytes], ...] = ()
 
 
@@ -38,7 +36,7 @@ def read_metadata(handle: int) -> Metadata:
 
 
 def read_attributes(handle: int) -> dict[str, bytes]:
-    """Return the extended attributes; none for a system or file system without them."""
+    """Return the extended attributes; empty without support for them."""
     if sys.platform != "linux":
         return {}
     try:
@@ -54,14 +52,14 @@ def read_attributes(handle: int) -> dict[str, bytes]:
         try:
             found[name] = os.getxattr(handle, name)
         except OSError as error:
-            # removed meanwhile, or a label that only an administrator reads
+            # removed meanwhile, or a label readable only by an administrator
             if error.errno != errno.ENODATA and not name.startswith(_WHERE_PERMITTED):
                 raise
     return found
 
 
 def replaced_metadata(name: str, directory: int) -> tuple[Metadata, int] | None:
-    """Read metadata and mode that a regular file passes on to its replacement; None if there is no such file.
+    """Read the metadata and mode for a file's replacement; None if it is not a regular file.
 
     :param directory: descriptor of its directory.
     :raises OSError: it cannot be read.
@@ -72,7 +70,7 @@ def replaced_metadata(name: str, directory: int) -> tuple[Metadata, int] | None:
         return None
     except OSError as error:
         if error.errno in {errno.ELOOP, errno.ENXIO}:
-            return None  # a link or a socket has nothing to pass on
+            return None  # a link or a socket passes nothing on
         raise
     try:
         mode = os.fstat(handle).st_mode
@@ -82,25 +80,25 @@ def replaced_metadata(name: str, directory: int) -> tuple[Metadata, int] | None:
 
 
 def give_metadata(handle: int, metadata: Metadata | None, mode: int) -> None:
-    """Give an open file or directory owner, attributes and mode.
+    """Set owner, attributes and mode of an open file or directory.
 
-    :raises OSError: an attribute cannot be set; names it.
+    :raises OSError: an attribute cannot be set; the message names it.
     """
     if metadata is not None:
         owned = _give_owner(handle, metadata.owner)
         for bit, kept in zip(_GIVES_RIGHTS, owned, strict=True):
             if not kept:
-                mode &= ~bit  # it would give the rights of somebody else
+                mode &= ~bit  # the bit would grant another user's rights
         _give_attributes(handle, dict(metadata.attributes))
     os.fchmod(handle, mode)
 
 
 def _give_owner(handle: int, owner: tuple[int, int]) -> tuple[bool, bool]:
-    """Set a file's user and group as far as permitted; return which of them were set."""
+    """Set a file's user and group as far as permitted; return which were set."""
     now = os.fstat(handle)
     for at, wanted in enumerate(owner):
         if wanted != (now.st_uid, now.st_gid)[at]:
-            # another's file in a shared directory becomes ours, as in any editor
+            # another user's file in a shared directory becomes ours, as in any editor
             with contextlib.suppress(PermissionError):
                 os.fchown(handle, *((wanted, -1), (-1, wanted))[at])
     now = os.fstat(handle)

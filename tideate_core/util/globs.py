@@ -1,6 +1,6 @@
-"""Globs over paths: `*`, `?`, `[…]`, `{a,b}`, and `**` for any number of folders.
+"""Path globs: `*`, `?`, `[…]`, `{a,b}`, and `**` for any number of folders.
 
-They come from models and from files that anyone may have written: the time of any is bounded.
+Patterns come from models and untrusted files: matching time is bounded.
 """
 
 from __future__ import annotations
@@ -14,27 +14,25 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-__all__ = ["fits_any", "glob_filter", "is_pattern", "split_patterns"]
-
 LONGEST: Final = 500
 """Characters of a glob."""
 MOST: Final = 64
-"""Globs that the braces of one may stand for."""
+"""Most globs after brace expansion."""
 _BRACES: Final = re.compile(r"\{([^{}]*)\}")
 _WILD: Final = frozenset("*?[")
 _BELOW: Final = re.compile(r"(?!)")
-"""At the end: the path, or whatever is below it."""
+"""Matches the path itself and everything below it."""
 
 
 @lru_cache(maxsize=256)
 def glob_filter(glob: str) -> Callable[[str], bool]:
-    """Return a function that tells whether a path fits.
+    """Return a predicate for paths that match a glob.
 
-    A glob without `/` is about names at any depth, another one about the whole path from the root. Of a
-    folder that is named without a star, or with a `/` behind it, all files fit.
+    A glob without `/` matches names at any depth, any other the whole path from the root. A folder named
+    without a wildcard, or with a trailing `/`, matches all files in it.
 
-    :param glob: with `/`; one that begins with `./` or `/` is meant from the root.
-    :raises ValueError: it is none; says why.
+    :param glob: with `/`; a leading `./` or `/` means the root.
+    :raises ValueError: the glob is invalid; the message says why.
     """
     if not glob.strip() or len(glob) > LONGEST:
         raise ValueError(f"a glob has 1 to {LONGEST} characters, as `src/**/*.py`")
@@ -43,7 +41,7 @@ def glob_filter(glob: str) -> Callable[[str], bool]:
 
 
 def fits_any(patterns: Iterable[str], path: str) -> bool:
-    """Tell whether a path fits one of the patterns; what is no glob fits nothing.
+    """Return whether a path matches one of the patterns; invalid globs match nothing.
 
     :param path: relative to the root, with `/`.
     """
@@ -55,12 +53,12 @@ def fits_any(patterns: Iterable[str], path: str) -> bool:
 
 
 def is_pattern(path: str) -> bool:
-    """Tell a pattern from the path of one file."""
+    """Return whether a text is a pattern rather than the path of one file."""
     return any(sign in path for sign in "*?[{")
 
 
 def split_patterns(text: str) -> tuple[str, ...]:
-    """Return the patterns of a text, separated by commas that are in no braces."""
+    """Split patterns at commas outside of braces."""
     parts, depth = [""], 0
     for character in text:
         depth += (character == "{") - (character == "}" and depth > 0)
@@ -87,23 +85,23 @@ def _without_braces(glob: str) -> list[str]:
 
 
 def _segments(glob: str) -> list[re.Pattern[str] | None]:
-    """Return a pattern for each name of a path, None for any number of names."""
+    """Return one pattern per path name; None matches any number of names."""
     plain = glob.removeprefix("./")
     names = [name for name in plain.split("/") if name and name != "."]
     if not names:
         return [None]
     if "/" not in plain.rstrip("/"):
         names = ["**", *names]
-    # `src/**.ts` is meant for all of them below `src`
+    # `src/**.ts` means all of them below `src`
     names = [one for name in names for one in (["**", name] if "**" in name and name != "**" else [name])]
-    # every pattern of fnmatch is atomic in its stars: none takes time beyond its length
+    # fnmatch's patterns are atomic in their stars: matching time is linear
     segments = [None if name == "**" else re.compile(translate(name)) for name in names]
     ends_there = _WILD.intersection(names[-1]) and not glob.endswith("/")
     return segments if ends_there else [*segments, _BELOW]
 
 
 def _fits(segments: Sequence[re.Pattern[str] | None], names: Sequence[str]) -> bool:
-    # the places in `names` that the segments so far may lead to
+    # positions in `names` that the segments so far can reach
     places = {0}
     for segment in segments:
         if not places:

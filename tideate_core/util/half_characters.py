@@ -1,14 +1,12 @@
-"""Mend text with half of a character: JSON may bring an emoji as two escapes, cut anywhere."""
+"""Repair text with lone surrogates: JSON may split an emoji into two escapes."""
 
 from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["SurrogateJoiner", "mended", "mended_json"]
-
 
 def mended(text: str) -> str:
-    """Return the text as valid Unicode: halves that belong together joined, others replaced."""
+    """Return valid Unicode: surrogate pairs joined, lone ones replaced."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -17,7 +15,7 @@ def mended(text: str) -> str:
 
 
 def mended_json(value: Any) -> Any:
-    """Return a JSON value with all of its texts mended."""
+    """Return a JSON value with all texts repaired."""
     match value:
         case str():
             return mended(value)
@@ -30,13 +28,13 @@ def mended_json(value: Any) -> Any:
 
 
 class SurrogateJoiner:
-    """Mends a stream: half a pair at the end of a piece waits for its other half."""
+    """Repairs a stream: a surrogate at the end of a piece waits for its other half."""
 
     def __init__(self) -> None:
         self._half = ""
 
     def feed(self, piece: str) -> str:
-        """Return the complete characters of the stream so far that were not returned yet."""
+        """Return the complete characters that were not returned yet."""
         text = self._half + piece
         self._half = ""
         if text and "\ud800" <= text[-1] <= "\udbff":
@@ -44,6 +42,6 @@ class SurrogateJoiner:
         return mended(text)
 
     def end(self) -> str:
-        """Return a replacement for a half that waits; empty without one."""
+        """Return a replacement for a waiting surrogate; empty without one."""
         half, self._half = self._half, ""
         return mended(half)

@@ -1,10 +1,9 @@
 """Validation by untrusted JSON Schemas: bounded in time, without fetching, with safe patterns.
 
-jsonschema follows references that double at every level, fetches addresses, and gives patterns to `re`, which
-some patterns keep busy for years. Here every keyword looks at the clock, nothing is fetched, and patterns are
-those of Rust's `regex` (by pydantic), whose time grows with the text's length only: they know no lookaround
-and no backreferences. Schemas of MCP servers may be of earlier drafts, and what cannot be checked of them is
-left to their server.
+jsonschema follows references that double at every level, fetches addresses, and passes patterns to `re`,
+which can run for years. Here every keyword checks the clock, nothing is fetched, and patterns use Rust's
+`regex` (through pydantic), whose time is linear in the text; it has no lookaround and no backreferences.
+Schemas of MCP servers may use earlier drafts; parts that cannot be checked are left to the server.
 """
 
 from __future__ import annotations
@@ -23,23 +22,21 @@ if TYPE_CHECKING:
 
     from jsonschema.exceptions import ValidationError
 
-__all__ = ["LONGEST_PATTERN", "check_schema", "mistakes_in", "mistakes_of_server", "pattern_problem"]
-
 LONGEST_PATTERN: Final = 1_000
 """Characters."""
 LONGEST_TEXT: Final = 1024 * 1024
-"""Characters of a text that a pattern is tried on."""
+"""Characters of a text that is matched against a pattern."""
 
 UNBOUNDED: Final = ("unevaluatedItems", "unevaluatedProperties")
-"""Keywords that jsonschema follows through a schema by itself, where nothing looks at the clock."""
+"""Keywords that jsonschema evaluates without checking the clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
     seconds: float
-    """Of processor time."""
+    """Processor time."""
     is_lenient: bool = False
-    """Parts that cannot be checked fit."""
+    """Parts that cannot be checked count as valid."""
 
 
 OWN: Final = _Limits(3.0)
@@ -47,7 +44,7 @@ SERVERS: Final = _Limits(1.0, is_lenient=True)
 
 
 class _Work:
-    """Limits of the validation in progress, and the time that is left."""
+    """Limits and remaining time of the current validation."""
 
     def __init__(self, limits: _Limits) -> None:
         self.limits = limits
@@ -61,7 +58,7 @@ def mistakes_of_server(value: Any, schema: Mapping[str, Any], most: int) -> list
     """Return the first mistakes of a value by the schema of an MCP server, of any draft.
 
     :raises SlowSchema: it takes too long.
-    :raises UnusableSchema: it is no schema, or leads out of itself.
+    :raises UnusableSchema: it is not a schema, or refers outside of itself.
     """
     from jsonschema import Draft202012Validator
     from jsonschema.validators import validator_for
@@ -80,9 +77,9 @@ def mistakes_of_server(value: Any, schema: Mapping[str, Any], most: int) -> list
 
 
 def mistakes_in(value: Any, schema: Mapping[str, Any], most: int) -> list[ValidationError]:
-    """Return the first mistakes of a value, at most so many.
+    """Return the first mistakes of a value, up to `most`.
 
-    :raises UnusableSchema: it is no schema, leads out of itself, or takes too long.
+    :raises UnusableSchema: it is not a schema, refers outside of itself, or takes too long.
     """
     found: list[ValidationError] = _within_time(
         lambda: list(islice(_validator(schema).iter_errors(value), most))
@@ -91,7 +88,7 @@ def mistakes_in(value: Any, schema: Mapping[str, Any], most: int) -> list[Valida
 
 
 def check_schema(schema: Any) -> ValidationError | None:
-    """Return what is wrong with a schema by the schema of schemas.
+    """Validate a schema against its metaschema; return the best error or None.
 
     :raises UnusableSchema: this takes too long.
     """
@@ -104,7 +101,7 @@ def check_schema(schema: Any) -> ValidationError | None:
 
 
 def pattern_problem(pattern: str) -> str:
-    """Say why a pattern cannot be used, an empty string if it can."""
+    """Return why a pattern is unusable; empty if it is usable."""
     if len(pattern) > LONGEST_PATTERN:
         return f"it has more than {LONGEST_PATTERN:,} characters"
     try:
@@ -145,16 +142,16 @@ def _validator(schema: Mapping[str, Any]) -> Any:
     from jsonschema import Draft202012Validator
     from referencing import Registry
 
-    # jsonschema gives the patterns that it meets there to `re`
+    # jsonschema would pass their patterns to `re`
     if _has_key(schema, "unevaluatedProperties") and _has_key(schema, "patternProperties"):
         raise UnusableSchema("`unevaluatedProperties` and `patternProperties` cannot be used together")
-    # an empty registry: by default a reference to an address would be fetched
+    # an empty registry, because the default one fetches addresses
     return _kind(Draft202012Validator)(schema, registry=Registry())
 
 
 @cache
 def _meta(base: Any) -> Any:
-    """Return what checks schemas of one draft by the schema of schemas."""
+    """Return a validator for schemas of one draft."""
     from jsonschema_specifications import REGISTRY
 
     return _kind(base)(base.META_SCHEMA, registry=REGISTRY)
@@ -162,7 +159,7 @@ def _meta(base: Any) -> Any:
 
 @cache
 def _kind(base: Any, *, is_lenient: bool = False) -> Any:
-    """Return the class of our validators of one draft, made of jsonschema's own."""
+    """Return our validator class for one draft, derived from jsonschema's."""
     import attrs
     from jsonschema.validators import extend
 
@@ -177,7 +174,7 @@ def _kind(base: Any, *, is_lenient: bool = False) -> Any:
     kind: Any = extend(base, {name: partial(_timed, call) for name, call in keywords.items()})
 
     def evolve(self: Any, **changes: Any) -> Any:
-        # jsonschema's own takes another class where a part of the schema names its dialect
+        # jsonschema's own switches the class if a subschema names its dialect
         _check_time()
         return attrs.evolve(self, **changes)
 
@@ -208,7 +205,7 @@ def _search(pattern: str) -> Callable[[str], bool]:
 
 
 def _regex_words(told: str) -> str:
-    """Return the last line of what Rust says, which is what is wrong."""
+    """Return the last line of Rust's message, which names the problem."""
     lines = [line.strip() for line in told.strip().splitlines()]
     return lines[-1].removeprefix("SchemaError: ").removeprefix("error: ") if lines else "it cannot be read"
 
@@ -277,7 +274,7 @@ def _unique_items(validator: Any, wanted: Any, value: Any, _schema: Any) -> Iter
 
 
 def _hashable(value: Any) -> Any:
-    """Return a key that is equal for values equal in JSON Schema: 1 and 1.0, but not 1 and true."""
+    """Return a hashable key with JSON Schema's equality: 1 equals 1.0, but not true."""
     if isinstance(value, bool):
         return bool, value
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Lazy exports of packages: a module is imported when one of its names is first used."""
+"""Lazy exports of packages: a module is imported at the first use of one of its names."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-__all__ = ["exports"]
 
 
 def exports(
@@ -26,7 +24,7 @@ def exports(
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(homes[name]), name)
-        setattr(sys.modules[package], name, value)  # the next use finds it there
+        setattr(sys.modules[package], name, value)  # for the next access
         return value
 
     def names() -> list[str]:

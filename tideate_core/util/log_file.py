@@ -1,4 +1,4 @@
-"""Log file of this process: private, and a disk that cannot take a record is told in one line."""
+"""Private log file of this process; a failing disk is reported once, in one line."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from tideate_core.util.private_files import open_private
 
 if TYPE_CHECKING:
     from io import TextIOWrapper
-
-__all__ = ["log_to"]
 
 
 class _LogFile(logging.FileHandler):
@@ -44,8 +42,8 @@ class _LogFile(logging.FileHandler):
 
 
 def log_to(path: Path, level: str = "WARNING") -> None:
-    """Send the records of this process to a file; it is opened with the first one.
+    """Write this process's log records to a file, opened at the first record.
 
-    :param level: of the records that are kept.
+    :param level: lowest level of the records.
     """
     logging.basicConfig(level=level.upper(), handlers=[_LogFile(path)])

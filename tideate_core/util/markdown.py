@@ -1,6 +1,6 @@
-"""Markdown texts as headings, sections and list items, each with its lines.
+"""Structure of Markdown texts: headings, sections and list items with their lines.
 
-Read by markdown-it-py as CommonMark with tables and task lists. Lines are counted from 0 and end at `\\n`;
+Parsed by markdown-it-py as CommonMark with tables and task lists. Lines are counted from 0 and end at `\\n`;
 ranges are half open.
 """
 
@@ -19,93 +19,82 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-__all__ = [
-    "DEEPEST",
-    "Heading",
-    "ListItem",
-    "Markdown",
-    "anchor_of",
-    "find_section",
-    "plain_words",
-    "read_markdown",
-]
-
 DEEPEST: Final = 40
-"""Levels of quotes, lists and their items that are read; a list that is deeper ends the reading."""
+"""Levels of nested quotes, lists and items that are read; a deeper list ends the parsing."""
 
 _LINK: Final = re.compile(r"!?\[(?P<text>[^\[\]]*)\](?:\([^)]{0,500}\)|\[[^\[\]]*\])")
 _KEPT: Final = frozenset({"Ll", "Lu", "Lt", "Lm", "Lo", "Mn", "Mc", "Nd", "Nl", "Pc"})
-"""Unicode categories of the characters that an anchor keeps, beside hyphens."""
+"""Unicode categories of the characters that an anchor keeps, besides hyphens."""
 _LITERAL: Final = frozenset({"fence", "code_block", "html_block"})
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading and the lines of its section, which the next heading of its level or above ends."""
+    """Heading and the lines of its section, up to the next heading of the same or a higher level."""
 
     title: str
     level: int
     anchor: str
-    """Unique within the text, as GitHub makes it."""
+    """GitHub's anchor, unique within the text."""
     start: int
     end: int
 
     @property
     def line(self) -> int:
-        """The heading's line, 1-based."""
+        """Line of the heading, 1-based."""
         return self.start + 1
 
 
 @dataclass(frozen=True, slots=True)
 class ListItem:
-    """An item of a list and its lines, those of the items in it included."""
+    """List item and its lines, including nested items."""
 
     text: str
-    """The first line of its words."""
+    """First line of its text."""
     level: int
-    """1: its list is in no other one."""
+    """1 for an item of an outermost list."""
     bullet: str
-    """`-`, `*` or `+`, of a numbered item `.` or `)`."""
+    """`-`, `*` or `+`; `.` or `)` for a numbered item."""
     checked: bool | None
-    """None: it is no item of a task list."""
+    """None outside of task lists."""
     start: int
     end: int
 
     @property
     def line(self) -> int:
-        """The item's first line, 1-based."""
+        """First line of the item, 1-based."""
         return self.start + 1
 
     def has_part(self, other: ListItem) -> bool:
-        """Tell whether another item stands in this one."""
+        """Return whether this item contains another one."""
         return self.start < other.start < self.end
 
 
 @dataclass(frozen=True, slots=True)
 class Markdown:
-    """The structure of a text; headings and items within quotes, and headings within items, are left out."""
+    """Structure of a text, without headings and items in quotes and without headings in items."""
 
     text: str
     lines: tuple[str, ...]
-    """Without their ends."""
+    """Without line ends."""
     headings: tuple[Heading, ...]
     items: tuple[ListItem, ...]
     literal: frozenset[int]
-    """Lines of code, of HTML and its comments."""
+    """Lines of code, HTML and HTML comments."""
 
     @property
     def tasks(self) -> list[ListItem]:
-        """The items of task lists."""
+        """Items of task lists."""
         return [item for item in self.items if item.checked is not None]
 
     def prose(self) -> Iterator[tuple[int, str]]:
-        """Yield number and text of the lines that are not literal."""
+        """Yield number and text of the lines outside of code and HTML."""
         return ((at, line) for at, line in enumerate(self.lines) if at not in self.literal)
 
 
 def read_markdown(text: str) -> Markdown:
-    """Return the structure of a text; every text has one."""
-    # a lone `\r` must not move the numbers of the lines below it
+    """Parse a text; every text is valid."""
+    # a lone `\r` must not shift the line numbers
     lines = text.replace("\r\n", "\n").replace("\r", " ").split("\n")
     tokens = _parser().parse("\n".join(_without_front_matter(lines)))
     literal = {at for token in tokens if token.type in _LITERAL for at in range(*(token.map or (0, 0)))}
@@ -119,7 +108,7 @@ def read_markdown(text: str) -> Markdown:
 
 
 def find_section(headings: Sequence[Heading], wanted: str) -> Heading | None:
-    """Return the first heading of these words (in any case), else the one with this anchor."""
+    """Return the first heading with this title in any case, or else with this anchor."""
     words = wanted.strip().casefold()
     for heading in headings:
         if heading.title.casefold() == words:
@@ -129,24 +118,24 @@ def find_section(headings: Sequence[Heading], wanted: str) -> Heading | None:
 
 
 def anchor_of(title: str) -> str:
-    """Return GitHub's anchor of a heading that no other one is like."""
+    """Return GitHub's anchor of a unique heading."""
     words = _LINK.sub(lambda match: match["text"], title).strip().lower()
     kept = (one for one in words if one in " -" or unicodedata.category(one) in _KEPT)
     return "".join(kept).replace(" ", "-")
 
 
 def plain_words(text: str) -> str:
-    """Return a text by which it is found again: without marks, and blanks and case made equal."""
+    """Normalize a text for comparison: no marks, single blanks, equal case."""
     return " ".join(re.sub(r"[`*_~\[\]]", "", text).casefold().split())
 
 
 @cache
 def _parser() -> MarkdownIt:
-    # here, because most processes read no Markdown
+    # imported here: most processes read no Markdown
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"maxNesting": DEEPEST, "tasklists": True})
-    # only blocks are wanted; line ends are ours, and the changelog's link references are lines as others
+    # only blocks are needed; line ends are already normalized, and link references count as lines
     return parser.enable("table").disable(["normalize", "inline", "text_join", "reference"])
 
 
@@ -165,7 +154,7 @@ def _headings(tokens: Sequence[Token], length: int) -> list[Heading]:
             found.append((token.map[0], int(token.tag[1:]), title.strip()))
     taken: dict[str, int] = {}
     anchors = [_unused(anchor_of(title), taken) for _, _, title in found]
-    # of each level the next heading below; from the end, so that the time is linear
+    # the next heading of each level; from the end, for linear time
     following = [length] * 6
     made = []
     for (start, level, title), anchor in zip(reversed(found), reversed(anchors), strict=True):

@@ -11,22 +11,20 @@ from tideate_core.util.regular_files import open_regular
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["is_full", "make_private_directory", "open_private", "tighten"]
-
 _DIRECTORY: Final = 0o700
 _FILE: Final = 0o600
 _OTHERS: Final = 0o077
 _SMALLEST: Final = 4096
-"""Bytes without which nothing can be written."""
+"""Bytes below which a disk counts as full."""
 
 
 def make_private_directory(path: Path, *, exist_ok: bool = True) -> None:
     """Create a private directory and its missing parents.
 
-    Directories that are there keep their modes.
+    Existing directories keep their modes.
 
-    :raises FileExistsError: it is there and `exist_ok` is False, or it is no directory.
-    :raises OSError: it cannot be made.
+    :raises FileExistsError: it exists and `exist_ok` is False, or it is not a directory.
+    :raises OSError: it cannot be created.
     """
     try:
         path.mkdir(mode=_DIRECTORY)
@@ -37,16 +35,16 @@ def make_private_directory(path: Path, *, exist_ok: bool = True) -> None:
         if not exist_ok or not path.is_dir():
             raise
     else:
-        path.chmod(_DIRECTORY)  # a umask may take the person's bits, a directory above may give its own
+        path.chmod(_DIRECTORY)  # the umask may remove bits, and the parent directory may pass on its own
 
 
 def open_private(path: Path, flags: int) -> int:
-    """Open a regular file that only the person may read, and return its descriptor; links are refused.
+    """Open a regular file that only the user may read, and return its descriptor; links are rejected.
 
-    A file that others may read or write is the person's alone from now on, if it is opened to write.
+    If it is opened for writing, other users' permissions are removed.
 
-    :param flags: as of `os.open`.
-    :raises OSError: it cannot be opened, or something else than a regular file has the name.
+    :param flags: as for `os.open`.
+    :raises OSError: it cannot be opened, or is not a regular file.
     """
     descriptor = open_regular(path, flags | os.O_NOFOLLOW, _FILE)
     try:
@@ -59,9 +57,9 @@ def open_private(path: Path, flags: int) -> int:
 
 
 def tighten(path: Path) -> None:
-    """Take the rights of others from a file or directory that is there; a link is left as it is.
+    """Remove other users' permissions from an existing file or directory; links are left unchanged.
 
-    :raises OSError: the file is not the person's.
+    :raises OSError: the file belongs to another user.
     """
     mode = path.lstat().st_mode
     if not stat.S_ISLNK(mode) and mode & _OTHERS:
@@ -69,7 +67,7 @@ def tighten(path: Path) -> None:
 
 
 def is_full(directory: Path) -> bool:
-    """Tell whether a directory's disk has no room for a page; a disk that does not say has room."""
+    """Return whether a directory's disk has no room for a page; False if unknown."""
     try:
         found = os.statvfs(directory)
     except OSError:

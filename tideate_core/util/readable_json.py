@@ -1,4 +1,4 @@
-"""JSON that streams, as a list that a person reads while it comes."""
+"""Streaming conversion of JSON into a list that a person can read as it arrives."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-__all__ = ["ReadableJson"]
-
 DEPTH: Final = 40
-"""Levels of nesting from which on JSON is shown as it is."""
+"""Nesting from which JSON is shown unchanged."""
 
 _CODE_UNIT: Final = r"u[0-9a-fA-F]{4}"
 _HALF: Final = r"\\u[dD][89abAB][0-9a-fA-F]{2}"
@@ -21,7 +19,7 @@ _ESCAPE: Final = re.compile(rf'{_HALF}\\u[dD][c-fC-F][0-9a-fA-F]{{2}}|\\(?:["\\/
 _CUT_ESCAPE: Final = re.compile(rf"(?:{_CUT}|{_HALF}(?:{_CUT})?)\Z")
 _SCALAR: Final = re.compile(r"[-+.0-9A-Za-z]+")
 _BLANK: Final = re.compile(r"[ \t\r\n]+")
-# counted, so that what waits for more of a line's beginning is short
+# bounded repetitions, so that an incomplete line start stays short
 _BEGINNING: Final = re.compile(
     r"[ \t\r]{0,80}(?P<fence>```(?:json)?[ \t\r]{0,9}\n\s{0,80})?\{", re.IGNORECASE
 )
@@ -31,44 +29,44 @@ _END_OF_FENCE: Final = re.compile(r"```[ \t\r]{0,9}\n")
 _CUT_END_OF_FENCE: Final = re.compile(r"(?:`{1,2}|```[ \t\r]{0,9})\Z")
 _LINE: Final = re.compile(r"[^\n]*\n?")
 _BREAK: Final = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-"""What some screen begins a new line with."""
+"""Characters that some terminal treats as a line break."""
 _PLAIN_KEY: Final = re.compile(r"\w[\w .()/-]*")
-"""A key that nobody takes for an item, or for a key with a text."""
+"""A key that cannot be mistaken for an item or for a key with a text."""
 
 SEPARATORS: Final = {
     "action": " ", "type": " ", "path": " ", "move_to": " → ", "why": ": ", "description": ": "
 }  # fmt: skip
-"""Keys of an item whose values say by themselves what they are, and what stands before them."""
+"""Keys with self-explanatory values, and the separators before them."""
 
 
 class _Unexpected(Exception):
-    """The text is no JSON."""
+    """The text is not JSON."""
 
 
 @dataclass(slots=True)
 class _Level:
-    """An object or a list that is not closed yet."""
+    """Unclosed object or list."""
 
     is_list: bool
     indent: int
-    """Columns before what stands in it."""
+    """Columns before its content."""
     head: str | None
-    """The line that it begins with, until it is shown; an empty object or list shows none."""
+    """First line, until it is shown; an empty object or list shows none."""
     expects: str
-    """What may come: `"` a key, `v` a value, or a sign."""
+    """Expected tokens: `"` for a key, `v` for a value, or a sign."""
     is_item: bool = False
-    """An object in a list: its first values stand on one line."""
+    """Object in a list: its first values share one line."""
     key: str = ""
-    """Of the value that comes next."""
+    """Key of the next value."""
     on_one_line: bool = False
 
 
 class ReadableJson:
-    """Turns JSON in a text that streams into a list of its keys and texts; each piece costs what is in it.
+    """Converts JSON in a streamed text into a list of keys and texts, in linear time.
 
-    What stands around an object, and what is not well-formed from there on, is given as it is. Left out are
-    nulls, and empty texts, lists and objects beside others. No text or key can pass for a key or an item: the
-    further lines of a text stand deeper than what it is the value of, and odd keys are quoted.
+    Text around an object and malformed JSON are passed through. Nulls and empty texts, lists and objects next
+    to others are left out. No text or key can imitate a key or an item: continuation lines of a text are
+    indented deeper than its key, and odd keys are quoted.
     """
 
     def __init__(self) -> None:
@@ -76,18 +74,18 @@ class ReadableJson:
         self._levels: list[_Level] = []
         self._out: list[str] = []
         self._unshown: list[str] | None = None
-        """The object as it is, until something of it is shown."""
+        """The raw object until a part of it is shown."""
         self._key: list[str] | None = None
-        """A key that is read."""
+        """Key that is being read."""
         self._in_text = self._text_shown = self._after_return = self._is_raw = False
         self._fenced = self._begins_fence = False
         self._space: list[str] = []
-        """In a fence, before what may be its end."""
+        """Blanks in a fence, before its possible end."""
         self._scalar: list[str] = []
         self._at_line_start = True
 
     def feed(self, piece: str) -> str:
-        """Return what can be shown of a piece; may be empty."""
+        """Return the readable part of a piece, possibly empty."""
         if self._is_raw:
             return piece
         text, at = self._left + piece, 0
@@ -102,7 +100,7 @@ class ReadableJson:
         return self._taken()
 
     def end(self) -> str:
-        """Return what was held back; nothing is fed any more."""
+        """Return the rest; the stream has ended."""
         left, self._left = self._left, ""
         if self._unshown:
             self._out += [*self._unshown, left]
@@ -123,7 +121,7 @@ class ReadableJson:
         self._is_raw, self._left, self._unshown, self._scalar = True, "", None, []
 
     def _take(self, text: str, at: int) -> int:
-        """Take a token; returns where it ends, `at` where more of it has to come first."""
+        """Consume a token; return its end, or `at` if it is incomplete."""
         if not self._levels:
             return self._take_outside(text, at)
         if self._in_text or self._key is not None:
@@ -244,12 +242,12 @@ class ReadableJson:
         level.expects = ",]" if level.is_list else ",}"
 
     def _add(self, text: str) -> None:
-        """Take characters of a key or a text."""
+        """Add characters to a key or a text."""
         if self._key is not None:
             self._key.append(text)
             return
         if not self._text_shown:
-            text = text.lstrip()  # a key with nothing beside it has an object or a list below it
+            text = text.lstrip()  # a key without a text has an object or a list below it
             if not text:
                 return
             self._text_shown = True
@@ -258,14 +256,14 @@ class ReadableJson:
         self._add_shown(text)
 
     def _add_shown(self, text: str) -> None:
-        if self._after_return and text.startswith("\n"):  # each escape comes by itself
+        if self._after_return and text.startswith("\n"):  # each escape arrives separately
             text = text[1:]
         self._after_return = text == "\r"
         self._out.append(_BREAK.sub("\n" + " " * (self._levels[-1].indent + 2), text))
 
     def _begin_value(self, level: _Level) -> None:
-        """Show what stands before a value: the heads that lead to it, and its own key."""
-        marked = False  # the line has an item's mark alone
+        """Write the pending heads and the value's own key."""
+        marked = False  # the line has only an item's mark
         for above, inner in pairwise(self._levels):
             if inner.head is not None:
                 if not marked:

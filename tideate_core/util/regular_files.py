@@ -1,4 +1,4 @@
-"""Regular files: whatever else has the name is refused in plain words, and no pipe is waited for."""
+"""Access to regular files only: other kinds are rejected with a plain reason, and pipes never block."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-__all__ = ["check_regular", "open_regular", "read_bounded", "read_regular"]
 
 _ALWAYS: Final = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _KINDS: Final = {
@@ -25,13 +23,13 @@ _KINDS: Final = {
 
 
 def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600) -> int:
-    """Open a regular file and return its descriptor; blocking, but never for a pipe.
+    """Open a regular file and return its descriptor; blocking, but never on a pipe.
 
-    :param flags: as of `os.open`. With `O_NOFOLLOW`, a link is refused.
-    :raises FileNotFoundError: nothing has this name.
-    :raises OSError: something else than a regular file has it, or the file cannot be opened.
+    :param flags: as for `os.open`. With `O_NOFOLLOW`, a link is rejected.
+    :raises FileNotFoundError: the file does not exist.
+    :raises OSError: it is not a regular file, or cannot be opened.
     """
-    # looked at first: to open a device may already do something
+    # check first: opening a device may have an effect
     _check(path, follow=not flags & os.O_NOFOLLOW)
     descriptor = os.open(path, flags | _ALWAYS, mode)
     try:
@@ -45,26 +43,26 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600) -> int
 def read_regular(path: Path, largest: int = -1) -> bytes:
     """Return the content of a regular file; links are followed; blocking.
 
-    :param largest: bytes that are read at most.
-    :raises FileNotFoundError: nothing has this name.
-    :raises OSError: something else than a regular file has it, or the file cannot be read.
+    :param largest: most bytes to read.
+    :raises FileNotFoundError: the file does not exist.
+    :raises OSError: it is not a regular file, or cannot be read.
     """
     with os.fdopen(open_regular(path), "rb") as file:
         return file.read(largest)
 
 
 def check_regular(path: Path) -> None:
-    """Check that a name is free or a regular file's, before a library opens it; links are followed.
+    """Check that a path is free or a regular file, before a library opens it; links are followed.
 
-    :raises OSError: something else has the name.
+    :raises OSError: another kind of file is there.
     """
     _check(path, follow=True)
 
 
 def read_bounded(path: Path, largest: int) -> bytes | None:
-    """Return a file's content; None where there is no regular file, or a larger one; blocking.
+    """Return a file's content; None if it is not a regular file or too large; blocking.
 
-    :param largest: bytes.
+    :param largest: size limit in bytes.
     """
     with contextlib.suppress(OSError):
         with os.fdopen(open_regular(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:

@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-__all__ = ["run_cancelled_once", "run_uncancelled", "wait_uncancelled"]
-
 _T = TypeVar("_T")
 
 
 async def wait_uncancelled(task: asyncio.Future[Any], on_cancel: Callable[[], object] | None = None) -> bool:
-    """Wait for the end of a task, however often the caller is cancelled; return whether it was.
+    """Wait for the end of a task despite cancellations of the caller; return whether there were any.
 
-    What the task raised is neither raised nor looked at.
+    The task's exception is neither raised nor retrieved.
 
-    :param on_cancel: called as often as the caller is cancelled.
+    :param on_cancel: called at each cancellation of the caller.
     """
     cancelled = False
     while not task.done():
@@ -34,9 +32,9 @@ async def wait_uncancelled(task: asyncio.Future[Any], on_cancel: Callable[[], ob
 async def run_uncancelled(
     work: Coroutine[Any, Any, _T], revert: Callable[[_T], Coroutine[Any, Any, object]] | None = None
 ) -> _T:
-    """Run to its end what must not stop in the middle; a cancellation is raised afterwards.
+    """Complete work that must not be interrupted; a cancellation is raised afterwards.
 
-    :param revert: reverts the work if the caller was cancelled meanwhile; not interrupted either.
+    :param revert: reverts the work if the caller was cancelled meanwhile; also uninterrupted.
     """
     task = asyncio.ensure_future(work)
     if not await wait_uncancelled(task):
@@ -49,7 +47,7 @@ async def run_uncancelled(
 
 
 async def run_cancelled_once(work: Coroutine[Any, Any, _T]) -> _T:
-    """Run work whose cleanup must not be cancelled: a second cancellation of the caller waits for its end."""
+    """Run work that may be cancelled only once: its cleanup completes despite further cancellations."""
     task = asyncio.ensure_future(work)
     if await wait_uncancelled(task, lambda: task.cancelling() or task.cancel()):
         error = None if task.cancelled() else task.exception()

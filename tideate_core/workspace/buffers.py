@@ -1,4 +1,4 @@
-"""Protocol of an editor's buffers, as far as a workspace needs them."""
+"""Protocol for an editor's buffers, as the workspace uses them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from tideate_core.workspace.changes import Hunk
 
-__all__ = ["BufferEdit", "BufferText", "Buffers"]
-
 
 @dataclass(frozen=True, slots=True)
 class BufferText:
@@ -20,19 +18,19 @@ class BufferText:
 
     number: int
     tick: int
-    """Its changedtick at the time of reading."""
+    """`changedtick` at the time of reading."""
     text: str
-    """Its lines joined by ``\\n``, without the last line end."""
+    """Lines joined by ``\\n``, without the last line end."""
     modified: bool = False
     path: str = ""
-    """Absolute; empty for a buffer without a name."""
+    """Absolute; empty for an unnamed buffer."""
     gone: bool = False
-    """Its file was there when the buffer was read before, and is not any more."""
+    """The file existed at an earlier read and no longer does."""
 
 
 @dataclass(frozen=True, slots=True)
 class BufferEdit:
-    """Hunks made against a buffer at `tick`."""
+    """Hunks for one buffer, made against `tick`."""
 
     number: int
     tick: int
@@ -40,39 +38,39 @@ class BufferEdit:
 
 
 class Buffers(Protocol):
-    """The loaded buffers of an editor. Every call may raise `FrontEndGone`."""
+    """Loaded buffers of an editor. Every call may raise `FrontEndGone`."""
 
     async def find(self, path: Path) -> BufferText | None:
-        """Return the loaded buffer of this file, None if there is none."""
+        """Return the loaded buffer of a file, or None."""
 
     async def read(self, number: int) -> BufferText | None:
-        """Return the loaded buffer of this number, None if there is none."""
+        """Return the loaded buffer with this number, or None."""
 
     async def replace(self, edits: Sequence[BufferEdit]) -> list[BufferText]:
-        """Apply all edits, one undo block for each buffer, or none.
+        """Apply all edits, one undo block per buffer, or none of them.
 
-        :returns: empty if they were applied; else the buffers whose changedtick is another one, as they
-            are now, and nothing was applied.
-        :raises EditConflict: a buffer is gone or cannot be modified; nothing was applied.
+        :returns: empty on success; otherwise the current state of each buffer with another changedtick, and
+            no edit was applied.
+        :raises EditConflict: a buffer is gone or not modifiable; no edit was applied.
         """
 
     async def changed_on_disk(self, paths: Sequence[Path]) -> None:
-        """Let the editor look at these files again."""
+        """Make the editor check these files for changes on disk."""
 
     async def moved(self, old: Path, new: Path) -> None:
-        """Give the buffer of `old`, if there is one, its file's new name."""
+        """Rename the buffer of a moved file, if it is loaded."""
 
     async def missing_characters(self, number: int, text: str) -> tuple[str, str]:
-        """Return the characters of a text that the encoding of a buffer's file lacks, and that encoding."""
+        """Return the characters that the encoding of a buffer's file lacks, and the encoding's name."""
 
     async def encoded(self, number: int, texts: Sequence[str]) -> list[bytes]:
-        """Return the bytes of a buffer's file for each of these texts; empty if one cannot be encoded."""
+        """Return the bytes of a buffer's file for each text; empty if a text cannot be encoded."""
 
     async def save(self, numbers: Sequence[int]) -> dict[int, str]:
-        """Write those of these buffers that have changes to their files, exactly as they are.
+        """Save the modified buffers among these, byte for byte.
 
-        :returns: the reasons for those that were not written: `:write` would write something else, or failed.
+        :returns: buffers that were not saved, with the reason: `:write` would change the text, or failed.
         """
 
     async def modified(self, root: Path) -> list[Path]:
-        """Return the files below a directory whose buffers have changes that were not saved."""
+        """Return the files below a directory that have unsaved changes."""

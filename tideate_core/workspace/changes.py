@@ -1,4 +1,4 @@
-"""Changes of files as data: hunks of lines, applied, rebased, merged and shown as unified diffs."""
+"""File changes as data: line hunks that can be applied, rebased, merged and shown as unified diffs."""
 
 from __future__ import annotations
 
@@ -14,28 +14,12 @@ if TYPE_CHECKING:
 
     from tideate_core.workspace.files import FileImage
 
-__all__ = [
-    "Action",
-    "FileChange",
-    "Hunk",
-    "OutsideChanges",
-    "apply_hunks",
-    "diff_lines",
-    "hunk_diff",
-    "lines_of",
-    "merge_bytes",
-    "merge_text",
-    "rebase",
-    "rebase_each",
-    "unified_diff",
-]
-
 Action = Literal["create", "modify", "delete", "move"]
 
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """Lines `old`, from line `start` (0-based) of a text, become `new`. No line holds its line end."""
+    """Replacement of the lines `old` by `new`, from line `start` (0-based). Lines have no line ends."""
 
     start: int
     old: tuple[str, ...]
@@ -43,11 +27,11 @@ class Hunk:
 
     @property
     def end(self) -> int:
-        """The line after the last one replaced; equal to `start` for a pure insertion."""
+        """Line after the last replaced one; equal to `start` for an insertion."""
         return self.start + len(self.old)
 
     def clashes(self, other: Hunk) -> bool:
-        """Tell whether only one can be made of a text: both replace a line of it, or insert at one place."""
+        """Return whether both hunks replace the same line or insert at the same place."""
         both_insert = self.start == self.end == other.start == other.end
         return both_insert or (self.start < other.end and other.start < self.end)
 
@@ -57,46 +41,47 @@ class Hunk:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """Change of one file or buffer that a run asks for.
+    """Requested change of one file or buffer.
 
-    `before` and `after` are whole texts with ``\\n`` line ends (a buffer's own `fileformat` and last
-    line end are not part of them); None where the file does not exist on that side.
+    `before` and `after` are whole texts with ``\\n`` line ends, without a buffer's `fileformat` and last line
+    end. None means that the file does not exist on that side.
     """
 
     path: str
-    """Relative to the root, with ``/``; empty for a buffer without a name."""
+    """Relative to the root, with ``/``; empty for an unnamed buffer."""
     action: Action
     before: str | None
     after: str | None
     move_to: str | None = None
     buffer: int | None = None
-    """The editor's buffer number, None for a file on disk."""
+    """Buffer number in the editor; None for a file on disk."""
     tick: int | None = None
-    """The buffer's changedtick that `before` was read at."""
+    """`changedtick` of the buffer when `before` was read."""
     filetype: str = ""
-    """The editor's filetype, empty where only the path tells the language."""
+    """Filetype in the editor; empty if only the path tells the language."""
     images: tuple[FileImage, FileImage] | None = None
-    """Both sides byte for byte, where texts do not say all: of binaries, links, modes, whole files. It is
-    made as a whole, and only where the path still holds the first."""
+    """Byte-exact images of both sides, for binaries, links, modes and whole files. Such a change is applied
+    as a
+    whole, and only if the path still holds the first image."""
     exact: bool = False
-    """The texts are the file's bytes: the last line end, and each ``\\r`` before one, are parts of them."""
+    """The texts are the exact bytes of the file, including the last line end and each ``\\r``."""
 
     parts: tuple[Hunk, ...] = field(default=(), compare=False)
-    """Its hunks where decisions fixed them: a comparison may part repeated lines in another way."""
+    """Hunks fixed by earlier decisions; a new comparison could split repeated lines differently."""
 
     @property
     def whole(self) -> bool:
-        """No single hunks can be taken of it."""
+        """The change cannot be split into hunks."""
         return self.action != "modify" or self.images is not None
 
     @property
     def is_of_no_file(self) -> bool:
-        """It is a text for a new buffer without a name."""
+        """The change is a text for a new unnamed buffer."""
         return self.path == "" and self.buffer is None
 
     @property
     def is_of_mode(self) -> bool:
-        """Only the permissions of a file become others."""
+        """Only the permissions of the file change."""
         if self.images is None or self.action != "modify":
             return False
         before, after = (image.state for image in self.images)
@@ -113,16 +98,16 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class OutsideChanges:
-    """Changes that something else than a run made; paths relative to the root."""
+    """Changes made outside of a run; paths are relative to the root."""
 
     files: dict[str, tuple[FileImage, FileImage]] = field(default_factory=dict)
-    """Images before and now: of files and links."""
+    """Images before and after, of files and links."""
     modes: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Permission bits before and now, of what stood there all the time."""
+    """Permission bits before and after, of files and directories that still exist."""
     made: list[str] = field(default_factory=list)
-    """Directories, outer ones first."""
+    """Created directories, outer ones first."""
     removed: dict[str, int] = field(default_factory=dict)
-    """Directories with their permission bits, outer ones first."""
+    """Removed directories and their permission bits, outer ones first."""
 
     def __bool__(self) -> bool:
         return bool(self.files or self.modes or self.made or self.removed)
@@ -130,17 +115,17 @@ class OutsideChanges:
 
 @lru_cache(maxsize=8)
 def _hunks(before: str | None, after: str | None) -> tuple[Hunk, ...]:
-    """Compare once; a review, its question and the writing all ask for it."""
+    """Compare two texts; cached, because the review, its question and the write all ask."""
     return tuple(diff_lines(lines_of(before), lines_of(after)))
 
 
 def lines_of(text: str | None) -> list[str]:
-    """Split as an editor does: an empty text is one empty line, None is no line."""
+    """Split a text as an editor does: an empty text is one empty line, None is no line."""
     return [] if text is None else text.split("\n")
 
 
 def diff_lines(old: Sequence[str], new: Sequence[str]) -> list[Hunk]:
-    """Return what turns `old` into `new`, in order and without overlaps."""
+    """Return ordered, non-overlapping hunks that turn `old` into `new`."""
     hunks: list[Hunk] = []
     i = j = 0
     for at, to, size in [*matching_blocks(old, new), (len(old), len(new), 0)]:
@@ -153,10 +138,10 @@ def diff_lines(old: Sequence[str], new: Sequence[str]) -> list[Hunk]:
 def apply_hunks(
     lines: Sequence[str], hunks: Sequence[Hunk], accepted: Collection[int] | None = None
 ) -> list[str]:
-    """Return the lines with the hunks in them.
+    """Return the lines with the hunks applied.
 
-    :param accepted: 0-based indexes into `hunks`; None takes all.
-    :raises EditConflict: a hunk's old lines do not stand where it says, or two hunks overlap.
+    :param accepted: 0-based indexes into `hunks`; None accepts all.
+    :raises EditConflict: the old lines of a hunk are not at its place, or two hunks overlap.
     """
     taken = [hunk for index, hunk in enumerate(hunks) if accepted is None or index in accepted]
     result: list[str] = []
@@ -172,9 +157,9 @@ def apply_hunks(
 
 
 def rebase(hunks: Sequence[Hunk], base_text: str, current_text: str) -> list[Hunk] | None:
-    """Return the hunks, made for `base_text`, at their places in `current_text`.
+    """Move hunks made for `base_text` to their places in `current_text`.
 
-    :returns: None if a line that a hunk replaces was changed, or if both insert at the same place.
+    :returns: None if `current_text` changed a replaced line or inserts at the same place.
     """
     ordered = sorted(hunks, key=lambda hunk: (hunk.start, hunk.end))
     moved = [hunk for hunk in rebase_each(ordered, base_text, current_text) if hunk is not None]
@@ -182,23 +167,23 @@ def rebase(hunks: Sequence[Hunk], base_text: str, current_text: str) -> list[Hun
 
 
 def rebase_each(hunks: Sequence[Hunk], base_text: str, current_text: str) -> list[Hunk | None]:
-    """Return each hunk at its place in `current_text`, None in place of one that `rebase` would refuse for.
+    """Move each hunk to its place in `current_text`; None for each conflicting one.
 
-    :param hunks: made for `base_text`, in the order of their places.
+    :param hunks: made for `base_text`, in order.
     """
     placed = _placed(hunks, base_text, current_text)
     return [None if clash else replace(hunk, start=start) for hunk, start, clash in placed]
 
 
 def first_clash(hunks: Sequence[Hunk], base_text: str, current_text: str) -> int | None:
-    """Return the line of `current_text`, 1-based, at which `rebase` refuses; None where it does not."""
+    """Return the 1-based line of `current_text` at which `rebase` finds a conflict, or None."""
     ordered = sorted(hunks, key=lambda hunk: (hunk.start, hunk.end))
     placed = _placed(ordered, base_text, current_text)
     return next((start + 1 for _, start, clash in placed if clash), None)
 
 
 def _placed(hunks: Sequence[Hunk], base_text: str, current_text: str) -> Iterator[tuple[Hunk, int, bool]]:
-    """Yield each hunk, where it starts in `current_text`, and whether a change of that is in its way."""
+    """Yield each hunk, its start in `current_text`, and whether it conflicts with a change there."""
     theirs = diff_lines(lines_of(base_text), lines_of(current_text))
     passed = shift = 0
     for hunk in hunks:
@@ -215,11 +200,11 @@ def _precedes(their: Hunk, hunk: Hunk) -> bool:
 
 
 def merge_text(base: str, theirs: str, ours: str) -> str | None:
-    """Return `base` with the changes that `theirs` and `ours` make to it.
+    """Merge the changes of `theirs` and `ours` to `base`.
 
-    A change that both make is made once. Lines end with ``\\n``; a ``\\r`` before it is part of the line.
+    A change in both is applied once. Lines end with ``\\n``; a ``\\r`` before it is part of the line.
 
-    :returns: None where a change of one touches a change of the other, or might as well stand where it would.
+    :returns: None if changes touch each other, or could touch each other at an equivalent place.
     """
     if ours in (base, theirs):
         return theirs
@@ -236,14 +221,14 @@ def merge_text(base: str, theirs: str, ours: str) -> str | None:
 
 
 def _any_touches(hunks: Collection[_Movable], others: Collection[_Movable]) -> bool:
-    """Tell whether one of some hunks that is not among others touches one of these."""
+    """Return whether a hunk that is not in `others` touches one of `others`."""
     return any(hunk.touches(other) for hunk in hunks if hunk not in others for other in others)
 
 
 def merge_bytes(base: bytes, theirs: bytes, ours: bytes) -> bytes | None:
-    """Like `merge_text`, byte for byte in any encoding that has ASCII's line ends.
+    """Merge like `merge_text`, byte for byte, in any ASCII-compatible encoding.
 
-    :returns: None also for binaries, unless only one of the two changed anything.
+    :returns: None also for binaries, unless only one side changed.
     """
     if ours in (base, theirs):
         return theirs
@@ -251,18 +236,18 @@ def merge_bytes(base: bytes, theirs: bytes, ours: bytes) -> bytes | None:
         return ours
     if any(b"\0" in data for data in (base, theirs, ours)):
         return None
-    # each byte a character: what is no UTF-8 is kept, too
+    # one character per byte, so that bytes that are not UTF-8 survive
     merged = merge_text(*(data.decode("latin-1") for data in (base, theirs, ours)))
     return None if merged is None else merged.encode("latin-1")
 
 
 @dataclass(frozen=True, slots=True)
 class _Movable:
-    """A hunk among equal lines, which gives the same text at several places."""
+    """A hunk that gives the same text at several places between equal lines."""
 
     highest: Hunk
     last_end: int
-    """Its end at the lowest of them."""
+    """End of the hunk at its lowest place."""
 
     @classmethod
     def of(cls, hunk: Hunk, lines: Sequence[str]) -> _Movable:
@@ -270,7 +255,7 @@ class _Movable:
         if hunk.old and hunk.new:
             return cls(hunk, hunk.end)
         start, end, size = hunk.start, hunk.end, len(moved)
-        # moved by a line, the block begins with the line that it ended with before, or the other way round
+        # each line up or down rotates the block by one line
         up = 0
         while start - up > 0 and lines[start - up - 1] == moved[-1 - up % size]:
             up += 1
@@ -287,11 +272,11 @@ class _Movable:
 
 
 def unified_diff(change: FileChange, context: int = 3) -> str:
-    """Return the change as a git patch; an empty text if it changes nothing.
+    """Return the change as a git patch; empty if there is no change.
 
     :param context: unchanged lines shown around a hunk.
     """
-    # a file without a line has nothing to show, though an editor shows it as one empty line
+    # a file without lines has no lines to show, although an editor shows one empty line
     old = [] if change.after is None and not change.before else lines_of(change.before)
     new = [] if change.before is None and not change.after else lines_of(change.after)
     groups = _grouped(diff_lines(old, new), context)
@@ -301,9 +286,9 @@ def unified_diff(change: FileChange, context: int = 3) -> str:
 
 
 def hunk_diff(lines: Sequence[str], hunk: Hunk, context: int = 3) -> str:
-    """Return what a hunk changes as a git patch has it, from its first `@@` on; empty if that is nothing.
+    """Return the git hunks of one change, starting with `@@`; empty if there is no difference.
 
-    Only its own lines are compared.
+    Only the lines of the hunk are compared.
 
     :param lines: of the whole text.
     :param context: unchanged lines shown around it.
@@ -373,5 +358,5 @@ def _group(group: list[Hunk], old: Sequence[str], context: int, shift: int) -> l
 
 
 def _range(first: int, count: int) -> str:
-    # of an empty range, the line before it is named
+    # an empty range names the line before it
     return f"{first + 1 if count else first},{count}"

@@ -1,6 +1,6 @@
-"""Common lines of two texts: patience anchors first, then a longest common subsequence between them.
+"""Line matching for diffs: patience anchors first, then longest common subsequences between them.
 
-`difflib` takes seconds on large texts with many equal lines; here a part that would take too long is cut.
+`difflib` takes seconds on large texts with many equal lines; here a part that would take too long is split.
 """
 
 from __future__ import annotations
@@ -14,18 +14,16 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Block", "matching_blocks"]
-
 Block = tuple[int, int, int]
 """Start in the old text, start in the new text, number of equal lines."""
 _Span = tuple[int, int, int, int]
 
 _MOST_PAIRS: Final = 1 << 28
-"""Of an old and a new line in one part without unique lines: 16,000 lines a side, a bit each (32 MiB)."""
+"""Pairs of lines compared in one part without unique lines: 16,000 lines a side, one bit each (32 MiB)."""
 
 
 def matching_blocks(old: Sequence[str], new: Sequence[str]) -> list[Block]:
-    """Return the equal blocks in order: both starts increase; one block may go on where another ends."""
+    """Return the equal blocks in order; adjacent blocks may touch."""
     ids: dict[str, int] = {}
     a = [ids.setdefault(line, len(ids)) for line in old]
     b = [ids.setdefault(line, len(ids)) for line in new]
@@ -47,7 +45,7 @@ def matching_blocks(old: Sequence[str], new: Sequence[str]) -> list[Block]:
 
 
 def _trim(a: list[int], b: list[int], span: _Span, blocks: list[Block]) -> _Span:
-    """Cut off the common head and tail, adding them to the blocks."""
+    """Cut off the common head and tail and add them to the blocks."""
     a1, a2, b1, b2 = span
     head = 0
     while a1 + head < a2 and b1 + head < b2 and a[a1 + head] == b[b1 + head]:
@@ -65,7 +63,7 @@ def _trim(a: list[int], b: list[int], span: _Span, blocks: list[Block]) -> _Span
 
 
 def _anchors(a: list[int], b: list[int], span: _Span) -> list[tuple[int, int]]:
-    """Pair the lines that stand once on each side; the longest run of pairs in the same order."""
+    """Pair the lines that are unique on both sides; keep the longest run in the same order."""
     a1, a2, b1, b2 = span
     count_a, count_b = Counter(a[a1:a2]), Counter(b[b1:b2])
     place = {b[j]: j for j in range(b1, b2) if count_b[b[j]] == 1}
@@ -104,9 +102,9 @@ def _between(anchors: list[tuple[int, int]], span: _Span) -> list[_Span]:
 
 
 def _common(a: list[int], b: list[int], span: _Span) -> list[Block]:
-    """Return a longest common subsequence, computed for all old lines at once in the bits of one number.
+    """Return a longest common subsequence, computed for all old lines at once in the bits of an integer.
 
-    Of the row of a new line, a bit is 0 where one old line more has one common line more (Hyyrö, 2004).
+    In the row of a new line, a 0 bit means that one more old line adds a common line (Hyyrö, 2004).
     """
     a1, a2, b1, b2 = span
     places: dict[int, int] = {}
@@ -139,7 +137,7 @@ def _walk_back(a: list[int], b: list[int], span: _Span, rows: list[int]) -> list
 
 
 def _parts(span: _Span) -> list[_Span]:
-    """Cut both sides at the same shares of their length, so that each part may be searched."""
+    """Split both sides at the same fractions of their length, so that each part can be searched."""
     a1, a2, b1, b2 = span
     n, m = a2 - a1, b2 - b1
     count = isqrt(n * m // _MOST_PAIRS) + 1

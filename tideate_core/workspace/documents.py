@@ -1,4 +1,4 @@
-"""Text files decoded into lines, and encoded again in their own style."""
+"""Text files decoded into lines and encoded again in the same style."""
 
 from __future__ import annotations
 
@@ -8,26 +8,24 @@ from typing import Literal, Self
 
 from tideate_core.errors import NotText
 
-__all__ = ["Document", "text_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A decoded file; `Document()` is an empty one."""
+    """Decoded text file; `Document()` is an empty file."""
 
     text: str = ""
     """Lines joined by ``\\n``, without the last line end."""
     newline: Literal["\n", "\r\n"] = "\n"
-    """Where line ends are mixed it is ``\\n``, and each ``\\r`` stays in its line."""
+    """``\\n`` for mixed line ends; each ``\\r`` then stays in its line."""
     final_newline: bool = False
     bom: bool = False
 
     @classmethod
     def decode(cls, data: bytes, name: str = "the file") -> Self:
-        """Read UTF-8.
+        """Decode UTF-8.
 
-        :param name: of the file, for the message.
-        :raises NotText: it holds a NUL or is not valid UTF-8.
+        :param name: of the file, for error messages.
+        :raises NotText: the data contains a NUL or is not valid UTF-8.
         """
         if b"\0" in data:
             raise NotText(f"{name} is binary (it holds a NUL byte); only UTF-8 text can be edited")
@@ -50,7 +48,7 @@ class Document:
 
         An empty file has no style yet: a text written to it ends with a line end.
 
-        :raises NotText: the text holds a NUL or a lone surrogate.
+        :raises NotText: the text contains a NUL or a lone surrogate.
         """
         if text is None:
             text = self.text
@@ -58,7 +56,7 @@ class Document:
             raise NotText("the new text holds a NUL character; nothing was written")
         ends = self.final_newline or (not self.text and bool(text))
         if not text and self.text:
-            ends = False  # an emptied file has no line at all
+            ends = False  # an emptied file has no lines
         whole = text + "\n" if ends else text
         if self.newline == "\r\n":
             whole = whole.replace("\n", "\r\n")
@@ -69,7 +67,7 @@ class Document:
 
 
 def text_of(data: bytes) -> str | None:
-    """Return the text of a file's bytes, None where they are no text."""
+    """Decode a file's bytes; None if they are not text."""
     try:
         return Document.decode(data).text
     except NotText:

@@ -1,4 +1,4 @@
-"""Detection of changed files that other tools execute by themselves."""
+"""Detection of changed files that other tools execute automatically."""
 
 from __future__ import annotations
 
@@ -19,15 +19,13 @@ if TYPE_CHECKING:
     from tideate_core.workspace.changes import FileChange
     from tideate_core.workspace.workspace import Workspace
 
-__all__ = ["ExecutableFile", "executable_changes", "executable_paths", "reason_by_path", "reason_of_change"]
-
 _MOST_PARSED: Final = 1 << 20
 """Characters; a longer text counts as changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutableFile:
-    """A changed file that some tool executes by itself, and the reason."""
+    """Changed file that a tool executes automatically, with the reason."""
 
     path: str
     reason: str
@@ -40,7 +38,7 @@ class ExecutableFile:
 
 
 class _Names:
-    """Names and patterns of paths, each with a reason; the first that fits counts."""
+    """Path names and patterns with reasons; the first match counts."""
 
     def __init__(self, groups: Iterable[Mapping[str, str]]) -> None:
         self._names: dict[str, str] = {}
@@ -56,7 +54,7 @@ class _Names:
                 self._patterns.append((re.compile("|".join(patterns)), group["reason"]))
 
     def reason(self, plain: str) -> str:
-        """Return why a file counts, empty if it does not."""
+        """Return the reason for a path, empty if none matches."""
         if (reason := self._names.get(plain.rpartition("/")[2])) is not None:
             return reason
         return next((reason for expression, reason in self._patterns if expression.fullmatch(plain)), "")
@@ -71,7 +69,7 @@ def _expression(pattern: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Part of a file that is executed: values of keys, each a path of names, `*` for any name."""
+    """Executed part of a file: values of keys; `*` in a key matches any name."""
 
     reason: str
     parse: Callable[[str], Any]
@@ -81,7 +79,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """The data of `executed_files.toml`."""
+    """Data of `executed_files.toml`."""
 
     files: _Names
     kinds: _Names
@@ -107,7 +105,7 @@ def _table() -> _Table:
 
 
 def reason_by_path(path: str) -> str:
-    """Return why a file is run, by its path alone; empty where it is not, or not by its path alone.
+    """Return why a path alone makes a file executed; empty if it does not.
 
     :param path: relative to the project, links followed.
     """
@@ -120,11 +118,11 @@ def reason_by_path(path: str) -> str:
 
 
 def reason_of_change(path: str, before: str | None, after: str | None) -> str:
-    """Return why a file is run that changes from one text to another; empty where it is not.
+    """Return why a changed text is executed; empty if it is not.
 
     :param path: relative to the project, links followed.
-    :param before: None of a file that is new here.
-    :param after: None of a file that goes away: then nothing of it is run.
+    :param before: None for a new file.
+    :param after: None for a deleted file, of which nothing is executed.
     """
     if after is None:
         return ""
@@ -135,14 +133,14 @@ def reason_of_change(path: str, before: str | None, after: str | None) -> str:
 
 
 async def executable_changes(workspace: Workspace, changes: Sequence[FileChange]) -> list[ExecutableFile]:
-    """Return the changed files that other tools run, a link by what it leads to."""
+    """Return the changed files that other tools execute, with links resolved."""
     found: list[ExecutableFile] = []
     for change in changes:
         if change.action == "delete":
             continue
         name = change.move_to or change.path
         before = None if change.move_to else change.before
-        # a moved file that is no text is as much run as any other
+        # a moved file counts even if it is not text
         after = change.after if change.action == "modify" else change.after or ""
         places = await _places(workspace, change, name)
         if reason := next((why for place in places if (why := reason_of_change(place, before, after))), ""):
@@ -151,15 +149,15 @@ async def executable_changes(workspace: Workspace, changes: Sequence[FileChange]
 
 
 def executable_paths(workspace: Workspace, paths: Iterable[str]) -> list[ExecutableFile]:
-    """Return which paths are run whatever they hold; of others that depends on what is changed in them."""
+    """Return the paths that are executed regardless of their content."""
     found = ((path, next(filter(None, map(reason_by_path, _named(workspace, path))), "")) for path in paths)
     return [ExecutableFile(path, reason) for path, reason in found if reason]
 
 
 async def _places(workspace: Workspace, change: FileChange, name: str) -> list[str]:
-    """Return the name that a file goes by and the one that it has."""
+    """Return the name of a file as given and as resolved."""
     if change.buffer is not None and not change.move_to and workspace.buffers is not None:
-        # its path may be relative to another directory than the root
+        # the buffer's path may be relative to another directory than the root
         buffer = await workspace.buffers.read(change.buffer)
         if buffer is not None and buffer.path:
             return [name, *_named(workspace, buffer.path)]
@@ -170,11 +168,11 @@ def _named(workspace: Workspace, path: str) -> list[str]:
     try:
         return [path, workspace.name_of(workspace.resolve(path))]
     except OutsideRoot:
-        return [path]  # writing it is refused, or it is a file that the person opened
+        return [path]  # the write is rejected later, or the user opened this file
 
 
 def _part_changes(part: _Part, before: str | None, after: str) -> bool:
-    """Tell whether what is run becomes another; a text that cannot be parsed counts as changed."""
+    """Return whether the executed part changes; an unparsable text counts as changed."""
     if max(len(before or ""), len(after)) > _MOST_PARSED:
         return before != after
     try:
@@ -190,7 +188,7 @@ def _part_changes(part: _Part, before: str | None, after: str) -> bool:
 
 
 def _values_at(value: Any, key: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield the values at a key, each with its own path; `*` as the last name stands for all."""
+    """Yield the values at a key, each with its own path; a final `*` matches all names."""
     if key[-1] == "*":
         inner = _value_at(value, key[:-1])
         for name in inner if isinstance(inner, dict) else ():

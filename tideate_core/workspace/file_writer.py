@@ -1,7 +1,6 @@
-"""Files written byte for byte, directories made, both moved: journalled like a run's changes, all or nothing.
+"""Byte-exact file writes, new directories and moves, journalled like a run's changes, all or nothing.
 
-`Workspace.apply` changes texts, whose line ends and last line stay as they are; here nothing of a file is
-kept.
+`Workspace.apply` changes texts and keeps their line ends; here the content is replaced as a whole.
 """
 
 from __future__ import annotations
@@ -38,11 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["MOVED_BYTES", "MOVED_FILES", "FileWriter"]
-
 MOVED_FILES: Final = 2_000
 MOVED_BYTES: Final = 64 << 20
-"""Most that is moved with a directory: all of it is kept in the journal."""
+"""Most bytes that are moved with a directory: the journal keeps all of them."""
 _NEW: Final = 0o755
 
 
@@ -54,9 +51,9 @@ class _DirectoryContents:
 
 
 class FileWriter:
-    """Changes files below a root; a rollback of the run reaches them.
+    """Changes files below a root; a rollback of the run restores them.
 
-    :param root: of a project, whose private directory has the journal.
+    :param root: of a project; its private directory holds the journal.
     """
 
     def __init__(self, root: Path) -> None:
@@ -64,11 +61,11 @@ class FileWriter:
         self._given = root
 
     async def write(self, path: str, data: bytes, *, execution_id: str) -> str:
-        """Make a file hold these bytes, in directories that are made where they are missing.
+        """Write a file, creating missing directories.
 
-        :returns: ``created``, ``replaced`` or, where it held them before, ``unchanged``.
+        :returns: ``created``, ``replaced``, or ``unchanged`` if the content was the same.
         :raises OutsideRoot: the path may not be written.
-        :raises EditConflict: no file can be there, or it changed meanwhile; nothing was written.
+        :raises EditConflict: a file cannot be there, or it changed meanwhile; nothing was written.
         :raises WorkspaceError: it cannot be written; everything was rolled back.
         """
         found = await asyncio.to_thread(self._for_writing, path)
@@ -84,11 +81,11 @@ class FileWriter:
         return "created" if new else "replaced"
 
     async def make_directory(self, path: str, *, execution_id: str) -> bool:
-        """Make a directory and those above it; False where it is there.
+        """Create a directory and its parents; return False if it exists.
 
         :raises OutsideRoot: the path may not be written.
-        :raises EditConflict: something else is there.
-        :raises WorkspaceError: it cannot be made; everything was rolled back.
+        :raises EditConflict: another kind of file is there.
+        :raises WorkspaceError: it cannot be created; everything was rolled back.
         """
         missing = await asyncio.to_thread(self._for_making, path)
         if missing:
@@ -96,11 +93,11 @@ class FileWriter:
         return bool(missing)
 
     async def move(self, source: str, target: str, *, execution_id: str) -> str:
-        """Move a file, or a directory with all in it; returns its new path. Nothing is overwritten.
+        """Move a file or a whole directory without overwriting; return the new path.
 
         :raises OutsideRoot: one of the paths may not be written.
-        :raises EditConflict: there is nothing to move, or something where it is to go.
-        :raises WorkspaceError: it is one whose move could not be rolled back.
+        :raises EditConflict: the source is missing, or the target exists.
+        :raises WorkspaceError: the move could not be rolled back.
         """
         start, end = self._writable(source, follow=False), self._writable(target, follow=False)
         plan = await asyncio.to_thread(self._moving, start, end, source, target)
@@ -157,7 +154,7 @@ class FileWriter:
             there = end / one.path.relative_to(start)
             plan.made.append(replace(one, path=there))
             plan.modes.append(ModeOperation(there, _NEW, one.mode))
-        plan.modes.reverse()  # inner ones first: a directory may be closed then
+        plan.modes.reverse()  # inner ones first: the mode of an outer directory may forbid access
         plan.removed = found.directories[::-1]
         return plan
 
@@ -170,7 +167,7 @@ class FileWriter:
             _refuse_read_only(path, found, name(path))
             there = goal(path)
             plan.files.append(FileOperation(name(there), there, FileImage(ABSENT), found, moved_from=path))
-        # what is there is written before what was is removed
+        # write new paths before old ones are removed
         plan.files += [FileOperation(name(path), path, found, FileImage(ABSENT)) for path, found in files]
         return plan
 
@@ -190,7 +187,7 @@ def _refuse_read_only(path: Path, found: FileImage, name: str) -> None:
 
 
 def _missing(directory: Path, root: Path | None) -> list[DirectoryOperation]:
-    """Return what has to be made for a directory to be there, outer ones first."""
+    """Return the directories to create, outer ones first."""
     missing: list[DirectoryOperation] = []
     for path in (directory, *directory.parents):
         if path == root or os.path.lexists(path):
@@ -202,9 +199,9 @@ def _missing(directory: Path, root: Path | None) -> list[DirectoryOperation]:
 
 
 def _collect(top: Path, name: str) -> _DirectoryContents:
-    """Read all that is in a directory.
+    """Read the whole content of a directory.
 
-    :raises WorkspaceError: it is more than is kept, or cannot be moved.
+    :raises WorkspaceError: it exceeds the limits, or cannot be moved.
     """
     found = _DirectoryContents([], [])
     size, todo = 0, [top]

@@ -1,4 +1,4 @@
-"""Images of files: read without following links, written in one step that others see whole or not at all."""
+"""File images: read without following links, written atomically."""
 
 from __future__ import annotations
 
@@ -21,35 +21,19 @@ if TYPE_CHECKING:
 
     from tideate_core.util.file_metadata import Metadata
 
-__all__ = [
-    "ABSENT",
-    "FileImage",
-    "FileState",
-    "file_or_link",
-    "holds",
-    "is_temporary",
-    "read_image",
-    "read_image_nofollow",
-    "remove_directory",
-    "set_mode",
-    "temporary_beside",
-    "text_digest",
-    "write_image",
-]
-
 _MODE_BITS = 0o7777
 _TEMPORARY = re.compile(r"\.tideate-[0-9a-f]{16}\.tmp")
 _replacing = threading.Lock()
-"""Two runs of one host may write the same file: none comes between the other's look and its write."""
+"""Serializes checks and writes, so that two runs of one host cannot overwrite each other."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """State of a path; two of the same kind and digest hold the same."""
+    """State of a path; equal kind and digest mean equal content."""
 
     kind: Literal["absent", "file", "link", "directory", "other"]
     digest: str = ""
-    """Of a file's bytes, or of where a link points."""
+    """Of a file's bytes or a link's target."""
     mode: int = 0
     """Permission bits of a file."""
 
@@ -62,13 +46,13 @@ ABSENT = FileState("absent")
 
 @dataclass(frozen=True, slots=True)
 class FileImage:
-    """A state together with the bytes that bring it back."""
+    """State of a path and the bytes to restore it."""
 
     state: FileState
     data: bytes = b""
-    """A file's bytes, or where a link points."""
+    """Bytes of a file or target of a link."""
     metadata: Metadata | None = field(default=None, compare=False)
-    """Of a file, for a path without one; a file that is replaced passes its own on."""
+    """For a path without metadata of its own; a replaced file passes its own on."""
 
     @classmethod
     def of_file(cls, data: bytes, mode: int, metadata: Metadata | None = None) -> FileImage:
@@ -80,7 +64,7 @@ class FileImage:
 
 
 def file_or_link(image: FileImage) -> FileImage:
-    """Return an image, absent for a directory: no file and no link stands there."""
+    """Return the image, or an absent one for a directory."""
     return FileImage(ABSENT) if image.state.kind == "directory" else image
 
 
@@ -89,30 +73,30 @@ def _digest(data: bytes) -> str:
 
 
 def holds(data: bytes, digest: str) -> bool:
-    """Tell whether a digest is the one of these bytes."""
+    """Return whether the data has this digest."""
     return _digest(data) == digest
 
 
 def temporary_beside(path: Path) -> Path:
-    """Return a new name in the directory of a path, for a file until it is whole."""
+    """Return an unused name in the same directory, for a file that is being written."""
     return path.with_name(f".tideate-{secrets.token_hex(8)}.tmp")
 
 
 def is_temporary(name: str) -> bool:
-    """Tell whether a file has no name of its own yet, perhaps left by a process that was killed."""
+    """Return whether a name belongs to an unfinished write, maybe of a killed process."""
     return name.startswith(".tideate-") and _TEMPORARY.fullmatch(name) is not None
 
 
 def text_digest(text: str) -> str:
-    """Return what a buffer's text is recognised by; bytes that are no UTF-8 count as they are."""
+    """Return the digest of a buffer's text, including characters that are not valid UTF-8."""
     return _digest(text.encode("utf-8", "surrogatepass"))
 
 
 def read_image(path: Path | str, directory: int | None = None) -> FileImage:
-    """Read the image of a path without following its last name.
+    """Read the image of a path without following its last component.
 
     :param directory: descriptor that the path is relative to.
-    :raises OSError: it stands there and cannot be read.
+    :raises OSError: the path exists and cannot be read.
     """
     try:
         found = os.stat(path, dir_fd=directory, follow_symlinks=False)
@@ -128,9 +112,9 @@ def read_image(path: Path | str, directory: int | None = None) -> FileImage:
 
 
 def read_image_nofollow(path: Path) -> FileImage:
-    """Read the image of a resolved path; a link that somebody put on the way since is not followed.
+    """Read the image of a resolved path, refusing links placed on the path meanwhile.
 
-    :raises OSError: it stands there and cannot be read.
+    :raises OSError: the path exists and cannot be read.
     """
     try:
         way = open_directory_fd(path.anchor, path.parts[1:-1])
@@ -145,17 +129,15 @@ def read_image_nofollow(path: Path) -> FileImage:
 def write_image(
     path: Path, wanted: FileImage, *, expected: FileState, temp: Path, new_mode: bool = False
 ) -> None:
-    """Make `path` hold `wanted` in one step that others see whole or not at all, and durable.
+    """Write an image to a path, atomically and durably.
 
-    The containing directories are made where they are missing. A link that somebody put among them since the
-    path was resolved is not followed.
+    Missing directories are created. A link placed among them since the path was resolved is not followed.
 
-    :param path: resolved, but for its last name.
-    :param temp: a path in the same directory that is written first.
-    :param new_mode: the file's mode is the one that new files get; of the one of `wanted` only the bits that
-        make it executable count.
-    :raises EditConflict: something else than `expected` stands there; nothing was written.
-    :raises OSError: it cannot be written, or there is a link on the way to it.
+    :param path: resolved, except for its last component.
+    :param temp: path in the same directory that is written first.
+    :param new_mode: use the mode of new files; only the executable bits of `wanted` count.
+    :raises EditConflict: the path does not hold `expected`; nothing was written.
+    :raises OSError: it cannot be written, or a link is on the path.
     """
     goes = wanted.state.kind == "absent"
     with open_directory(path.parent, make=not goes) as directory:
@@ -218,9 +200,9 @@ def _refuse_changed(name: str, directory: int, expected: FileState) -> None:
 
 
 def set_mode(path: Path, mode: int) -> None:
-    """Set a file's or a directory's permission; a link is not followed, and none on the way to it.
+    """Set the permissions of a file or directory, following no link.
 
-    :raises OSError: there is nothing, or it cannot be set.
+    :raises OSError: the path does not exist, or the mode cannot be set.
     """
     with open_directory(path.parent) as directory:
         found = os.stat(path.name, dir_fd=directory, follow_symlinks=False)
@@ -229,9 +211,9 @@ def set_mode(path: Path, mode: int) -> None:
 
 
 def remove_directory(path: Path) -> None:
-    """Remove an empty directory; no link on the way to it is followed.
+    """Remove an empty directory, following no link on the path.
 
-    :raises OSError: it is not there, not empty, or cannot be removed.
+    :raises OSError: it is missing, not empty, or cannot be removed.
     """
     with open_directory(path.parent) as above:
         os.rmdir(path.name, dir_fd=above)

@@ -1,4 +1,4 @@
-"""Make patches of images and apply patches to them, with git in temporary directories."""
+"""Create patches from file images and apply patches to images, with git in temporary directories."""
 
 from __future__ import annotations
 
@@ -27,30 +27,22 @@ if TYPE_CHECKING:
 
     from tideate_core.git import GitOutput, Repository
 
-__all__ = [
-    "find_moves",
-    "make_patch",
-    "patched_images",
-    "read_images",
-]
-
 _UNPREFIXED: Final = re.compile(
     rb'^(?:diff --git (?:(\S.*) \1$|(?!"?[abciow12]/))'
     rb'|--- (?:([^\t\n]+).*\n\+\+\+ \2(?:\t.*)?$|(?!"?[abciow12]/|/dev/null).*\n\+\+\+ ))',
     re.MULTILINE,
 )
-"""A patch whose paths have no `a/` and `b/` before them, or `i/`, `w/` and others that git may write: of one
-file these differ."""
+"""A patch without `a/` and `b/` prefixes, or `i/`, `w/` and other pairs that git may write."""
 REJECTED: Final = ".rej"
-"""What git appends to the name of a file beside which it writes hunks that do not apply."""
+"""Suffix of the file to which git writes rejected hunks."""
 _MOST_SAID: Final = 600
-"""Characters of what git says of a patch."""
+"""Characters of git's error output."""
 _ESCAPES: Final = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
 _EXTENDED_HEADER: Final = (
     *(b"old mode ", b"new mode ", b"deleted file mode ", b"new file mode ", b"copy ", b"rename "),
     *(b"similarity index ", b"dissimilarity index ", b"index "),
 )
-"""How the lines begin that git reads behind a `diff --git` line, before the names and the first hunk."""
+"""Prefixes of the lines between a `diff --git` line and the first hunk."""
 _MODES: Final = {"file": "100644", "link": "120000"}
 _DIFF: Final = (
     *("diff-tree", "-p", "-M", "--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv"),
@@ -59,31 +51,30 @@ _DIFF: Final = (
 
 
 def read_images(root: Path, paths: Iterable[str]) -> dict[str, FileImage]:
-    """Read what stands at paths below a root; blocking.
+    """Read the images of paths below a root; blocking.
 
-    :raises OSError: something stands there and cannot be read.
+    :raises OSError: a path exists and cannot be read.
     """
     return {path: read_image(root / path) for path in paths}
 
 
 def make_patch(before: Mapping[str, FileImage], after: Mapping[str, FileImage]) -> bytes:
-    """Return the patch that leads from one to the other, empty where they are the same; blocking.
+    """Return the patch between two sets of images, empty if they are equal; blocking.
 
-    git compares them in an empty repository of its own: neither filters nor attributes of a project or a
-    person have a say.
+    git compares them in an empty repository, so that no filters or attributes of the project or user apply.
 
-    :raises WorkspaceError: git is not there or failed.
+    :raises WorkspaceError: git is not installed or failed.
     """
     with _compared(before, after) as repository:
         return _git(repository, *_DIFF)
 
 
 def find_moves(before: Mapping[str, FileImage], after: Mapping[str, FileImage]) -> dict[str, str]:
-    """Return the old paths of files that were moved, by their new ones, as `git diff -M` sees it; blocking.
+    """Detect moved files like `git diff -M`: new path → old path; blocking.
 
-    :param before: the files that went, as they were.
-    :param after: the files that came.
-    :raises WorkspaceError: git is not there or failed.
+    :param before: removed files, as they were.
+    :param after: new files.
+    :raises WorkspaceError: git is not installed or failed.
     """
     if not before or not after:
         return {}
@@ -109,9 +100,9 @@ def _git(repository: Repository, *arguments: str, given: bytes = b"") -> bytes:
 
 
 def _run(repository: Repository, *arguments: str, given: bytes) -> GitOutput:
-    """Run git without anything that a project or a person configures.
+    """Run git without configuration of the project or the user.
 
-    :raises WorkspaceError: it is not there or does not answer.
+    :raises WorkspaceError: git is not installed or does not answer.
     """
     own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_ATTR_NOSYSTEM": "1"}
     attributes = config_options(f"core.attributesFile={os.devnull}")
@@ -128,14 +119,14 @@ def _run(repository: Repository, *arguments: str, given: bytes) -> GitOutput:
 def patched_images(
     patch: bytes, read: Callable[[str], FileImage]
 ) -> tuple[dict[str, FileImage], dict[str, FileImage], dict[str, str]]:
-    """Return images of all files that a patch names, as they are and as it makes them; blocking.
+    """Return the images of a patch's files before and after it, and the rejected parts by path; blocking.
 
-    git applies it to copies, in a directory of its own that is no repository. Nothing else is written. What
-    does not apply is left out, and the reason is returned by path.
+    git applies the patch to copies in a directory of its own, outside of any repository. Nothing else is
+    written.
 
-    :param read: gives the image of a path as the patch names it.
-    :raises InvalidInput: it is no patch, nothing of it applies, or it makes too large files.
-    :raises OutsideRoot: a copy would not be in that directory.
+    :param read: returns the image of a path as the patch names it.
+    :raises InvalidInput: it is not a patch, no part of it applies, or a result is too large.
+    :raises OutsideRoot: a copy would be outside of that directory.
     :raises WorkspaceError: git cannot be run, or the copies cannot be made.
     """
     try:
@@ -148,8 +139,8 @@ def _patched_images(
     patch: bytes, read: Callable[[str], FileImage]
 ) -> tuple[dict[str, FileImage], dict[str, FileImage], dict[str, str]]:
     said = ""
-    refuse_large_results(patch)  # git, too, would hold them in memory
-    # a part of it could go to files of the same names elsewhere, were it looked for in both ways
+    refuse_large_results(patch)  # git would hold them in memory as well
+    # only one level: with both, a part could apply to files of the same name elsewhere
     level = "-p0" if _UNPREFIXED.search(patch) else "-p1"
     for options in (("-p1",), ("-p0",), (level, "--reject")):  # with and without `a/` and `b/`
         with tempfile.TemporaryDirectory(prefix="tideate-patch-") as folder:
@@ -170,7 +161,7 @@ def _patched_images(
                 _lay(place, name, image)
             laid = {name: _as_git_has(_laid(place, name)) for name in before} if partly else {}
             applied = _run(without_repository(place), *apply, given=patch)
-            if applied.status > partly:  # 1: some of it does not apply
+            if applied.status > partly:  # status 1: some hunks do not apply
                 said = said or _said(applied)
                 continue
             after = {name: _as_git_has(_laid(place, name)) for name in before}
@@ -181,7 +172,7 @@ def _patched_images(
 
 
 def _names_in(place: Path, patch: bytes, apply: Sequence[str]) -> tuple[list[str], str]:
-    """Return the paths that a patch names, or why they are none."""
+    """Return the paths in a patch, or the reason why it cannot be used."""
     listed = _run(without_repository(place), *apply, "--numstat", "-z", given=patch)
     if listed.status:
         return [], _said(listed) or "git cannot read it"
@@ -191,8 +182,7 @@ def _names_in(place: Path, patch: bytes, apply: Sequence[str]) -> tuple[list[str
 
 
 def _may_be_partly_applied(patch: bytes, before: Mapping[str, FileImage]) -> bool:
-    """Tell whether git may write what does not apply beside files: nothing of the patch may stand there, nor
-    a link lead elsewhere."""
+    """Return whether git can write rejected hunks without touching links or other files of the patch."""
     names = {name.casefold() for name in before}
     taken = names.union(str(folder) for name in names for folder in PurePosixPath(name).parents)
     if any(f"{name}{REJECTED}" in taken for name in names):
@@ -201,14 +191,14 @@ def _may_be_partly_applied(patch: bytes, before: Mapping[str, FileImage]) -> boo
 
 
 def _left_out(names: Iterable[str], same: Collection[str], said: bytes) -> dict[str, str]:
-    """Return what git did not apply, by path.
+    """Return the reason for each file that git did not change completely.
 
-    :param same: files that are as they were.
-    :param said: by git.
+    :param same: unchanged files.
+    :param said: output of git.
     """
     left: dict[str, str] = {}
     for name in names:
-        # git, too, shows control characters so
+        # git replaces control characters, too
         told = re.escape(re.sub(rb"[\0-\x08\x0b-\x1f\x7f]", b"?", os.fsencode(name)))
         lines = [
             int(found) for found in re.findall(rb"^error: patch failed: %s:(\d+)$" % told, said, re.MULTILINE)
@@ -225,7 +215,7 @@ def _left_out(names: Iterable[str], same: Collection[str], said: bytes) -> dict[
 
 
 def _as_git_has(image: FileImage) -> FileImage:
-    """Return an image of whose mode only is known whether it is executable."""
+    """Reduce an image's mode to the executable bit."""
     if image.state.kind != "file":
         return image
     return FileImage.of_file(image.data, 0o111 if image.state.mode & 0o100 else 0)
@@ -239,7 +229,7 @@ def _said(done: GitOutput) -> str:
 
 
 def _sources(patch: bytes) -> list[str]:
-    """Return the paths that a patch moves or copies files from, as git's headers name them."""
+    """Return the paths that a patch moves or copies files from."""
     found: list[str] = []
     in_header = False
     for line in patch.split(b"\n"):
@@ -250,7 +240,7 @@ def _sources(patch: bytes) -> list[str]:
 
 
 def _is_odd(name: str) -> bool:
-    """Tell a name that is absolute or leads upwards: git, which only lists it, has not looked at it."""
+    """Return whether a path is absolute or leads upwards; git only lists it and has not checked."""
     return "\0" in name or not {"", ".", ".."}.isdisjoint(name.split("/"))
 
 
@@ -266,9 +256,9 @@ def _unescaped(found: re.Match[bytes]) -> bytes:
 
 
 def _lay(place: Path, name: str, image: FileImage) -> None:
-    """Write a copy of a file below a place.
+    """Write a copy of a file below a directory.
 
-    :raises OutsideRoot: it would be elsewhere.
+    :raises OutsideRoot: the copy would be elsewhere.
     """
     path = place / name
     if path.name == ".." or not _real(path.parent).is_relative_to(_real(place)):
@@ -283,17 +273,17 @@ def _lay(place: Path, name: str, image: FileImage) -> None:
 
 
 def _laid(place: Path, name: str) -> FileImage:
-    """Read a copy; of a path below a link or a file there is none."""
+    """Read a copy; absent below a link or a file."""
     return file_or_link(read_image_nofollow(_real(place) / name))
 
 
 def _real(path: Path) -> Path:
-    """Follow links as `Path.resolve` does, which fails for a link to itself."""
+    """Resolve links; unlike `Path.resolve`, this accepts a link to itself."""
     return Path(os.path.realpath(path))
 
 
 def _commit(ref: bytes, states: Mapping[str, FileImage]) -> Iterator[bytes]:
-    """Yield what `git fast-import` makes a commit of."""
+    """Yield the input of `git fast-import` for one commit."""
     yield b"commit %s\ncommitter a <a> 0 +0000\ndata 0\n" % ref
     for path, found in states.items():
         kind = found.state.kind

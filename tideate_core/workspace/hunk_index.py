@@ -1,4 +1,4 @@
-"""Hunks by the lines that they take: what clashes with one is found without a look at the others."""
+"""Index of hunks by line, to find conflicting hunks without comparing all."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ if TYPE_CHECKING:
 
     from tideate_core.workspace.changes import Hunk
 
-__all__ = ["HunkIndex"]
-
 
 class HunkIndex:
-    """Hunks of one text, numbered in the order in which they are added."""
+    """Hunks of one text, numbered in the order of their addition."""
 
     def __init__(self, hunks: Iterable[Hunk] = ()) -> None:
         self._hunks: dict[int, Hunk] = {}
@@ -23,7 +21,7 @@ class HunkIndex:
             self.add(hunk)
 
     def add(self, hunk: Hunk) -> int:
-        """Add a hunk, whatever it clashes with, and return its number."""
+        """Add a hunk, conflicting or not, and return its number."""
         self._hunks[self._added] = hunk
         for place in _places(hunk):
             self._owners.setdefault(place, []).append(self._added)
@@ -31,7 +29,7 @@ class HunkIndex:
         return self._added - 1
 
     def remove(self, number: int) -> Hunk:
-        """Take a hunk out, and return it."""
+        """Remove a hunk and return it."""
         hunk = self._hunks.pop(number)
         for place in _places(hunk):
             self._owners[place].remove(number)
@@ -40,28 +38,28 @@ class HunkIndex:
         return hunk
 
     def clashes(self, hunk: Hunk) -> bool:
-        """Tell whether a hunk clashes with one of them."""
+        """Return whether a hunk conflicts with an indexed one."""
         return not self._owners.keys().isdisjoint(_places(hunk))
 
     def first_clash(self, hunk: Hunk) -> int | None:
-        """Return the lowest number of those that a hunk clashes with."""
+        """Return the lowest number of a conflicting hunk."""
         return min(self.all_clashes(hunk), default=None)
 
     def all_clashes(self, hunk: Hunk) -> list[int]:
-        """Return the numbers of those that a hunk clashes with."""
+        """Return the numbers of all conflicting hunks."""
         return sorted({number for place in _places(hunk) for number in self._owners.get(place, ())})
 
     def around(self, hunk: Hunk) -> list[int]:
-        """Return the numbers of those in whose lines a hunk lies, or at whose edge it inserts."""
+        """Return the numbers of the hunks that contain a hunk or that it inserts next to."""
         beside = range(2 * hunk.start - 1, 2 * hunk.start + 2)
         found = {number for place in beside for number in self._owners.get(place, ())}
         return sorted(number for number in found if _is_within(hunk, self._hunks[number]))
 
 
 def _places(hunk: Hunk) -> range:
-    """Return what a hunk takes: odd numbers are lines, even ones the places between them.
+    """Return the places that a hunk covers: odd numbers for lines, even ones for the gaps between.
 
-    Two hunks have one of them in common where they clash, and only there.
+    Two hunks conflict exactly if they share a place.
     """
     return range(2 * hunk.start + 1, 2 * hunk.end) if hunk.old else range(2 * hunk.start, 2 * hunk.start + 1)
 

@@ -1,4 +1,4 @@
-"""Changes between images of files, as a review shows them, and the way back."""
+"""Conversion of file image pairs to reviewable changes, and reversal of changes."""
 
 from __future__ import annotations
 
@@ -13,28 +13,26 @@ from tideate_core.workspace.files import ABSENT, FileImage, FileState
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-__all__ = ["Difference", "change_note", "changes_between", "image_to_write", "reversed_change"]
-
 LARGEST_TEXT: Final = 2 << 20
-"""Bytes of a text whose lines are shown."""
+"""Largest text with visible lines, in bytes."""
 
 
 @dataclass(slots=True)
 class Difference:
-    """Difference between two states of files; paths relative to the root."""
+    """Difference between two states of files; paths are relative to the root."""
 
     files: dict[str, tuple[FileImage, FileImage]] = field(default_factory=dict)
-    """Images then and now."""
+    """Images before and after."""
     modes: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Permission bits then and now, of files that stood there all the time."""
+    """Permission bits before and after, of files that exist on both sides."""
     left: dict[str, str] = field(default_factory=dict)
-    """Why nothing can be said of a path."""
+    """Paths that cannot be compared, with the reason."""
 
 
 def changes_between(difference: Difference, moved: Mapping[str, str]) -> list[FileChange]:
-    """Return changes, sorted by path; one of the permissions comes behind the one of the same file's text.
+    """Return the changes sorted by path; a mode change follows the text change of the same file.
 
-    :param moved: old paths of files, by their new ones; both are among the files.
+    :param moved: new path → old path; both are among the files.
     """
     old = set(moved.values())
     changes: list[FileChange] = []
@@ -62,7 +60,7 @@ def _change(path: str, moved_from: str | None, before: FileImage, after: FileIma
         return FileChange(path, "delete", texts[0], None, images=images)
     if then is None or now is None:
         return FileChange(path, "modify", None, None, images=images)
-    # an empty text does not say whether the other one ends with a line end
+    # an empty text does not show whether the other one ends with a line end
     has_style = then.text and now.text and _style(then) == _style(now)
     if has_style and before.data == then.encode() and after.data == now.encode():
         return FileChange(path, "modify", *texts)
@@ -70,7 +68,7 @@ def _change(path: str, moved_from: str | None, before: FileImage, after: FileIma
 
 
 def _document(image: FileImage) -> Document | None:
-    """Return a file's text, None where it is none that can be shown."""
+    """Decode a file; None if it cannot be shown as text."""
     if image.state.kind != "file" or len(image.data) > LARGEST_TEXT:
         return None
     try:
@@ -84,10 +82,10 @@ def _style(document: Document) -> tuple[str, bool, bool]:
 
 
 def reversed_change(change: FileChange, rejected: Collection[int]) -> FileChange:
-    """Return the change that leads back from where a change has led.
+    """Return the reverse of an applied change.
 
-    :param rejected: indexes of the hunks that are reverted; the others stay. Of a change that is made as a
-        whole all is reverted.
+    :param rejected: indexes of the hunks to revert; the others stay. A change without hunks is reverted
+        whole.
     """
     if not change.whole:
         kept = set(range(len(change.hunks))).difference(rejected)
@@ -109,16 +107,16 @@ def reversed_change(change: FileChange, rejected: Collection[int]) -> FileChange
 
 
 def image_to_write(after: FileImage, found: FileImage, *, moved: bool) -> tuple[FileImage, bool]:
-    """Return an image with the mode that it gets, and whether that is the one of a new file.
+    """Return an image with its final mode, and whether the mode is that of a new file.
 
-    Of git's images only the executable bits are known, of others the whole mode. A file that stays where it
-    is keeps its mode: another one is a change of its own.
+    git's images have only executable bits, others the whole mode. A file that is not moved keeps its mode: a
+    new mode is a change of its own.
     """
     if after.state.kind != "file":
         return after, False
     mode = after.state.mode
     if found.state.kind != "file":
-        # of a new file it is for the directory to say who may use it
+        # the directory decides who may use a new file
         return FileImage(after.state, after.data), not mode & 0o600
     kept = found.state.mode
     if not moved:
@@ -129,7 +127,7 @@ def image_to_write(after: FileImage, found: FileImage, *, moved: bool) -> tuple[
 
 
 def change_note(change: FileChange) -> str:
-    """Return in words what the texts of a change do not show; empty where they show all."""
+    """Describe the part of a change that its texts do not show; empty if there is none."""
     if change.exact:
         return _style_note(Document.decode((change.before or "").encode()), (change.after or "").encode())
     if change.images is None:

@@ -1,9 +1,9 @@
-"""Journal of the applies of runs: pre-images and manifests, durable before the first write.
+"""Journal of applied changes: pre-images and manifests, durable before the first write.
 
-One directory for each apply, ``PRIVATE/journal/<execution_id>/<number>/``: ``before`` holds the pre-images
-one after another and behind them, compressed, what will stand there instead, ``manifest.json`` says where
-each is. A directory without a manifest is of an apply that never began. Nobody but the person can write in a
-private directory; what is read is checked all the same, every image by its digest.
+Each apply has a directory ``PRIVATE/journal/<execution_id>/<number>/``. ``before`` holds the pre-images
+followed by the compressed post-images; ``manifest.json`` has their places. A directory without a manifest
+belongs to an apply that never began. Only the user can write to a private directory; even so, every image is
+verified by its digest.
 """
 
 from __future__ import annotations
@@ -41,41 +41,39 @@ if TYPE_CHECKING:
     from tideate_core.workspace.documents import Document
     from tideate_core.workspace.paths import Root
 
-__all__ = ["Images", "Journal", "JournalPlaces", "Record", "entries_of"]
-
 _EntryT = TypeVar("_EntryT", bound=Entry)
 
 _MANIFEST = "manifest.json"
 _BEFORE = "before"
 _NUMBER = re.compile(r"[0-9]{4,9}")
 _MAX_KEPT: Final = 4 * 1024 * 1024
-"""Bytes of a text that is kept; of a larger one only the digest is known."""
+"""Largest text that is kept, in bytes; of a larger one only the digest is known."""
 _WINDOW: Final = 1 << 15
-"""Bytes of the pre-image that the compressor can look back at."""
+"""Bytes of the pre-image that the compressor can refer to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """Images that are kept for an entry."""
+    """Images kept for an entry."""
 
     before: bytes = b""
     after: bytes | None = None
-    """None where it is not kept."""
+    """None if it is not kept."""
     disk: bytes | None = None
     """Of a buffer's file."""
     saved: bytes | None = None
-    """Of the same, once the buffer is saved."""
+    """Of a buffer's file after the buffer is saved."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Record of one apply in the journal."""
+    """Journal record of one apply."""
 
     directory: Path
     manifest: JournalManifest
 
     def file_before(self, entry: FileEntry) -> bytes:
-        """Return what a path held before.
+        """Return the bytes of a path before the apply.
 
         :raises WorkspaceError: the journal is damaged.
         """
@@ -85,7 +83,7 @@ class Record:
         return data
 
     def image_before(self, entry: FileEntry, mode: int) -> FileImage:
-        """Return what a path held before, with its owner and attributes.
+        """Return the image of a path before the apply, with owner and attributes.
 
         :raises WorkspaceError: the journal is damaged.
         """
@@ -94,14 +92,14 @@ class Record:
         return FileImage(state, self.file_before(entry), metadata)
 
     def file_after(self, entry: FileEntry) -> bytes | None:
-        """Return what was written to a path, None where it was not kept.
+        """Return the bytes written to a path, or None if they were not kept.
 
         :raises WorkspaceError: the journal is damaged.
         """
         return self._post_image(entry, entry.after.digest)
 
     def text_before(self, entry: BufferEntry) -> str:
-        """Return what a buffer held before.
+        """Return the text of a buffer before the apply.
 
         :raises WorkspaceError: the journal is damaged.
         """
@@ -111,7 +109,7 @@ class Record:
         return text
 
     def text_after(self, entry: BufferEntry) -> str | None:
-        """Return what was written to a buffer, None where it was not kept.
+        """Return the text written to a buffer, or None if it was not kept.
 
         :raises WorkspaceError: the journal is damaged.
         """
@@ -119,7 +117,7 @@ class Record:
         return None if data is None else data.decode("utf-8", "surrogatepass")
 
     def buffer_file_before(self, entry: BufferEntry, document: Document, before: str, mode: int) -> FileImage:
-        """Return what a buffer's file held when the buffer had a text; if unknown, in the style it has now.
+        """Return the image of a buffer's file for an earlier text, else encode the text in its current style.
 
         :raises NotText: the text cannot be encoded.
         :raises WorkspaceError: the journal is damaged.
@@ -132,7 +130,7 @@ class Record:
         return FileImage.of_file(document.encode(before), mode)
 
     def saved_file_images(self, entry: BufferEntry) -> tuple[bytes, bytes] | None:
-        """Return the bytes of a buffer's file before, and once the buffer is saved; None if not kept.
+        """Return the bytes of a buffer's file before the apply and after a save; None if not kept.
 
         :raises WorkspaceError: the journal is damaged.
         """
@@ -143,7 +141,7 @@ class Record:
         return None if before is None or after is None else (before, after)
 
     def moves_buffer(self, entry: FileEntry) -> bool:
-        """Tell whether a moved file took its buffer along."""
+        """Return whether the buffer of a moved file was renamed."""
         return any(move.new == entry.path for move in entries_of([self], MoveEntry))
 
     def _pre_image(self, entry: FileEntry | BufferEntry) -> bytes:
@@ -152,7 +150,7 @@ class Record:
     def _post_image(self, entry: FileEntry | BufferEntry, digest: str) -> bytes | None:
         if entry.kept is not None:
             return self._decompressed(entry.kept, entry, digest)
-        for other in entries_of([self], FileEntry):  # a moved file's is the pre-image where it was
+        for other in entries_of([self], FileEntry):  # of a moved file: the pre-image at its old path
             if other.before.digest == digest:
                 found = self._pre_image(other)
                 return found if holds(found, digest) else None
@@ -192,10 +190,9 @@ def entries_of(records: Iterable[Record], kind: type[_EntryT]) -> list[_EntryT]:
 
 
 class JournalPlaces:
-    """Places of a journal's names, which had no link on their way when they were written.
+    """Resolved paths of the names in a journal; no link was on these paths when they were written.
 
-    A link that an apply made or removed there is not followed. One that somebody else made since is followed
-    within the project.
+    A link that an apply made or removed is not followed. Another link is followed within the project.
     """
 
     def __init__(self, root: Root, records: Iterable[Record]) -> None:
@@ -207,9 +204,9 @@ class JournalPlaces:
         """Files that an interrupted apply may have left."""
 
     def of(self, name: str) -> Path:
-        """Return the place of a name.
+        """Return the path of a name.
 
-        :raises OutsideRoot: a link leads out of the project there.
+        :raises OutsideRoot: a link leads out of the project.
         """
         if name not in self._known:
             place = self._root.lexical(name)
@@ -220,13 +217,13 @@ class JournalPlaces:
 
 
 class Journal:
-    """The applies of all runs of a project."""
+    """Journal of all runs of a project."""
 
     def __init__(self, private: Path) -> None:
         self._private = private
 
     def record(self, run: str, changes: Iterable[tuple[Entry, Images]], step: str | None = None) -> Record:
-        """Write an apply down; when this returns it is on disk.
+        """Record an apply durably before it starts.
 
         :raises WorkspaceError: it cannot be written.
         """
@@ -248,18 +245,18 @@ class Journal:
         return Record(directory, manifest)
 
     def drop(self, record: Record) -> None:
-        """Forget an apply of which nothing was written, or nothing is left."""
+        """Delete the record of an apply that wrote nothing or was reverted."""
         (record.directory / _MANIFEST).unlink(missing_ok=True)
         shutil.rmtree(record.directory, ignore_errors=True)
         if not any(record.directory.parent.iterdir()):
             record.directory.parent.rmdir()
 
     def records(self, *runs: str) -> list[Record]:
-        """Return the applies of one run or several, the oldest first; empty if nothing was written.
+        """Return the applies of one or more runs, the oldest first.
 
-        :raises WorkspaceError: one cannot be read.
+        :raises WorkspaceError: a record cannot be read.
         """
-        # merged, not sorted: the order within a run stands, whatever the clock did meanwhile
+        # merge, not sort: the order within a run must not depend on the clock
         return list(heapq.merge(*map(self._records_of, runs), key=_written_at))
 
     def _records_of(self, run: str) -> list[Record]:
@@ -270,7 +267,7 @@ class Journal:
             return []
         except OSError as error:
             raise WorkspaceError(f"{directory} cannot be read; nothing was restored: {error}") from error
-        # a link that leads nowhere is a damaged manifest, not a missing one
+        # a dangling link is a damaged manifest, not a missing one
         return [_load(path) for path in applies if os.path.lexists(path / _MANIFEST)]
 
 
@@ -299,7 +296,7 @@ def _new_directory(of_run: Path) -> Path:
 
 
 def _placed(changes: Iterable[tuple[Entry, Images]]) -> tuple[tuple[Entry, ...], bytes]:
-    """Return the entries with the places of their images, and the images one after another."""
+    """Return the entries with the places of their images, and the concatenated images."""
     placed: list[Entry] = []
     data = bytearray()
     for entry, image in changes:
@@ -309,7 +306,7 @@ def _placed(changes: Iterable[tuple[Entry, Images]]) -> tuple[tuple[Entry, ...],
             data += image.before
         images = {"kept": image.after, "disk_kept": image.disk, "saved_kept": image.saved}
         for name, kept in images.items():
-            # a binary is of use to no merge, but an encoding may have such bytes
+            # no merge can use a binary, but an encoding may contain NUL bytes
             packed = (
                 None
                 if kept is None or (image.saved is None and b"\0" in kept)
@@ -327,7 +324,7 @@ def _load(directory: Path) -> Record:
         return Record(
             directory, JournalManifest.model_validate(json.loads(read_regular(directory / _MANIFEST)))
         )
-    except (OSError, ValueError) as error:  # pydantic's errors are of values, too
+    except (OSError, ValueError) as error:  # pydantic's errors are ValueErrors
         raise WorkspaceError(f"{directory} cannot be read; nothing was restored: {error}") from error
 
 
@@ -339,9 +336,9 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _compress(data: bytes, pre_image: bytes) -> bytes | None:
-    """Return the compressed text, None for a very large one.
+    """Compress a text; None if it is too large.
 
-    :param pre_image: is known when it is decompressed, and mostly the same.
+    :param pre_image: dictionary, mostly equal to the text and available at decompression.
     """
     if len(data) > _MAX_KEPT:
         return None
@@ -350,7 +347,7 @@ def _compress(data: bytes, pre_image: bytes) -> bytes | None:
 
 
 def _decompress(data: bytes, pre_image: bytes) -> bytes | None:
-    """Return the text, None if it is damaged."""
+    """Decompress a text; None if it is damaged."""
     decompressor = zlib.decompressobj(-15, zdict=pre_image[-_WINDOW:])
     try:
         text = decompressor.decompress(data, _MAX_KEPT + 1)

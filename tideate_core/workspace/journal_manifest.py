@@ -1,7 +1,6 @@
 """Manifest of a journal record: schema of the entries of one apply.
 
-Checked as strictly as if somebody else had written it: nothing but names below the root, and names of files
-beside them, can be in it.
+Validated as untrusted data: it can only name paths below the root and temporary files beside them.
 """
 
 from __future__ import annotations
@@ -17,21 +16,8 @@ from tideate_core.util.file_metadata import Metadata
 from tideate_core.workspace.files import FileState
 from tideate_core.workspace.paths import PROTECTED
 
-__all__ = [
-    "BufferEntry",
-    "CompressedImage",
-    "DirectoryEntry",
-    "Entry",
-    "FileEntry",
-    "JournalManifest",
-    "KeptMetadata",
-    "ModeEntry",
-    "MoveEntry",
-    "RemovedEntry",
-]
-
 _LATER: Final = ("kept", "moved_from", "disk", "disk_kept", "saved", "saved_kept", "metadata")
-"""Fields that say nothing in most entries, and are left out there."""
+"""Fields that are omitted if they are empty."""
 _MODE_BITS: Final = 0o7777
 _DIGEST: Final = re.compile(r"[0-9a-f]{40}")
 _TEMPORARY: Final = r"^\.tideate-[0-9a-f]{1,32}\.tmp$"
@@ -71,7 +57,7 @@ class _Entry(BaseModel):
 
 
 class KeptMetadata(_Entry):
-    """Owner and extended attributes of what a file or directory was."""
+    """Owner and extended attributes of an earlier file or directory."""
 
     user: _Length
     group: _Length
@@ -90,7 +76,7 @@ class KeptMetadata(_Entry):
 
 
 class CompressedImage(_Entry):
-    """Place of an image that is kept besides the pre-image, compressed with that as dictionary."""
+    """Place of a compressed image; its dictionary is the pre-image."""
 
     offset: _Length
     length: _Length
@@ -104,24 +90,24 @@ class FileEntry(_Entry):
     before: _State
     after: _State
     temp: Annotated[str, Field(pattern=_TEMPORARY)]
-    """Name of the file beside it that is written first."""
+    """Name of the temporary file in the same directory."""
     offset: _Length = 0
     length: _Length = 0
     """Place of the pre-image."""
     kept: CompressedImage | None = None
-    """The post-image of a text; None where it was not kept, or stands elsewhere in the record."""
+    """Post-image of a text; None if it was not kept or is elsewhere in the record."""
     moved_from: _Path | None = None
-    """Another entry's path: its file goes here."""
+    """Path of another entry, the source of a move."""
     metadata: KeptMetadata | None = None
-    """Of the file before."""
+    """Of the file before the change."""
 
 
 class BufferEntry(_Entry):
-    """Change of one buffer: digests of its text before and after, and its file's state before."""
+    """Change of one buffer: digests of its text before and after, and its file's earlier state."""
 
     kind: Literal["buffer"] = "buffer"
     path: Annotated[str, AfterValidator(_no_nul)]
-    """Below the root; absolute of a file outside that the person opened; empty without a name."""
+    """Below the root; absolute for a file outside that the user opened; empty for an unnamed buffer."""
     moved_to: Annotated[str, AfterValidator(_no_nul)] | None = None
     number: _Length
     before: _Digest
@@ -130,22 +116,22 @@ class BufferEntry(_Entry):
     length: _Length = 0
     kept: CompressedImage | None = None
     disk: _State | None = None
-    """None where it is not known."""
+    """None if unknown."""
     disk_kept: CompressedImage | None = None
     saved: _State | None = None
-    """Of its file once the buffer is saved, if its bytes are not the text as UTF-8."""
+    """State of its file after a save, if the bytes are not the text as UTF-8."""
     saved_kept: CompressedImage | None = None
 
 
 class DirectoryEntry(_Entry):
-    """A directory that was made."""
+    """Created directory."""
 
     kind: Literal["directory"] = "directory"
     path: _Path
 
 
 class MoveEntry(_Entry):
-    """A file that the editor was told of under its new name."""
+    """File that the editor was told to rename."""
 
     kind: Literal["move"] = "move"
     old: _Path
@@ -153,7 +139,7 @@ class MoveEntry(_Entry):
 
 
 class RemovedEntry(_Entry):
-    """A directory that was removed, empty then."""
+    """Removed directory, empty at that time."""
 
     kind: Literal["removed"] = "removed"
     path: _Path
@@ -166,7 +152,7 @@ class RemovedEntry(_Entry):
 
 
 class ModeEntry(_Entry):
-    """Permission bits that were changed; the ones of a file that is written are in its own entry, too."""
+    """Changed permission bits; a rewritten file also has them in its own entry."""
 
     kind: Literal["mode"] = "mode"
     path: _Path
@@ -178,18 +164,20 @@ Entry = FileEntry | BufferEntry | DirectoryEntry | MoveEntry | RemovedEntry | Mo
 
 
 class JournalManifest(_Entry):
-    """Changes that one apply was about to make, written before it did."""
+    """Changes of one apply, recorded before the first write."""
 
     version: Literal[1] = 1
     step: str | None = None
-    """Of the run, that wanted it; None where nobody said."""
+    """Step of the run; None if unknown."""
     entries: tuple[Entry, ...]
 
     def as_text(self) -> str:
-        """Return it as JSON, without the fields that say nothing."""
+        """Return the manifest as JSON, without empty fields."""
         shape = self.model_dump(mode="json")
         for entry in shape["entries"]:
             for field in _LATER:
                 if entry.get(field) is None:
                     entry.pop(field, None)
-        return json.dumps(shape, separators=(",", ":"))  # pydantic's own refuses names that are no UTF-8
+        return json.dumps(
+            shape, separators=(",", ":")
+        )  # pydantic's own JSON rejects names that are not UTF-8

@@ -1,7 +1,7 @@
-"""Paths that change their kind: a file, a link or a directory takes the place of another of these.
+"""Order of writes if a path changes its kind: file, link or directory.
 
-Files and links above or below a new path go first, then the directories in its place. Applies, rollbacks and
-restores have the same order.
+Files and links above or below a new path are removed first, then directories in its place. Applies, rollbacks
+and restores use the same order.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.workspace.files import FileImage
-
-__all__ = ["blocking_entries", "in_order", "non_directory_above"]
 
 
 class _HasPath(Protocol):
@@ -39,7 +37,7 @@ RemovedT = TypeVar("RemovedT", bound=_HasPath)
 def in_order(
     files: Iterable[FileT], made: Iterable[MadeT], removed: Iterable[RemovedT]
 ) -> tuple[list[FileT], list[RemovedT], list[MadeT], list[FileT], list[RemovedT]]:
-    """Return operations in the order of their execution.
+    """Sort operations into execution order.
 
     :param files: files and links to write or, with an absent image, to remove.
     :param made: directories, outer ones first.
@@ -70,7 +68,7 @@ def in_order(
 
 
 def non_directory_above(path: Path, root: Path | None) -> tuple[Path, str] | None:
-    """Return the outermost file or link on the way to a path and its kind in words; None if there is none."""
+    """Return the outermost file or link on the path to a file and its kind in words, or None."""
     for parent in reversed(path.parents):
         if root is not None and not (parent != root and parent.is_relative_to(root)):
             continue
@@ -84,10 +82,10 @@ def non_directory_above(path: Path, root: Path | None) -> tuple[Path, str] | Non
 
 
 def blocking_entries(directory: Path, going: Collection[Path]) -> tuple[list[Path], Path | None]:
-    """Find files that keep a directory from being removed.
+    """Find the files that prevent the removal of a directory.
 
     :param going: files and links that are removed before.
-    :returns: the directories to remove, inner ones first, and a path that stays, if there is one.
+    :returns: the directories to remove, inner ones first, and one path that stays, if any.
     :raises OSError: a directory cannot be read.
     """
     directories: list[Path] = []
@@ -102,7 +100,7 @@ def blocking_entries(directory: Path, going: Collection[Path]) -> tuple[list[Pat
 
 
 def _walk(top: Path) -> Iterator[tuple[Path, bool]]:
-    """Yield paths below a directory without following links, outer ones first."""
+    """Yield the paths below a directory, outer ones first, without following links."""
     with os.scandir(top) as found:
         entries = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in found)
     for name, is_directory in entries:

@@ -1,4 +1,4 @@
-"""Languages of texts: one table for file names, editors' filetypes and the tags of code fences."""
+"""Languages: one table for file names, editor filetypes and code fence tags."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import re
 from enum import IntEnum
 from pathlib import PurePath
 from typing import Final, NamedTuple
-
-__all__ = ["PROSE", "Fit", "fit_of_tag", "is_test", "language_of", "same_family"]
 
 _TEST: Final = re.compile(
     r"(?i)(?:^|/)(?:tests?|spec|__tests__)(?:/|$)|(?:^|/)test[^/]*$|[._-](?:test|spec)s?\."
@@ -19,7 +17,7 @@ _COMMENTED: Final = re.compile(
     r"|babel\.config|tslint|api-extractor[^/]*|deno|wrangler|turbo|nx|pyrightconfig|biome|rush|typedoc|knip"
     r"|\.?cspell|language-configuration|basedpyrightconfig|lerna|launchSettings)\.json$"
 )
-"""JSON files that tools read with comments and commas before a closing bracket."""
+"""JSON files that tools read with comments and trailing commas."""
 
 
 class _Row(NamedTuple):
@@ -28,7 +26,7 @@ class _Row(NamedTuple):
     extensions: str
     files: str = ""
     family: str = ""
-    """Languages of one family are mistaken for each other in fence tags; the name, if empty."""
+    """Group of languages that fence tags confuse; the name if empty."""
 
 
 _TABLE: dict[str, _Row] = {
@@ -104,7 +102,7 @@ _TABLE: dict[str, _Row] = {
 }
 
 PROSE = frozenset(name for name, row in _TABLE.items() if row.family == "prose")
-"""Languages whose lines are sentences, so that sentences around code cannot be told from it."""
+"""Languages of sentences; explanations around code cannot be told from the text itself."""
 
 _BY_TAG = {tag: name for name, row in _TABLE.items() for tag in (name, *row.tags.split())}
 _BY_EXTENSION = {ext: name for name, row in _TABLE.items() for ext in row.extensions.split()}
@@ -113,9 +111,9 @@ _NEUTRAL = frozenset({"", "text", "code", "output", "none", "snippet", "source",
 
 
 def language_of(path: str, filetype: str = "") -> str:
-    """Return the language's name, by the editor's filetype before the file's name; empty if unknown.
+    """Return the language name by filetype, else by file name; empty if unknown.
 
-    A filetype that the table does not have is returned as it is: it still serves as a fence's tag.
+    An unknown filetype is returned unchanged: it still serves as a fence tag.
     """
     kind = filetype.lower().split(".", 1)[0]
     pure = PurePath(path)
@@ -130,7 +128,7 @@ def language_of(path: str, filetype: str = "") -> str:
 
 
 class Fit(IntEnum):
-    """Fit of a fence's tag to the language that was asked for."""
+    """Fit of a fence's tag to the requested language."""
 
     FOREIGN = 0
     NEUTRAL = 1
@@ -139,7 +137,7 @@ class Fit(IntEnum):
 
 
 def fit_of_tag(info: str, language: str) -> tuple[str, Fit]:
-    """Return the language that a fence's info string names (empty: none), and how it fits `language`."""
+    """Return the language of a fence's info string (empty: none) and its fit to `language`."""
     tag = _language_of_tag(info)
     if tag in _NEUTRAL and language not in PROSE:
         return "", Fit.NEUTRAL
@@ -151,7 +149,7 @@ def fit_of_tag(info: str, language: str) -> tuple[str, Fit]:
 
 
 def same_family(one: str, other: str) -> bool:
-    """Tell whether two languages are easily mistaken for each other."""
+    """Return whether fence tags confuse two languages."""
     return _family(one) == _family(other)
 
 
@@ -161,7 +159,7 @@ def _family(language: str) -> str:
 
 
 def _language_of_tag(info: str) -> str:
-    """Read ``python``, ``{.python}``, ``python:src/a.py``, ``src/a.py`` and ``title="x"``-like tails."""
+    """Parse ``python``, ``{.python}``, ``python:src/a.py``, ``src/a.py`` and tails like ``title="x"``."""
     words = [word for word in re.split(r"[\s:{},=]+", info.strip()) if word]
     if not words:
         return ""
@@ -170,5 +168,5 @@ def _language_of_tag(info: str) -> str:
 
 
 def is_test(path: str) -> bool:
-    """Tell whether a file is one of tests by its name or its folders'."""
+    """Return whether a path looks like a test file."""
     return _TEST.search(path) is not None

@@ -1,4 +1,4 @@
-"""Line ends of edited texts: unchanged lines keep theirs, new lines take their neighbours'."""
+"""Line ends of edited texts: unchanged lines keep theirs, new lines copy their neighbours'."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from tideate_core.workspace.diff import matching_blocks
 
 if TYPE_CHECKING:
     from tideate_core.workspace.changes import FileChange
-
-__all__ = ["keep_line_ends", "with_kept_line_ends"]
 
 _BARE_CR: Final = re.compile(r"\r(?!\n|\Z)")
 _ENDS: Final = re.compile(r"(\r?\n)")
@@ -29,20 +27,20 @@ def with_kept_line_ends(change: FileChange) -> FileChange:
 def keep_line_ends(before: str, after: str) -> str:
     r"""Return a new text with the line ends of the old one.
 
-    Texts are those of `Document`: a ``\r`` is in them only if line ends are mixed, the last ``\n`` is not.
+    Texts are those of `Document`: a ``\r`` occurs only with mixed line ends, and the last ``\n`` is missing.
     A lone ``\r`` ends a line if the old text has one and the new text has none.
     """
     if "\r" not in before:
         return after.replace("\r\n", "\n").removesuffix("\r") if "\r" in after else after
     pattern = _ALL_ENDS if _BARE_CR.search(before) and not _BARE_CR.search(after) else _ENDS
-    # the last line's "\n" is no part of the text, but its "\r" is
+    # the text lacks the last "\n", but not the "\r" before it
     tail = "\r" if before.endswith("\r") else ""
     old, old_ends = _split(pattern, before.removesuffix("\r"))
     new, _ = _split(pattern, after.removesuffix("\r"))
     old_ends.append(f"{tail}\n" if "\n" in before or not tail else tail)
     ends = _placed_ends(old, old_ends, new)
     last = ends.pop()
-    if last is None or old[-1:] == new[-1:]:  # not one from the middle
+    if last is None or old[-1:] == new[-1:]:  # the last line keeps its own end
         last = tail
     text = "".join(f"{line}{end}" for line, end in zip(new, [*map(str, ends), ""], strict=True))
     return text + ("\r" if last.startswith("\r") and after else "")

@@ -1,4 +1,4 @@
-"""List a project's files, without those that git ignores."""
+"""List the files of a project, without files that git ignores."""
 
 from __future__ import annotations
 
@@ -19,11 +19,9 @@ if TYPE_CHECKING:
 
     from pathspec import GitIgnoreSpec
 
-__all__ = ["list_files", "repositories_of"]
-
 _LIST = ("ls-files", "--cached", "--others", "--exclude-standard", *EXCLUDE_PRIVATE, "-z")
 _GIT_TIMEOUT = 10.0
-"""Seconds; a walk answers after that."""
+"""Seconds; then the directory walk is used instead."""
 _LARGEST_RULES = 1 << 20
 """Bytes of a `.gitignore` that are read."""
 _SKIPPED = frozenset({".hg", ".svn", ".tox", ".venv", "__pycache__", "node_modules", "venv"}) | PROTECTED
@@ -32,11 +30,10 @@ _SKIPPED = frozenset({".hg", ".svn", ".tox", ".venv", "__pycache__", "node_modul
 def list_files(root: Path, notice: Callable[[str], None] | None = None) -> list[str]:
     """Return all regular files below the root, relative to it, sorted.
 
-    What git ignores is left out: as git says, else as the `.gitignore` files in the root say. Files of
-    repositories below the root are in, each by its own rules. Links are in only if they lead to a file
-    inside.
+    Ignored files are left out, as git or the `.gitignore` files in the root decide. Files of nested
+    repositories are included, by their own rules. Links are included only if they lead to a file inside.
 
-    :param notice: told why git could not be asked in a project that is a repository.
+    :param notice: called with the reason if git fails in a repository.
     """
     found: list[str] = []
     pending = [("", notice)]
@@ -54,7 +51,7 @@ def list_files(root: Path, notice: Callable[[str], None] | None = None) -> list[
 
 
 def repositories_of(root: Path, files: Iterable[str]) -> dict[str, str]:
-    """Return the folders of files that are repositories of their own, and of which kind; blocking.
+    """Return the folders that are nested repositories, with their kind; blocking.
 
     :param files: relative to the root.
     """
@@ -74,7 +71,7 @@ def repositories_of(root: Path, files: Iterable[str]) -> dict[str, str]:
 
 
 def _from_git(root: Path, notice: Callable[[str], None] | None) -> list[str] | None:
-    """Return what git lists, None where it lists nothing."""
+    """Return the files that git lists; None if it lists none."""
     why = ""
     try:
         done = run_git(find_repository(real_path(root)), *_LIST, cwd=root, patience=_GIT_TIMEOUT)
@@ -92,7 +89,7 @@ def _from_git(root: Path, notice: Callable[[str], None] | None) -> list[str] | N
 
 
 def _is_protected(name: str) -> bool:
-    # by its text: a clone may bring a hundred thousand of them
+    # compare as text: a clone may have a hundred thousand names
     folded = name.casefold()
     return any(one in folded for one in PROTECTED) and not PROTECTED.isdisjoint(folded.split("/"))
 
@@ -113,14 +110,14 @@ def _from_walk(root: Path) -> Iterator[str]:
 
 
 class IgnoreRules:
-    """The `.gitignore` files of a project, as git reads them: the innermost rule about a path counts."""
+    """The `.gitignore` files of a project; the innermost rule for a path counts, as in git."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._specs: dict[Path, GitIgnoreSpec | None] = {}
 
     def ignores(self, path: Path, is_directory: bool) -> bool:
-        """Tell whether a path is ignored, of one whose parents are not; reads each folder's file once."""
+        """Return whether a path with unignored parents is ignored; reads each folder's file once."""
         folder = path.parent
         while True:
             if (spec := self._spec(folder)) is not None:
@@ -140,7 +137,7 @@ class IgnoreRules:
 
 
 def _spec_of(lines: list[str]) -> GitIgnoreSpec:
-    # here, because few projects are listed without git
+    # imported here: few projects are listed without git
     from pathspec import GitIgnoreSpec
 
     def is_pattern(line: str) -> bool:
@@ -150,19 +147,19 @@ def _spec_of(lines: list[str]) -> GitIgnoreSpec:
             return False
         return True
 
-    # a line that is no pattern says nothing to git either
+    # git skips invalid patterns, too
     return GitIgnoreSpec.from_lines(filter(is_pattern, lines))
 
 
 def _children(directory: Path) -> Iterable[Path]:
     try:
         return [child for child in directory.iterdir() if child.name not in _SKIPPED]
-    except OSError:  # not readable, or gone meanwhile
+    except OSError:  # unreadable or removed meanwhile
         return []
 
 
 def _is_repository(root: Path, name: str) -> bool:
-    """Tell whether a name that git lists is a folder with a repository: git lists nothing below it."""
+    """Return whether a listed name is a nested repository; git lists nothing below it."""
     place = f"{root}/{name}".rstrip("/")
     return os.path.isdir(place) and not os.path.islink(place) and os.path.lexists(f"{place}/.git")  # noqa: PTH112, PTH114
 

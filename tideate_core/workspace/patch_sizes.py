@@ -1,4 +1,4 @@
-"""Sizes of the files that a patch makes, as its headers declare them: git holds a binary patch to them."""
+"""Size limits for the files that a patch creates, read from the patch's own headers."""
 
 from __future__ import annotations
 
@@ -12,29 +12,27 @@ from tideate_core.errors import InvalidInput
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["LARGEST_RESULT", "refuse_large_results"]
-
 LARGEST_RESULT: Final = 32 << 20
-"""Bytes of one file that a patch makes."""
+"""Bytes of one resulting file."""
 LARGEST_RESULTS: Final = 128 << 20
-"""Bytes of all of them together."""
+"""Bytes of all resulting files."""
 _BINARY: Final = b"GIT binary patch"
 _HUNK: Final = re.compile(rb"(literal|delta) [ \t\v\f\r]*([+-]?)(\d*).*")
-"""A hunk's head, as git reads it: by C's `strtoul`, which skips blanks and what is behind the number."""
+"""Head of a binary hunk as git parses it: C's `strtoul` skips blanks and trailing text."""
 _DIGITS: Final = 20
-"""Digits from which on a number may be larger than what `strtoul` can return."""
+"""Digits from which a number may exceed the range of `strtoul`."""
 _LARGEST_NUMBER: Final = (1 << 64) - 1
 _SIZES: Final = 20
-"""Bytes that the two sizes at the beginning of a delta take at most."""
+"""Most bytes of the two sizes at the start of a delta."""
 
 
 def refuse_large_results(patch: bytes, copied: Iterable[int] = ()) -> None:
-    """Refuse a patch that makes larger files than can be reviewed.
+    """Reject a patch with results too large to review.
 
-    A text is bounded by its source and the patch, so only binary hunks and copies are looked at.
+    The size of a text is bounded by its source and the patch, so only binary hunks and copies count.
 
     :param copied: bytes of each file that the patch copies, once for each copy.
-    :raises InvalidInput: a file, or all of them together, would be too large.
+    :raises InvalidInput: one file or all files together are too large.
     """
     total = 0
     for size in (*_binary_sizes(patch), *copied):
@@ -52,10 +50,10 @@ def refuse_large_results(patch: bytes, copied: Iterable[int] = ()) -> None:
 
 
 def _binary_sizes(patch: bytes) -> Iterator[int]:
-    """Yield the size of each result of a binary hunk."""
+    """Yield the size of each binary result."""
     at = patch.find(_BINARY)
     while at >= 0:
-        # up to the next file; a file's own lines never begin with these words
+        # up to the next file; no content line starts with these words
         end = patch.find(b"\ndiff --git ", at)
         lines = patch[at : None if end < 0 else end].split(b"\n")
         for number, line in enumerate(lines):
@@ -76,7 +74,7 @@ def _number_in(sign: bytes, digits: bytes) -> int:
 
 
 def _result_of_delta(lines: Sequence[bytes], start: int) -> int:
-    """Return the size that a delta declares for its result; 0 if git cannot read it, either."""
+    """Return the size that a delta declares for its result; 0 if git cannot read it either."""
     packed = None
     head = b""
     try:
@@ -84,21 +82,21 @@ def _result_of_delta(lines: Sequence[bytes], start: int) -> int:
             line = lines[number].rstrip(b"\r")
             if not line or len(head) >= _SIZES:
                 break
-            # its first letter says how many bytes of the line count; empty blocks may come first
+            # the first letter encodes the bytes of the line; empty blocks may come first
             count = line[0] - (64 if line[0] < 97 else 70)
             data = base64.b85decode(line[1:])[: max(count, 0)]
-            packed = packed or zlib.decompressobj()  # slow to make, and the first line may be none
+            packed = packed or zlib.decompressobj()  # created late: it is slow, and there may be no data
             head += packed.decompress(data, _SIZES - len(head))
     except (ValueError, zlib.error):
         return 0
     _, middle = _number_at(head, 0)
     result, end = _number_at(head, middle)
-    # git writes no number in more bytes; one would push the second out of what is read
+    # git writes shorter numbers; a longer one would hide the second size
     return _LARGEST_NUMBER if max(middle, end - middle) > _SIZES // 2 else result
 
 
 def _number_at(data: bytes, at: int) -> tuple[int, int]:
-    """Return a number of seven bits a byte, the lowest first, and where it ends."""
+    """Decode a little-endian base-128 number; return it and its end."""
     value = shift = 0
     while at < len(data):
         byte = data[at]

@@ -1,4 +1,4 @@
-"""Paths that a run may write: inside the root, not protected, well named, no part of git's data."""
+"""Validation of paths that a run may write: inside the root, not protected, not in a repository's data."""
 
 from __future__ import annotations
 
@@ -14,40 +14,28 @@ from tideate_core.project import private_within
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = [
-    "PROTECTED",
-    "Root",
-    "holds_repository",
-    "journal_directory",
-    "new_name_problem",
-    "plain_name",
-    "plain_path",
-    "refuse_bad_new_name",
-    "refuse_in_repositories",
-    "refuse_new_repositories",
-]
-
 PROTECTED = frozenset({".git", ".tideate"})
-"""Names that no part of a path may have, at any depth and however a file system may let them be spelt."""
+"""Names that no component of a path may have, at any depth and in any spelling that a file system accepts."""
 _LONGEST_NAME: Final = 255
 _LONGEST_PATH: Final = 4000
-"""Bytes, as Linux has them at most; a little is left for names that are written first."""
+"""Bytes, below Linux's limit, so that names of temporary files fit."""
 _MOST_SHOWN: Final = 300
 
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 _SHORT: Final = re.compile(r"(?P<stem>[a-z]{1,6})~\d+")
-"""A short name that Windows gives: `GIT~1` is `.git`."""
+"""Short name that Windows assigns: `GIT~1` is `.git`."""
 _OURS: Final = ("git", "tideat")
 _HEAD: Final = "head"
 _REPOSITORY_PARTS: Final = ({_HEAD, "objects", "refs"}, {_HEAD, "commondir"})
-"""Names that make a directory a repository, or a linked one, in lower case: some file systems ignore it."""
+"""Names that make a directory a repository or a linked one, in lower case for case-insensitive file systems.
+"""
 _REPOSITORY_NAMES: Final = frozenset().union(*_REPOSITORY_PARTS)
 
 
 def journal_directory(private: Path, run: str) -> Path:
-    """Return the directory of a run's journal, which is there only if the run changed something.
+    """Return the directory of a run's journal; it exists only if the run changed files.
 
-    :raises WorkspaceError: that is not the id of a run.
+    :raises WorkspaceError: the run id is malformed.
     """
     if not _RUN_ID.fullmatch(run):
         raise WorkspaceError(f"{run!r} is not the id of a run")
@@ -55,7 +43,7 @@ def journal_directory(private: Path, run: str) -> Path:
 
 
 class Root:
-    """The directory that paths are resolved in; None where there is no project."""
+    """Directory that paths are resolved in; its path is None without a project."""
 
     def __init__(self, path: Path | None) -> None:
         self._given = None if path is None else Path(os.path.abspath(path))  # noqa: PTH100 keeps links
@@ -64,35 +52,35 @@ class Root:
 
     @property
     def path(self) -> Path | None:
-        """The root without links."""
+        """Root with links resolved."""
         return self._real
 
     def resolve(self, path: str | Path) -> Path:
-        """Return the absolute path of what `path` names, all links followed. It need not exist.
+        """Resolve a path, following all links. The file need not exist.
 
         :param path: relative to the root, or absolute inside it.
-        :raises OutsideRoot: it leaves the root or is protected.
+        :raises OutsideRoot: the path leaves the root or is protected.
         """
         wanted, root = self._joined(path)
         return self._checked(Path(os.path.realpath(wanted)), root, path)
 
     def entry(self, path: str | Path) -> Path:
-        """Like `resolve`, without following the last name: the link itself where it is a link."""
+        """Resolve a path without following its last component."""
         wanted, root = self._joined(path)
         if wanted.name in ("", ".."):
             return self._checked(Path(os.path.realpath(wanted)), root, path)
         return self._checked(Path(os.path.realpath(wanted.parent)) / wanted.name, root, path)
 
     def lexical(self, path: str | Path) -> Path:
-        """Like `resolve`, without following any link below the root.
+        """Resolve a path without following any link below the root.
 
-        A link on the way to it, if it does not go first, is for the caller to refuse.
+        The caller has to reject links on the path, unless they are removed first.
         """
         wanted, root = self._joined(path)
         return self._checked(Path(os.path.normpath(wanted)), root, path)
 
     def relative(self, path: Path) -> str:
-        """Name a resolved path as a person would, with ``/``."""
+        """Return a resolved path relative to the root, with ``/``."""
         if self._real is None:
             return path.as_posix()
         return path.relative_to(self._real).as_posix()
@@ -108,7 +96,7 @@ class Root:
             if wanted.is_absolute() and wanted.is_relative_to(root):
                 wanted = wanted.relative_to(root)
         if wanted.is_absolute():
-            # the way to it may have links of its own
+            # links on the path to the root are allowed
             return wanted, self._real
         _refuse_protected(wanted, path)
         return self._real / wanted, self._real
@@ -118,7 +106,7 @@ class Root:
             raise OutsideRoot(f"{_shown(path)} is outside the project {root}")
         _refuse_protected(real.relative_to(root), path)
         if self._private is None:
-            self._private = private_within(root)  # of a home directory that is a project
+            self._private = private_within(root)  # the project may be the home directory
         if any(real.is_relative_to(place) for place in self._private):
             raise OutsideRoot(
                 f"{_shown(path)}: a workflow never touches tideate's own state and configuration"
@@ -147,10 +135,10 @@ def _shown(path: str | Path) -> str:
 
 
 def plain_name(name: str) -> str:
-    """Return a name without what some file system ignores in it.
+    """Normalize a name as some file systems do.
 
-    That is case, marks that are not seen (HFS+), a form of composing (APFS), blanks and dots at the end and a
-    stream's name after a colon (Windows).
+    Ignored are case, invisible marks (HFS+), composition (APFS), trailing blanks and dots, and a stream name
+    after a colon (Windows).
     """
     if name.isascii():
         plain = name.casefold()
@@ -165,21 +153,21 @@ def plain_name(name: str) -> str:
 
 
 def plain_path(path: str) -> str:
-    """Return a path of plain names, with ``/`` between them."""
+    """Normalize each name of a path, joined by ``/``."""
     return "/".join(map(plain_name, path.replace("\\", "/").split("/")))
 
 
 def refuse_bad_new_name(path: str) -> None:
-    """Refuse to make a file of such a name.
+    """Reject an unsuitable name for a new file.
 
-    :raises WorkspaceError: it is one.
+    :raises WorkspaceError: the name is unsuitable.
     """
     if wrong := new_name_problem(path):
         raise WorkspaceError(f"{path!r} is not a name for a new file: {wrong}; nothing was written")
 
 
 def new_name_problem(path: str) -> str:
-    """Return what is wrong with the name of a file that is to be made, empty if nothing is."""
+    """Return the problem with a new file's name, empty if there is none."""
     parts = path.split("/")
     if not path.isprintable():
         return "it has characters that are not seen"
@@ -201,14 +189,14 @@ def _is_blank_at_edge(part: str) -> bool:
 
 
 def holds_repository(directory: Path) -> bool:
-    """Tell whether git would take a directory for a repository's own."""
+    """Return whether git would treat a directory as a repository."""
     return _makes_one({name for name in _REPOSITORY_NAMES if _has(directory, name)})
 
 
 def refuse_in_repositories(place: Path, root: Path | None) -> None:
-    """Refuse a path in what git keeps under another name than `.git`, as a bare repository.
+    """Reject a path inside a repository's own directory, such as a bare repository.
 
-    :raises EditConflict: it is.
+    :raises EditConflict: the path is inside one.
     """
     for directory in (place, *place.parents):
         if directory.is_dir() and holds_repository(directory):
@@ -220,7 +208,7 @@ def refuse_in_repositories(place: Path, root: Path | None) -> None:
 
 
 def refuse_new_repositories(places: Iterable[Path], root: Path | None) -> None:
-    """Refuse new paths with which a directory would become a repository.
+    """Reject new paths that would turn a directory into a repository.
 
     :raises EditConflict: one would.
     """

@@ -1,4 +1,4 @@
-"""Rollback of one run's writes, by hash: nothing that was changed since is lost."""
+"""Rollback of a run's writes by hash, keeping all later changes."""
 
 from __future__ import annotations
 
@@ -30,28 +30,26 @@ if TYPE_CHECKING:
     from tideate_core.workspace.paths import Root
     from tideate_core.workspace.rollback_state import BufferSave, RollbackPlan
 
-__all__ = ["Rollback", "RollbackResult"]
-
 log = logging.getLogger(__name__)
 
 TRIES: Final = 5
-"""Number of times that a run is planned again whose files change while they are restored."""
+"""Attempts to plan a rollback while its files keep changing."""
 
 
 @dataclass(frozen=True, slots=True)
 class RollbackResult:
-    """Result of a rollback: names of files, and of buffers without one."""
+    """Result of a rollback: names of files and unnamed buffers."""
 
     restored: list[str]
-    """As they were before."""
+    """Restored exactly."""
     merged: list[str]
-    """As they were before, with what a person or another run changed in them since."""
+    """Restored, with later changes of the user or another run merged in."""
     left: list[str]
-    """As they are: they were changed since where the run wrote."""
+    """Unchanged, because the lines that the run wrote were changed later."""
 
 
 class Rollback:
-    """Rolls back runs of one workspace."""
+    """Rolls back the runs of one workspace."""
 
     def __init__(self, root: Root, buffers: Buffers | None, journal: Journal) -> None:
         self._root = root
@@ -61,12 +59,12 @@ class Rollback:
     async def rollback_all(
         self, runs: Sequence[str], on_write: Callable[[], object] = lambda: None
     ) -> RollbackResult:
-        """Restore everything that runs wrote, or nothing; return what was restored.
+        """Roll back all writes of runs, or none; return the restored names.
 
         A cancellation during the writes is raised after them.
 
-        :param on_write: called before the first one.
-        :raises RollbackConflict: something was changed since where a run wrote; nothing was restored.
+        :param on_write: called before the first write.
+        :raises RollbackConflict: later changes conflict; nothing was restored.
         """
         records = await asyncio.to_thread(self._journal.records, *runs)
         plan = await self._plan(records)
@@ -74,7 +72,7 @@ class Rollback:
             raise RollbackConflict(
                 f"changed since the run wrote to them, so nothing was restored: {_reasons(plan)}"
             )
-        # where a run made nothing but directories, these are what is told
+        # if a run only created directories, report these
         made = [] if plan.names else await asyncio.to_thread(self._made_directories, records)
         on_write()
         return await run_uncancelled(self._restore_all(runs, records, plan, made))
@@ -93,16 +91,16 @@ class Rollback:
         return RollbackResult(kept, plan.merged, [])
 
     async def plan(self, runs: Sequence[str]) -> RollbackPlan:
-        """Return what `rollback_all` would restore, in open buffers too, and what stands in its way.
+        """Return the planned changes of `rollback_all`, including open buffers, and the conflicts.
 
-        :raises WorkspaceError: the journal is damaged, or something cannot be read.
+        :raises WorkspaceError: the journal is damaged, or a file cannot be read.
         """
         return await self._plan(await asyncio.to_thread(self._journal.records, *runs))
 
     async def rollback_best_effort(self, execution_id: str) -> RollbackResult:
-        """Restore everything that a run wrote but what was changed since where it wrote.
+        """Roll back a run's writes, except for conflicting later changes.
 
-        Done again, also after it was killed in the middle, it tells again what it restored.
+        Repeated, even after it was killed, it reports the same restored names.
         """
         records = await asyncio.to_thread(self._journal.records, execution_id)
         done: dict[str, bool] = {}
@@ -137,14 +135,14 @@ class Rollback:
         only: str | None = None,
         on_left: Callable[[str], None] | None = None,
     ) -> list[str]:
-        """Restore what steps wrote that did not finish, and forget that they did; return what was restored.
+        """Roll back the writes of unfinished steps and delete their records; return the restored names.
 
-        Where a step whose writes stay wrote after them, its text counts, and nothing is forgotten: a rollback
-        of the run goes back through both.
+        If a finished step wrote the same file later, its text stays, and no record is deleted: a rollback of
+        the run goes through both.
 
-        :param finished: steps whose writes stay, and items of others.
-        :param only: the one step that is looked at.
-        :param on_left: called with what was left as it is.
+        :param finished: finished steps, and finished items of others.
+        :param only: restrict to this step.
+        :param on_left: called with each name that is left unchanged.
         """
         all_records = await asyncio.to_thread(self._journal.records, execution_id)
         records = [record for record in all_records if _unfinished(record, finished, only)]
@@ -166,7 +164,7 @@ class Rollback:
         return plan.names
 
     def written_by(self, execution_id: str, steps: Collection[str]) -> list[str]:
-        """Return the files and buffers that steps, or items of theirs, wrote to, sorted; blocking."""
+        """Return the files and buffers that steps or their items wrote, sorted; blocking."""
         records = self._journal.records(execution_id)
         of_them = [each for each in records if not _unfinished(each, steps, None) and each.manifest.step]
         return sorted(frozenset[str]().union(*(_names(record) for record in of_them)))
@@ -178,7 +176,7 @@ class Rollback:
     async def _carry_out(
         self, records: Sequence[Record], plan: RollbackPlan, whole: Collection[str] = ()
     ) -> bool:
-        """Carry a plan out; False if a buffer changed meanwhile, and nothing was restored.
+        """Execute a plan; return False if a buffer changed meanwhile and nothing was restored.
 
         :raises WorkspaceError: not everything could be restored.
         """
@@ -188,7 +186,7 @@ class Rollback:
         unsaved = dict[int, str]()
         if plan.saves and self._buffers is not None:
             unsaved = await self._buffers.save([save.number for save in plan.saves])
-            # what the editor wrote stands there now
+            # the files now hold the editor's output
             again = await self._plan(records, whole)
             saved = [save for save in plan.saves if save.number not in unsaved]
             plan.files = await asyncio.to_thread(_exact_files, again, saved)
@@ -218,7 +216,7 @@ class Rollback:
         return loaded
 
     def _made_directories(self, records: Sequence[Record]) -> list[str]:
-        """Return the directories that were made and are there."""
+        """Return the created directories that still exist."""
         places, found = JournalPlaces(self._root, records), list[str]()
         for entry in entries_of(records, DirectoryEntry):
             with contextlib.suppress(OutsideRoot):
@@ -230,7 +228,7 @@ class Rollback:
     def _written_paths(self, records: Sequence[Record]) -> list[Path]:
         places, found = JournalPlaces(self._root, records), dict[Path, None]()
         for entry in entries_of(records, FileEntry):
-            with contextlib.suppress(OutsideRoot):  # it is not written, and that is said
+            with contextlib.suppress(OutsideRoot):  # it is not written, and the plan reports it
                 found[places.of(entry.path)] = None
         return list(found)
 
@@ -261,18 +259,18 @@ class Rollback:
 
 
 def _log(runs: Sequence[str], restored: Sequence[str], left: Sequence[str] = ()) -> None:
-    """Log the restored files; as a warning, because a person may look for these changes."""
+    """Log the restored files as a warning: the user may look for these changes."""
     if words := counted(restored=restored, left=left):
         log.warning("rollback of %s: %s", ", ".join(runs), words)
 
 
 def _exact_files(again: RollbackPlan, saves: Sequence[BufferSave]) -> list[FileRollback]:
-    """Return the files to write, with those that the editor saved in its own manner, as they were before.
+    """Return the files to write, including files that the editor saved in another style.
 
-    :param again: what there is to do after the saving.
+    :param again: plan made after the save.
     """
     given = {file.path: file for file in again.files}
-    unsaved = {save.path for save in again.saves}  # an unmodified buffer had nothing of it
+    unsaved = {save.path for save in again.saves}  # an unmodified buffer had no unsaved text
     for save in saves:
         file = given.get(save.path)
         now = file.after if file is not None else read_image(save.path)
@@ -287,7 +285,7 @@ def _exact_files(again: RollbackPlan, saves: Sequence[BufferSave]) -> list[FileR
 
 
 def _only_style_differs(now: FileImage, save: BufferSave) -> bool:
-    """Tell whether a saved file has no more than it had before; what was unsaved is in it, too."""
+    """Return whether a saved file has its earlier text, without unsaved changes."""
     before = "" if save.wanted.state.kind == "absent" else text_of(save.wanted.data)
     return text_of(now.data) == save.text == before
 
@@ -297,7 +295,7 @@ def _reasons(plan: RollbackPlan) -> str:
 
 
 def _refuse_changed_since(records: Sequence[Record], conflicts: Sequence[str], execution_id: str) -> None:
-    # without a name and with another text, it may be another buffer: the step finds out where it edits
+    # an unnamed buffer with another text may be another buffer; the step checks it
     unnamed = {f"buffer {entry.number}" for entry in entries_of(records, BufferEntry) if not entry.path}
     if left := [name for name in conflicts if name not in unnamed]:
         steps = ", ".join(sorted({record.manifest.step or "" for record in records}))
@@ -317,7 +315,7 @@ def _unfinished(record: Record, finished: Collection[str], only: str | None) -> 
 
 
 def _overwritten(all_records: Sequence[Record], unfinished: Sequence[Record]) -> list[set[str]]:
-    """Return for each unfinished record what others wrote again after it."""
+    """Return, for each unfinished record, the names that other steps wrote later."""
     later: set[str] = set()
     covered: list[set[str]] = []
     left = list(unfinished)

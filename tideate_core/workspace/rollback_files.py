@@ -1,4 +1,4 @@
-"""Files, directories and permissions written back by a rollback."""
+"""Restoration of files, directories and permissions in a rollback."""
 
 from __future__ import annotations
 
@@ -23,21 +23,19 @@ if TYPE_CHECKING:
     from tideate_core.workspace.journal import JournalPlaces, Record
     from tideate_core.workspace.rollback_state import DirectoryRollback, FileRollback, RollbackPlan
 
-__all__ = ["roll_back_files"]
-
 
 def roll_back_files(places: JournalPlaces, records: Sequence[Record], plan: RollbackPlan) -> None:
-    """Write what was planned; directories and permissions go back, too, and nothing is left beside.
+    """Write a plan's files, directories and permissions, and remove temporary files.
 
-    One file that cannot be restored keeps no other from it, but for what was moved and for removals: what
-    stands there may be the only copy of what could not be written. Only what is in the way goes first.
+    A failed file does not prevent the others, except for moves and removals: a file to be removed may hold
+    the only copy of one that could not be written. Only files in the way are removed first.
 
-    :raises OSError: something cannot be restored; doing it again goes on with what is left.
-    :raises EditConflict: a file was changed in the last moment.
+    :raises OSError: a file cannot be restored; a second attempt continues with the rest.
+    :raises EditConflict: a file changed at the last moment.
     """
-    _restore_modes(places, records)  # a directory may have to be written into again
+    _restore_modes(places, records)  # directories may have to be writable again
     _remove_leftovers(places)
-    # a text stands at its old place before it goes from the new one
+    # write a moved file at its old path before its new path is removed
     ordered = sorted(plan.files, key=_is_removal)
     in_the_way, emptied, made, files, removed = in_order(ordered, plan.made, plan.removed)
     for file in in_the_way:
@@ -59,7 +57,7 @@ def roll_back_files(places: JournalPlaces, records: Sequence[Record], plan: Roll
         raise failure
     for directory in removed:
         _remove_empty(directory.path)
-    _restore_modes(places, records)  # of files that were written just now
+    _restore_modes(places, records)  # for the files just written
 
 
 def _write(file: FileRollback) -> None:
@@ -67,11 +65,11 @@ def _write(file: FileRollback) -> None:
 
 
 def _remake(wanted: DirectoryRollback) -> None:
-    """Make a directory again that was removed, unless something else is there now."""
+    """Create a removed directory again, unless another file is there."""
     with contextlib.suppress(NotADirectoryError, FileExistsError):
         is_there = wanted.path.is_dir()
         with open_directory(wanted.path, make=True) as directory:
-            # also one that was made just before a kill
+            # also a directory created just before a kill
             give_metadata(directory, None if is_there else wanted.metadata, wanted.mode)
 
 
@@ -92,7 +90,7 @@ def _moved_paths(places: JournalPlaces, records: Sequence[Record]) -> set[Path]:
 
 
 def _restore_modes(places: JournalPlaces, records: Sequence[Record]) -> None:
-    """Give permissions back where they are still the ones that were set."""
+    """Restore permissions that still have the value the run set."""
     for entry in reversed(entries_of(records, ModeEntry)):
         with contextlib.suppress(OutsideRoot, FileNotFoundError, NotADirectoryError):
             path = places.of(entry.path)
@@ -101,7 +99,7 @@ def _restore_modes(places: JournalPlaces, records: Sequence[Record]) -> None:
 
 
 def _remove_leftovers(places: JournalPlaces) -> None:
-    """Remove what an interrupted apply left beside the files."""
+    """Remove temporary files of an interrupted apply."""
     for path in places.temporaries:
         with (
             contextlib.suppress(FileNotFoundError, NotADirectoryError),

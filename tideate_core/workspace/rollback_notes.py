@@ -1,9 +1,10 @@
-"""Notes of rollbacks beside the journal: a merged file's text alone does not tell of its rollback.
+"""Rollback notes beside the journal, because a merged text does not reveal its rollback.
 
-A note beside each manifest, durable before the first file is restored. It only ever says of a content that a
-record's changes are not in it, so it stays true whatever happens afterwards.
-Beside the last manifest of a run a marker says once a rollback has ended what it left; an apply that follows
-has none.
+A note is durable beside each manifest before the first file is restored. It says that some content lacks a
+record's changes, which stays true whatever happens later.
+
+After a rollback, a marker beside the last manifest of a run lists unrestored names; a later apply has no
+marker.
 """
 
 from __future__ import annotations
@@ -26,17 +27,6 @@ if TYPE_CHECKING:
     from tideate_core.workspace.files import FileImage
     from tideate_core.workspace.journal import Record
 
-__all__ = [
-    "RollbackNote",
-    "RollbackNotes",
-    "has_rollback_notes",
-    "mark_rolled_back",
-    "rolled_back_all",
-    "states_of",
-    "text_state",
-    "write_notes",
-]
-
 _FILE: Final = "undone.json"
 _MARKER: Final = "rolled_back.json"
 
@@ -44,12 +34,12 @@ log = logging.getLogger(__name__)
 
 
 def text_state(text: str) -> str:
-    """Return what a text is recognised by, in a buffer or, however encoded, in a file."""
+    """Return the key of a text, in a buffer or, in any encoding, in a file."""
     return f"text {text_digest(text)}"
 
 
 def states_of(found: FileImage) -> tuple[str, ...]:
-    """Return what a file is recognised by."""
+    """Return the keys of a file's state."""
     states = [f"{found.state.kind} {found.state.digest}"]
     if found.state.kind == "file" and (text := text_of(found.data)) is not None:
         states.append(text_state(text))
@@ -58,7 +48,7 @@ def states_of(found: FileImage) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RollbackNote:
-    """A file or buffer will be in one of these states once a record is rolled back in it."""
+    """States of a file or buffer after a record is rolled back in it."""
 
     record: Record
     key: str
@@ -67,13 +57,13 @@ class RollbackNote:
 
 
 class RollbackNotes:
-    """The notes of several records, read when they are needed."""
+    """Notes of several records, read on demand."""
 
     def __init__(self) -> None:
         self._read: dict[Path, dict[str, Any]] = {}
 
     def merged(self, record: Record, key: str, states: Sequence[str]) -> bool | None:
-        """Tell whether something was merged when the record was rolled back; None where it was not."""
+        """Return whether the rollback of a record merged changes; None if it was not rolled back."""
         if record.directory not in self._read:
             self._read[record.directory] = _load(record.directory / _FILE)
         note = self._read[record.directory].get(key)
@@ -83,15 +73,15 @@ class RollbackNotes:
 
 
 def has_rollback_notes(journal: Path) -> bool:
-    """Tell whether a rollback of a run began, by the directory of its journal."""
+    """Return whether a rollback of a run began, by its journal directory."""
     return any(journal.glob(f"*/{_FILE}"))
 
 
 def mark_rolled_back(records: Sequence[Record], restored: Sequence[str], left: Sequence[str]) -> None:
-    """Write down that a rollback of runs has ended; without it a list of runs has to plan it again.
+    """Mark runs as rolled back, so that a list of runs need not plan the rollback again.
 
-    :param records: of all their applies, the oldest first.
-    :param left: names of what is as the runs left it, or was changed since.
+    :param records: all applies of the runs, the oldest first.
+    :param left: names that were not restored.
     """
     content = json.dumps({"restored": [*restored], "left": [*left]}, separators=(",", ":")).encode()
     for directory in {record.directory.parent: record.directory for record in records}.values():
@@ -102,7 +92,7 @@ def mark_rolled_back(records: Sequence[Record], restored: Sequence[str], left: S
 
 
 def rolled_back_all(apply: Path) -> bool | None:
-    """Tell whether nothing was left when a run was rolled back; None where nothing is known.
+    """Return whether a run was rolled back completely; None if unknown.
 
     :param apply: the directory of its last apply.
     """
@@ -120,9 +110,9 @@ def rolled_back_all(apply: Path) -> bool | None:
 
 
 def write_notes(notes: Sequence[RollbackNote]) -> None:
-    """Write down what is about to be restored.
+    """Write the notes of a planned rollback.
 
-    :raises WorkspaceError: it cannot be written.
+    :raises WorkspaceError: they cannot be written.
     """
     of_records: dict[Path, list[RollbackNote]] = {}
     for note in notes:

@@ -1,8 +1,8 @@
-"""Plan of a rollback: back through the journal, in memory, from what files and buffers hold now.
+"""Rollback planning: reverse a run's journal in memory, starting from current files and buffers.
 
-What stands there is what was written: what was there before comes back. It is what was there before: nothing
-to do. Else a person, or another run, changed it since: their changes go on top of what was there before, as
-far as nothing has to be guessed; where that is not possible the whole file is left.
+Content that the run wrote is replaced by the content before it; content that is already restored stays.
+Otherwise the user or another run changed it: their changes are merged into the earlier content. If the merge
+is ambiguous, the whole file is left.
 """
 
 from __future__ import annotations
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from tideate_core.workspace.paths import Root
     from tideate_core.workspace.rollback_state import RollbackPlan
 
-__all__ = ["plan_rollback"]
-
 _EDITED = "changed where the run wrote"
 _CHANGED = "changed since"
 _GONE = "deleted since"
@@ -43,12 +41,11 @@ def plan_rollback(
     *,
     whole: Collection[str] = (),
 ) -> RollbackPlan:
-    """Find what every file and buffer of the records has to become; nothing is written.
+    """Plan the final content of every file and buffer in the records, without writing.
 
-    :param loaded: the buffers that are still there, also of files that were changed on disk; None leaves
-        buffers out.
-    :param whole: names of what is not merged.
-    :raises WorkspaceError: something cannot be read, or the journal is damaged.
+    :param loaded: loaded buffers, including those of files changed on disk; None leaves buffers out.
+    :param whole: names that must not be merged.
+    :raises WorkspaceError: a file cannot be read, or the journal is damaged.
     """
     planner = _Planner(RollbackState(root, records, loaded or {}), whole)
     for record in reversed(records):
@@ -82,7 +79,7 @@ class _Planner:
         state.temps[path] = entry.temp
         now = state.image_at(path)
         if now.state.holds_same_as(entry.after):
-            # the mode of a file that still stands may be the person's choice since
+            # a changed mode may be the user's choice
             mode = now.state.mode if now.state.kind == "file" else entry.before.mode
             state.set_image(path, record.image_before(entry, mode))
         elif (merged := self._notes.merged(record, entry.path, states_of(now))) is not None:
@@ -115,7 +112,7 @@ class _Planner:
                 self.state.set_image(path, FileImage.of_file(merged, now.state.mode), merged=True)
 
     def _moved_file(self, record: Record, entry: FileEntry, path: Path, origin: Path, now: FileImage) -> None:
-        """Move a file that was changed since back to where it came from."""
+        """Move a file that was changed later back to its old path."""
         from_entry = next(
             other for other in entries_of([record], FileEntry) if other.path == entry.moved_from
         )
@@ -125,7 +122,7 @@ class _Planner:
         if merged is None:
             self.state.leave(path, entry.path, why)
         elif path in origin.parents or origin in path.parents:
-            # one has to go before the other is written: the person's changes would be in neither
+            # one must be removed before the other is written, which would lose the user's changes
             self.state.leave(path, entry.path, _CHANGED)
         elif there.state.kind != "file" or there.data not in (before, merged):
             self.state.leave(origin, from_entry.path, _ANEW)
@@ -143,7 +140,7 @@ class _Planner:
         return merge_bytes(base, now, before), _EDITED
 
     def _loaded_file(self, record: Record, entry: FileEntry, path: Path, number: int) -> None:
-        """Roll the change of a file back in its buffer, too, where the editor would not load it again."""
+        """Roll back a file change in its buffer if the editor would not reload it."""
         state = self.state
         if not state.is_own(number) or entry.after.kind != "file":
             return
@@ -197,7 +194,7 @@ class _Planner:
         state.note_rollback(record, key, number)
 
     def _file_of_buffer(self, record: Record, entry: BufferEntry, before: str, number: int | None) -> None:
-        """Restore the file of a buffer that was saved; unsaved, nothing of the edit is in it."""
+        """Restore the file of a saved buffer; an unsaved edit is not in the file."""
         state = self.state
         try:
             path = state.places.of(entry.path)
@@ -226,7 +223,7 @@ class _Planner:
             self._text_of_file(record, entry, path, document, before, number)
 
     def _other_file(self, entry: BufferEntry, path: Path, number: int | None) -> None:
-        """Have a file saved from its buffer that holds something else than a text; closed, it is left."""
+        """Save a buffer over a file that is not text; without a buffer, leave the file."""
         if number is None:
             self.state.leave(path, entry.path, _CHANGED)
         elif not self.state.is_modified(number):
@@ -235,7 +232,7 @@ class _Planner:
     def _encoded_file(
         self, record: Record, entry: BufferEntry, path: Path, now: FileImage, number: int | None
     ) -> None:
-        """Restore the file of a buffer, in an encoding or with line ends of its own, byte for byte."""
+        """Restore a buffer's file in another encoding or line end style, byte for byte."""
         images = record.saved_file_images(entry)
         if images is None:
             self.state.leave(path, entry.path, "too large to be restored")
@@ -267,7 +264,7 @@ class _Planner:
         elif document.text == before or (
             entry.disk is None and number is not None and state.is_modified(number)
         ):
-            return  # or nobody knows whether it was ever saved
+            return  # or it is unknown whether the buffer was ever saved
         else:
             after = None if entry.path in self._whole else record.text_after(entry)
             kept = None if after is None else merge_text(after, document.text, before)
@@ -280,7 +277,7 @@ class _Planner:
             state.save_buffer(number, path)
 
     def _file_outside(self, entry: BufferEntry) -> None:
-        """Look at a file that is the person's to write."""
+        """Report a changed file outside of the project, which only the user may write."""
         path = Path(entry.moved_to or entry.path)
         now = self.state.image_at(path)
         if now.state.kind == "absent":

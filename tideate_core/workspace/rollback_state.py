@@ -1,4 +1,4 @@
-"""State of files and buffers while a rollback is planned in memory, and the plan that comes of it."""
+"""In-memory state of files and buffers during rollback planning, and the resulting plan."""
 
 from __future__ import annotations
 
@@ -33,15 +33,13 @@ if TYPE_CHECKING:
     from tideate_core.workspace.journal_manifest import BufferEntry
     from tideate_core.workspace.paths import Root
 
-__all__ = ["BufferSave", "FileRollback", "Key", "RollbackPlan", "RollbackState"]
-
 Key: TypeAlias = Path | int
 """A file, or a loaded buffer by its number."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileRollback:
-    """A path that is to hold again what it held before."""
+    """Path to restore."""
 
     path: Path
     after: FileImage
@@ -51,7 +49,7 @@ class FileRollback:
 
 @dataclass(frozen=True, slots=True)
 class DirectoryRollback:
-    """A directory that is to be there again, or to go if it is empty."""
+    """Directory to create again, or to remove if empty."""
 
     path: Path
     mode: int = 0
@@ -60,54 +58,54 @@ class DirectoryRollback:
 
 @dataclass(frozen=True, slots=True)
 class BufferSave:
-    """A buffer that is to be saved once it is rolled back: its file has what the run wrote."""
+    """Buffer to save after its rollback, because its file has the run's text."""
 
     number: int
     path: Path
     wanted: FileImage
-    """Bytes that the file is to hold if the buffer has no more than that."""
+    """Content of the file if the buffer has no further changes."""
     text: str
-    """Of the buffer then."""
+    """Text of the buffer at that time."""
 
 
 @dataclass(slots=True)
 class RollbackPlan:
-    """Changes of files and buffers that bring back what was there before a run."""
+    """Changes of files and buffers that restore their state before a run."""
 
     files: list[FileRollback] = field(default_factory=list)
     made: list[DirectoryRollback] = field(default_factory=list)
-    """Directories to make again, outer ones first."""
+    """Directories to create again, outer ones first."""
     removed: list[DirectoryRollback] = field(default_factory=list)
-    """Directories to remove if they are empty, inner ones first."""
+    """Directories to remove if empty, inner ones first."""
     edits: list[BufferEdit] = field(default_factory=list)
     saves: list[BufferSave] = field(default_factory=list)
     notes: list[RollbackNote] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
-    """Of everything that will be restored."""
+    """All names to restore."""
     merged: list[str] = field(default_factory=list)
-    """Those of them in which there is something to keep."""
+    """Restored names with later changes that are kept."""
     before: dict[str, bool] = field(default_factory=dict)
-    """Names that an earlier rollback, finished or not, restored, and whether it merged them."""
+    """Names restored by an earlier rollback, finished or not, and whether it merged changes."""
     reasons: dict[str, str] = field(default_factory=dict)
-    """Why something that was changed since cannot be restored."""
+    """Conflicting names and the reason for each."""
     left: list[str] = field(default_factory=list)
-    """Of the same, and what goes only along with it."""
+    """Conflicting names, and names that depend on them."""
     difference: Difference = field(default_factory=Difference)
-    """Of the files to restore, as they are and as they will be."""
+    """Files to restore, before and after."""
     moved: dict[str, str] = field(default_factory=dict)
-    """Names of files that are moved, by those that they will have."""
+    """New name → current name of moved files."""
     texts: dict[str, FileChange] = field(default_factory=dict)
     """Changes of open buffers, by name."""
 
     @property
     def conflicts(self) -> list[str]:
-        """Names of what cannot be restored."""
+        """Names that cannot be restored."""
         return list(self.reasons)
 
     def changes(self) -> list[FileChange]:
-        """Return what will be restored, as changes of what is there now.
+        """Return the planned changes of the current files.
 
-        Of a file that is open and only gets other lines it is the buffer's.
+        For an open file with changed lines only, the change is the buffer's.
         """
         files = changes_between(self.difference, self.moved)
         named = {change.path for change in files if change.action != "modify"}
@@ -117,9 +115,9 @@ class RollbackPlan:
 
 
 class RollbackState:
-    """Files and buffers as they are found, rolled back in memory.
+    """Files and buffers as found, rolled back in memory.
 
-    :param loaded: the editor's buffers, by what changed them: an entry, or a file that was written on disk.
+    :param loaded: the editor's buffers, by a buffer entry or by a file changed on disk.
     """
 
     def __init__(
@@ -136,9 +134,9 @@ class RollbackState:
         self._own |= {buffer.number for buffer in loaded.values() if buffer.modified}
         self._found: dict[Path, FileImage] = {}
         self._directories: dict[Path, RemovedEntry | DirectoryEntry] = {}
-        """The first entry of each directory that was made or removed, as far as they are planned."""
+        """First entry of each created or removed directory."""
         self._standing: set[Path] = set()
-        """Directories that stand where a record has a file or link."""
+        """Directories at the path of a recorded file or link."""
         self._own_directories = {
             root.lexical(entry.path)
             for record in records
@@ -155,7 +153,7 @@ class RollbackState:
     # -- what is there ----------------------------------------------------------------------------
 
     def path_of(self, name: str) -> Path | None:
-        """Return the path of an entry's file; None, with the reason noted, where that is outside by now."""
+        """Return the path of an entry; None, with the reason noted, if it is now outside of the project."""
         try:
             return self.places.of(name)
         except OutsideRoot:
@@ -163,7 +161,7 @@ class RollbackState:
             return None
 
     def image_at(self, path: Path) -> FileImage:
-        """Return the file or link at a path, absent for a directory.
+        """Return the file or link at a path; absent for a directory.
 
         :raises WorkspaceError: it cannot be read.
         """
@@ -178,22 +176,22 @@ class RollbackState:
         return self._now.get(path, self._found[path])
 
     def is_foreign_directory(self, path: Path) -> bool:
-        """Tell whether a directory stands at a path that no record made or removed."""
+        """Return whether an unrecorded directory is at a path."""
         self.image_at(path)
         return path in self._standing and path not in self._own_directories
 
     def why_absent(self, path: Path) -> str:
-        """Return what keeps a file from standing at a path; empty if nothing does."""
+        """Return the reason why no file can exist at a path; empty if one can."""
         above = non_directory_above(path, self.root.path)
         return "" if above is None else f"{self.root.relative(above[0])} is {above[1]} now"
 
     def number_of(self, key: BufferEntry | Path) -> int | None:
-        """Return the number of a changed buffer, or of a written file's; None if it is not loaded."""
+        """Return the number of a changed buffer or of a written file's buffer; None if not loaded."""
         buffer = self._loaded.get(key)
         return None if buffer is None else buffer.number
 
     def is_own(self, number: int) -> bool:
-        """Tell whether a buffer has something that the editor does not load again from its file."""
+        """Return whether a buffer has text that the editor would not reload from its file."""
         return number in self._own
 
     def is_modified(self, number: int) -> bool:
@@ -205,39 +203,39 @@ class RollbackState:
     # -- what becomes of it -----------------------------------------------------------------------
 
     def set_image(self, path: Path, wanted: FileImage, *, merged: bool = False) -> None:
-        """Let a path hold an image.
+        """Set the planned image of a path.
 
-        :param merged: there is something to keep in it.
+        :param merged: it keeps later changes.
         """
         self._now[path] = wanted
         if merged:
             self.merged.add(path)
 
     def set_directory(self, entry: RemovedEntry | DirectoryEntry) -> None:
-        """Let a directory be there again, or go if it is empty."""
+        """Plan to create a directory again, or to remove it if empty."""
         with contextlib.suppress(OutsideRoot):
             self._directories[self.places.of(entry.path)] = entry
 
     def save_buffer(self, number: int, path: Path) -> None:
-        """Save a buffer, because its file has to change."""
+        """Plan to save a buffer, because its file has to change."""
         self._saves[number] = path
 
     def note_earlier_rollback(self, key: Key, *, merged: bool) -> None:
-        """Note that an earlier rollback was here."""
+        """Record an earlier rollback of a file or buffer."""
         self._before[key] = self._before.get(key, False) or merged
 
     def note_rollback(self, record: Record, name: str, key: Key) -> None:
-        """Note that a record is rolled back in a file or buffer, unless that is left in the end."""
+        """Record that an entry is rolled back in a file or buffer, unless it is left in the end."""
         self._notes.append((record, name, key))
 
     # -- what cannot be ---------------------------------------------------------------------------
 
     def tie(self, one: Key, other: Key) -> None:
-        """Restore one only along with the other."""
+        """Restore two files or buffers only together."""
         self._ties.append((one, other))
 
     def leave(self, key: Key, name: str, why: str) -> None:
-        """Leave something as it is."""
+        """Leave a file or buffer unchanged."""
         self._reasons.setdefault(key, (name, why))
 
     def is_left(self, key: Key) -> bool:
@@ -276,7 +274,7 @@ class RollbackState:
         return plan
 
     def _clear_way(self, path: Path) -> None:
-        """Restore a path only along with what has to go for it, and leave it if something else is there."""
+        """Make a path depend on files that must be removed for it, or leave it if others block it."""
         if self.image_at(path).state == ABSENT:
             return
         above = non_directory_above(path, self.root.path)
@@ -334,7 +332,7 @@ class RollbackState:
                 self._add_name(plan, number, kept)
 
     def _moves(self, kept: set[Key]) -> dict[str, str]:
-        """Return the names of files that go to where they came from, by those that they will have."""
+        """Return new name → current name of the files that move back."""
         moves = {}
         for now, then in self._ties:
             if not isinstance(now, Path) or not isinstance(then, Path) or now in kept:
@@ -345,7 +343,7 @@ class RollbackState:
         return moves
 
     def _images(self, path: Path) -> tuple[FileImage, FileImage]:
-        """Return what a path holds, and what it will."""
+        """Return the current and the planned image of a path."""
         return self._found[path], self.image_at(path)
 
     def _add_saves(self, plan: RollbackPlan, kept: set[Key]) -> set[Path]:
@@ -372,7 +370,7 @@ class RollbackState:
             states: tuple[str, ...] = (text_state(self.texts[key]),)
         else:
             states = states_of(self.image_at(key))
-            # its file will hold what is unsaved in the buffer, too
+            # its file will also have the buffer's unsaved text
             states += tuple(
                 text_state(self.texts[number]) for number, path in self._saves.items() if path == key
             )

@@ -1,4 +1,4 @@
-"""Changes of runs applied, reverted and recorded: the writing half of `Workspace`."""
+"""Apply, revert and journal the changes of runs: the writing half of `Workspace`."""
 
 from __future__ import annotations
 
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from tideate_core.workspace.staging import WritePlan
     from tideate_core.workspace.transaction import CommittedPlan
 
-__all__ = ["AppliedChanges", "RunChanges"]
-
 
 @dataclass(frozen=True, slots=True)
 class AppliedChanges:
@@ -42,25 +40,25 @@ class AppliedChanges:
 
     execution_id: str
     paths: tuple[str, ...]
-    """Changed paths, in the order they were given; a moved file's is its new one."""
+    """Changed paths in the given order; for a moved file, the new path."""
     rebased: tuple[str, ...] = ()
-    """Of these, files and buffers that a person had changed elsewhere meanwhile."""
+    """Files and buffers among them that the user had changed elsewhere meanwhile."""
     committed: CommittedPlan | None = None
     """None if there was nothing to write."""
 
     @property
     def open_files(self) -> dict[str, bool]:
-        """Files changed in their buffers and not saved, and whether these had unsaved changes before."""
+        """Files changed in unsaved buffers, and whether each buffer had unsaved changes before."""
         buffers = self.committed.buffers if self.committed else ()
         found = {each.change.move_to or each.change.path: each.modified for each in buffers}
         return {path: modified for path, modified in found.items() if path}
 
 
 class RunChanges:
-    """Applies changes and reverts them, journalled first; `Workspace` documents each method.
+    """Applies and reverts changes, journalled first; `Workspace` documents each method.
 
-    :param private: gives the directory in which the journal is kept, made if it is missing.
-    :param step: of the run, that writes.
+    :param private: returns the directory of the journal, created if missing.
+    :param step: step of the run that writes.
     """
 
     def __init__(
@@ -90,7 +88,7 @@ class RunChanges:
     async def _commit(
         self, committer: Committer, plan: WritePlan, changes: Sequence[FileChange], execution_id: str
     ) -> CommittedPlan:
-        """Write, again for what is saved in between."""
+        """Write a plan; stage and write again if files are saved meanwhile."""
         for _ in range(MAX_REBASES):
             try:
                 return await committer.commit(plan, execution_id)
@@ -98,7 +96,7 @@ class RunChanges:
                 try:
                     plan = await self.stage(changes)
                 except EditConflict:
-                    raise error from None  # it says what happened first
+                    raise error from None  # the first error names the actual conflict
         return await committer.commit(plan, execution_id)
 
     async def record_outside_changes(self, changes: OutsideChanges, execution_id: str) -> list[str]:
@@ -133,7 +131,7 @@ class RunChanges:
 
 
 def _has_text(path: Path, digest: str) -> bool:
-    """Tell whether a file has the text of a digest."""
+    """Return whether a file has the text with this digest."""
     try:
         text = text_of(path.read_bytes())
     except OSError:
@@ -142,10 +140,10 @@ def _has_text(path: Path, digest: str) -> bool:
 
 
 def _record(root: Root, journal: Journal, changes: OutsideChanges, run: str, step: str | None) -> list[Path]:
-    """Journal the changes as an apply of the run, which wrote them already; returns the files.
+    """Journal changes that were already made, as an apply of the run; return the files.
 
-    :raises OutsideRoot: a path is one that no workflow touches.
-    :raises WorkspaceError: it cannot be written.
+    :raises OutsideRoot: a path is protected.
+    :raises WorkspaceError: the journal cannot be written.
     """
     none = Images()
     entries: list[tuple[Entry, Images]] = []
@@ -158,9 +156,9 @@ def _record(root: Root, journal: Journal, changes: OutsideChanges, run: str, ste
     for path, (before, after) in changes.files.items():
         before, after = file_or_link(before), file_or_link(after)
         if "other" in (before.state.kind, after.state.kind):
-            continue  # of a device there is no image
+            continue  # a device has no image
         paths.append(root.lexical(path))
-        temp = temporary_beside(paths[-1]).name  # nothing has this name
+        temp = temporary_beside(paths[-1]).name  # unused, but required by the schema
         entry = FileEntry(
             path=name(path),
             before=before.state,
@@ -170,7 +168,7 @@ def _record(root: Root, journal: Journal, changes: OutsideChanges, run: str, ste
         )
         kept = after.data if after.state.kind == "file" else None
         entries.append((entry, Images(before.data, kept)))
-    # the journal goes back from the last one: outer directories are made again first
+    # a rollback reads the journal backwards: outer directories are created first
     removed = reversed(changes.removed.items())
     entries += [(RemovedEntry(path=name(path), mode=mode), none) for path, mode in removed]
     entries += [

@@ -1,4 +1,4 @@
-"""Staging in memory: wanted changes become operations, each checked against files and buffers as they are."""
+"""In-memory staging: turn requested changes into operations, checked against current files and buffers."""
 
 from __future__ import annotations
 
@@ -33,40 +33,27 @@ if TYPE_CHECKING:
     from tideate_core.workspace.changes import FileChange, Hunk
     from tideate_core.workspace.paths import Root
 
-__all__ = [
-    "BufferOperation",
-    "DirectoryOperation",
-    "FileOperation",
-    "ModeOperation",
-    "Stager",
-    "WritePlan",
-    "buffer_operation",
-    "current_image",
-    "is_writable",
-    "refuse_missing_characters",
-]
-
 _WRITE_BITS = 0o222
 MOST_NAMED = 5
-"""Characters that an encoding lacks, in a message."""
+"""Missing characters that a message lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileOperation:
-    """One path becomes something else."""
+    """Replacement of one path's content."""
 
     name: str
     path: Path
     before: FileImage
     after: FileImage
     temp: Path = field(init=False)
-    """Written first; a new name beside the path."""
+    """Temporary file in the same directory, written first."""
     new_mode: bool = False
-    """The file is new: it gets the mode that new files get."""
+    """The file gets the mode of new files."""
     moved_from: Path | None = None
-    """Another operation's path: its file goes here."""
+    """Path of another operation, the source of a move."""
     rebased: bool = False
-    """A person had changed it elsewhere meanwhile."""
+    """The edit was moved over changes that the user made elsewhere."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "temp", temporary_beside(self.path))
@@ -74,34 +61,34 @@ class FileOperation:
 
 @dataclass(frozen=True, slots=True)
 class BufferOperation:
-    """One buffer's text becomes another one."""
+    """Replacement of one buffer's text."""
 
     change: FileChange
     path: str
-    """Of the buffer, absolute; empty if it has no name."""
+    """Absolute path of the buffer; empty if unnamed."""
     edit: BufferEdit
     before: str
     after: str
     disk: FileImage | None
-    """Image of its file; None where that is not known."""
+    """Image of its file; None if unknown."""
     modified: bool = False
-    """It had changes before that were not saved."""
+    """The buffer had unsaved changes before."""
     saved: bytes | None = None
-    """Bytes of its file once it is saved, if these are not the text as UTF-8; None where nobody knows."""
+    """Bytes of its file after a save, if they are not the text as UTF-8; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class DirectoryOperation:
-    """One directory is made or removed."""
+    """Creation or removal of one directory."""
 
     path: Path
     mode: int
     metadata: Metadata | None = None
-    """Of one that is removed, or moved here."""
+    """Of a removed or moved directory."""
 
     @classmethod
     def removing(cls, path: Path) -> DirectoryOperation:
-        """Return the removal of a directory as it is.
+        """Return the removal of a directory in its current state.
 
         :raises OSError: it cannot be read.
         """
@@ -111,7 +98,7 @@ class DirectoryOperation:
 
 @dataclass(frozen=True, slots=True)
 class ModeOperation:
-    """One file or directory gets other permission bits."""
+    """New permission bits for one file or directory."""
 
     path: Path
     before: int
@@ -120,18 +107,18 @@ class ModeOperation:
 
 @dataclass(slots=True)
 class WritePlan:
-    """All operations of one apply; `kind_changes.in_order` says what comes first."""
+    """All operations of one apply; `kind_changes.in_order` defines their order."""
 
     files: list[FileOperation] = field(default_factory=list)
     buffers: list[BufferOperation] = field(default_factory=list)
     moves: list[tuple[Path, Path]] = field(default_factory=list)
-    """Files with a loaded buffer that the editor is to be told of."""
+    """Moved files with a loaded buffer, reported to the editor."""
     made: list[DirectoryOperation] = field(default_factory=list)
-    """Beside those that files need; outer ones first."""
+    """Directories besides those that files need; outer ones first."""
     removed: list[DirectoryOperation] = field(default_factory=list)
-    """Empty without the files that are removed; inner ones first."""
+    """Directories that are empty after the file removals; inner ones first."""
     modes: list[ModeOperation] = field(default_factory=list)
-    """Of what stood there before and does afterwards, and of directories that are made."""
+    """Of paths that exist before and after, and of created directories."""
 
     def __bool__(self) -> bool:
         operations = (self.files, self.buffers, self.moves, self.made, self.removed, self.modes)
@@ -139,14 +126,14 @@ class WritePlan:
 
     @property
     def new_directories(self) -> list[Path]:
-        """Directories that have to be made, outer ones first."""
+        """Missing directories, outer ones first."""
         wanted = {operation.path for operation in self.made}
         for operation in self.files:
             if operation.after.state.kind != "absent":
                 wanted.update(operation.path.parents)
         missing: list[Path] = []
         for path in sorted(wanted, key=lambda path: len(path.parts)):
-            # a link goes first where a directory takes its place: what is below it is somewhere else
+            # a link replaced by a directory is removed first; the paths below it are elsewhere
             if path.parent in missing or path.is_symlink() or not path.is_dir():
                 missing.append(path)
         return missing
@@ -155,10 +142,10 @@ class WritePlan:
 def buffer_operation(
     change: FileChange, current: BufferText, disk: FileImage | None = None
 ) -> BufferOperation:
-    """Make a buffer's edit against its text as it is now.
+    """Build a buffer's edit against its current text.
 
-    :param disk: what its file holds.
-    :raises EditConflict: a line that the edit replaces is another one now.
+    :param disk: image of its file.
+    :raises EditConflict: a replaced line changed.
     """
     hunks: list[Hunk] | None = change.hunks
     if current.text != change.before:
@@ -176,9 +163,9 @@ def buffer_operation(
 
 
 async def refuse_missing_characters(buffers: Buffers, change: FileChange, current: BufferText) -> None:
-    """Refuse new text that the encoding of a buffer's file cannot express.
+    """Reject new text that the encoding of a buffer's file lacks.
 
-    :raises EditConflict: the change brings a character that this encoding lacks.
+    :raises EditConflict: the change adds a character that this encoding lacks.
     """
     new = "".join(line for hunk in change.hunks for line in hunk.new)
     if new.isascii():
@@ -205,9 +192,9 @@ class Stager:
         self._plan = WritePlan()
 
     async def stage(self, changes: Sequence[FileChange]) -> WritePlan:
-        """Return the operations; nothing was written.
+        """Return the operations, without writing.
 
-        :raises EditConflict: a file or buffer is not what a change was made for.
+        :raises EditConflict: a file or buffer does not match its change.
         :raises OutsideRoot: a path may not be written.
         """
         self._going = frozenset(
@@ -230,7 +217,7 @@ class Stager:
         return self._plan
 
     def _clear_ways(self) -> None:
-        """Plan the removal of directories that files replace, and refuse what would still be in the way."""
+        """Plan the removal of directories that files replace, and reject remaining obstacles."""
         going = {file.path for file in self._plan.files if file.after.state == ABSENT}
         for file in self._plan.files:
             if file.after.state == ABSENT or file.before.state != ABSENT:
@@ -256,7 +243,7 @@ class Stager:
         )
 
     def _place(self, name: str, *, follow: bool) -> Path:
-        """Return where a change is made: below a link that goes first, the link is not followed."""
+        """Return the path to change; a link that is removed first is not followed."""
         place = self._root.lexical(name)
         above = non_directory_above(place, self._root.path)
         if above is not None and above[0] in self._going:
@@ -264,7 +251,7 @@ class Stager:
         return self._root.resolve(name) if follow else self._root.entry(name)
 
     def _is_emptied(self, found: FileImage, path: Path) -> bool:
-        """Tell whether a directory loses a file: a new one may take its place."""
+        """Return whether a directory loses a file, so that a new file may replace it."""
         return found.state.kind == "directory" and any(path in going.parents for going in self._going)
 
     async def _named_buffer(self, change: FileChange) -> None:
@@ -275,14 +262,14 @@ class Stager:
             name = change.path or f"buffer {change.buffer}"
             raise EditConflict(f"{name} was closed while the edit was made; nothing was written")
         if change.path and not await asyncio.to_thread(self._is_of, current, change.path):
-            await self._by_path(change)  # the person gave the buffer another name: the file is what was meant
+            await self._by_path(change)  # the buffer was renamed: the change was meant for the file
             return
         if current.gone:
             raise EditConflict(f"{change.path or current.path} does not exist any more; nothing was written")
         await self._buffer(change, current, await asyncio.to_thread(self._file_of, current))
 
     def _is_of(self, buffer: BufferText, name: str) -> bool:
-        """Tell whether a buffer is still that of a file; true if the file is not of the project."""
+        """Return whether a buffer still belongs to a file; true for files outside of the project."""
         try:
             return Path(buffer.path).resolve() == self._root.resolve(name).resolve()
         except (OutsideRoot, OSError):
@@ -292,7 +279,7 @@ class Stager:
         try:
             return read_image_nofollow(self._root.resolve(buffer.path)) if buffer.path else None
         except (OutsideRoot, OSError):
-            return None  # it is not ours to restore
+            return None  # a rollback does not restore it
 
     async def _by_path(self, change: FileChange) -> None:
         if not change.path and change.action == "modify":
@@ -316,7 +303,7 @@ class Stager:
             await self._move(change, path, found, buffer)
 
     async def _whole(self, change: FileChange, images: tuple[FileImage, FileImage]) -> None:
-        """Stage a change that is known byte for byte; a link is changed itself, and not followed."""
+        """Stage a byte-exact change; a link is changed itself, not its target."""
         before, after = images
         path = self._root.lexical(change.path)
         found = await self._on_disk(change.path, path)
@@ -347,9 +334,9 @@ class Stager:
             self._plan.files.append(FileOperation(change.path, path, found, FileImage(ABSENT)))
 
     async def _on_disk(self, name: str, path: Path) -> FileImage:
-        """Return what a path holds.
+        """Return the image of a path.
 
-        :raises EditConflict: it is in a repository's own directory, or an editor has other text of it.
+        :raises EditConflict: it is in a repository's own directory, or has unsaved changes in the editor.
         """
         await asyncio.to_thread(refuse_in_repositories, path.parent, self._root.path)
         buffer = None if self._buffers is None else await self._buffers.find(path)
@@ -360,7 +347,7 @@ class Stager:
     def _mode(
         self, change: FileChange, path: Path, found: FileImage, images: tuple[FileImage, FileImage]
     ) -> None:
-        """Stage other permissions; what the file holds may have changed since."""
+        """Stage a mode change; the content may have changed since."""
         before, after = (image.state.mode for image in images)
         if found.state.kind != "file" or found.state.mode not in (before, after):
             raise EditConflict(f"{change.path} has other permissions meanwhile; nothing was written")
@@ -368,7 +355,7 @@ class Stager:
             self._plan.modes.append(ModeOperation(path, before, after))
 
     async def _exact(self, change: FileChange) -> None:
-        """Stage hunks of a file's bytes: an editor's buffer does not have all of them."""
+        """Stage hunks of a file's exact bytes, which a buffer does not hold."""
         path = self._root.lexical(change.path)
         self._claim(path, change.path)
         found = await self._on_disk(change.path, path)
@@ -390,7 +377,7 @@ class Stager:
         if found.state != ABSENT or (buffer is not None and buffer.text):
             raise EditConflict(f"{change.path} exists already; nothing was written")
         if buffer is not None:
-            # a buffer always has a line, though its file has none yet
+            # a buffer always has a line, even without a file
             await self._buffer(replace(change, before=""), buffer, found)
             return
         after = FileImage.of_file(Document().encode(change.after or ""), 0)
@@ -452,7 +439,7 @@ class Stager:
         self._plan.buffers.append(replace(operation, saved=await self._saved(operation)))
 
     async def _saved(self, operation: BufferOperation) -> bytes | None:
-        """Return the bytes of a file once its buffer is saved, if these are not its text as UTF-8."""
+        """Return the bytes of a file after its buffer is saved, if they are not the text as UTF-8."""
         disk, before = operation.disk, operation.before
         if self._buffers is None or disk is None or disk.state.kind != "file" or operation.modified:
             return None
@@ -463,9 +450,9 @@ class Stager:
 
 
 def current_image(path: Path, name: str) -> FileImage:
-    """Read what a path holds.
+    """Read the image of a path.
 
-    :param name: of the file, for the message.
+    :param name: of the file, for error messages.
     :raises WorkspaceError: it cannot be read.
     """
     try:
@@ -475,7 +462,7 @@ def current_image(path: Path, name: str) -> FileImage:
 
 
 def is_writable(path: Path, mode: int) -> bool:
-    """Tell whether a file of these permissions may be written, by them and for this process."""
+    """Return whether permissions and process allow writing a file."""
     return bool(mode & _WRITE_BITS) and os.access(path, os.W_OK)
 
 
@@ -507,7 +494,7 @@ def _edited_bytes(change: FileChange, found: FileImage) -> tuple[bytes, bool]:
 
 
 def _edited(change: FileChange, found: FileImage) -> tuple[bytes, bool]:
-    """Return what a file becomes, and whether the edit was moved over what a person changed elsewhere."""
+    """Return the new content, and whether the edit was moved over changes elsewhere in the file."""
     document = Document.decode(found.data, change.path)
     if document.text == change.before:
         return document.encode(change.after or ""), False

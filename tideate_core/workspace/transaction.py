@@ -1,4 +1,4 @@
-"""Transactions: a plan committed whole or not at all, journalled first, buffers before files."""
+"""Transactions: a plan committed as a whole or not at all, journalled first, buffers before files."""
 
 from __future__ import annotations
 
@@ -44,31 +44,29 @@ if TYPE_CHECKING:
     from tideate_core.workspace.paths import Root
     from tideate_core.workspace.staging import BufferOperation, FileOperation, WritePlan
 
-__all__ = ["CommittedPlan", "Committer"]
-
 _ODD = "surrogatepass"
 _OWN = 0o300
-"""Permission of the owner to change a directory."""
+"""The owner's permission to change a directory."""
 MAX_REBASES = 5
-"""Number of times that an edit is rebased over what a person types while it is applied."""
+"""Attempts to rebase an edit over concurrent typing."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommittedPlan:
-    """A plan that was committed, as far as it takes to revert it."""
+    """Committed plan, with the data to revert it."""
 
     record: Record
     buffers: tuple[BufferOperation, ...]
     moves: tuple[tuple[Path, Path], ...]
     rebased: tuple[str, ...] = ()
-    """Files that a person had changed elsewhere meanwhile."""
+    """Files that the user had changed elsewhere meanwhile."""
 
 
 class Committer:
-    """Commits the plans of one workspace, and reverts them.
+    """Commits and reverts the plans of one workspace.
 
-    :param step: of the run, that writes.
-    :param merges: what is written is kept, too, so that what changes it later can be told apart from it.
+    :param step: step of the run that writes.
+    :param merges: journal the written content, too, so that later changes can be told from it.
     """
 
     def __init__(
@@ -87,7 +85,7 @@ class Committer:
         self._merges = merges
 
     async def commit(self, plan: WritePlan, run: str) -> CommittedPlan:
-        """Write everything, or raise and leave everything as it was.
+        """Write all operations, or raise and leave everything unchanged.
 
         :raises EditConflict: a file or buffer changed where an edit goes.
         :raises WorkspaceError: a file cannot be written.
@@ -104,10 +102,10 @@ class Committer:
         return committed
 
     async def revert(self, committed: CommittedPlan, untouched: Collection[Path] = ()) -> None:
-        """Revert a committed plan, keeping what a person typed elsewhere in its buffers.
+        """Revert a committed plan, keeping later changes elsewhere in its buffers.
 
         :param untouched: files that were not written yet.
-        :raises RollbackConflict: something was changed where it was written; the rest is reverted.
+        :raises RollbackConflict: written content was changed; the rest is reverted.
         """
         never_written = {self._root.relative(path) for path in untouched}
         left = await self._revert_buffers(committed)
@@ -133,7 +131,7 @@ class Committer:
             ) from error
 
     async def _change_buffers(self, plan: WritePlan, run: str) -> CommittedPlan:
-        """Journal the plan and change its buffers, again for what a person typed in between."""
+        """Journal the plan and change its buffers; repeat if the user typed meanwhile."""
         for _ in range(MAX_REBASES + 1):
             record = await asyncio.to_thread(self._record, plan, run)
             rebased = tuple(file.name for file in plan.files if file.rebased)
@@ -188,7 +186,7 @@ class Committer:
         )
 
     def _file_images(self, file: FileOperation, plan: WritePlan) -> Images:
-        """Keep what is written only where a merge may need it, and the record does not have it anyway."""
+        """Keep written content only if a merge may need it and the record lacks it."""
         has_it = any(file.after.state.holds_same_as(other.before.state) for other in plan.files)
         kept = self._merges and file.after.state.kind == "file" and not has_it
         return Images(file.before.data, file.after.data if kept else None)
@@ -199,7 +197,7 @@ class Committer:
             try:
                 path = self._root.relative(self._root.resolve(path))
             except OutsideRoot:
-                path = buffer.path  # a file that the person opened and asked to change
+                path = buffer.path  # the user opened this file and asked to change it
         return BufferEntry(
             path=path,
             moved_to=buffer.change.move_to,
@@ -226,7 +224,7 @@ class Committer:
         ]
 
     async def _revert_buffer(self, operation: BufferOperation) -> bool:
-        """Revert one buffer's edit; False if a line of it was changed since."""
+        """Revert one buffer's edit; return False if one of its lines changed."""
         if self._buffers is None:
             return True
         back = diff_lines(lines_of(operation.after), lines_of(operation.before))
@@ -264,14 +262,14 @@ def _write(plan: WritePlan, begun: set[Path]) -> None:
     in_the_way, emptied, made, files, removed = in_order(plan.files, plan.made, plan.removed)
     try:
         for item in plan.modes:
-            if item.after & ~item.before & _OWN and item.path.is_dir():  # it has to be written into
+            if item.after & ~item.before & _OWN and item.path.is_dir():  # make the directory writable first
                 set_mode(item.path, item.before | item.after)
         _write_files(in_the_way, begun)
         for directory in emptied:
             remove_directory(directory.path)
         for directory in made:
             with open_directory(directory.path, make=True) as handle:
-                if directory.metadata is not None:  # of the one that it was moved from
+                if directory.metadata is not None:  # moved directory
                     give_metadata(handle, directory.metadata, directory.mode | _OWN)
                 fsync_directory(directory.path.parent)
         _write_files(files, begun)

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     _Changes = list[FileChange]
 
-__all__ = ["SavedFiles", "Source", "Workspace"]
-
 MAX_BYTES = 2048 * 1024
 
 _Names = list[str]  # in the class below, `list` is a method
@@ -38,7 +36,7 @@ _Names = list[str]  # in the class below, `list` is a method
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A text as it was read: a loaded buffer's, saved or not, else the file's."""
+    """Text of a loaded buffer, saved or not, or else of the file."""
 
     path: str
     """Relative to the root, links followed."""
@@ -47,20 +45,20 @@ class Source:
     buffer: int | None = None
     tick: int | None = None
     modified: bool = False
-    """The text is a buffer's and was not saved."""
+    """The text is an unsaved buffer's."""
 
 
 @dataclass(frozen=True, slots=True)
 class SavedFiles:
-    """Files whose buffers were to be saved, relative to the root."""
+    """Outcome of saving buffers; paths are relative to the root."""
 
     saved: tuple[str, ...] = ()
     unsaved: dict[str, str] = field(default_factory=dict)
-    """Those that were not, each with the reason; their changes are in their buffers."""
+    """Files that were not saved, with the reason; their changes are in their buffers."""
 
     @property
     def unsaved_words(self) -> str:
-        """Sentence that names the files that were not saved."""
+        """Sentence that names the unsaved files."""
         many = len(self.unsaved) > 1
         count = f"{len(self.unsaved)} files are" if many else "1 file is"
         names = ", ".join(f"{label(path)} ({why})" for path, why in sorted(self.unsaved.items()))
@@ -68,11 +66,11 @@ class SavedFiles:
 
 
 class Workspace:
-    """Everything that a run reads and writes in a project goes through here.
+    """Access to a project's files and buffers for a run.
 
-    :param root: of the project; None where there is none, then only buffers can be changed.
-    :param buffers: the editor's, None outside it.
-    :param private: where the journal is kept; None for the project's own private directory.
+    :param root: of the project; None allows only buffers to be changed.
+    :param buffers: the editor's; None outside of an editor.
+    :param private: directory of the journal; None for the project's own private directory.
     :param max_bytes: of a file that is read.
     """
 
@@ -92,9 +90,9 @@ class Workspace:
         self._is_stopped: Callable[[], bool] | None = None
 
     def of_step(self, step: str, is_stopped: Callable[[], bool] | None = None) -> Workspace:
-        """Return the same workspace for a step of a run: what is written through it counts as the step's.
+        """Return this workspace for one step; its writes are recorded for the step.
 
-        :param is_stopped: asked before every write; once it is true nothing more is written.
+        :param is_stopped: called before every write; once true, writes are rejected.
         """
         same = copy.copy(self)
         same._step, same._is_stopped = step, is_stopped
@@ -106,12 +104,12 @@ class Workspace:
 
     @property
     def root(self) -> Path | None:
-        """The project's root without links."""
+        """Project root, with links resolved."""
         return self._root.path
 
     @property
     def buffers(self) -> Buffers | None:
-        """The editor's, None outside it."""
+        """The editor's buffers; None outside of an editor."""
         return self._buffers
 
     @property
@@ -120,31 +118,31 @@ class Workspace:
         return self._private
 
     def has_journal(self, execution_id: str) -> bool:
-        """Tell whether what a run wrote is written down; blocking."""
+        """Return whether a run has a journal; blocking."""
         return journal_directory(self._place(), execution_id).is_dir()
 
     @property
     def max_bytes(self) -> int:
-        """Of a file that is read."""
+        """Largest file that is read, in bytes."""
         return self._max_bytes
 
     def resolve(self, path: str | Path) -> Path:
-        """Return the absolute path, all links followed, of a file that need not exist.
+        """Return the absolute path of a file that need not exist, all links followed.
 
-        :raises OutsideRoot: it leaves the root, or is one that a workflow never touches.
+        :raises OutsideRoot: the path leaves the root or is protected.
         """
         return self._root.resolve(path)
 
     def entry(self, path: str | Path) -> Path:
-        """Like `resolve`, without following the last name: the link itself where it is a link."""
+        """Resolve a path without following its last component."""
         return self._root.entry(path)
 
     def lexical(self, path: str | Path) -> Path:
-        """Like `resolve`, without following any link below the root."""
+        """Resolve a path without following any link below the root."""
         return self._root.lexical(path)
 
     def is_regular_file(self, path: str) -> bool:
-        """Tell whether a file of the project stands at a path, and no link; blocking."""
+        """Return whether a path is a regular file of the project and not a link; blocking."""
         try:
             file = self._root.lexical(path)
         except OutsideRoot:
@@ -152,7 +150,7 @@ class Workspace:
         return file.is_file() and not file.is_symlink()
 
     def has_other_names(self, path: str) -> bool:
-        """Tell whether a file is a hard link: a write makes it a file of its own; blocking."""
+        """Return whether a file has other hard links, which a write would detach; blocking."""
         try:
             file = self._root.resolve(path)
             return file.is_file() and file.stat().st_nlink > 1
@@ -160,20 +158,20 @@ class Workspace:
             return False
 
     def name_of(self, path: Path) -> str:
-        """Name a path that `resolve` gave as a person would: relative to the root, with ``/``."""
+        """Return a resolved path relative to the root, with ``/``."""
         return self._root.relative(path)
 
     async def unsaved(self, path: Path) -> BufferText | None:
-        """Return the buffer of a path that `resolve` gave, if it has changes that were not saved."""
+        """Return the buffer of a resolved path if it has unsaved changes."""
         buffer = None if self._buffers is None else await self._buffers.find(path)
         return buffer if buffer is not None and buffer.modified else None
 
     async def read(self, path: str | Path) -> Source:
-        """Read a text, from the editor where it is loaded.
+        """Read a text, from the editor if it is loaded.
 
-        :raises OutsideRoot: the path is not one of the project's.
-        :raises NotText: it is binary or not UTF-8.
-        :raises WorkspaceError: there is no such file, it is too large, or it cannot be read.
+        :raises OutsideRoot: the path is outside of the project.
+        :raises NotText: the file is binary or not UTF-8.
+        :raises WorkspaceError: the file is missing, too large, or cannot be read.
         """
         real_path = self._root.resolve(path)
         name = self._root.relative(real_path)
@@ -184,11 +182,11 @@ class Workspace:
         return Source(name, Document.decode(data, name).text)
 
     async def list(self, *, notice: Callable[[str], None] | None = None) -> _Names:
-        """Return all of the project's files, relative to the root, sorted; without a project, none.
+        """Return the project's files, relative to the root, sorted; empty without a project.
 
-        Files that git ignores are left out; those of repositories below the root are in.
+        Files that git ignores are left out; files of nested repositories are included.
 
-        :param notice: told, on the caller's event loop, why git could not be asked.
+        :param notice: called on the caller's event loop with the reason if git fails.
         """
         if self._root.path is None:
             return []
@@ -200,22 +198,22 @@ class Workspace:
         return files
 
     async def stage(self, changes: Sequence[FileChange]) -> _Changes:
-        """Check changes against files and buffers as they are, as `apply` would; nothing is written.
+        """Check changes like `apply`, without writing.
 
-        :returns: those that change something.
-        :raises EditConflict: a file or buffer is not what a change was made for.
-        :raises OutsideRoot: a path is outside the root or protected.
+        :returns: the changes that have an effect.
+        :raises EditConflict: a file or buffer does not match its change.
+        :raises OutsideRoot: a path is outside of the root or protected.
         :raises WorkspaceError: a file cannot be written.
         """
         await self._run_changes().stage(changes)
         return [change for change in changes if change.changes_something]
 
     async def refuse_unwritable(self, change: FileChange) -> None:
-        """Refuse new text that its file cannot hold: in the encoding of the open buffer, else in UTF-8.
+        """Reject new text that the file cannot hold, in the open buffer's encoding or else in UTF-8.
 
-        :raises EditConflict: the encoding of the buffer's file lacks a character of it.
-        :raises NotText: it holds a NUL or half a character.
-        :raises OutsideRoot: the path is not one of the project's.
+        :raises EditConflict: the encoding of the buffer's file lacks a character.
+        :raises NotText: the text contains a NUL or a lone surrogate.
+        :raises OutsideRoot: the path is outside of the project.
         """
         from tideate_core.workspace.staging import refuse_missing_characters
 
@@ -230,12 +228,12 @@ class Workspace:
             Document().encode(change.after or "")
 
     async def for_text_now(self, change: FileChange, text: str | None = None) -> FileChange:
-        """Return a modification with those of its hunks whose lines stand in the text as it is now.
+        """Rebase a modification onto the current text, keeping the hunks that still apply.
 
-        A deletion is one of that text. Another change of the whole is returned as it is, and so is one where
-        that text cannot be read.
+        A deletion takes the current text. Other whole changes, and changes of unreadable files, are returned
+        unchanged.
 
-        :param text: it, where it is known.
+        :param text: the current text, if known.
         """
         deleted = change.action == "delete" and change.before is not None and change.images is None
         if not change.path or (change.whole and not deleted):
@@ -254,7 +252,7 @@ class Workspace:
         return replace(now, after=after, parts=parts)
 
     async def _text_now(self, change: FileChange) -> Source:
-        """Read the text that a change is for: where it is exact, the file's bytes."""
+        """Read the current text for a change; the exact bytes if the change is exact."""
         if not change.exact:
             return await self.read(change.path)
         data = await asyncio.to_thread(_read, self._root.resolve(change.path), change.path, self._max_bytes)
@@ -265,42 +263,42 @@ class Workspace:
         return "".join(unified_diff(change) for change in changes)
 
     async def apply(self, changes: Sequence[FileChange], *, execution_id: str) -> AppliedChanges:
-        """Make all changes or none.
+        """Apply all changes or none.
 
-        Where a file is loaded in the editor its buffer is changed and not saved; an edit is moved over what
-        the person typed or saved elsewhere in it. What stood there before is journalled first, so that
-        `rollback` works even after the process was killed in here. If the task is cancelled while writing,
-        everything is rolled back before the cancellation goes on.
+        A file loaded in the editor is changed in its buffer and not saved; an edit is rebased over text typed
+        or saved elsewhere in the file. The pre-images are journalled first, so that `rollback` works even
+        after a kill. If the task is cancelled while writing, everything is rolled back before the
+        cancellation continues.
 
-        :raises EditConflict: a file or buffer is not what a change was made for; nothing was written.
-        :raises OutsideRoot: a path is outside the root or protected; nothing was written.
+        :raises EditConflict: a file or buffer does not match its change; nothing was written.
+        :raises OutsideRoot: a path is outside of the root or protected; nothing was written.
         :raises WorkspaceError: a file cannot be written; everything was rolled back.
         """
         self._refuse_stopped()
         return await self._run_changes().apply(changes, execution_id)
 
     async def record_outside_changes(self, changes: OutsideChanges, *, execution_id: str) -> _Names:
-        """Count as written by a run what something else changed, so that its rollback reaches it.
+        """Record outside changes as a run's writes, so that its rollback restores them.
 
-        Nothing is written but the journal. The editor is told of it.
+        Only the journal is written. The editor is told to reload the files.
 
-        :param changes: what differs from a snapshot that was made before.
+        :param changes: differences from an earlier snapshot.
         :returns: the files, relative to the root.
-        :raises OutsideRoot: a path is one that no workflow touches.
-        :raises WorkspaceError: the journal cannot be written; nothing is counted.
+        :raises OutsideRoot: a path is protected.
+        :raises WorkspaceError: the journal cannot be written; nothing is recorded.
         """
         self._refuse_stopped()
         return await self._run_changes().record_outside_changes(changes, execution_id)
 
     async def revert(self, applied: AppliedChanges) -> None:
-        """Revert one apply; what a person typed elsewhere in its buffers stays.
+        """Revert one apply, keeping later changes elsewhere in its buffers.
 
-        :raises RollbackConflict: a file or buffer was changed where it was written; the rest is reverted.
+        :raises RollbackConflict: written content was changed; the rest is reverted.
         """
         await self._run_changes().revert(applied)
 
     async def attach(self, changes: Sequence[FileChange]) -> _Changes:
-        """Return changes of files with the buffers that have these loaded now; those that have one stay."""
+        """Return the changes bound to the buffers that have their files loaded."""
         if self._buffers is None:
             return [*changes]
         return [await self._attached(change, self._buffers) for change in changes]
@@ -313,10 +311,10 @@ class Workspace:
         return change if buffer is None else replace(change, buffer=buffer.number, tick=buffer.tick)
 
     async def save(self, paths: Sequence[str]) -> SavedFiles:
-        """Write the buffers of these files that have changes, exactly as they are; outside an editor, none.
+        """Save the modified buffers of these files byte for byte; outside of an editor, save none.
 
-        A buffer is left unsaved if its file would not hold its text then, was changed by somebody else, or is
-        outside the project by now.
+        A buffer stays unsaved if its file would get another text, was changed by another program, or is
+        outside of the project.
         """
         self._refuse_stopped()
         names: dict[int, str] = {}
@@ -336,10 +334,10 @@ class Workspace:
         return SavedFiles(saved, outside | {names[number]: reason for number, reason in unsaved.items()})
 
     async def unsaved_of(self, execution_id: str) -> dict[str, bool]:
-        """Return the files that a run changed in buffers which are not saved.
+        """Return the files that a run changed in buffers that are still unsaved.
 
-        :returns: whether what the run wrote is all that is not saved of it, by the file.
-        :raises OutsideRoot: a path is one that no workflow touches.
+        :returns: file → whether the run's text is its only unsaved change.
+        :raises OutsideRoot: a path is protected.
         :raises WorkspaceError: the journal is damaged.
         """
         if self._buffers is None or not await asyncio.to_thread(self.has_journal, execution_id):
@@ -347,31 +345,31 @@ class Workspace:
         return await self._run_changes().unsaved(execution_id)
 
     async def unsaved_files(self) -> _Names:
-        """Return the project's files whose buffers have changes that were not saved, sorted."""
+        """Return the project's files with unsaved changes, sorted."""
         if self._buffers is None or self._root.path is None:
             return []
         names: list[str] = []
         for path in await self._buffers.modified(self._root.path):
-            with contextlib.suppress(OutsideRoot):  # of those that no workflow touches
+            with contextlib.suppress(OutsideRoot):  # protected paths are left out
                 names.append(self._root.relative(self._root.resolve(path)))
         return sorted(names)
 
     async def rollback(self, execution_id: str) -> _Names:
-        """Roll back all that a run wrote, also one whose process was killed while writing.
+        """Roll back all writes of a run, even if its process was killed while writing.
 
-        What was changed since elsewhere in a file stays.
+        Later changes elsewhere in a file stay.
 
-        :returns: what was restored; empty if everything is as it was.
-        :raises RollbackConflict: something was changed since where the run wrote; nothing was restored.
+        :returns: the restored names; empty if there is nothing to restore.
+        :raises RollbackConflict: later changes conflict; nothing was restored.
         :raises WorkspaceError: the journal is damaged, or a file cannot be written.
         """
         done = await self._rollback().rollback_all([execution_id])
         return [*done.restored, *done.merged]
 
     async def rollback_best_effort(self, execution_id: str) -> RollbackResult:
-        """Roll back what a run wrote as far as nobody changed it since where the run wrote.
+        """Roll back a run's writes, except for conflicting later changes.
 
-        Done again, also after the process was killed in here, it comes to the same end and tells the same.
+        Repeated, even after a kill, it has the same effect and reports the same result.
 
         :raises WorkspaceError: the journal is damaged, or a file cannot be written; try again.
         """
@@ -385,15 +383,15 @@ class Workspace:
         only: str | None = None,
         on_left: Callable[[str], None] | None = None,
     ) -> _Names:
-        """Roll back what steps of a run wrote that did not finish, so that they can start again.
+        """Roll back the writes of a run's unfinished steps, so that they can start again.
 
-        What was restored is no longer a part of the run: a rollback does not look at it.
+        The restored writes no longer belong to the run: its rollback ignores them.
 
-        :param finished: the steps whose writes stay, and items (`step[0]`) of other steps.
-        :param only: the one step that is looked at.
-        :param on_left: called with what stays because a step whose writes stay wrote there after it.
-        :returns: what was restored; empty if everything is as it was.
-        :raises RollbackConflict: something was changed since; nothing was restored.
+        :param finished: finished steps, and finished items (`step[0]`) of other steps.
+        :param only: restrict to this step.
+        :param on_left: called with each name left unchanged because a finished step wrote it later.
+        :returns: the restored names; empty if there is nothing to restore.
+        :raises RollbackConflict: later changes conflict; nothing was restored.
         :raises WorkspaceError: the journal is damaged, or a file cannot be written.
         """
         if not self.has_journal(execution_id):
@@ -402,7 +400,7 @@ class Workspace:
         return await run_uncancelled(work)
 
     async def written_by(self, execution_id: str, steps: Collection[str]) -> _Names:
-        """Return the files that steps of a run wrote to, as far as the run can be rolled back.
+        """Return the files that steps of a run wrote, as far as its journal knows.
 
         :raises WorkspaceError: the journal is damaged.
         """
@@ -411,10 +409,10 @@ class Workspace:
         return await asyncio.to_thread(self._rollback().written_by, execution_id, steps)
 
     async def find_again(self, path: str, number: int | None, text: str) -> tuple[int, int] | None:
-        """Return the number and changedtick of a buffer that an editor may have loaded anew since.
+        """Return the number and changedtick of a buffer that the editor may have reloaded.
 
-        :param path: absolute; a buffer without a name is the same one only where it still has its text.
-        :returns: None where it is not loaded.
+        :param path: absolute; an unnamed buffer is only recognised by its unchanged text.
+        :returns: None if it is not loaded.
         """
         if self._buffers is None:
             return None
@@ -433,7 +431,7 @@ class Workspace:
         return self._private or make_project_state(self._root.path)
 
     def _run_changes(self) -> RunChanges:
-        # here: most runs only read
+        # imported here: most runs only read
         from tideate_core.workspace.run_changes import RunChanges
 
         return RunChanges(self._root, self._buffers, self._make_place, self._step)

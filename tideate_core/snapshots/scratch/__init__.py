@@ -1,1 +1,1 @@
-"""Scratch copies of a project: overlays at its own path, or real copies, and what was changed in them."""
+"""Scratch copies of a project: overlays at its own path or real copies, and the changes in them."""

@@ -1,4 +1,4 @@
-"""The state that a scratch copy began with: the project at that time, and the files laid over it."""
+"""Initial state of a scratch copy: the project at that time, and the files laid over it."""
 
 from __future__ import annotations
 
@@ -17,20 +17,18 @@ if TYPE_CHECKING:
 
     from tideate_core.snapshots.scratch.kept import KeptFiles
 
-__all__ = ["LARGEST", "Baseline", "TooLarge", "read_bounded_image"]
-
 LARGEST: Final = 64 * MIB
-"""Bytes of a file whose two sides are read."""
+"""Bytes of a file that is compared."""
 _COARSE_CLOCK: Final = getattr(time, "CLOCK_REALTIME_COARSE", None)
-"""The clock by which Linux dates changes of files; it is some milliseconds behind."""
+"""Linux's clock for file changes; some milliseconds behind."""
 
 
 class TooLarge(Exception):
-    """A file has more bytes than `LARGEST`."""
+    """A file is larger than `LARGEST`."""
 
 
 class Baseline:
-    """The project as a scratch copy began, as far as it still stands; nothing of it was read then.
+    """Project at the start of a scratch copy, as far as it is unchanged; read only on demand.
 
     :param root: of the project, real.
     """
@@ -38,21 +36,21 @@ class Baseline:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.laid: dict[str, FileImage] = {}
-        """What was laid over, by path; an absent image was deleted."""
+        """Files laid over it, by path; an absent image is a deletion."""
         self.made: set[str] = set()
-        """Directories that had to be made for it."""
+        """Directories created for these files."""
         self.kept: KeptFiles | None = None
-        """Copies of the project's files; None where that was not wanted."""
+        """Copies of the project's files; None if not requested."""
         self.began = time.time_ns() if _COARSE_CLOCK is None else time.clock_gettime_ns(_COARSE_CLOCK)
 
     def image(self, path: str, *, existed: bool) -> FileImage | None:
-        """Return what stood at a path; None: it was changed in the project since, and was not kept.
+        """Return the initial image of a path; None if the project changed it later and it was not kept.
 
-        Of a directory the kind is `other`.
+        A directory has the kind `other`.
 
-        :param existed: as of `was_changed`.
+        :param existed: see `was_changed`.
         :raises OSError: it cannot be read.
-        :raises TooLarge: it is.
+        :raises TooLarge: it is too large.
         """
         if (laid := self.laid.get(path)) is not None:
             return laid
@@ -61,33 +59,33 @@ class Baseline:
         return None if self.kept is None else self.kept.image(path)
 
     def current(self, path: str) -> FileImage:
-        """Return what stands in the project now; blocking.
+        """Return the current image in the project; blocking.
 
         :raises OSError: it cannot be read.
-        :raises TooLarge: it is.
+        :raises TooLarge: it is too large.
         """
         return read_bounded_image(self.root / path)
 
     def directory_mode(self, path: str) -> int | None:
-        """Return the permission bits of a directory, None where there was none."""
+        """Return the permission bits of a directory, or None."""
         found = None if path in self.laid else self._stat(path)
         return stat.S_IMODE(found.st_mode) if found is not None and stat.S_ISDIR(found.st_mode) else None
 
     def was_changed(self, path: str, *, existed: bool) -> bool:
-        """Tell whether the project's own file or directory was changed since; blocking.
+        """Return whether the project's own file or directory changed since the start; blocking.
 
-        :param existed: the scratch copy says that something stood there, unless it was moved there.
+        :param existed: the scratch copy reports that the path existed, unless it was moved there.
         """
         found = self._stat(path)
         if found is None:
             was_there = existed and self.laid.get(path, FileImage(ABSENT)).state == ABSENT
             return was_there and self._names_were_changed(path)
         if stat.S_ISDIR(found.st_mode):
-            return False  # what is in it tells
+            return False  # its entries show changes
         return found.st_ctime_ns >= self.began
 
     def below(self, path: str) -> Iterator[str]:
-        """Return what stood in a directory, without what was in its directories."""
+        """Yield the initial paths directly in a directory."""
         names = {name for name in self._names(path) if self.laid.get(f"{path}/{name}") is None}
         for laid, image in self.laid.items():
             rest = laid.removeprefix(f"{path}/")
@@ -96,7 +94,7 @@ class Baseline:
         return (f"{path}/{name}" for name in sorted(names))
 
     def _names_were_changed(self, path: str) -> bool:
-        """Tell whether anything was made or removed in the project's directory of a path, or it went, too."""
+        """Return whether a name was created or removed in a path's nearest existing directory."""
         for directory in above(path):
             if (found := self._stat(directory)) is not None:
                 return found.st_mtime_ns >= self.began
@@ -106,7 +104,7 @@ class Baseline:
         try:
             return os.listdir(self.root / path)  # noqa: PTH208 the names are wanted
         except (FileNotFoundError, NotADirectoryError, PermissionError):
-            return []  # what cannot be read could not be deleted either
+            return []  # an unreadable directory could not be deleted either
 
     def _stat(self, path: str) -> os.stat_result | None:
         try:
@@ -116,10 +114,10 @@ class Baseline:
 
 
 def read_bounded_image(path: Path) -> FileImage:
-    """Read the image of a path without following its last name.
+    """Read the image of a path without following its last component.
 
     :raises OSError: it cannot be read.
-    :raises TooLarge: it is.
+    :raises TooLarge: it is too large.
     """
     try:
         if path.lstat().st_size > LARGEST:

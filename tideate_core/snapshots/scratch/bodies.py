@@ -1,4 +1,4 @@
-"""The files of a scratch copy: an overlay at the project's own path, or a real copy at another one."""
+"""Files of a scratch copy: an overlay at the project's own path, or a real copy elsewhere."""
 
 from __future__ import annotations
 
@@ -26,23 +26,21 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.scratch.difference import Found
     from tideate_core.snapshots.scratch.ignoring import IgnoredNames
 
-__all__ = ["Body", "ScratchKind", "make_body"]
-
 ScratchKind: TypeAlias = Literal["overlay", "copy"]
 
 
 class Body(Protocol):
-    """The files of a scratch copy of either kind; the methods are blocking."""
+    """Files of a scratch copy of either kind; the methods are blocking."""
 
     kind: ScratchKind
     root: Path
-    """Where programs in the scratch copy see it."""
+    """Root as programs in the scratch copy see it."""
     view: Path
-    """Where this process sees it."""
+    """Root as this process sees it."""
     namespace: int | None
-    """Pid of a process in whose namespaces programs see it; None: they see it as this process does."""
+    """Pid of a process in the namespaces of the scratch copy; None if there are none."""
     notices: tuple[str, ...]
-    """What a person should know of it."""
+    """Notices for the user."""
 
     @property
     def is_there(self) -> bool: ...
@@ -63,12 +61,12 @@ def make_body(
     policy: CopyPolicy | None,
     stop: threading.Event,
 ) -> Body:
-    """Make the files of a scratch copy; blocking.
+    """Create the files of a scratch copy; blocking.
 
     :param root: of the project, real.
     :param place: an empty directory of its own.
-    :param policy: of a copy; None: nothing is linked or left out where the copies share their blocks.
-    :raises ScratchUnavailable: it cannot be made; the message says why.
+    :param policy: of a copy; None links and omits directories only if copies do not share blocks.
+    :raises ScratchUnavailable: it cannot be created.
     :raises OSError: the place cannot be used.
     """
     reason = ""
@@ -88,7 +86,7 @@ def make_body(
 
 
 class OverlayBody:
-    """An overlay; what is changed is in its upper directory."""
+    """Overlay; its upper directory holds the changes."""
 
     kind: ScratchKind = "overlay"
 
@@ -107,7 +105,7 @@ class OverlayBody:
         return changed_in_upper(self._overlay.upper, self.root, names)
 
     def environment(self, environment: Mapping[str, str]) -> Mapping[str, str]:
-        # the project's own directory is a mount: git looks for a repository around it all the same
+        # the project's directory is a mount point, and git has to look beyond it
         return {**environment, "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1"}
 
     def as_in_project(self, image: FileImage) -> FileImage:
@@ -118,9 +116,9 @@ class OverlayBody:
 
 
 class CopyBody:
-    """A real copy.
+    """Real copy.
 
-    :param reason: why it is no overlay; empty if that was not wanted.
+    :param reason: why it is not an overlay; empty if a copy was requested.
     """
 
     kind: ScratchKind = "copy"
@@ -141,9 +139,9 @@ class CopyBody:
         return changed_in_copy(self.root, self._copied, names)
 
     def environment(self, environment: Mapping[str, str]) -> Mapping[str, str]:
-        """Return an environment in which programs do not find their way back into the project.
+        """Return an environment that keeps programs from finding the original project.
 
-        Python imports what is installed as editable from the copy, and git looks for no repository above it.
+        Python imports editable packages from the copy, and git searches no repository above it.
         """
         sources = [self.root / path.relative_to(self._project) for path in editable_sources(self._project)]
         ceilings = [str(self.root.parent), environment.get("GIT_CEILING_DIRECTORIES", "")]
@@ -154,7 +152,7 @@ class CopyBody:
         return known
 
     def as_in_project(self, image: FileImage) -> FileImage:
-        """Return a link into the copy as one into the project."""
+        """Turn a link into the copy into a link into the project."""
         if image.state.kind != "link":
             return image
         target = Path(os.fsdecode(image.data))
@@ -163,4 +161,4 @@ class CopyBody:
         return FileImage.of_link(os.fsencode(self._project / target.relative_to(self.root)))
 
     def close(self) -> None:
-        """A copy is only files."""
+        """Do nothing: a copy is only files."""

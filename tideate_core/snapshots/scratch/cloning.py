@@ -1,4 +1,4 @@
-"""Copy of one file by the fastest way that its file system has."""
+"""File copies by the fastest method of the file system."""
 
 from __future__ import annotations
 
@@ -11,25 +11,23 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-__all__ = ["Cloner", "shares_blocks"]
-
 FICLONE: Final = 0x40049409
-"""Linux' request to share all blocks of a file."""
+"""Linux's ioctl to share all blocks of a file."""
 _NEVER: Final = frozenset(
     {errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.ENOSYS, errno.ENOTSUP}
 )
-"""The file systems cannot; other files need not be tried."""
+"""The file systems lack it; other files need not be tried."""
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
 class Cloner:
-    """Copies files; the first one that cannot share its blocks decides for all that follow."""
+    """Copies files; the first one that cannot share its blocks decides for all later ones."""
 
     def __init__(self) -> None:
         self.shares = True
 
     def copy(self, source: Path, target: Path) -> None:
-        """Copy a regular file's bytes to a new name; no link is followed.
+        """Copy a regular file's bytes to a new path, following no link.
 
         :raises OSError: it cannot be read or written.
         """
@@ -75,7 +73,7 @@ def _clone_on_macos(source: Path, target: Path) -> None:
 
 
 def shares_blocks(source: Path, directory: Path) -> bool:
-    """Tell whether copies from one directory into another share their blocks; blocking.
+    """Return whether copies between two directories share blocks; blocking.
 
     :raises OSError: the directories cannot be used.
     """

@@ -1,4 +1,4 @@
-"""Changes in a real copy, found by the stamps that its files had when they had been copied."""
+"""Changes in a real copy, detected by the stamps of its files."""
 
 from __future__ import annotations
 
@@ -15,13 +15,11 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.scratch.copying import Copied
     from tideate_core.snapshots.scratch.ignoring import IgnoredNames
 
-__all__ = ["changed_in_copy"]
-
 
 def changed_in_copy(tree: Path, copied: Copied, names: IgnoredNames) -> Iterator[Found]:
-    """Yield the paths that may differ from what was copied, outer ones first; blocking.
+    """Yield the paths that may differ from the original, outer ones first; blocking.
 
-    :param names: of directories of these only the outermost is named, if anything in it changed.
+    :param names: for ignored directories, only the outermost one is reported if its content changed.
     :raises OSError: the copy cannot be read.
     """
     return _Walk(tree, copied, names).found()
@@ -70,14 +68,14 @@ class _Walk:
         return self._copied.stamps.get(path) != stamp_of(entry.stat(follow_symlinks=False))
 
     def _has_changes(self, directory: str, entry: os.DirEntry[str]) -> bool:
-        """Tell whether anything in a directory changed; all of it is looked at then."""
+        """Return whether anything in a directory changed; marks all of it as seen."""
         changed = self._differs(directory, entry)
         pending = [directory]
         while pending:
             try:
                 entries = list(self._entries(pending.pop()))
             except PermissionError:
-                changed = True  # it was read when it was copied
+                changed = True  # it was readable when it was copied
                 continue
             for path, inner in entries:
                 changed = self._differs(path, inner) or changed

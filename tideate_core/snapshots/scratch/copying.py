@@ -1,4 +1,4 @@
-"""Real copy of a project: blocks shared where the file system can, large directories by a policy."""
+"""Real copy of a project, with shared blocks if possible; a policy decides on large directories."""
 
 from __future__ import annotations
 
@@ -21,15 +21,13 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.gitignore import IgnoredPaths
     from tideate_core.snapshots.scratch.policy import CopyPolicy
 
-__all__ = ["Copied", "Stamp", "copy_project", "stamp_of"]
-
 MOST: Final = 500_000
-"""Entries that are copied; a directory with more is hardly a project."""
+"""Most entries of a copy; a larger directory is hardly a project."""
 _BITS: Final = 0o7777
 
 
 class Stamp(NamedTuple):
-    """Look of a file when it had been copied; contents are read only where that differs."""
+    """State of a copied file; its content is only read if the state differs."""
 
     kind: int
     size: int
@@ -39,25 +37,25 @@ class Stamp(NamedTuple):
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
-    """Return the look of a file; of a directory only its kind and mode."""
+    """Return the stamp of a file; for a directory, only kind and mode."""
     kind = stat.S_IFMT(status.st_mode)
     if kind == stat.S_IFDIR:
-        return Stamp(kind, status.st_mode & _BITS, 0, 0, 0)  # its times tell of what is in it
+        return Stamp(kind, status.st_mode & _BITS, 0, 0, 0)  # a directory's times depend on its entries
     return Stamp(kind, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
 @dataclass(slots=True)
 class Copied:
-    """A copy, and what it is not a copy of."""
+    """A copy, and the exceptions from it."""
 
     stamps: dict[str, Stamp] = field(default_factory=dict)
     linked: set[str] = field(default_factory=set)
     left_out: set[str] = field(default_factory=set)
     skipped: dict[str, str] = field(default_factory=dict)
-    """Paths that could not be copied, and why."""
+    """Paths that could not be copied, with the reason."""
 
     def notices(self) -> list[str]:
-        """Return in words what a person should know of the copy."""
+        """Return notices about the copy for the user."""
         said = [
             f"{path} is a link to the project's: what is written there is written in the project"
             for path in sorted(self.linked)
@@ -72,10 +70,10 @@ def copy_project(
 ) -> Copied:
     """Copy a project, with times and modes; blocking.
 
-    :param tree: a directory that is made.
-    :param without: directories below the root that are tideate's own.
-    :param stop: is set when nobody waits for it any more.
-    :raises ScratchUnavailable: it has too many files, or nobody waits.
+    :param tree: directory to create.
+    :param without: tideate's own directories below the root.
+    :param stop: set to cancel the copy.
+    :raises ScratchUnavailable: the project has too many files, or the copy was cancelled.
     :raises OSError: the copy cannot be written.
     """
     with IgnoreQuery(root) as query:
@@ -109,7 +107,8 @@ class _Copying:
     def copy(self) -> None:
         while self._pending:
             self._copy_directory(self._pending.pop())
-        for path, status in reversed(self._directories):  # a read-only one must have its files by then
+        # last: a read-only directory must have its files by then
+        for path, status in reversed(self._directories):
             target = self._tree / path
             os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
             target.chmod(status.st_mode & _BITS)
@@ -163,7 +162,7 @@ class _Copying:
             self._pending.append(path)
 
     def _share_objects(self, path: str) -> None:
-        """Let git read the project's objects, and write new ones into the copy."""
+        """Let git read the project's objects and write new ones into the copy."""
         info = self._tree / path / "info"
         info.mkdir(parents=True)
         (info / "alternates").write_bytes(os.fsencode(self._root / path) + b"\n")
@@ -172,7 +171,7 @@ class _Copying:
 
     def _link(self, path: str, target: Path) -> None:
         if target.is_absolute() and target.is_relative_to(self._root):
-            target = self._tree / target.relative_to(self._root)  # else it would lead into the project
+            target = self._tree / target.relative_to(self._root)  # otherwise it would lead into the project
         link = self._tree / path
         link.symlink_to(target)
         self.copied.stamps[path] = stamp_of(link.lstat())

@@ -1,4 +1,4 @@
-"""The difference of a scratch copy against what it began with, as images of both sides."""
+"""Difference between a scratch copy and its initial state, as images of both sides."""
 
 from __future__ import annotations
 
@@ -22,48 +22,47 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.scratch.ignoring import IgnoredNames
     from tideate_core.workspace import Action
 
-__all__ = ["Found", "ScratchDifference", "read_difference"]
-
 MOST: Final = 20_000
-"""Paths of a difference; a person could not look at more."""
+"""Most paths of a difference; more could not be reviewed."""
 MOST_BYTES: Final = 512 * MIB
-"""Of all images together, which are in memory."""
+"""Most bytes of all images, which are in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScratchDifference(OutsideChanges):
-    """Changes in a scratch copy, without files that were laid over it and stand as they were laid.
+    """Changes in a scratch copy, without unchanged files that were laid over it.
 
-    What was created has an absent image before, what was deleted one now; both sides are whole, so binaries
-    and links are there, too. `made` and `removed` are directories.
+    A created file has an absent image before, a deleted one an absent image after. Both sides are complete,
+    including binaries and links. `made` and `removed` are directories.
     """
 
     moved: dict[str, str] = field(default_factory=dict)
-    """New path and old one of files that hold the same; both are in `files`, too."""
+    """New path → old path of moved files; both are also in `files`."""
     changed_meanwhile: frozenset[str] = frozenset()
-    """Of the paths in `files` and `modes` those that were changed in the project, too, since the scratch copy
-    began. Their image before is the one of then: whoever writes them has to merge, as staging does."""
+    """Paths in `files` and `modes` that also changed in the project since the start. Their image before is
+    the
+    initial one: a write has to merge, as staging does."""
     conflicts: dict[str, tuple[FileImage, FileImage]] = field(default_factory=dict)
-    """Paths that both changed and that are not in `files`, as nobody knows what stood there before: images of
-    what stands in the project now, and in the scratch copy. There are fewer if files were kept."""
+    """Paths that both sides changed, without a known initial state: images in the project and in the scratch
+    copy. Kept files reduce these."""
     ignored: list[str] = field(default_factory=list)
-    """Changed paths that are nobody's edit: in `.git` and `.tideate`, caches, what git ignores. Directories
-    end with ``/``, and what is in them is not named."""
+    """Changed paths that are no edits: `.git`, `.tideate`, caches, ignored files. Directories end with ``/``;
+    their content is not listed."""
     left: dict[str, str] = field(default_factory=dict)
-    """Changed paths of which no images can be had, and why."""
+    """Changed paths without images, with the reason."""
 
     def __bool__(self) -> bool:
         return OutsideChanges.__bool__(self) or bool(self.conflicts or self.left)
 
     def file_changes(self) -> list[FileChange]:
-        """Return the changes of texts, for a review; the paths that are left are in `others`."""
+        """Return the text changes for a review; `others` has the remaining paths."""
         old = set(self.moved.values())
         changes = (self._change(path) for path in self.files if path not in old)
         return [change for change in changes if change is not None]
 
     @property
     def others(self) -> list[str]:
-        """Paths of changes that are not those of a text: binaries, links, modes, directories."""
+        """Changed paths without a text change: binaries, links, modes, directories."""
         texts = {change.path for change in self.file_changes()} | self.moved.keys()
         paths = {*self.files, *self.modes, *self.made, *self.removed}
         return sorted(path for path in paths if path not in texts or path in self.modes)
@@ -90,15 +89,15 @@ def _text(image: FileImage) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A path of a scratch copy that may differ."""
+    """Path of a scratch copy that may differ."""
 
     path: str
     where: Path | None
-    """Where it can be read; None: it is not there any more."""
+    """Path to read; None if it was deleted."""
     existed: bool = False
-    """The scratch copy says that something stood there as it began, unless it was moved there."""
+    """The scratch copy reports that the path existed at the start, unless it was moved there."""
     problem: str = ""
-    """Why nothing can be said of it and of what is in it."""
+    """Why the path and everything below it are unknown."""
 
 
 def read_difference(
@@ -107,11 +106,11 @@ def read_difference(
     names: IgnoredNames,
     as_in_project: Callable[[FileImage], FileImage],
 ) -> ScratchDifference:
-    """Compare what was found with what a scratch copy began with; blocking.
+    """Compare candidate paths with the initial state; blocking.
 
-    :param found: outer paths before inner ones, without those that are in ignored directories.
-    :param names: of what is nobody's edit.
-    :param as_in_project: turns an image of the scratch copy into what it is in the project.
+    :param found: outer paths first, without the content of ignored directories.
+    :param names: paths that are no edits.
+    :param as_in_project: converts an image of the scratch copy into the project's form.
     """
     comparison = _Comparison(baseline, names, as_in_project)
     for one in found:
@@ -139,7 +138,7 @@ class _Comparison:
         self._left: dict[str, str] = {}
 
     def add(self, found: Found) -> None:
-        """Compare a path, and what stood below it, if that went."""
+        """Compare a path and, if it was removed, the paths below it."""
         pending = deque([found])
         while pending:
             one = pending.popleft()
@@ -165,14 +164,14 @@ class _Comparison:
                 self._file(one, now)
 
     def add_missing(self) -> None:
-        """Compare what was laid over and is gone, of which nothing need be left to be found."""
+        """Compare deleted overlay files, which may leave no trace."""
         ignored = Below(path.rstrip("/") for path in self._ignored)
         for path, image in self._baseline.laid.items():
             if image.state != ABSENT and path not in ignored:
                 self.add(Found(path, None))
 
     def difference(self) -> ScratchDifference:
-        """Return what was found, sorted."""
+        """Return the sorted difference."""
         return ScratchDifference(
             dict(sorted(self._files.items())),
             dict(sorted(self._modes.items())),
@@ -215,7 +214,7 @@ class _Comparison:
         if before is None:
             self._conflict(path, after)
             return
-        before = file_or_link(before)  # of a directory there is more to say
+        before = file_or_link(before)  # directories are compared separately
         if before.state.kind == "other":
             before = FileImage(ABSENT)
         if before.state == after.state:
@@ -232,7 +231,7 @@ class _Comparison:
 
     def _conflict(self, path: str, after: FileImage) -> None:
         theirs = self._baseline.current(path)
-        if theirs.state != after.state:  # else both did the same
+        if theirs.state != after.state:  # otherwise both sides made the same change
             self._conflicts[path] = (theirs, after)
 
     def _is_over_limits(self, before: FileImage, after: FileImage) -> bool:
@@ -248,7 +247,7 @@ def _lstat(where: Path | None) -> os.stat_result | None:
 
 
 def _moves(files: dict[str, tuple[FileImage, FileImage]]) -> dict[str, str]:
-    """Return new and old path of files that went and came with the same content, where only one did."""
+    """Return new path → old path of files with unique equal content."""
     gone: dict[str, list[str]] = {}
     came: dict[str, list[str]] = {}
     for path, (before, after) in files.items():

@@ -1,4 +1,4 @@
-"""Paths that lead out of a scratch copy: of editable installations, of a git directory elsewhere."""
+"""Paths that lead out of a scratch copy: editable installations, and a git directory elsewhere."""
 
 from __future__ import annotations
 
@@ -14,18 +14,16 @@ from tideate_core.util.regular_files import read_bounded
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["editable_sources", "outside_git"]
-
 _LARGEST: Final = 256 * 1024
-"""Bytes of a file that is read for it."""
+"""Bytes of an inspected file."""
 _MAPPING: Final = re.compile(r"^MAPPING\b[^=\n]*= *(\{[^\n]*\})", re.MULTILINE)
-"""Of setuptools' finders, from a package's name to its directory."""
+"""Mapping of package names to directories in setuptools' finders."""
 
 
 def editable_sources(root: Path) -> list[Path]:
-    """Return the directories of a project from which its virtual environment imports packages; blocking.
+    """Return a project's source directories that its virtual environment imports; blocking.
 
-    In a copy they have to be named before that, else its tests would test the project itself.
+    In a copy they must come first in the import path; otherwise tests would import the project itself.
     """
     found: dict[Path, None] = {}
     for name in VIRTUAL_ENVIRONMENTS:
@@ -49,17 +47,17 @@ def _named_in_finders(packages: Path) -> Iterator[Path]:
             try:
                 mapping = ast.literal_eval(found[1])
             except (ValueError, SyntaxError):
-                continue  # another version's
+                continue  # format of another version
             if isinstance(mapping, dict):
                 yield from (Path(path).parent for path in mapping.values() if isinstance(path, str))
 
 
 def outside_git(root: Path) -> Path | None:
-    """Return the git directory of a project whose own has none; blocking.
+    """Return the git directory of a project that lies outside of it; blocking.
 
-    It is one of a directory above, or the one that `.git` names in a worktree or submodule.
+    It belongs to a parent directory, or `.git` names it in a worktree or submodule.
 
-    :returns: the one that all worktrees share; None where `.git` is a directory, or leads to none.
+    :returns: the directory shared by all worktrees; None if `.git` is a directory or invalid.
     """
     try:
         common = _common_directory(root)
@@ -71,7 +69,7 @@ def outside_git(root: Path) -> Path | None:
 
 
 def _common_directory(root: Path) -> Path:
-    """Return the git directory that is named for a project, whatever it is."""
+    """Return the git directory named for a project, valid or not."""
     place = next((above for above in (root, *root.parents) if (above / ".git").exists()), root)
     named = _text(place / ".git").partition("gitdir:")[2].strip() or ".git"
     own = _real(place / named)
@@ -79,7 +77,7 @@ def _common_directory(root: Path) -> Path:
 
 
 def _real(path: Path) -> Path:
-    """Return a path without links, also of those that lead nowhere or in circles."""
+    """Resolve links, including dangling and circular ones."""
     return Path(os.path.realpath(path))
 
 

@@ -1,12 +1,12 @@
 """Hold mounted overlays: ``python -I -S holder.py (PLACE LOWER UPPER WORK)…``.
 
-Makes a user, a mount and a pid namespace, in which each overlay stands at its place. The holder is a child of
-the program, and the first process in there: nothing in there can stop or kill it, and the system kills all
-others with it, whatever namespaces they made since. It says `mounted PID` and waits for the end of its
-standard input, which is that of the process that started the program; then others have some time to end. The
-person is the same in there. What fails is said as `ERRNO WHAT`.
+Creates a user, a mount and a pid namespace and mounts each overlay there. The holder is a child of the
+program and the first process in the pid namespace: processes inside cannot stop or kill it, and the kernel
+kills all of them with it, including those in nested namespaces. It prints `mounted PID` and waits for the end
+of its standard input, inherited from the process that started the program; then the other processes have some
+time to end. User and group ids stay the same inside. A failure is printed as `ERRNO WHAT`.
 
-Run as a program, it imports nothing of this package: it has to be there in milliseconds.
+The program imports nothing of this package, because it has to start within milliseconds.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ MS_REC = 0x4000
 MS_PRIVATE = 1 << 18
 MS_NOSUID, MS_NODEV, MS_NOEXEC = 2, 4, 8
 EVERYBODY = b"0 0 4294967295"
-"""A map of ids that only the superuser may write: in there, each is the same."""
+"""Identity map of all ids; only the superuser may write it."""
 GRACE = 3.0
-"""Seconds; guards give programs 2 of them to end."""
+"""Seconds; guards give programs two seconds to end."""
 POLL = 0.02
 MAPS = ("uid_map", "gid_map")
 
@@ -40,7 +40,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main() -> None:
-    """Make the namespaces, and wait for the end of the holder, and of all others with it."""
+    """Create the namespaces, then wait for the holder and all other processes to end."""
     doing = "user namespaces are not available here"
     told, tell = os.pipe()
     try:
@@ -51,18 +51,18 @@ def main() -> None:
         _say(f"{error.errno} {doing}")
         return
     if holder:
-        os.write(tell, b"%d" % holder)  # it cannot tell itself: in there it is the first
+        os.write(tell, b"%d" % holder)  # the holder has pid 1 inside and cannot report its outer pid
         os.close(0)
         os.waitpid(holder, 0)
     else:
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         os.close(tell)
-        if pid := os.read(told, 16):  # nothing if the other one has been killed
+        if pid := os.read(told, 16):  # empty if the parent was killed
             _hold(int(pid))
 
 
 def _hold(pid: int) -> None:
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # whoever loses its parent in there has this one
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # orphaned processes inside become its children
     try:
         _check(libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None))
         for first in range(1, len(sys.argv), 4):
@@ -70,7 +70,7 @@ def _hold(pid: int) -> None:
     except OSError as error:
         _say(f"{error.errno} an overlay cannot be mounted here")
         return
-    # where parts of /proc are hidden, as in containers, it stays that of all processes: guards look at which
+    # containers may hide parts of /proc: then it keeps showing all processes, which guards detect
     libc.mount(b"proc", b"/proc", b"proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, None)
     _say(f"mounted {pid}")
     sys.stdin.buffer.read()
@@ -83,7 +83,7 @@ def _say(words: str) -> None:
 
 
 def _await_others() -> None:
-    """Give all others some time to end, as their guards have them do."""
+    """Give all other processes time to end, as their guards make them."""
     end = time.monotonic() + GRACE
     while time.monotonic() < end:
         try:
@@ -94,12 +94,12 @@ def _await_others() -> None:
 
 
 def _unshare() -> None:
-    """Be in new namespaces, as the same person."""
+    """Enter new namespaces, with the same user and group ids."""
     uid, gid = os.geteuid(), os.getegid()
     ours, theirs = os.pipe()
     here = os.getpid()
     child = os.fork()
-    if not child:  # outside of the new namespace, where the superuser is one
+    if not child:  # outside of the new namespace, where the superuser has its rights
         os.close(theirs)
         os.read(ours, 1)
         os._exit(_map_everybody(here))
@@ -126,7 +126,7 @@ def _map_everybody(process: int) -> int:
 
 
 def _mount(place: str, layers: Sequence[str]) -> None:
-    # by descriptor: a path may have characters that end an option
+    # by descriptor: a path may contain characters that end an option
     opened = [os.open(layer, os.O_PATH | os.O_DIRECTORY) for layer in layers]
     lower, upper, work = (f"/proc/self/fd/{descriptor}" for descriptor in opened)
     options = f"lowerdir={lower},upperdir={upper},workdir={work},userxattr"

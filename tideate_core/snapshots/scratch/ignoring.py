@@ -1,4 +1,4 @@
-"""Paths of a scratch copy that are nobody's edit: what git ignores, caches, and the histories of projects."""
+"""Paths of a scratch copy that are no edits: ignored files, caches, and version control data."""
 
 from __future__ import annotations
 
@@ -19,28 +19,26 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["IgnoredNames"]
-
 _OPTIONS: Final = tuple(word for word in SAFE_OPTIONS if word != "--literal-pathspecs")
-"""What asks about ignored paths refuses that; a path that begins with `./` is taken as it is."""
+"""`check-ignore` rejects this option; a path that starts with `./` is taken literally."""
 _COMMAND: Final = ("check-ignore", "--stdin", "-z", "--verbose", "--non-matching")
 _TRACKED: Final = ("ls-files", "-z", "--")
 _FIELDS: Final = 4
-"""Of an answer: source, line, pattern, path."""
+"""Fields of an answer: source, line, pattern, path."""
 _TIMEOUT: Final = 10.0
-"""Seconds for an answer; after that the names decide."""
+"""Seconds for an answer; then names decide."""
 _SILENT: Final = 1.0
-"""Seconds after which the reason is looked for."""
+"""Seconds until the reason for the delay is checked."""
 _CHUNK: Final = 65_536
 
 
 class IgnoredNames:
-    """Answers of one `git check-ignore`, about paths that need not exist; without git, names decide.
+    """Answers of one `git check-ignore` process, for paths that need not exist; without git, names decide.
 
-    What the project's own `.gitignore` says counts, not what a scratch copy made of it.
+    The project's own `.gitignore` counts, not the one in the scratch copy.
 
     :param root: of the project.
-    :param view: where the scratch copy is seen.
+    :param view: where this process sees the scratch copy.
     """
 
     def __init__(self, root: Path, view: Path) -> None:
@@ -58,9 +56,9 @@ class IgnoredNames:
         self._end()
 
     def has(self, path: str, *, directory: bool) -> bool:
-        """Tell whether a change of a path is nobody's edit; blocking.
+        """Return whether a path is ignored; blocking.
 
-        Of what is in an ignored directory nothing is to be asked.
+        Must not be called for paths inside ignored directories.
         """
         name = path.rpartition("/")[2]
         if name.casefold() in NEVER or is_temporary(name):
@@ -71,7 +69,7 @@ class IgnoredNames:
         if pattern is None:
             return directory and name in NAMES
         if not pattern and directory:
-            # one that is not in the project is no directory for git, unless it is told; but then `x/*` fits
+            # git takes a missing path for a file unless it ends with `/`; but then `x/*` matches
             told = self._ask(path + "/") or b""
             pattern = told if told.endswith(b"/") else b""
         if not pattern or pattern.startswith(b"!"):
@@ -79,7 +77,7 @@ class IgnoredNames:
         return not (directory and self._has_tracked(path))
 
     def _ask(self, path: str) -> bytes | None:
-        """Ask git for the pattern that decides about a path; None: there is no git that answers."""
+        """Return git's deciding pattern for a path; None if git does not answer."""
         if not self._asked:
             self._asked = True
             self._start()
@@ -96,7 +94,7 @@ class IgnoredNames:
 
     def _start(self) -> None:
         if self._is_ignored_itself():
-            return  # by a repository around it, which says nothing about its parts
+            return  # an outer repository ignores the project, which says nothing about its parts
         try:
             repository = find_repository(real_path(self._root))
             self._top = repository.top
@@ -107,9 +105,9 @@ class IgnoredNames:
             self._git = None
 
     def _answer(self) -> list[bytes]:
-        """Return the fields of one answer.
+        """Read the fields of one answer.
 
-        :raises ValueError: there is none, or not in time.
+        :raises ValueError: there is no answer in time.
         :raises WorkspaceError: git waits for a pipe.
         """
         assert self._git is not None and self._git.stdout is not None  # noqa: S101 it was asked
@@ -133,7 +131,7 @@ class IgnoredNames:
             self._git = None
 
     def _has_tracked(self, path: str) -> bool:
-        """Tell whether git has files in a directory that it ignores."""
+        """Return whether git tracks files in an ignored directory."""
         return bool(_printed(self._root, *_TRACKED, path, options=SAFE_OPTIONS))
 
     def _is_ignored_itself(self) -> bool:
@@ -143,7 +141,7 @@ class IgnoredNames:
 
 
 def _printed(cwd: Path, *command: str, options: Sequence[str]) -> bytes:
-    """Return what git prints; nothing where it fails or takes too long."""
+    """Return git's output; empty if it fails or takes too long."""
     try:
         repository = find_repository(real_path(cwd))
         return run_git(repository, *command, cwd=cwd, options=options, patience=_TIMEOUT).out

@@ -1,4 +1,4 @@
-"""Copies of a project's files as a scratch copy began, so that what both sides changed can be merged."""
+"""Copies of a project's files at the start of a scratch copy, to merge concurrent changes."""
 
 from __future__ import annotations
 
@@ -20,21 +20,19 @@ if TYPE_CHECKING:
 
     from tideate_core.snapshots.gitignore import IgnoredPaths
 
-__all__ = ["KeptFiles"]
-
 LARGEST: Final = MIB
-"""Bytes of a file; nobody merges larger ones."""
+"""Bytes of a file; larger ones are not merged."""
 MOST: Final = 20_000
 MOST_BYTES: Final = 256 * MIB
 
 
 class KeptFiles:
-    """Copies that a thread makes while the scratch copy is used; of ignored and large files there are none.
+    """Copies made by a thread while the scratch copy is in use, without ignored and large files.
 
     :param root: of the project.
-    :param place: directory for them, which is made.
-    :param began: time of changes that are too late, in nanoseconds.
-    :param without: directories below the root that are tideate's own.
+    :param place: directory to create for them.
+    :param began: files changed after this time are not kept; nanoseconds.
+    :param without: tideate's own directories below the root.
     """
 
     def __init__(self, root: Path, place: Path, began: int, without: Collection[Path]) -> None:
@@ -48,7 +46,7 @@ class KeptFiles:
         self._thread.start()
 
     def image(self, path: str) -> FileImage | None:
-        """Return a file or link as it was, None where that was not kept; waits for the thread.
+        """Return a kept file or link, or None; waits for the thread.
 
         :raises OSError: it cannot be read.
         """
@@ -57,7 +55,7 @@ class KeptFiles:
         return found if found.state.kind in {"file", "link"} else None
 
     def close(self) -> None:
-        """End the thread."""
+        """Stop the thread."""
         self._stop.set()
         self._thread.join()
 
@@ -74,7 +72,7 @@ class KeptFiles:
             try:
                 self._copy(path, status, cloner)
             except OSError:
-                continue  # it went meanwhile, or cannot be read: it is not kept
+                continue  # removed or unreadable: not kept
 
     def _files(self, ignored: IgnoredPaths) -> Iterator[tuple[str, os.stat_result]]:
         pending = [""]
@@ -95,11 +93,11 @@ class KeptFiles:
             with os.scandir(self._root / directory) as entries:
                 found = [entry for entry in entries if entry.name.casefold() not in NEVER]
         except OSError:
-            return []  # it went meanwhile, or cannot be read
+            return []  # removed or unreadable
         return found
 
     def _status(self, entry: os.DirEntry[str]) -> os.stat_result | None:
-        """Return the status of what is kept."""
+        """Return the status of a path to keep, or None."""
         try:
             status = entry.stat(follow_symlinks=False)
         except OSError:
@@ -116,4 +114,4 @@ class KeptFiles:
             cloner.copy(source, target)
             target.chmod(stat.S_IMODE(status.st_mode))
         if source.lstat().st_ctime_ns != status.st_ctime_ns:
-            target.unlink()  # it was changed while it was copied
+            target.unlink()  # it changed during the copy

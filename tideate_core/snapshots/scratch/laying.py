@@ -1,4 +1,4 @@
-"""Texts laid over a scratch copy: written without following a link, the modes of files kept."""
+"""Files laid over a scratch copy: written without following links, with unchanged modes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     Content: TypeAlias = bytes | FileImage | None
-    """A file's bytes, whose mode is kept; a whole image; None: it is not there."""
-
-__all__ = ["checked_name", "lay_file"]
+    """Bytes of a file that keeps its mode, a whole image, or None for a deletion."""
 
 _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -38,13 +36,13 @@ def checked_name(name: str) -> tuple[str, ...]:
 
 
 def lay_file(view: Path, name: str, content: Content, made: set[str]) -> FileImage:
-    """Make a path of a scratch copy hold this; blocking.
+    """Write a path of a scratch copy; blocking.
 
-    :param view: where this process sees the root of the scratch copy.
-    :param made: is told the directories that had to be made.
-    :returns: what stands there now.
-    :raises OutsideRoot: as of `checked_name`.
-    :raises WorkspaceError: a link or something that is no directory is on its way, or it cannot be written.
+    :param view: root of the scratch copy as this process sees it.
+    :param made: collects the created directories.
+    :returns: the resulting image.
+    :raises OutsideRoot: see `checked_name`.
+    :raises WorkspaceError: a link or another non-directory is on the path, or it cannot be written.
     """
     *above, last = checked_name(name)
     try:
@@ -63,7 +61,7 @@ def lay_file(view: Path, name: str, content: Content, made: set[str]) -> FileIma
 
 
 def _open(view: Path, above: list[str], made: set[str], *, make: bool) -> int | None:
-    """Open the directory of a file; None where there is none, and none is to be made."""
+    """Open the directory of a file; None if it is missing and `make` is false."""
     way = open_directory_fd(view, ())
     try:
         for number, part in enumerate(above, start=1):
@@ -96,7 +94,7 @@ def _replace(directory: int, name: str, content: Content) -> None:
 
 
 def read_mode(directory: int, name: str) -> int | None:
-    """Return the mode of what stands there, None where nothing does."""
+    """Return the mode of a path, or None if it does not exist."""
     try:
         return os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Overlay mounted at a project's own path in a namespace, and why there may be none."""
+"""Overlay mounted at a project's own path in a namespace, and checks for its availability."""
 
 from __future__ import annotations
 
@@ -22,50 +22,48 @@ from tideate_core.util.regular_files import read_bounded
 if TYPE_CHECKING:
     from typing import Self
 
-__all__ = ["Overlay", "check_overlay"]
-
 HOLDER: Final = str(Path(__file__).with_name("holder.py"))
 _START_WITHIN: Final = 10.0
 """Seconds."""
 _END_WITHIN: Final = 10.0
-"""Seconds; what is in the namespace has 3 of them, then it is killed."""
+"""Seconds; processes in the namespace have three of them before they are killed."""
 SETTINGS: Final = Path("/proc/sys")
 SWITCHES: Final = {
     "kernel.apparmor_restrict_unprivileged_userns": "1",
     "kernel.unprivileged_userns_clone": "0",
     "user.max_user_namespaces": "0",
 }
-"""Settings of distributions that keep a person from using user namespaces."""
+"""Settings of distributions that forbid user namespaces."""
 _LOOKED_AT: Final = 1_000
-"""Names at the top of a project."""
+"""Names at the top of a project that are checked."""
 _ATTRIBUTE: Final = "user.tideate"
 _OCTAL: Final = re.compile(rb"\\([0-7]{3})")
 
 
 class Overlay:
-    """A mounted overlay: namespaces, held by their first process, which ends with this one.
+    """Mounted overlay: namespaces held by their first process, which ends with this one.
 
-    :param program: the parent of that process, which ends after all in there.
-    :param upper: directory of what was changed.
+    :param program: parent of that process; it ends after all processes inside.
+    :param upper: directory of the changes.
     """
 
     def __init__(self, program: subprocess.Popen[bytes], upper: Path) -> None:
         self.upper = upper
         self.pid = 0
-        """Of the holder, which is in the namespaces."""
+        """Pid of the holder, which is in the namespaces."""
         self._program = program
         self._holder: int | None = None
-        """Descriptor of the holder: its pid may be another process's once it has ended."""
+        """Descriptor of the holder: its pid may be reused after its end."""
 
     @classmethod
     def mount(cls, root: Path, place: Path) -> Self:
-        """Mount an overlay over a project, for who is in the namespace; blocking, some 30 ms.
+        """Mount an overlay over a project, visible only in its namespace; blocking, about 30 ms.
 
-        A git directory elsewhere, as of a worktree, has one, too: nothing is committed for real.
+        A git directory elsewhere, as of a worktree, gets an overlay, too, so that commits stay inside.
 
         :param root: of the project, real.
-        :param place: an empty directory for what is changed.
-        :raises ScratchUnavailable: this system or these file systems have none; the message says why.
+        :param place: an empty directory for the changes.
+        :raises ScratchUnavailable: the system or the file systems do not support it.
         :raises OSError: the place cannot be used.
         """
         check_overlay(root, place)
@@ -82,7 +80,7 @@ class Overlay:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd="/",
-            start_new_session=True,  # an interrupt at the terminal is not for it
+            start_new_session=True,  # protects it from terminal interrupts
         )
         overlay = cls(program, upper)
         try:
@@ -94,23 +92,23 @@ class Overlay:
 
     @property
     def is_mounted(self) -> bool:
-        """The namespaces are there."""
+        """True while the namespaces exist."""
         return self._holder is not None and not select.select([self._holder], [], [], 0)[0]
 
     def view(self, path: Path) -> Path:
-        """Return where this process sees a path of the namespace."""
+        """Return a path of the namespace as this process sees it."""
         return Path(f"/proc/{self.pid}/root", path.relative_to("/"))
 
     def close(self) -> None:
-        """End what is left in the namespaces, and the mount with it; blocking."""
+        """End all processes in the namespaces, and the mount with them; blocking."""
         try:
             self._program.communicate(timeout=_END_WITHIN)
-        except subprocess.TimeoutExpired:  # one of the two was stopped
+        except subprocess.TimeoutExpired:  # one of the two processes was stopped
             self._program.kill()
         if self._holder is not None:
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._holder, signal.SIGKILL)
-            # ready when the system has killed all others in there
+            # ready when the kernel has killed all other processes inside
             select.select([self._holder], [], [], _END_WITHIN)
             os.close(self._holder)
             self._holder = None
@@ -131,7 +129,7 @@ class Overlay:
 
 
 def _make_layers(lower: Path, place: Path) -> tuple[Path, Path]:
-    """Make the upper and the working directory of an overlay."""
+    """Create the upper and the work directory of an overlay."""
     upper, work = place / "upper", place / "work"
     for directory in (upper, work):
         make_private_directory(directory, exist_ok=False)
@@ -140,10 +138,10 @@ def _make_layers(lower: Path, place: Path) -> tuple[Path, Path]:
 
 
 def check_overlay(root: Path, place: Path) -> None:
-    """Refuse what an overlay would not be right for; blocking.
+    """Reject projects that an overlay would not represent correctly; blocking.
 
-    :param place: where the changes would be, or a directory above it.
-    :raises ScratchUnavailable: the message says why.
+    :param place: directory of the changes, or a parent of it.
+    :raises ScratchUnavailable: an overlay is unsuitable.
     """
     if sys.platform != "linux":
         raise ScratchUnavailable("an overlay needs Linux")
@@ -166,9 +164,9 @@ def _check_attributes(directory: Path) -> None:
 
 
 def _in_another_group(root: Path) -> str | None:
-    """Return a path at the top of a project that the person may write by a further group only.
+    """Return a top-level path that the user may write only through a supplementary group.
 
-    In a user namespace an ordinary person has one group.
+    A user namespace of an ordinary user has one group.
     """
     others = set(os.getgroups()) - {os.getegid()}
     with os.scandir(root) as entries:
@@ -181,7 +179,7 @@ def _in_another_group(root: Path) -> str | None:
 
 
 def _switched_off() -> str:
-    """Return in words the setting that may be the reason; empty if there is none."""
+    """Describe the setting that may be the reason; empty if none."""
     for name, off in SWITCHES.items():
         value = read_bounded(SETTINGS / name.replace(".", "/"), _LOOKED_AT)
         if value is not None and value.decode().strip() == off:

@@ -1,4 +1,4 @@
-"""Directories of scratch copies: one for each that lives, and none of those whose owner has died."""
+"""Directories of scratch copies: one per living owner; abandoned ones are removed."""
 
 from __future__ import annotations
 
@@ -15,18 +15,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["claim_place", "release_place", "sweep_places"]
-
 _OPEN: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def claim_place(private: Path) -> tuple[Path, int]:
-    """Make a directory for a scratch copy; blocking.
+    """Create a directory for a scratch copy; blocking.
 
     :param private: directory of all scratch copies of a project.
-    :returns: the directory, and the descriptor that keeps it: when it is closed, the next one who comes may
-        remove the directory.
-    :raises OSError: it cannot be made.
+    :returns: the directory and the descriptor that protects it; once closed, others may remove the directory.
+    :raises OSError: it cannot be created.
     """
     with _locked(private):
         place = private / secrets.token_hex(8)
@@ -39,21 +36,21 @@ def claim_place(private: Path) -> tuple[Path, int]:
 def release_place(place: Path, handle: int) -> None:
     """Remove the directory of a scratch copy; blocking.
 
-    :raises OSError: as of `remove_tree`.
+    :raises OSError: see `remove_tree`.
     """
     try:
         remove_tree(place)
     finally:
         os.close(handle)
-    with suppress(OSError):  # others are there
+    with suppress(OSError):  # others are still there
         place.parent.rmdir()
 
 
 def sweep_places(private: Path) -> list[str]:
-    """Remove what owners that were killed left; blocking.
+    """Remove directories of killed owners; blocking.
 
-    :returns: what could not be removed, and why.
-    :raises OSError: the directory cannot be made or listed.
+    :returns: directories that could not be removed, with the reason.
+    :raises OSError: the directory cannot be created or listed.
     """
     failed: list[str] = []
     with ExitStack() as held:
@@ -66,12 +63,12 @@ def sweep_places(private: Path) -> list[str]:
 
 
 def _take_abandoned(private: Path, held: ExitStack) -> list[Path]:
-    """Return the directories that no living process has; now they are ours to remove."""
+    """Return the directories without a living owner, claimed for removal."""
     found: list[Path] = []
     with _locked(private):
         for place in sorted(private.iterdir()):
             if not place.is_dir() or place.is_symlink():
-                continue  # no scratch copy: not ours to remove
+                continue  # not a scratch copy
             handle = os.open(place, _OPEN)
             held.callback(os.close, handle)
             with suppress(BlockingIOError):
@@ -82,10 +79,10 @@ def _take_abandoned(private: Path, held: ExitStack) -> list[Path]:
 
 @contextmanager
 def _locked(private: Path) -> Iterator[None]:
-    """Be the only one who makes or looks for directories."""
+    """Hold the lock for creating and searching directories."""
     with ExitStack() as held:
         handle = _open_locked(private, held)
-        while not _is_there(private, handle):  # the last one who left removed it
+        while not _is_there(private, handle):  # the last owner removed the directory
             handle = _open_locked(private, held)
         yield
 

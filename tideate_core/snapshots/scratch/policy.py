@@ -1,4 +1,4 @@
-"""Policy of real copies for directories that are large, and not the project's own work."""
+"""Policy of real copies for large generated or installed directories."""
 
 from __future__ import annotations
 
@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["DEPENDENCIES", "OUTPUTS", "CopyPolicy", "Treatment"]
-
 Treatment: TypeAlias = Literal["copied", "linked", "left out"]
-"""A linked directory is a symbolic link to the project's own: what is written there is written in the
-project."""
+"""A linked directory is a symbolic link to the project's own: writes to it change the project."""
 
 DEPENDENCIES: Final = frozenset(
     {".bundle", ".direnv", ".nox", ".tox", ".venv", "bower_components", "env", "node_modules", "venv"}
 )
-"""Directories of what was installed for a project, where git ignores them."""
+"""Directories of installed dependencies, if git ignores them."""
 
 OUTPUTS: Final = frozenset(
     {
@@ -40,20 +37,20 @@ OUTPUTS: Final = frozenset(
         "target",
     }
 )
-"""Directories of what a project's tools make, where git ignores them."""
+"""Directories of generated files, if git ignores them."""
 
 
 @dataclass(frozen=True, slots=True)
 class CopyPolicy:
-    """Treatment of ignored directories by their names; all others are copied."""
+    """Treatment of ignored directories by name; all others are copied."""
 
     dependencies: Treatment = "linked"
     outputs: Treatment = "left out"
     also: Mapping[str, Treatment] | None = None
-    """By name, before the two others."""
+    """Treatment by name, which takes precedence."""
 
     def treatment(self, name: str) -> Treatment:
-        """Return what is done with a directory that git ignores."""
+        """Return the treatment of an ignored directory."""
         if self.also is not None and name in self.also:
             return self.also[name]
         if name in DEPENDENCIES:
@@ -62,5 +59,5 @@ class CopyPolicy:
 
     @classmethod
     def sharing(cls) -> CopyPolicy:
-        """Return the policy where copies share their blocks, so that nothing needs to be linked."""
+        """Return the policy for copies that share blocks: nothing needs a link."""
         return cls(dependencies="copied", outputs="copied")

@@ -1,4 +1,4 @@
-"""Removal of directories whose permissions, depth and names a foreign program chose."""
+"""Removal of directory trees with hostile permissions, depth and names."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ import os
 import secrets
 from pathlib import Path
 
-__all__ = ["remove_tree"]
-
 
 def remove_tree(place: Path) -> None:
-    """Remove a directory with everything in it; no link is followed. Nothing happens where there is none.
+    """Remove a directory and its content, following no link; a missing directory is accepted.
 
-    Directories below it are moved to its top, one after the other: so no path gets too long and no
-    recursion too deep.
+    Nested directories are first moved to the top, so that no path gets too long and no recursion too deep.
 
-    :raises OSError: something in it belongs to somebody else, or the file system is read-only.
+    :raises OSError: a file belongs to another user, or the file system is read-only.
     """
     pending = [place] if os.path.lexists(place) else []
     while pending:
@@ -27,7 +24,7 @@ def remove_tree(place: Path) -> None:
 
 
 def _empty(directory: Path, top: Path) -> list[Path]:
-    """Remove the files of a directory and move its directories to the top; returns where they are now."""
+    """Remove a directory's files and move its directories to the top; return their new paths."""
     os.chmod(directory, 0o700)  # noqa: PTH101 of a directory that was found as one
     moved: list[Path] = []
     with os.scandir(directory) as entries:

@@ -1,4 +1,4 @@
-"""Scratch copies: the project as a run sees it, in which anything may be written without touching it."""
+"""Scratch copies: writable copies of a project for a run, isolated from the project."""
 
 from __future__ import annotations
 
@@ -29,17 +29,15 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.scratch.laying import Content
     from tideate_core.snapshots.scratch.policy import CopyPolicy
 
-__all__ = ["DIRECTORY", "Scratch", "open_scratch"]
-
 DIRECTORY: Final = "scratch"
-"""Of a project's private state: where its scratch copies are."""
+"""Directory in a project's private state for its scratch copies."""
 
 
 _LIMITS: Final = ProcessLimits()
 
 
 class Scratch:
-    """A scratch copy that is open."""
+    """Open scratch copy."""
 
     def __init__(
         self, body: Body, baseline: Baseline, place: Path, handle: int, failed: Sequence[str] = ()
@@ -53,29 +51,29 @@ class Scratch:
 
     @property
     def kind(self) -> ScratchKind:
-        """Its kind: an overlay at the project's own path, or a copy at another one."""
+        """Overlay at the project's own path, or copy elsewhere."""
         return self._body.kind
 
     @property
     def root(self) -> Path:
-        """The root as programs in the scratch copy see it; of an overlay the project's own path."""
+        """Root as programs in the scratch copy see it; for an overlay, the project's own path."""
         return self._body.root
 
     @property
     def view(self) -> Path:
-        """The root as this process sees it, while the scratch copy is open.
+        """Root as this process sees it, while the scratch copy is open.
 
-        Where a link leads is not to be followed there: a link with an absolute target leads out of it.
+        Links must not be followed there: an absolute target leads out of it.
         """
         return self._body.view
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Words for a person: why it is no overlay, what is linked or left out, what others left here."""
+        """Notices for the user: why it is not an overlay, links, omissions, leftovers of killed owners."""
         return (*self._failed, *self._body.notices)
 
     def as_json(self) -> dict[str, Any]:
-        """Return what an event tells of it."""
+        """Return the fields for an event."""
         return {"kind": self.kind, "root": str(self.root), "notices": list(self.notices)}
 
     async def run(
@@ -88,14 +86,14 @@ class Scratch:
         on_lines: Callable[[Sequence[OutputLine]], None] | None = None,
         hint: str = "",
     ) -> CommandResult:
-        """Run a program in the scratch copy, to its end, as `run_program` does.
+        """Run a program in the scratch copy, like `run_program`.
 
         :param cwd: directory below the root, with ``/``.
-        :param environment: all of it; None for that of `make_environment()`.
+        :param environment: complete environment; None for `make_environment()`.
         :raises ScratchUnavailable: the scratch copy is gone, or has no such directory.
         :raises InvalidCommand: `argv` is no command.
-        :raises ProgramMissing: there is no such program.
-        :raises ProgramNotExecutable: it is there and cannot be run.
+        :raises ProgramMissing: the program does not exist.
+        :raises ProgramNotExecutable: the program cannot be executed.
         """
         self._check_there()
         if cwd and not (self.view.joinpath(*checked_name(cwd))).is_dir():
@@ -113,18 +111,18 @@ class Scratch:
         return result
 
     def environment(self, environment: Mapping[str, str] | None = None) -> Mapping[str, str]:
-        """Return the environment for a program that is started by `command`; blocking, reads files.
+        """Return the environment for a program started with `command`; blocking, reads files.
 
-        :param environment: all of it, None for that of `make_environment()`. Variables are added by which
-            git finds the right repository, and in a copy Python the right packages.
+        :param environment: complete environment; None for `make_environment()`. The result also makes git
+            find the right repository and, in a copy, Python the right packages.
         """
         return self._body.environment(make_environment() if environment is None else environment)
 
     def command(self, argv: Sequence[str], *, cwd: str = "") -> list[str]:
-        """Return the command with which another part of tideate starts a program in the scratch copy.
+        """Return the command line that starts a program in the scratch copy.
 
-        Of a copy the caller has to set the working directory, too: it is `root` and `cwd`. When the scratch
-        copy is closed, or its owner killed, what is left in an overlay is ended.
+        For a copy, the caller also has to set the working directory `root / cwd`. Programs in an overlay are
+        ended when the scratch copy is closed or its owner killed.
 
         :param cwd: directory below the root, with ``/``.
         """
@@ -133,12 +131,12 @@ class Scratch:
         return entering(self._body.namespace, self.root / cwd, argv)
 
     async def lay_over(self, files: Mapping[str, Content]) -> None:
-        """Make paths hold other contents, as later edits of a run do; they are no part of the difference.
+        """Replace the content of paths, as later edits of a run do; the difference excludes them.
 
-        :param files: by path below the root: bytes, which keep the mode of what stands there; an image; or
-            None, which deletes.
+        :param files: by path below the root: bytes, which keep the file's mode; an image; or None for a
+            deletion.
         :raises OutsideRoot: a path leaves the root, or is in `.git` or `.tideate`; nothing was written.
-        :raises WorkspaceError: one cannot be written; others may have been.
+        :raises WorkspaceError: a path cannot be written; others may have been.
         """
         self._check_there()
         for name in files:
@@ -146,10 +144,10 @@ class Scratch:
         await run_uncancelled(asyncio.to_thread(self._lay, dict(files)))
 
     async def difference(self) -> ScratchDifference:
-        """Return what was changed since it was opened, what was laid over it left out.
+        """Return the changes since the start, without the files laid over.
 
-        What is written in `.git` and `.tideate`, in caches and to what git ignores stays in the scratch copy
-        and goes with it; the difference names it under `ignored`.
+        Writes to `.git`, `.tideate`, caches and ignored files stay in the scratch copy and are discarded with
+        it; the difference lists them under `ignored`.
 
         :raises ScratchUnavailable: the scratch copy is gone.
         :raises OSError: it cannot be read.
@@ -158,7 +156,7 @@ class Scratch:
         return await asyncio.to_thread(self._difference)
 
     async def close(self) -> str | None:
-        """End what still runs in it and remove it; returns why something could not be removed."""
+        """End all programs in the scratch copy and remove it; return the reason if a part remains."""
         return await run_uncancelled(asyncio.to_thread(self._close))
 
     def _check_there(self) -> None:
@@ -197,23 +195,23 @@ async def open_scratch(
     keep: bool = False,
     notice: Callable[[str], None] | None = None,
 ) -> AsyncIterator[Scratch]:
-    """Have a scratch copy of a project, which is gone when the block is left.
+    """Open a scratch copy of a project; it is removed at the end of the block.
 
-    What owners that were killed left is removed first. It is no sandbox: a program in it can write
-    everywhere else that the person can.
+    Scratch copies of killed owners are removed first. It is no sandbox: programs in it can write to all other
+    files of the user.
 
     :param root: of the project.
     :param private: directory of its scratch copies, outside of it; None for the one in its private state.
-    :param files: laid over it, as by `Scratch.lay_over`: staged edits and unsaved buffers.
-    :param kind: `auto` is an overlay where there can be one.
-    :param policy: what a copy does with large directories; None for links and omissions only where copies
-        do not share their blocks.
-    :param keep: copy the project's smaller files meanwhile, so that of what a person changes, too, the
-        difference has what stood there before, and it can be merged.
-    :param notice: is told what a person should know, see `Scratch.notices`.
-    :raises ScratchUnavailable: it cannot be made.
+    :param files: laid over it, see `Scratch.lay_over`: staged edits and unsaved buffers.
+    :param kind: `auto` prefers an overlay.
+    :param policy: treatment of large directories in a copy; None links and omits them only if copies do not
+        share blocks.
+    :param keep: copy the project's smaller files meanwhile, so that concurrent changes of the user can be
+        merged.
+    :param notice: called with each of `Scratch.notices`.
+    :raises ScratchUnavailable: it cannot be created.
     :raises StateError: the private state cannot be used.
-    :raises WorkspaceError: as of `Scratch.lay_over`.
+    :raises WorkspaceError: see `Scratch.lay_over`.
     """
     project = real_path(root)
     for name in files or ():

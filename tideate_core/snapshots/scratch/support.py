@@ -1,4 +1,4 @@
-"""Probe for the kind of scratch copy that this machine has, and why it is not the other one."""
+"""Detection of the kind of scratch copy available on this machine."""
 
 from __future__ import annotations
 
@@ -17,22 +17,20 @@ from tideate_core.util.private_files import make_private_directory
 if TYPE_CHECKING:
     from tideate_core.snapshots.scratch.bodies import ScratchKind
 
-__all__ = ["ScratchSupport", "scratch_support"]
-
 
 @dataclass(frozen=True, slots=True)
 class ScratchSupport:
-    """The kind that `auto` is here."""
+    """The kind that `auto` chooses."""
 
     kind: ScratchKind
     reason: str
-    """Why it is no overlay; empty if it is one."""
+    """Why it is not an overlay; empty if it is one."""
     shares_blocks: bool = False
-    """A copy takes neither time nor space for what is not changed."""
+    """A copy takes neither time nor space for unchanged files."""
 
     @property
     def words(self) -> str:
-        """Words for a person."""
+        """Description for the user."""
         if self.kind == "overlay":
             return "an overlay at the project's own path: no copy, any size"
         how = "that shares its blocks" if self.shares_blocks else "with links to installed dependencies"
@@ -40,10 +38,10 @@ class ScratchSupport:
 
 
 def scratch_support(root: Path | None) -> ScratchSupport:
-    """Try an overlay; blocking, some 50 ms. Nothing of it stays.
+    """Try to mount an overlay; blocking, about 50 ms. It leaves no files.
 
     :param root: of a project; None tries it with an empty directory.
-    :raises ConfigError: it cannot be told where private state is.
+    :raises ConfigError: the directory of private state is unknown.
     """
     place = _beside(project_state(root))
     try:
@@ -74,7 +72,7 @@ def _shares_blocks(root: Path, folder: Path) -> bool:
 
 
 def _beside(path: Path) -> Path:
-    """Return a directory in the file system of a path that may not exist: the temporary one, if it is."""
+    """Return a directory in the file system of a path that may not exist, preferably the temporary one."""
     existing = next(one for one in (path, *path.parents) if one.is_dir())
     temporary = Path(tempfile.gettempdir())
     return temporary if temporary.stat().st_dev == existing.stat().st_dev else existing

@@ -14,18 +14,16 @@ if TYPE_CHECKING:
 
     from tideate_core.snapshots.scratch.ignoring import IgnoredNames
 
-__all__ = ["changed_in_upper"]
-
 OPAQUE: Final = "user.overlay.opaque"
 ORIGIN: Final = "user.overlay.origin"
-"""Of what was copied up from below; it goes along when that is moved."""
+"""Attribute of copied-up files; a move keeps it."""
 WHITEOUT: Final = "user.overlay.whiteout"
 
 
 def changed_in_upper(upper: Path, lower: Path, names: IgnoredNames) -> Iterator[Found]:
-    """Yield the paths that may differ from what is below, outer ones first; blocking.
+    """Yield the paths that may differ from the lower directory, outer ones first; blocking.
 
-    :param names: directories of these are named and not entered.
+    :param names: directories that are reported but not entered.
     :raises OSError: a directory cannot be read.
     """
     pending = [("", False)]
@@ -60,11 +58,11 @@ def _found(path: str, where: Path, status: os.stat_result) -> Found:
 
 
 def _has(path: Path, name: str, value: bytes | None = None) -> bool:
-    """Tell whether a path has an attribute, with this value."""
+    """Return whether a path has an attribute, optionally with this value."""
     try:
         found = os.getxattr(path, name, follow_symlinks=False)
     except OSError:
-        return False  # there is none, or a link or device cannot have any
+        return False  # none, or a link or device without attributes
     return value is None or found == value
 
 
