@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from tideate_core.workspace.files import FileImage
-from tideate_core.workspace.journal import Images, Journal
-from tideate_core.workspace.journal_manifest import FileEntry
+from tideate_core.workspace.file_images import FileImage
+from tideate_core.workspace.journal import FileEntry, Images, Journal
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tideate_core.project.open_directories import open_directory, open_directory_fd
-from tideate_core.workspace import files
+from tideate_core.workspace import file_images
+from tideate_core.workspace.file_images import ABSENT, FileImage, FileState, read_image, set_mode, write_image
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,34 +36,40 @@ def exchange(root: Path) -> None:
 
 def write(root: Path) -> None:
     path = root / "src" / "one.py"
-    files.write_image(
-        path, files.FileImage.of_file(b"new\n", 0o644), expected=files.ABSENT, temp=path.with_name("t")
+    write_image(
+        path,
+        FileImage.of_file(b"new\n", 0o644),
+        expected=ABSENT,
+        temp=path.with_name("t"),
     )
 
 
 def make(root: Path) -> None:
     path = root / "src" / "new" / "one.py"
-    files.write_image(
-        path, files.FileImage.of_file(b"new\n", 0o644), expected=files.ABSENT, temp=path.with_name("t")
+    write_image(
+        path,
+        FileImage.of_file(b"new\n", 0o644),
+        expected=ABSENT,
+        temp=path.with_name("t"),
     )
 
 
 def link(root: Path) -> None:
     path = root / "src" / "link"
-    files.write_image(path, files.FileImage.of_link(b"x"), expected=files.ABSENT, temp=path.with_name("t"))
+    write_image(path, FileImage.of_link(b"x"), expected=ABSENT, temp=path.with_name("t"))
 
 
 def remove(root: Path) -> None:
     path = root / "src" / "deep" / "theirs"
-    expected = files.FileImage.of_file(b"theirs\n", 0o644).state
-    files.write_image(path, files.FileImage(files.ABSENT), expected=expected, temp=path.with_name("t"))
+    expected = FileImage.of_file(b"theirs\n", 0o644).state
+    write_image(path, FileImage(ABSENT), expected=expected, temp=path.with_name("t"))
 
 
-def set_mode(root: Path) -> None:
-    files.set_mode(root / "src" / "deep", 0o700)
+def chmod(root: Path) -> None:
+    set_mode(root / "src" / "deep", 0o700)
 
 
-@pytest.mark.parametrize("change", [write, make, link, remove, set_mode])
+@pytest.mark.parametrize("change", [write, make, link, remove, chmod])
 def test_a_directory_that_became_a_link_is_not_gone_through(
     there: Path, change: Callable[[Path], None]
 ) -> None:
@@ -80,16 +87,16 @@ def test_a_directory_that_became_a_link_is_not_gone_through(
 
 
 def test_what_was_opened_before_is_written_where_it_was(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = files._refuse_changed
+    real = file_images._refuse_changed
 
-    def exchanged(name: str, directory: int, expected: files.FileState) -> None:
+    def exchanged(name: str, directory: int, expected: FileState) -> None:
         real(name, directory, expected)
         exchange(there)
 
-    monkeypatch.setattr(files, "_refuse_changed", exchanged)
+    monkeypatch.setattr(file_images, "_refuse_changed", exchanged)
     path = there / "src" / "one.py"
-    new = files.FileImage.of_file(b"new\n", 0o644)
-    files.write_image(path, new, expected=files.read_image(path).state, temp=path.with_name("t"))
+    new = FileImage.of_file(b"new\n", 0o644)
+    write_image(path, new, expected=read_image(path).state, temp=path.with_name("t"))
     assert (there / "moved" / "one.py").read_bytes() == b"new\n"
     assert not (there.parent / "outside" / "one.py").exists()
 
@@ -99,7 +106,7 @@ def test_the_last_name_of_a_mode_may_be_a_link_and_is_left(there: Path) -> None:
     target.write_bytes(b"theirs\n")
     target.chmod(0o644)
     (there / "link").symlink_to(target)
-    files.set_mode(there / "link", 0o600)
+    set_mode(there / "link", 0o600)
     assert target.stat().st_mode & 0o777 == 0o644
 
 

@@ -15,7 +15,7 @@ from tests.workspace.project import Editor
 from tideate_core.errors import EditConflict, OutsideRoot, RollbackConflict, WorkspaceError
 from tideate_core.project import project_state
 from tideate_core.project.open_directories import open_directory
-from tideate_core.snapshots import SnapshotLimits, SnapshotManager, restore, restore_plan
+from tideate_core.snapshots import SnapshotLimits, SnapshotManager, restore
 from tideate_core.snapshots.restore import Restorer
 
 if TYPE_CHECKING:
@@ -248,7 +248,7 @@ async def test_a_file_that_changes_in_the_last_moment_keeps_its_text_and_all_is_
 ) -> None:
     made = await snapshots.create("one")
     change_all(root)
-    real = restore_plan.plan_writing
+    real = restore.plan_writing
 
     def writing(*values: object) -> object:
         plan = real(*values)  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from tideate_core.errors import EditConflict, OutsideRoot
 from tideate_core.snapshots.compare import Comparison, Tree
 from tideate_core.snapshots.entries import Entry
 from tideate_core.snapshots.packs import digest
-from tideate_core.snapshots.restore_plan import plan_removal, plan_restore
+from tideate_core.snapshots.restore import plan_removal, plan_restore
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -40,7 +40,7 @@ LIBRARIES = frozenset(
 
 OF_CHANGES = frozenset(
     f"tideate_core.workspace.{name}"
-    for name in ("journal", "rollback", "rollback_files", "run_changes", "staging", "transaction")
+    for name in ("journal", "rollback", "rollback_files", "staging", "transaction")
 )
 OF_OTHER_RUNS = frozenset(
     {

@@ -9,8 +9,8 @@ import pytest
 from tests.workspace.project import tree
 from tideate_core.errors import OutsideRoot, WorkspaceError
 from tideate_core.workspace import Workspace
+from tideate_core.workspace.file_images import write_image
 from tideate_core.workspace.file_writer import FileWriter
-from tideate_core.workspace.files import write_image
 
 if TYPE_CHECKING:
     from collections.abc import Callable

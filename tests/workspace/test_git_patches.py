@@ -11,7 +11,7 @@ import pytest
 
 from tideate_core.errors import InvalidInput, WorkspaceError
 from tideate_core.workspace import ABSENT, FileImage, patched_images
-from tideate_core.workspace.git import make_patch, read_images
+from tideate_core.workspace.patches import make_patch, read_images
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,10 +12,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tideate_core.errors import InvalidInput
-from tideate_core.workspace import git as patches
-from tideate_core.workspace.files import ABSENT, FileImage
-from tideate_core.workspace.git import make_patch, patched_images
-from tideate_core.workspace.patch_sizes import LARGEST_RESULT, _binary_sizes, refuse_large_results
+from tideate_core.workspace import patches as patches
+from tideate_core.workspace.file_images import ABSENT, FileImage
+from tideate_core.workspace.patches import (
+    LARGEST_RESULT,
+    _binary_sizes,
+    make_patch,
+    patched_images,
+    refuse_large_results,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -151,8 +156,8 @@ def test_the_size_in_a_delta_is_found_however_it_is_written(
 MEASURED = """
 import re, resource, sys
 from pathlib import Path
-from tideate_core.workspace.files import ABSENT, FileImage
-from tideate_core.workspace.git import patched_images
+from tideate_core.workspace.file_images import ABSENT, FileImage
+from tideate_core.workspace.patches import patched_images
 
 patched_images(sys.stdin.buffer.read(), lambda _name: FileImage(ABSENT))
 # getrusage's figure of ourselves would have what the process that started us had used

@@ -10,7 +10,7 @@ from tests.workspace.project import TextFile, tree
 from tests.workspace.test_rollback_planner import BY_HAND, LONG, NAME, WANTED, change_by_hand, edit
 from tests.workspace.test_transaction import EVERYTHING, GOOD
 from tideate_core.errors import WorkspaceError
-from tideate_core.workspace import FileChange, RollbackResult, Workspace, files, rollback_files
+from tideate_core.workspace import FileChange, RollbackResult, Workspace, file_images, rollback_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +43,7 @@ async def test_a_file_that_is_saved_in_the_last_moment_is_looked_at_again(
         if not saved:
             change_by_hand(long)
         saved.append(True)
-        files.write_image(*args, **named)  # type: ignore[arg-type]
+        file_images.write_image(*args, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(rollback_files, "write_image", save_first)
     assert await workspace.rollback_best_effort("run") == RollbackResult([], [NAME], [])
@@ -63,7 +63,7 @@ async def test_a_file_that_cannot_be_written_is_said_and_the_next_try_goes_on(
     def full(path: Path, *args: object, **named: object) -> None:
         if path == root / broken:
             raise OSError(28, "No space left on device")
-        files.write_image(path, *args, **named)  # type: ignore[arg-type]
+        file_images.write_image(path, *args, **named)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
         patch.setattr(rollback_files, "write_image", full)
@@ -87,7 +87,7 @@ async def test_the_only_copy_of_a_moved_file_is_never_removed(
     def full(path: Path, *args: object, **named: object) -> None:
         if path == long.path:
             raise OSError(28, "No space left on device")
-        files.write_image(path, *args, **named)  # type: ignore[arg-type]
+        file_images.write_image(path, *args, **named)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
         patch.setattr(rollback_files, "write_image", full)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.workspace.files import ABSENT, FileImage
-from tideate_core.workspace.journal import Record
-from tideate_core.workspace.journal_manifest import JournalManifest
+from tideate_core.workspace.file_images import ABSENT, FileImage
+from tideate_core.workspace.journal import JournalManifest, Record
 from tideate_core.workspace.rollback_notes import (
     RollbackNote,
     RollbackNotes,

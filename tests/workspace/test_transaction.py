@@ -13,7 +13,7 @@ from tests.support.modes import new_mode
 from tests.workspace.project import tree
 from tideate_core.errors import ConfigError, EditConflict, RollbackConflict, WorkspaceError
 from tideate_core.project import project_state
-from tideate_core.workspace import FileChange, Workspace, files, transaction
+from tideate_core.workspace import FileChange, Workspace, file_images, transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -212,7 +212,7 @@ async def test_a_cancelled_write_is_reverted_before_the_cancellation_goes_on(
 ) -> None:
     before = tree(root)
     loop = asyncio.get_running_loop()
-    real = files.write_image
+    real = file_images.write_image
     task: asyncio.Task[object]
 
     def cancel_while_writing(*args: object, **named: object) -> None:
@@ -259,7 +259,7 @@ async def test_the_journal_is_durable_before_the_first_write_and_each_write_afte
     root: Path, private: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log: list[str] = []
-    fsync, put = os.fsync, files.write_image
+    fsync, put = os.fsync, file_images.write_image
 
     def logged_fsync(handle: int) -> None:
         fsync(handle)

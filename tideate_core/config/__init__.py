@@ -25,13 +25,4 @@ if TYPE_CHECKING:
         WorkflowConfig as WorkflowConfig,
     )
 else:
-    __getattr__, __dir__, __all__ = exports(
-        __name__,
-        {
-            "loading": "LoadedConfig load_config waiting_keys",
-            "schema": (
-                "AdapterConfig Config HistoryConfig LimitsConfig McpConfig McpServerConfig OWN_SERVERS "
-                "SnapshotsConfig TelemetryConfig VerifyConfig WorkflowConfig"
-            ),
-        },
-    )
+    __getattr__, __dir__, __all__ = exports(__name__)

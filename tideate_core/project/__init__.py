@@ -46,16 +46,4 @@ if TYPE_CHECKING:
         name_in_project as name_in_project,
     )
 else:
-    __getattr__, __dir__, __all__ = exports(
-        __name__,
-        {
-            "documents": "Documents list_documents read_document remove_document write_document",
-            "open_directories": "open_directory open_directory_fd",
-            "roots": "DEFINITION_SUFFIXES config_dir expand_home find_root is_inside real_path",
-            "state": (
-                "KnownProject has_no_work known_project known_projects make_project_state "
-                "move_project_state note_identity private_within project_state state_dir"
-            ),
-            "trust": "CONFIG_NAME LARGEST_TRUSTED Trust files_to_trust name_in_project",
-        },
-    )
+    __getattr__, __dir__, __all__ = exports(__name__)

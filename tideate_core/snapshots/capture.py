@@ -15,7 +15,6 @@ from tideate_core.snapshots.file_reader import Reader
 from tideate_core.snapshots.gitignore import IgnoreQuery
 from tideate_core.snapshots.listing import Listing, with_unsure_stamps
 from tideate_core.snapshots.manifest import (
-    NEWEST,
     Header,
     find_manifest,
     read_headers,
@@ -159,7 +158,7 @@ class Capture:
         if known is None:
             return
         for header in reversed(self._headers):
-            if header.digest == known.tree and header.version == NEWEST:
+            if header.digest == known.tree:
                 try:
                     self._like = read_parts(find_manifest(self._place.directory, header.id))
                 except WorkspaceError:

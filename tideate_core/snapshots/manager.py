@@ -15,8 +15,7 @@ from tideate_core.snapshots.compare import ChangesSince, changes_since, compare,
 from tideate_core.snapshots.limits import SnapshotLimits
 from tideate_core.snapshots.locking import hold_lock, is_locked, run_in_thread
 from tideate_core.snapshots.manifest import ManifestCache, find_manifest, load_manifest, read_headers
-from tideate_core.snapshots.restore import RecoveryResult, Restorer, restore_result
-from tideate_core.snapshots.restore_plan import plan_restore
+from tideate_core.snapshots.restore import RecoveryResult, Restorer, plan_restore, restore_result
 from tideate_core.snapshots.retention import (
     evict,
     pin_snapshot,
@@ -37,8 +36,7 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.file_reader import Progress
     from tideate_core.snapshots.manifest import Snapshot
     from tideate_core.snapshots.packs import Packs
-    from tideate_core.snapshots.restore import RestoreResult
-    from tideate_core.snapshots.restore_plan import RestorePlan
+    from tideate_core.snapshots.restore import RestorePlan, RestoreResult
     from tideate_core.workspace import Buffers
 
 

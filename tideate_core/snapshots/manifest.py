@@ -31,7 +31,7 @@ _OPEN: Final = ',"tree":\n'
 _BETWEEN: Final = b",\n"
 _END: Final = b"\n]}}\n"
 _TYPES: Final = (str, str, int, int, str, str, str)
-NEWEST: Final = 3
+VERSION: Final = 3
 CACHED: Final = 3
 """The restored snapshot, the compared one, and the one created before the restore."""
 LARGEST_CACHED: Final = 50_000
@@ -67,8 +67,7 @@ class Header(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    version: int = NEWEST
-    """Entries of version 1 have times and an inode; before version 3 they have no metadata."""
+    version: int = VERSION
     id: str
     number: int
     """Increases with each snapshot; the clock may go back."""
@@ -103,8 +102,8 @@ class Manifest:
 
     @cached_property
     def lines(self) -> list[bytes]:
-        """Serialized entries in their order; empty for older versions, which differ."""
-        return _split(self.rest)[1] if self.header.version == NEWEST else []
+        """Serialized entries in their order."""
+        return _split(self.rest)[1]
 
     def snapshot(self) -> Snapshot:
         """Return the snapshot with all its entries."""
@@ -128,7 +127,7 @@ def save_manifest(
     """
     dump = json.JSONEncoder(separators=(",", ":")).encode
     written: dict[int, bytes] = {}
-    if like is not None and like.lines:
+    if like is not None:
         written = dict(zip(map(id, like.entries.values()), like.lines, strict=True))
     rows = [written.get(id(entry)) or dump(entry).encode() for entry in entries.values()]
     head = f'{{"ignored":{dump(ignored)},"skipped":{dump(skipped)},"entries":[\n'.encode()
@@ -177,9 +176,9 @@ def parse_manifest(path: Path, header: Header, rest: bytes, like: Manifest | Non
     :raises WorkspaceError: it is damaged.
     """
     try:
-        if like is None or not like.header.version == header.version == NEWEST:
+        if like is None:
             shape = _parsed(rest.removesuffix(b"}\n"))
-            entries = {entry[0]: entry for entry in _entries(shape["entries"], header.version)}
+            entries = {entry[0]: entry for entry in _entries(shape["entries"])}
         else:
             head, lines = _split(rest)
             shape = _parsed(head + b"]}")
@@ -194,7 +193,7 @@ def _taken_over(lines: list[bytes], like: Manifest) -> Iterator[Entry]:
     known = dict(zip(like.lines, like.entries.values(), strict=True))
     new = [line for line in lines if line not in known]
     rows = _parsed(b"".join([b"[", _BETWEEN.join(new), b"]"]))
-    known |= zip(new, _entries(rows, NEWEST), strict=True)
+    known |= zip(new, _entries(rows), strict=True)
     return map(known.__getitem__, lines)
 
 
@@ -274,8 +273,8 @@ def _header(line: bytes, path: Path) -> Header:
     if not text.endswith(_OPEN.rstrip("\n")):
         raise ValueError("its first line is cut off")
     header = Header.model_validate(json.loads(text.removesuffix(_OPEN.rstrip("\n")) + "}"))
-    if header.version not in (1, 2, NEWEST):
-        raise ValueError(f"it is of version {header.version}, which a newer tideate made")
+    if header.version != VERSION:
+        raise ValueError(f"this tideate cannot read its version {header.version}")
     if header.id != path.stem:
         raise ValueError(f"it is of the snapshot {header.id}")
     return header
@@ -288,11 +287,7 @@ def _parsed(data: bytes) -> Any:
         return json.loads(data)  # only `json` reads names that are not UTF-8
 
 
-def _entries(rows: Any, version: int) -> list[Entry]:
-    if version == 1:
-        rows = [[*row[:4], *row[7:]] for row in rows]
-    if version < NEWEST:
-        rows = [[*row, ""] for row in rows]
+def _entries(rows: Any) -> list[Entry]:
     if not set(map(len, rows)) <= {len(_TYPES)}:
         raise ValueError("an entry is cut off")
     for kind, column in zip(_TYPES, zip(*rows, strict=True), strict=False):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         Action as Action,
         FileChange as FileChange,
         Hunk as Hunk,
+        HunkIndex as HunkIndex,
         OutsideChanges as OutsideChanges,
         apply_hunks as apply_hunks,
         diff_lines as diff_lines,
@@ -27,14 +28,17 @@ if TYPE_CHECKING:
         unified_diff as unified_diff,
     )
     from tideate_core.workspace.diff import matching_blocks as matching_blocks
-    from tideate_core.workspace.documents import Document as Document
+    from tideate_core.workspace.documents import (
+        Document as Document,
+        keep_line_ends as keep_line_ends,
+        with_kept_line_ends as with_kept_line_ends,
+    )
     from tideate_core.workspace.executable_files import (
         ExecutableFile as ExecutableFile,
         executable_changes as executable_changes,
         executable_paths as executable_paths,
     )
-    from tideate_core.workspace.file_writer import FileWriter as FileWriter
-    from tideate_core.workspace.files import (
+    from tideate_core.workspace.file_images import (
         ABSENT as ABSENT,
         FileImage as FileImage,
         FileState as FileState,
@@ -44,22 +48,16 @@ if TYPE_CHECKING:
         read_image_nofollow as read_image_nofollow,
         text_digest as text_digest,
     )
-    from tideate_core.workspace.git import (
-        find_moves as find_moves,
-        make_patch as make_patch,
-        patched_images as patched_images,
-        read_images as read_images,
-    )
-    from tideate_core.workspace.hunk_index import HunkIndex as HunkIndex
+    from tideate_core.workspace.file_writer import FileWriter as FileWriter
     from tideate_core.workspace.image_changes import (
         Difference as Difference,
         change_note as change_note,
         changes_between as changes_between,
         reversed_change as reversed_change,
     )
-    from tideate_core.workspace.journal import Journal as Journal
-    from tideate_core.workspace.journal_manifest import (
+    from tideate_core.workspace.journal import (
         FileEntry as FileEntry,
+        Journal as Journal,
         JournalManifest as JournalManifest,
         KeptMetadata as KeptMetadata,
     )
@@ -71,11 +69,13 @@ if TYPE_CHECKING:
         language_of as language_of,
         same_family as same_family,
     )
-    from tideate_core.workspace.line_ends import (
-        keep_line_ends as keep_line_ends,
-        with_kept_line_ends as with_kept_line_ends,
-    )
     from tideate_core.workspace.listing import repositories_of as repositories_of
+    from tideate_core.workspace.patches import (
+        find_moves as find_moves,
+        make_patch as make_patch,
+        patched_images as patched_images,
+        read_images as read_images,
+    )
     from tideate_core.workspace.paths import (
         PROTECTED as PROTECTED,
         Root as Root,
@@ -88,9 +88,10 @@ if TYPE_CHECKING:
         has_rollback_notes as has_rollback_notes,
         rolled_back_all as rolled_back_all,
     )
-    from tideate_core.workspace.rollback_planner import plan_rollback as plan_rollback
-    from tideate_core.workspace.rollback_state import RollbackPlan as RollbackPlan
-    from tideate_core.workspace.run_changes import AppliedChanges as AppliedChanges
+    from tideate_core.workspace.rollback_plan import (
+        RollbackPlan as RollbackPlan,
+        plan_rollback as plan_rollback,
+    )
     from tideate_core.workspace.staging import (
         DirectoryOperation as DirectoryOperation,
         FileOperation as FileOperation,
@@ -98,7 +99,11 @@ if TYPE_CHECKING:
         WritePlan as WritePlan,
         is_writable as is_writable,
     )
-    from tideate_core.workspace.transaction import CommittedPlan as CommittedPlan, Committer as Committer
+    from tideate_core.workspace.transaction import (
+        AppliedChanges as AppliedChanges,
+        CommittedPlan as CommittedPlan,
+        Committer as Committer,
+    )
     from tideate_core.workspace.workspace import (
         MAX_BYTES as MAX_BYTES,
         SavedFiles as SavedFiles,
@@ -106,38 +111,4 @@ if TYPE_CHECKING:
         Workspace as Workspace,
     )
 else:
-    __getattr__, __dir__, __all__ = exports(
-        __name__,
-        {
-            "buffers": "BufferEdit BufferText Buffers",
-            "changes": (
-                "Action FileChange Hunk OutsideChanges apply_hunks diff_lines hunk_diff lines_of merge_text "
-                "rebase rebase_each unified_diff"
-            ),
-            "diff": "matching_blocks",
-            "documents": "Document",
-            "executable_files": "ExecutableFile executable_changes executable_paths",
-            "file_writer": "FileWriter",
-            "files": (
-                "ABSENT FileImage FileState file_or_link is_temporary read_image "
-                "read_image_nofollow text_digest"
-            ),
-            "git": ("find_moves make_patch patched_images read_images"),
-            "hunk_index": "HunkIndex",
-            "image_changes": "Difference change_note changes_between reversed_change",
-            "journal": "Journal",
-            "journal_manifest": "FileEntry JournalManifest KeptMetadata",
-            "languages": "PROSE Fit fit_of_tag is_test language_of same_family",
-            "line_ends": "keep_line_ends with_kept_line_ends",
-            "listing": "repositories_of",
-            "paths": "PROTECTED Root journal_directory new_name_problem refuse_in_repositories",
-            "rollback": "Rollback RollbackResult",
-            "rollback_notes": "has_rollback_notes rolled_back_all",
-            "rollback_planner": "plan_rollback",
-            "rollback_state": "RollbackPlan",
-            "run_changes": "AppliedChanges",
-            "staging": "DirectoryOperation FileOperation ModeOperation WritePlan is_writable",
-            "transaction": "Committer CommittedPlan",
-            "workspace": "MAX_BYTES SavedFiles Source Workspace",
-        },
-    )
+    __getattr__, __dir__, __all__ = exports(__name__)

@@ -1,10 +1,10 @@
-"""File changes as data: line hunks that can be applied, rebased, merged and shown as unified diffs."""
+"""File changes as data: line hunks that can be applied, rebased, merged, indexed and shown as diffs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tideate_core.errors import EditConflict
 from tideate_core.workspace.diff import matching_blocks
@@ -12,9 +12,12 @@ from tideate_core.workspace.diff import matching_blocks
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from tideate_core.workspace.files import FileImage
+    from tideate_core.workspace.file_images import FileImage
+
 
 Action = Literal["create", "modify", "delete", "move"]
+CONTEXT: Final = 3
+"""Unchanged lines shown around a hunk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +274,7 @@ class _Movable:
         return self.highest.start <= other.last_end and other.highest.start <= self.last_end
 
 
-def unified_diff(change: FileChange, context: int = 3) -> str:
+def unified_diff(change: FileChange, context: int = CONTEXT) -> str:
     """Return the change as a git patch; empty if there is no change.
 
     :param context: unchanged lines shown around a hunk.
@@ -285,17 +288,16 @@ def unified_diff(change: FileChange, context: int = 3) -> str:
     return "\n".join([*_header(change, bool(groups)), *_patched(groups, old, context)]) + "\n"
 
 
-def hunk_diff(lines: Sequence[str], hunk: Hunk, context: int = 3) -> str:
+def hunk_diff(lines: Sequence[str], hunk: Hunk) -> str:
     """Return the git hunks of one change, starting with `@@`; empty if there is no difference.
 
     Only the lines of the hunk are compared.
 
     :param lines: of the whole text.
-    :param context: unchanged lines shown around it.
     """
     inner = diff_lines(hunk.old, hunk.new)
     placed = [replace(one, start=hunk.start + one.start) for one in inner]
-    return "\n".join(_patched(_grouped(placed, context), lines, context))
+    return "\n".join(_patched(_grouped(placed, CONTEXT), lines, CONTEXT))
 
 
 def _header(change: FileChange, has_hunks: bool) -> list[str]:
@@ -360,3 +362,61 @@ def _group(group: list[Hunk], old: Sequence[str], context: int, shift: int) -> l
 def _range(first: int, count: int) -> str:
     # an empty range names the line before it
     return f"{first + 1 if count else first},{count}"
+
+
+class HunkIndex:
+    """Hunks of one text, numbered in the order of their addition."""
+
+    def __init__(self, hunks: Iterable[Hunk] = ()) -> None:
+        self._hunks: dict[int, Hunk] = {}
+        self._owners: dict[int, list[int]] = {}
+        self._added = 0
+        for hunk in hunks:
+            self.add(hunk)
+
+    def add(self, hunk: Hunk) -> int:
+        """Add a hunk, conflicting or not, and return its number."""
+        self._hunks[self._added] = hunk
+        for place in _places(hunk):
+            self._owners.setdefault(place, []).append(self._added)
+        self._added += 1
+        return self._added - 1
+
+    def remove(self, number: int) -> Hunk:
+        """Remove a hunk and return it."""
+        hunk = self._hunks.pop(number)
+        for place in _places(hunk):
+            self._owners[place].remove(number)
+            if not self._owners[place]:
+                del self._owners[place]
+        return hunk
+
+    def clashes(self, hunk: Hunk) -> bool:
+        """Return whether a hunk conflicts with an indexed one."""
+        return not self._owners.keys().isdisjoint(_places(hunk))
+
+    def first_clash(self, hunk: Hunk) -> int | None:
+        """Return the lowest number of a conflicting hunk."""
+        return min(self.all_clashes(hunk), default=None)
+
+    def all_clashes(self, hunk: Hunk) -> list[int]:
+        """Return the numbers of all conflicting hunks."""
+        return sorted({number for place in _places(hunk) for number in self._owners.get(place, ())})
+
+    def around(self, hunk: Hunk) -> list[int]:
+        """Return the numbers of the hunks that contain a hunk or that it inserts next to."""
+        beside = range(2 * hunk.start - 1, 2 * hunk.start + 2)
+        found = {number for place in beside for number in self._owners.get(place, ())}
+        return sorted(number for number in found if _is_within(hunk, self._hunks[number]))
+
+
+def _places(hunk: Hunk) -> range:
+    """Return the places that a hunk covers: odd numbers for lines, even ones for the gaps between.
+
+    Two hunks conflict exactly if they share a place.
+    """
+    return range(2 * hunk.start + 1, 2 * hunk.end) if hunk.old else range(2 * hunk.start, 2 * hunk.start + 1)
+
+
+def _is_within(hunk: Hunk, other: Hunk) -> bool:
+    return other.start <= hunk.start and hunk.end <= other.end

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from tideate_core.errors import EditConflict, WorkspaceError
 from tideate_core.project import make_project_state
 from tideate_core.util.uncancelled import run_uncancelled
-from tideate_core.workspace.files import ABSENT, FileImage
+from tideate_core.workspace.file_images import ABSENT, FileImage
 from tideate_core.workspace.journal import Journal
 from tideate_core.workspace.paths import (
     PROTECTED,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from tideate_core.errors import NotText
 from tideate_core.workspace.changes import FileChange, apply_hunks, lines_of
 from tideate_core.workspace.documents import Document
-from tideate_core.workspace.files import ABSENT, FileImage, FileState
+from tideate_core.workspace.file_images import ABSENT, FileImage, FileState
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

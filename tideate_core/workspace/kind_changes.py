@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
     from pathlib import Path
 
-    from tideate_core.workspace.files import FileImage
+    from tideate_core.workspace.file_images import FileImage
 
 
 class _HasPath(Protocol):

@@ -13,22 +13,27 @@ from tideate_core.errors import EditConflict, OutsideRoot, RollbackConflict, Wor
 from tideate_core.util.escaping import counted
 from tideate_core.util.uncancelled import run_uncancelled
 from tideate_core.workspace.documents import text_of
-from tideate_core.workspace.files import read_image, temporary_beside
-from tideate_core.workspace.journal import JournalPlaces, entries_of
-from tideate_core.workspace.journal_manifest import BufferEntry, DirectoryEntry, FileEntry, MoveEntry
+from tideate_core.workspace.file_images import read_image, temporary_beside
+from tideate_core.workspace.journal import (
+    BufferEntry,
+    DirectoryEntry,
+    FileEntry,
+    JournalPlaces,
+    MoveEntry,
+    entries_of,
+)
 from tideate_core.workspace.rollback_files import roll_back_files
 from tideate_core.workspace.rollback_notes import mark_rolled_back, write_notes
-from tideate_core.workspace.rollback_planner import plan_rollback
-from tideate_core.workspace.rollback_state import FileRollback
+from tideate_core.workspace.rollback_plan import FileRollback, plan_rollback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from tideate_core.workspace.buffers import Buffers, BufferText
-    from tideate_core.workspace.files import FileImage
+    from tideate_core.workspace.file_images import FileImage
     from tideate_core.workspace.journal import Journal, Record
     from tideate_core.workspace.paths import Root
-    from tideate_core.workspace.rollback_state import BufferSave, RollbackPlan
+    from tideate_core.workspace.rollback_plan import BufferSave, RollbackPlan
 
 log = logging.getLogger(__name__)
 

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 from tideate_core.errors import EditConflict, OutsideRoot
 from tideate_core.project import open_directory
 from tideate_core.util.file_metadata import give_metadata
-from tideate_core.workspace.files import remove_directory, set_mode, write_image
-from tideate_core.workspace.journal import entries_of
-from tideate_core.workspace.journal_manifest import FileEntry, ModeEntry, MoveEntry
+from tideate_core.workspace.file_images import remove_directory, set_mode, write_image
+from tideate_core.workspace.journal import FileEntry, ModeEntry, MoveEntry, entries_of
 from tideate_core.workspace.kind_changes import in_order
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.workspace.journal import JournalPlaces, Record
-    from tideate_core.workspace.rollback_state import DirectoryRollback, FileRollback, RollbackPlan
+    from tideate_core.workspace.rollback_plan import DirectoryRollback, FileRollback, RollbackPlan
 
 
 def roll_back_files(places: JournalPlaces, records: Sequence[Record], plan: RollbackPlan) -> None:

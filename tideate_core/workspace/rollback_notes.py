@@ -18,13 +18,13 @@ from tideate_core.errors import WorkspaceError
 from tideate_core.util.atomic_files import write_atomic
 from tideate_core.util.regular_files import read_regular
 from tideate_core.workspace.documents import text_of
-from tideate_core.workspace.files import text_digest
+from tideate_core.workspace.file_images import text_digest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tideate_core.workspace.files import FileImage
+    from tideate_core.workspace.file_images import FileImage
     from tideate_core.workspace.journal import Record
 
 _FILE: Final = "undone.json"

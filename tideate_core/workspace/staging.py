@@ -15,7 +15,7 @@ from tideate_core.util.file_metadata import Metadata, read_metadata
 from tideate_core.workspace.buffers import BufferEdit
 from tideate_core.workspace.changes import apply_hunks, first_clash, lines_of, rebase
 from tideate_core.workspace.documents import Document, text_of
-from tideate_core.workspace.files import (
+from tideate_core.workspace.file_images import (
     ABSENT,
     FileImage,
     file_or_link,

@@ -15,7 +15,7 @@ from tideate_core.util.escaping import label
 from tideate_core.util.uncancelled import run_uncancelled
 from tideate_core.workspace.changes import apply_hunks, rebase_each, unified_diff
 from tideate_core.workspace.documents import Document
-from tideate_core.workspace.files import read_image_nofollow
+from tideate_core.workspace.file_images import read_image_nofollow
 from tideate_core.workspace.listing import list_files
 from tideate_core.workspace.paths import Root, journal_directory
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tideate_core.workspace.buffers import Buffers, BufferText
     from tideate_core.workspace.changes import FileChange, OutsideChanges
     from tideate_core.workspace.rollback import Rollback, RollbackResult
-    from tideate_core.workspace.run_changes import AppliedChanges, RunChanges
+    from tideate_core.workspace.transaction import AppliedChanges, RunChanges
 
     _Changes = list[FileChange]
 
@@ -432,7 +432,7 @@ class Workspace:
 
     def _run_changes(self) -> RunChanges:
         # imported here: most runs only read
-        from tideate_core.workspace.run_changes import RunChanges
+        from tideate_core.workspace.transaction import RunChanges
 
         return RunChanges(self._root, self._buffers, self._make_place, self._step)
 

@@ -13,7 +13,7 @@ from tideate_core.errors import OutsideRoot
 from tideate_core.util.escaping import label
 from tideate_core.workflows import Decision
 from tideate_core.workspace import FileImage
-from tideate_core.workspace.git import _lay
+from tideate_core.workspace.patches import _lay
 
 if TYPE_CHECKING:
     from pathlib import Path

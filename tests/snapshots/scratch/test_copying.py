@@ -10,7 +10,7 @@ import pytest
 
 from tests.snapshots.trees import git, looked_at
 from tideate_core.errors import ScratchUnavailable
-from tideate_core.snapshots import CopyPolicy, open_scratch
+from tideate_core.snapshots import open_scratch
 from tideate_core.snapshots.scratch import cloning, copying
 
 if TYPE_CHECKING:
@@ -49,24 +49,9 @@ async def test_dependencies_are_linked_and_outputs_left_out_and_both_are_said(
             assert seen[linked.encode()] == ("link", 0, os.fsencode(installed / linked))
         assert not {b"target", b"src/__pycache__"} & seen.keys()
         assert not await scratch.difference()
+        assert scratch.as_json() == {"kind": "copy", "root": str(scratch.root), "notices": told}
     links = [f"{name} {LINKED}" for name in (".venv", "node_modules", "web/node_modules")]
     assert told == [*links, "left out of the copy: src/__pycache__, target"]
-
-
-async def test_a_policy_says_otherwise(installed: Path, private: Path) -> None:
-    policy = CopyPolicy(
-        dependencies="copied", outputs="copied", also={"data": "left out", ".venv": "left out"}
-    )
-    async with open_scratch(installed, private, kind="copy", policy=policy) as scratch:
-        seen = looked_at(scratch.root)
-        assert seen[b"node_modules/pad/file"][2] == b"node_modules/pad"
-        assert seen[b"target/file"][2] == b"target"
-        assert not {b"data", b".venv"} & seen.keys()
-        assert scratch.as_json() == {
-            "kind": "copy",
-            "root": str(scratch.root),
-            "notices": ["left out of the copy: .venv, data"],
-        }
 
 
 async def test_what_is_built_in_the_copy_where_nothing_was_copied_is_no_edit(

@@ -15,7 +15,7 @@ from tideate_core.errors import ScratchUnavailable
 from tideate_core.snapshots import open_scratch
 from tideate_core.snapshots.scratch import overlay
 from tideate_core.snapshots.scratch.overlay import Overlay, check_overlay
-from tideate_core.snapshots.scratch.removal import remove_tree
+from tideate_core.snapshots.scratch.places import remove_tree
 
 if TYPE_CHECKING:
     from tests.snapshots.scratch.conftest import Opening

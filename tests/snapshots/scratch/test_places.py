@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from tideate_core.snapshots.scratch.places import claim_place, release_place, sweep_places
-from tideate_core.snapshots.scratch.removal import remove_tree
+from tideate_core.snapshots.scratch.places import claim_place, release_place, remove_tree, sweep_places
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tideate_core.snapshots.scratch.ignoring import IgnoredNames
-from tideate_core.snapshots.scratch.upper import changed_in_upper
+from tideate_core.snapshots.scratch.overlay import changed_in_upper
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tideate_core.errors import ScratchUnavailable
-from tideate_core.project import private_within
+from tideate_core.project import private_within, project_state, real_path
 from tideate_core.snapshots.scratch.cloning import shares_blocks
-from tideate_core.snapshots.scratch.copied_changes import changed_in_copy
-from tideate_core.snapshots.scratch.copying import copy_project
+from tideate_core.snapshots.scratch.copying import changed_in_copy, copy_project
 from tideate_core.snapshots.scratch.foreign_paths import editable_sources
-from tideate_core.snapshots.scratch.overlay import Overlay
-from tideate_core.snapshots.scratch.policy import CopyPolicy
-from tideate_core.snapshots.scratch.removal import remove_tree
-from tideate_core.snapshots.scratch.upper import changed_in_upper
+from tideate_core.snapshots.scratch.overlay import Overlay, changed_in_upper
+from tideate_core.snapshots.scratch.places import remove_tree
+from tideate_core.util.private_files import make_private_directory
 from tideate_core.workspace import FileImage
 
 if TYPE_CHECKING:
@@ -26,46 +26,20 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.scratch.difference import Found
     from tideate_core.snapshots.scratch.ignoring import IgnoredNames
 
+
 ScratchKind: TypeAlias = Literal["overlay", "copy"]
-
-
-class Body(Protocol):
-    """Files of a scratch copy of either kind; the methods are blocking."""
-
-    kind: ScratchKind
-    root: Path
-    """Root as programs in the scratch copy see it."""
-    view: Path
-    """Root as this process sees it."""
-    namespace: int | None
-    """Pid of a process in the namespaces of the scratch copy; None if there are none."""
-    notices: tuple[str, ...]
-    """Notices for the user."""
-
-    @property
-    def is_there(self) -> bool: ...
-
-    def changes(self, names: IgnoredNames) -> Iterator[Found]: ...
-
-    def environment(self, environment: Mapping[str, str]) -> Mapping[str, str]: ...
-
-    def as_in_project(self, image: FileImage) -> FileImage: ...
-
-    def close(self) -> None: ...
 
 
 def make_body(
     root: Path,
     place: Path,
     kind: Literal["auto", "overlay", "copy"],
-    policy: CopyPolicy | None,
     stop: threading.Event,
-) -> Body:
+) -> OverlayBody | CopyBody:
     """Create the files of a scratch copy; blocking.
 
     :param root: of the project, real.
     :param place: an empty directory of its own.
-    :param policy: of a copy; None links and omits directories only if copies do not share blocks.
     :raises ScratchUnavailable: it cannot be created.
     :raises OSError: the place cannot be used.
     """
@@ -79,9 +53,7 @@ def make_body(
             reason = str(error)
             for directory in place.iterdir():
                 remove_tree(directory)
-    if policy is None:
-        policy = CopyPolicy.sharing() if shares_blocks(root, place) else CopyPolicy()
-    copied = copy_project(root, place / "tree", policy, without=private_within(root), stop=stop)
+    copied = copy_project(root, place / "tree", without=private_within(root), stop=stop)
     return CopyBody(root, place / "tree", copied, reason)
 
 
@@ -89,12 +61,15 @@ class OverlayBody:
     """Overlay; its upper directory holds the changes."""
 
     kind: ScratchKind = "overlay"
+    notices: tuple[str, ...] = ()
 
     def __init__(self, root: Path, overlay: Overlay) -> None:
         self.root = root
+        """Root as programs in the scratch copy see it."""
         self.view = overlay.view(root)
-        self.namespace: int | None = overlay.pid
-        self.notices: tuple[str, ...] = ()
+        """Root as this process sees it."""
+        self.namespace = overlay.pid
+        """Pid of a process in its namespaces."""
         self._overlay = overlay
 
     @property
@@ -122,11 +97,10 @@ class CopyBody:
     """
 
     kind: ScratchKind = "copy"
+    namespace = None
 
     def __init__(self, project: Path, tree: Path, copied: Copied, reason: str) -> None:
-        self.root = tree
-        self.view = tree
-        self.namespace: int | None = None
+        self.root = self.view = tree
         self.notices = (*([f"a real copy is used: {reason}"] if reason else []), *copied.notices())
         self._project = project
         self._copied = copied
@@ -162,3 +136,63 @@ class CopyBody:
 
     def close(self) -> None:
         """Do nothing: a copy is only files."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScratchSupport:
+    """The kind that `auto` chooses."""
+
+    kind: ScratchKind
+    reason: str
+    """Why it is not an overlay; empty if it is one."""
+    shares_blocks: bool = False
+    """A copy takes neither time nor space for unchanged files."""
+
+    @property
+    def words(self) -> str:
+        """Description for the user."""
+        if self.kind == "overlay":
+            return "an overlay at the project's own path: no copy, any size"
+        how = "that shares its blocks" if self.shares_blocks else "with links to installed dependencies"
+        return f"a real copy {how}, not an overlay: {self.reason}"
+
+
+def scratch_support(root: Path | None) -> ScratchSupport:
+    """Try to mount an overlay; blocking, about 50 ms. It leaves no files.
+
+    :param root: of a project; None tries it with an empty directory.
+    :raises ConfigError: the directory of private state is unknown.
+    """
+    place = _beside(project_state(root))
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=".tideate-scratch-", dir=place))
+    except OSError as error:
+        return ScratchSupport("copy", f"nothing can be written in {place} ({error.strerror})")
+    try:
+        return _try(folder / "root" if root is None else real_path(root), folder)
+    finally:
+        remove_tree(folder)
+
+
+def _try(root: Path, folder: Path) -> ScratchSupport:
+    make_private_directory(folder / "root")
+    make_private_directory(folder / "changes")
+    try:
+        Overlay.mount(root, folder / "changes").close()
+    except (ScratchUnavailable, OSError) as error:
+        return ScratchSupport("copy", str(error), _shares_blocks(root, folder))
+    return ScratchSupport("overlay", "")
+
+
+def _shares_blocks(root: Path, folder: Path) -> bool:
+    try:
+        return shares_blocks(root, folder)
+    except OSError:
+        return False
+
+
+def _beside(path: Path) -> Path:
+    """Return a directory in the file system of a path that may not exist, preferably the temporary one."""
+    existing = next(one for one in (path, *path.parents) if one.is_dir())
+    temporary = Path(tempfile.gettempdir())
+    return temporary if temporary.stat().st_dev == existing.stat().st_dev else existing

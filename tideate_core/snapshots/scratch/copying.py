@@ -1,4 +1,4 @@
-"""Real copy of a project, with shared blocks if possible; a policy decides on large directories."""
+"""Real copy of a project and the changes in it; a policy decides on large directories."""
 
 from __future__ import annotations
 
@@ -6,20 +6,64 @@ import os
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from tideate_core.errors import ScratchUnavailable
 from tideate_core.snapshots.gitignore import IgnoreQuery
-from tideate_core.snapshots.scratch.cloning import Cloner
+from tideate_core.snapshots.scratch.cloning import Cloner, shares_blocks
+from tideate_core.snapshots.scratch.difference import Found
 from tideate_core.util.private_files import make_private_directory
 from tideate_core.workspace import is_temporary
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
     from tideate_core.snapshots.gitignore import IgnoredPaths
-    from tideate_core.snapshots.scratch.policy import CopyPolicy
+    from tideate_core.snapshots.scratch.ignoring import IgnoredNames
+
+
+Treatment: TypeAlias = Literal["copied", "linked", "left out"]
+"""A linked directory is a symbolic link to the project's own: writes to it change the project."""
+
+DEPENDENCIES: Final = frozenset(
+    {".bundle", ".direnv", ".nox", ".tox", ".venv", "bower_components", "env", "node_modules", "venv"}
+)
+"""Directories of installed dependencies, if git ignores them."""
+
+OUTPUTS: Final = frozenset(
+    {
+        ".cache",
+        ".eggs",
+        ".gradle",
+        ".mypy_cache",
+        ".next",
+        ".nuxt",
+        ".parcel-cache",
+        ".pytest_cache",
+        ".ruff_cache",
+        ".turbo",
+        "__pycache__",
+        "build",
+        "coverage",
+        "dist",
+        "htmlcov",
+        "out",
+        "target",
+    }
+)
+"""Directories of generated files, if git ignores them."""
+
+
+def treatment(name: str, *, shares: bool) -> Treatment:
+    """Return the treatment of an ignored directory.
+
+    :param shares: copies share their blocks, so that nothing needs a link.
+    """
+    if not shares and name in DEPENDENCIES:
+        return "linked"
+    return "left out" if not shares and name in OUTPUTS else "copied"
+
 
 MOST: Final = 500_000
 """Most entries of a copy; a larger directory is hardly a project."""
@@ -65,9 +109,7 @@ class Copied:
         return said + [f"{path} is not in the copy: it {why}" for path, why in sorted(self.skipped.items())]
 
 
-def copy_project(
-    root: Path, tree: Path, policy: CopyPolicy, *, without: Collection[Path], stop: threading.Event
-) -> Copied:
+def copy_project(root: Path, tree: Path, *, without: Collection[Path], stop: threading.Event) -> Copied:
     """Copy a project, with times and modes; blocking.
 
     :param tree: directory to create.
@@ -77,7 +119,7 @@ def copy_project(
     :raises OSError: the copy cannot be written.
     """
     with IgnoreQuery(root) as query:
-        copying = _Copying(root, tree, policy, frozenset(without), query.answer(), stop)
+        copying = _Copying(root, tree, frozenset(without), query.answer(), stop)
     make_private_directory(tree, exist_ok=False)
     copying.copy()
     return copying.copied
@@ -88,7 +130,6 @@ class _Copying:
         self,
         root: Path,
         tree: Path,
-        policy: CopyPolicy,
         without: frozenset[Path],
         ignored: IgnoredPaths,
         stop: threading.Event,
@@ -96,7 +137,7 @@ class _Copying:
         self.copied = Copied()
         self._root = root
         self._tree = tree
-        self._policy = policy
+        self._shares = shares_blocks(root, tree.parent)
         self._without = without
         self._ignored = ignored
         self._stop = stop
@@ -146,12 +187,12 @@ class _Copying:
     def _directory(self, path: str, name: str, status: os.stat_result) -> None:
         if self._root / path in self._without:
             return
-        treatment = "copied"
+        treated: Treatment = "copied"
         if self._ignored.has_directory(path, name):
-            treatment = self._policy.treatment(name)
-        if treatment == "left out":
+            treated = treatment(name, shares=self._shares)
+        if treated == "left out":
             self.copied.left_out.add(path)
-        elif treatment == "linked":
+        elif treated == "linked":
             self.copied.linked.add(path)
             (self._tree / path).symlink_to(self._root / path)
         elif path == ".git/objects":
@@ -187,3 +228,72 @@ class _Copying:
         os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
         target.chmod(status.st_mode & _BITS)
         self.copied.stamps[path] = stamp_of(target.lstat())
+
+
+def changed_in_copy(tree: Path, copied: Copied, names: IgnoredNames) -> Iterator[Found]:
+    """Yield the paths that may differ from the original, outer ones first; blocking.
+
+    :param names: for ignored directories, only the outermost one is reported if its content changed.
+    :raises OSError: the copy cannot be read.
+    """
+    return _Walk(tree, copied, names).found()
+
+
+class _Walk:
+    def __init__(self, tree: Path, copied: Copied, names: IgnoredNames) -> None:
+        self._tree = tree
+        self._copied = copied
+        self._names = names
+        self._missing = set(copied.stamps) - {""}
+
+    def found(self) -> Iterator[Found]:
+        pending = [""]
+        while pending:
+            directory = pending.pop()
+            try:
+                entries = list(self._entries(directory))
+            except PermissionError as error:
+                self._missing = {path for path in self._missing if not path.startswith(f"{directory}/")}
+                yield Found(directory or ".", None, problem=f"cannot be read: {error.strerror}")
+                continue
+            for path, entry in entries:
+                is_directory = entry.is_dir(follow_symlinks=False)
+                if is_directory and self._names.has(path, directory=True):
+                    changed = self._has_changes(path, entry)
+                else:
+                    changed = self._differs(path, entry)
+                    pending += [path] if is_directory else []
+                if changed:
+                    yield Found(path, Path(entry.path), existed=path in self._copied.stamps)
+        for path in sorted(self._missing):
+            yield Found(path, None, existed=True)
+        for path in sorted(self._copied.linked):
+            if not (self._tree / path).is_symlink():
+                yield Found(path, None, existed=True)
+
+    def _entries(self, directory: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+        for entry in sorted(os.scandir(self._tree / directory), key=lambda entry: entry.name):
+            path = f"{directory}/{entry.name}" if directory else entry.name
+            if not (path in self._copied.linked and entry.is_symlink()):
+                yield path, entry
+
+    def _differs(self, path: str, entry: os.DirEntry[str]) -> bool:
+        self._missing.discard(path)
+        return self._copied.stamps.get(path) != stamp_of(entry.stat(follow_symlinks=False))
+
+    def _has_changes(self, directory: str, entry: os.DirEntry[str]) -> bool:
+        """Return whether anything in a directory changed; marks all of it as seen."""
+        changed = self._differs(directory, entry)
+        pending = [directory]
+        while pending:
+            try:
+                entries = list(self._entries(pending.pop()))
+            except PermissionError:
+                changed = True  # it was readable when it was copied
+                continue
+            for path, inner in entries:
+                changed = self._differs(path, inner) or changed
+                pending += [path] if inner.is_dir(follow_symlinks=False) else []
+        gone = {path for path in self._missing if path.startswith(f"{directory}/")}
+        self._missing -= gone
+        return changed or bool(gone)

@@ -6,14 +6,48 @@ import fcntl
 import os
 import secrets
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.snapshots.scratch.removal import remove_tree
 from tideate_core.util.private_files import make_private_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+
+def remove_tree(place: Path) -> None:
+    """Remove a directory and its content, following no link; a missing directory is accepted.
+
+    Nested directories are first moved to the top, so that no path gets too long and no recursion too deep.
+
+    :raises OSError: a file belongs to another user, or the file system is read-only.
+    """
+    pending = [place] if os.path.lexists(place) else []
+    while pending:
+        inner = _empty(pending[-1], place)
+        if inner:
+            pending += inner
+        else:
+            pending.pop().rmdir()
+
+
+def _empty(directory: Path, top: Path) -> list[Path]:
+    """Remove a directory's files and move its directories to the top; return their new paths."""
+    os.chmod(directory, 0o700)  # noqa: PTH101 of a directory that was found as one
+    moved: list[Path] = []
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            if not entry.is_dir(follow_symlinks=False):
+                os.unlink(entry.path)  # noqa: PTH108 there are many
+                continue
+            target = Path(entry.path)
+            if directory != top:
+                target = top / secrets.token_hex(16)
+                os.chmod(entry.path, 0o700)  # noqa: PTH101 to move it one must be able to write to it
+                os.rename(entry.path, target)  # noqa: PTH104
+            moved.append(target)
+    return moved
+
 
 _OPEN: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 

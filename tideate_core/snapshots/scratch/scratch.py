@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from tideate_core.errors import ScratchUnavailable
 from tideate_core.process import ProcessLimits, entering, make_environment, run_program
 from tideate_core.project import make_project_state, private_within, real_path
-from tideate_core.snapshots.scratch.baseline import Baseline
+from tideate_core.snapshots.scratch.baseline import Baseline, KeptFiles
 from tideate_core.snapshots.scratch.bodies import make_body
 from tideate_core.snapshots.scratch.difference import read_difference
 from tideate_core.snapshots.scratch.ignoring import IgnoredNames
-from tideate_core.snapshots.scratch.kept import KeptFiles
 from tideate_core.snapshots.scratch.laying import checked_name, lay_file
 from tideate_core.snapshots.scratch.places import claim_place, release_place, sweep_places
 from tideate_core.util.uncancelled import run_uncancelled, wait_uncancelled
@@ -24,10 +23,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.process import CommandResult, OutputLine
-    from tideate_core.snapshots.scratch.bodies import Body, ScratchKind
+    from tideate_core.snapshots.scratch.bodies import CopyBody, OverlayBody, ScratchKind
     from tideate_core.snapshots.scratch.difference import ScratchDifference
     from tideate_core.snapshots.scratch.laying import Content
-    from tideate_core.snapshots.scratch.policy import CopyPolicy
 
 DIRECTORY: Final = "scratch"
 """Directory in a project's private state for its scratch copies."""
@@ -40,7 +38,12 @@ class Scratch:
     """Open scratch copy."""
 
     def __init__(
-        self, body: Body, baseline: Baseline, place: Path, handle: int, failed: Sequence[str] = ()
+        self,
+        body: OverlayBody | CopyBody,
+        baseline: Baseline,
+        place: Path,
+        handle: int,
+        failed: Sequence[str] = (),
     ) -> None:
         self._body = body
         self._failed = failed
@@ -191,7 +194,6 @@ async def open_scratch(
     files: Mapping[str, Content] | None = None,
     *,
     kind: Literal["auto", "overlay", "copy"] = "auto",
-    policy: CopyPolicy | None = None,
     keep: bool = False,
     notice: Callable[[str], None] | None = None,
 ) -> AsyncIterator[Scratch]:
@@ -204,8 +206,6 @@ async def open_scratch(
     :param private: directory of its scratch copies, outside of it; None for the one in its private state.
     :param files: laid over it, see `Scratch.lay_over`: staged edits and unsaved buffers.
     :param kind: `auto` prefers an overlay.
-    :param policy: treatment of large directories in a copy; None links and omits them only if copies do not
-        share blocks.
     :param keep: copy the project's smaller files meanwhile, so that concurrent changes of the user can be
         merged.
     :param notice: called with each of `Scratch.notices`.
@@ -217,7 +217,7 @@ async def open_scratch(
     for name in files or ():
         checked_name(name)
     stop = threading.Event()
-    opening = asyncio.ensure_future(asyncio.to_thread(_open, project, private, kind, policy, keep, stop))
+    opening = asyncio.ensure_future(asyncio.to_thread(_open, project, private, kind, keep, stop))
     if await wait_uncancelled(opening, stop.set):
         if opening.exception() is None:
             await opening.result().close()
@@ -239,7 +239,6 @@ def _open(
     project: Path,
     private: Path | None,
     kind: Literal["auto", "overlay", "copy"],
-    policy: CopyPolicy | None,
     keep: bool,
     stop: threading.Event,
 ) -> Scratch:
@@ -253,7 +252,7 @@ def _open(
     with ExitStack() as undo:
         undo.callback(release_place, place, handle)
         try:
-            body = make_body(project, place, kind, policy, stop)
+            body = make_body(project, place, kind, stop)
             undo.callback(body.close)
             if keep:
                 own = private_within(project)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from tideate_core.util.file_metadata import Metadata
 
+
 _MODE_BITS = 0o7777
 _TEMPORARY = re.compile(r"\.tideate-[0-9a-f]{16}\.tmp")
 _replacing = threading.Lock()
