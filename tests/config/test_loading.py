@@ -1,4 +1,4 @@
-"""Three sources, one schema, and what a project's file may not do unasked."""
+"""Three configuration sources with one schema, and limits of a project's file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every key of the configuration, at extreme values, in a project's file that nobody trusts."""
+"""Every configuration key, with extreme values, in an untrusted project file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXTREMES: list[Any] = [
     *("", "a", "off", "no", "yes", "0", "5", "1000", "~/x", "/tmp/x", "http://127.0.0.1:1/v1", "EVIL", "p:m"),
     *([], ["*"], ["sh", "-c", "x"], ["a/b.md"], {}, {"a": "b"}),
 ]
-"""Values that are tried at each key; those that its type refuses are left out."""
+"""Values tried at each key, as far as its type accepts them."""
 OWN = """
 adapter = "mine"
 rules = true
@@ -52,7 +52,7 @@ border = "single"
 
 
 def sections(field: FieldInfo) -> Iterator[tuple[bool, type[BaseModel]]]:
-    """The sections in a field's type, and whether they have names of their own above them."""
+    """Yield the sections in a field's type, and whether each has a name above it."""
     kind = field.annotation
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         yield False, kind
@@ -68,7 +68,7 @@ def leaves(
     for name, field in section.model_fields.items():
         inner = list(sections(field))
         for named, kind in inner:
-            # the person has these two
+            # the user has these two
             own = {"workflows": ["ask"], "adapters": ["mine"]}.get(name, ["other"]) if named else []
             yield from leaves(kind, (*path, name, *own))
         if not inner:
@@ -76,7 +76,7 @@ def leaves(
 
 
 def candidates(field: FieldInfo) -> list[Any]:
-    """The extremes, with each word that the type names."""
+    """Return the extreme values and each literal of the type."""
     words: list[Any] = []
     open_types: list[Any] = [field.annotation]
     while open_types:
@@ -92,11 +92,11 @@ NEEDED: dict[str, list[dict[str, Any]]] = {
     "adapters": [{"model": "p:m"}],
     "servers": [{"command": ["true"]}, {"url": "https://127.0.0.1/mcp"}],
 }
-"""Keys that a named section has to have beside the one that is tried: one of these."""
+"""Required keys of a named section, one of which is added."""
 
 
 def variants(path: tuple[str, ...], value: Any) -> Iterator[dict[str, Any]]:
-    """Whole configurations that are valid and have a value at a path."""
+    """Yield valid configurations with a value at a path."""
     for needed in NEEDED.get(path[-3] if len(path) > 2 else "", [{}]):
         inner: dict[str, Any] = {**needed, path[-1]: value}
         for part in reversed(path[:-1]):
@@ -109,7 +109,7 @@ def variants(path: tuple[str, ...], value: Any) -> Iterator[dict[str, Any]]:
 
 
 def toml(values: dict[str, Any]) -> str:
-    """As inline tables; JSON's numbers, texts and lists are TOML's."""
+    """Return values as inline tables; JSON scalars and lists are valid TOML."""
     return "".join(f"{key} = {_inline(value)}\n" for key, value in values.items())
 
 
@@ -122,7 +122,7 @@ def _inline(value: Any) -> str:
 
 
 def not_meant(own: dict[str, Any], now: dict[str, Any], path: tuple[str, ...] = ()) -> list[str]:
-    """The keys whose value now neither is the person's nor asks or bounds more than theirs: the oracle."""
+    """Test oracle: keys with a value that is neither the user's nor stricter."""
     found: list[str] = []
     for key in own.keys() | now.keys():
         here = (*path, key)
@@ -211,7 +211,7 @@ def test_all_keys_at_once_change_no_more(home: Path) -> None:
 
 @pytest.mark.slow
 def test_every_key_that_is_ignored_is_named_and_counts_once_trusted(home: Path) -> None:
-    """Named by the notice, and by the keys that trust would change."""
+    """The notice names it, and so does the list of keys that trust would change."""
     file = home / "root/.tideate/config.toml"
     base = load_config(home / "root").config.model_dump()
     for path, values in everything():

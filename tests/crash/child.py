@@ -1,6 +1,6 @@
-"""A process that runs the workflow, or goes on with it: `python -m tests.crash.child ORDER`, which is JSON.
+"""Process that runs or resumes the workflow: `python -m tests.crash.child ORDER`, with ORDER as JSON.
 
-It says `ready` when it could begin, and at the end how the run ended.
+It prints `ready` before it begins, and the result of the run at the end.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ if TYPE_CHECKING:
 __all__ = ["Line", "Order", "read_log"]
 
 ADAPTER = {"adapter": "nobody", "adapters": {"nobody": {"base_url": "http://127.0.0.1:9", "model": "none"}}}
-"""Never asked: no step of the workflow needs a model."""
+"""Unused: no step of the workflow needs a model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What the process is to do."""
+    """Work for the process."""
 
     root: str
     private: str
     log: str
-    """Where its effects on the world are written down, a line each."""
+    """Log of external effects, one per line."""
     run: str
     workflow: str
     kill: Kill | None = None
     file_limit: int | None = None
-    """Bytes that a file may have, as on a disk that is full then."""
+    """Largest file in bytes, to simulate a full disk."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One effect on the world: a handler ran, or a person was asked."""
+    """External effect: a handler ran, or a question was asked."""
 
     what: str
     run: str
@@ -62,7 +62,7 @@ class Line:
 
 
 def read_log(path: Path) -> list[Line]:
-    """Return the effects so far; a line that a kill cut off counts as none."""
+    """Return the effects so far; a truncated line counts as none."""
     if not path.exists():
         return []
     return [
@@ -71,9 +71,9 @@ def read_log(path: Path) -> list[Line]:
 
 
 class World:
-    """Where effects go: a file that is appended to and synced; also the front end, which always says yes.
+    """External effects: a synced log file; also the front end, which always answers yes.
 
-    It uses the system's calls as they were before anything was installed to count them.
+    It uses the original system calls, not the counted ones.
     """
 
     editor = None
@@ -90,7 +90,7 @@ class World:
         return Decision(True, value=request.payload)
 
     def emit(self, event: Event) -> None:
-        """Nothing: what happened is compared in the store."""
+        """Do nothing: events are compared in the store."""
 
     async def present(self, text: str, filetype: str) -> None:
         raise AssertionError("nothing is presented here")

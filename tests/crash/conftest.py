@@ -1,4 +1,4 @@
-"""The run that nobody kills, and the runner of the engine's tests."""
+"""The reference run without a kill, and the runner of the engine's tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["bench", "state_home", "tools", "unkilled"]
 
 @pytest.fixture(scope="package")
 def unkilled(tmp_path_factory: pytest.TempPathFactory) -> Unkilled:
-    """What a run is compared with that met a fault."""
+    """Reference run for comparison with faulty ones."""
     site = Site(tmp_path_factory.mktemp("unkilled") / "site")
     ended = site.go()
     assert ended is not None

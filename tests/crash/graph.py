@@ -1,4 +1,4 @@
-"""A workflow of forty steps with everything that a crash can hit: branches, questions, files, retries."""
+"""Workflow of forty steps with branches, questions, file changes and retries."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ TAILS: Final = tuple(f"tail{number}" for number in range(8))
 CHAIN: Final = ("begin", "read", "split")
 END: Final = tuple(f"end{number}" for number in range(6))
 QUESTIONS: Final = frozenset({*LEAVES[:3], "plan", "sum"})
-"""Steps that ask a person one thing each."""
+"""Steps that ask one question each."""
 START: Final[Mapping[str, str]] = {
     "README.md": "# forty\n\nnothing yet\n",
     **{f"src/{tail}.txt": f"{tail}\n" * 40 for tail in TAILS},
 }
-"""The files that there are before the run."""
+"""Files before the run."""
 
 
 def _chain(names: tuple[str, ...], after: tuple[str, ...]) -> Iterator[dict[str, Any]]:
@@ -66,20 +66,20 @@ _DEFINITION: Final = WorkflowDefinition.model_validate(
 )
 _INNER: Final = WorkflowDefinition.chain(INNER, ["first", "second", "third"])
 DEPENDENCIES: Final = {step.id: step.dependencies for step in (*_DEFINITION.steps, *_INNER.steps)}
-"""Of the steps of both workflows; no two have the same name."""
+"""Dependencies of the steps of both workflows; step names are unique."""
 
 
 def lay_out(root: Path) -> None:
-    """Make the project that the run works on."""
+    """Create the project of the run."""
     for name, text in START.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
 
 
 def register(registry: WorkflowRegistry, ran: Callable[[StepContext], None]) -> None:
-    """Make both workflows known.
+    """Register both workflows.
 
-    :param ran: called by every handler before it does anything.
+    :param ran: called by every handler first.
     """
 
     def telling(handler: StepHandler) -> StepHandler:
@@ -95,7 +95,7 @@ def register(registry: WorkflowRegistry, ran: Callable[[StepContext], None]) -> 
 
 
 def _seen(step: StepContext) -> str:
-    """Return a digest of all that the step was given by those before it."""
+    """Return a digest of a step's inputs."""
     before = {name: step.results.get(name) for name in DEPENDENCIES[step.step.partition("[")[0]]}
     return hashlib.sha256(json.dumps(before, sort_keys=True).encode()).hexdigest()
 
@@ -155,7 +155,7 @@ async def _broken(step: StepContext) -> Any:
 
 
 async def _rewrite(step: StepContext) -> Any:
-    """Change a file, move it or delete it, by turns."""
+    """Change, move or delete a file, in turns."""
     number, path = int(step.step.removeprefix("tail")), f"src/{step.step}.txt"
     text = (await step.workspace.read(path)).text
     if number % 4 == 0:
@@ -183,4 +183,4 @@ _HANDLERS: Final[Mapping[str, StepHandler]] = {
     "broken": _broken,
     "sum": _sum,
 }
-"""What the steps do that do more than `_work`."""
+"""Handlers of the steps that do more than `_work`."""

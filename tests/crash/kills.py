@@ -1,4 +1,4 @@
-"""Where a process is killed, and what kills it there."""
+"""Moments at which a process is killed, and the means."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ How = Literal["time", "commit", "statement", "call"]
 HOWS: Final[tuple[How, ...]] = ("time", "commit", "statement", "call")
 
 CALLS: Final = ("open", "fsync", "replace", "rename", "unlink", "mkdir", "rmdir", "link")
-"""Calls of the system that files are written and journalled with; each is a place to be killed after."""
+"""System calls that write files and the journal; a process can be killed after each."""
 
 LONGEST_DELAY: Final = 0.004
-"""Seconds: what a commit takes on a slow disk."""
+"""Seconds; duration of a commit on a slow disk."""
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """How much there is of everything in a run that nobody kills."""
+    """Counts of each kind of event in a run without a kill."""
 
     time: float
-    """Seconds from the moment that it could begin."""
+    """Seconds since it was ready."""
     commit: int
     statement: int
     call: int
@@ -41,9 +41,9 @@ class Totals:
 class Kill:
     """One moment.
 
-    With `time` the parent kills after so many seconds; with `commit` the process dies `delay` seconds into
-    the commit of that number, while SQLite is at it; with `statement` before a statement of SQL, most of
-    them within a transaction; with `call` after a call of the system that changes files.
+    With `time` the parent kills after that many seconds; with `commit` the process dies `delay` seconds into
+    the commit of that number, inside SQLite; with `statement` before an SQL statement, mostly within a
+    transaction; with `call` after a system call that changes files.
     """
 
     how: How
@@ -52,7 +52,7 @@ class Kill:
 
 
 def draw(chance: random.Random, totals: Totals) -> Kill:
-    """Choose a moment, each kind as often as the others."""
+    """Choose a moment, each kind with equal probability."""
     how = chance.choice(HOWS)
     if how == "time":
         return Kill(how, chance.uniform(0, totals.time))
@@ -62,14 +62,14 @@ def draw(chance: random.Random, totals: Totals) -> Kill:
 
 
 class Killer:
-    """Counts what the process does, and kills it where that was wanted."""
+    """Counts events in the process and kills it at the chosen one."""
 
     def __init__(self, kill: Kill | None) -> None:
         self.counts = dict.fromkeys(("commit", "statement", "call"), 0)
         self._kill = kill
 
     def install(self) -> None:
-        """Watch the connections and the calls that are made from now on."""
+        """Watch all new connections and calls."""
         real = sqlite3.connect
         killer = self
 
@@ -90,14 +90,14 @@ class Killer:
             setattr(os, name, self._counted(getattr(os, name)))
 
     def reach(self, what: How) -> None:
-        """Something of that kind is about to happen, or has just happened."""
+        """Count an event of this kind, before or after it happens."""
         self.counts[what] += 1
         kill = self._kill
         if kill is None or kill.how != what or self.counts[what] != kill.at:
             return
         if what != "commit":
             os.kill(os.getpid(), signal.SIGKILL)
-        # from another thread: the commit's own is in SQLite by then, without the lock of the interpreter
+        # from another thread, because the committing one is inside SQLite
         begun = threading.Event()
         threading.Thread(target=_kill_after, args=(kill.delay, begun)).start()
         begun.wait()

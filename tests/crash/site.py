@@ -1,4 +1,4 @@
-"""A project with the run in it, the processes that have the run, and what is durable between two of them."""
+"""Project with the run, its processes, and the durable state between two of them."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ __all__ = ["RUN", "Durable", "Ended", "Site", "Unkilled", "told"]
 REPOSITORY: Final = Path(__file__).parents[2]
 RUN: Final = "0" * 31 + "1"
 LIMIT: Final = 60.0
-"""Seconds after which a process that should have ended has failed."""
+"""Time limit of a process, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What a process that came to the end said."""
+    """Output of a process that completed."""
 
     result: dict[str, Any]
     time: float
@@ -43,17 +43,17 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Durable:
-    """What the database has while no process is there; steps are (run, step)."""
+    """Content of the database without a process; steps are (run, step)."""
 
     ended: frozenset[tuple[str, str]]
-    """Steps that were completed, failed or skipped; of a `for_each`, also items, as `each[0]`."""
+    """Completed, failed or skipped steps; also items of a `for_each`, as `each[0]`."""
     answered: frozenset[tuple[str, str]]
-    """Steps in which a question has its answer."""
+    """Steps with an answered question."""
     running: frozenset[tuple[str, str]]
 
 
 def first_line(descriptor: int) -> str:
-    """Read no byte more: `communicate` does not see what a reader has in its buffer."""
+    """Read one line without buffering, which `communicate` would not see."""
     line = b""
     while not line.endswith(b"\n") and (byte := os.read(descriptor, 1)):
         line += byte
@@ -61,7 +61,7 @@ def first_line(descriptor: int) -> str:
 
 
 class Site(Place):
-    """A place for one run and all its processes."""
+    """Directories of one run and all its processes."""
 
     def __init__(self, home: Path, state: Path | None = None) -> None:
         super().__init__(home, state)
@@ -75,9 +75,9 @@ class Site(Place):
         file_limit: int | None = None,
         before: Callable[[], None] | None = None,
     ) -> Ended | None:
-        """Run or resume in a new process; None where it was killed.
+        """Run or resume in a new process; return None if it was killed.
 
-        :param before: called in that process before it becomes the one that runs.
+        :param before: called in that process first.
         """
         order = Order(str(self.root), str(self.private), str(self._log), RUN, OUTER, kill, file_limit)
         command = [sys.executable, "-m", "tests.crash.child", json.dumps(asdict(order))]
@@ -102,11 +102,11 @@ class Site(Place):
         return Ended(**json.loads(rest))
 
     def effects(self) -> list[Line]:
-        """Return what handlers and persons have seen of the run so far."""
+        """Return the effects of the run so far, from handlers and questions."""
         return read_log(self._log)
 
     def files(self) -> dict[str, bytes]:
-        """Return the bytes of every file of the project that is not the product's own."""
+        """Return the bytes of every project file that is not tideate's own."""
         return {
             str(path.relative_to(self.root)): path.read_bytes()
             for path in sorted(self.root.rglob("*"))
@@ -114,7 +114,7 @@ class Site(Place):
         }
 
     def durable(self) -> Durable:
-        """Return what the commits have that were made."""
+        """Return the committed state."""
         if not self.has_run():
             return Durable(frozenset(), frozenset(), frozenset())
         steps, memos = self.query(
@@ -130,7 +130,7 @@ class Site(Place):
         )
 
     def outcome(self) -> dict[str, list[tuple[Any, ...]]]:
-        """Return all that has to be the same however often the run was killed: no times, no chances."""
+        """Return the results that must not depend on kills: no times, no random values."""
         runs, steps, cursors, checkpoints, objects = self.query(
             "SELECT id, status, completed_steps, failed_steps, total_steps, results, error, parent_id,"
             " parent_step FROM workflow_executions ORDER BY id",
@@ -151,7 +151,7 @@ class Site(Place):
 
 
 class Unkilled:
-    """The run as it should be."""
+    """Reference run."""
 
     def __init__(self, site: Site, ended: Ended) -> None:
         self.result = told(ended.result)
@@ -161,8 +161,8 @@ class Unkilled:
 
 
 def told(result: dict[str, Any]) -> dict[str, Any]:
-    """Return what a run answers without what a clock or a race decides."""
-    # what is read of a run that had ended has no entry for a step that failed
+    """Return a run's result without times and races."""
+    # the stored result of an ended run omits failed steps
     results = {step: value for step, value in result["results"].items() if step != "broken"}
     kept = {key: value for key, value in result.items() if key != "duration_ms"}
     return {**kept, "files": sorted(result["files"]), "results": results}

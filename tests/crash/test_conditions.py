@@ -1,4 +1,4 @@
-"""Disks full or read-only, a locked database, a clock that jumps: told, and the run goes on after it."""
+"""Full or read-only disks, a locked database, a clock that jumps: reported, and the run can continue."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ DROP_CAPABILITY, OVERRIDE_PERMISSIONS = 24, 1
 
 
 def obey_permissions() -> None:
-    """Let the superuser be refused like everybody else; who is not, is refused anyway."""
+    """Make permissions apply to the superuser, too."""
     ctypes.CDLL(None).prctl(DROP_CAPABILITY, OVERRIDE_PERMISSIONS, 0, 0, 0)
 
 
 def as_if_nothing_had_been(site: Site, unkilled: Unkilled) -> None:
-    """Go on with the run, and compare its end."""
+    """Continue the run and compare its result with the reference run."""
     ended = site.go()
     assert ended is not None
     assert told(ended.result) == unkilled.result
@@ -44,7 +44,7 @@ def as_if_nothing_had_been(site: Site, unkilled: Unkilled) -> None:
 
 
 def half_done(site: Site, unkilled: Unkilled) -> set[tuple[str, str]]:
-    """Have the run killed in the middle; returns what was durable by then."""
+    """Kill the run in the middle; return the durable steps."""
     assert site.go(Kill("statement", unkilled.totals.statement // 2)) is None
     ended = set(site.durable().ended)
     assert ended
@@ -137,11 +137,11 @@ async def test_a_run_whose_clock_jumps_back_ends_and_can_be_resumed(
     run, events = await asyncio.to_thread(lambda: (reader.run(RUN), reader.events(RUN)))
     assert (run.status, run.completed_steps) == ("completed", 3)
     assert [event.sequence for event in events] == list(range(1, len(events) + 1))
-    assert events[-1].at < events[0].at  # the clock did jump, and the order is that of what happened
+    assert events[-1].at < events[0].at  # the clock jumped, and the order is that of the events
 
 
 async def resumed_elsewhere(bench: Bench) -> Any:
-    """Go on with another runner, as another process would."""
+    """Resume with another runner, like another process."""
     await bench.runner.aclose()
     bench.runner = bench.make_runner(bench.config)
     return await asyncio.wait_for(bench.runner.resume_run(RUN), LIMIT)

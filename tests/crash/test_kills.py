@@ -1,7 +1,7 @@
-"""Killed at any moment, as often as may be, a run comes to the end that it has without a kill.
+"""A run killed at any moments has the same result as one without a kill.
 
-A failure names its seed: `TIDEATE_SEED=… TIDEATE_KILLS=1 python -m pytest tests/crash/test_kills.py` draws
-the same moments again. `make crash` kills 200 times.
+A failure names its seed: `TIDEATE_SEED=… TIDEATE_KILLS=1 python -m pytest tests/crash/test_kills.py` repeats
+the moments. `make crash` kills 200 times.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ pytestmark = [pytest.mark.crash, pytest.mark.slow]
 KILLS = int(os.environ.get("TIDEATE_KILLS") or 6)
 SEED = int(os.environ.get("TIDEATE_SEED") or secrets.randbelow(1_000_000))
 DRAWS = 6
-"""How often a moment is drawn until it is one before the end."""
+"""Attempts to draw a moment before the end."""
 MORE = 0.4
-"""How likely it is that the process that resumes the run is killed, too."""
+"""Probability that the resuming process is killed, too."""
 
 
 def test_nothing_is_killed_in_what_the_others_are_compared_with(unkilled: Unkilled) -> None:
@@ -71,7 +71,7 @@ async def test_a_run_that_is_killed_ends_as_if_it_had_not_been(
 
 
 def killed(home: Path, state: Path, chance: random.Random, totals: Totals) -> tuple[Site, int]:
-    """Return a site whose process was killed before it could end."""
+    """Return a site with a process killed before its end."""
     for attempt in range(DRAWS):
         site, kill = Site(home / f"site{attempt}", state), draw(chance, totals)
         print(f"to be killed at {kill}")
@@ -84,7 +84,7 @@ def killed(home: Path, state: Path, chance: random.Random, totals: Totals) -> tu
 
 
 class Seen:
-    """What there was when a process was gone: its effects, and what was durable."""
+    """State after the end of a process: its effects, and the durable steps."""
 
     def __init__(self, lines: int, durable: Durable) -> None:
         self.lines = lines
@@ -103,7 +103,7 @@ def check(site: Site, before: list[Seen]) -> Seen:
 
 
 def nothing_is_done_twice(later: list[Line], durable: Durable) -> None:
-    """What was durable when a process died is neither done nor asked by those after it."""
+    """Durable work of a dead process is neither repeated nor asked again."""
     again = [line for line in later if line.what == "ran" and (line.run, line.step) in durable.ended]
     asked = [line for line in later if line.what == "asked" and (line.run, line.step) in durable.answered]
     assert again == [], "completed steps ran again"
@@ -111,7 +111,7 @@ def nothing_is_done_twice(later: list[Line], durable: Durable) -> None:
 
 
 def nothing_is_done_too_early(effects: list[Line], durable: Durable) -> None:
-    """What a step depends on was durable before the step ran, and so was the answer that permitted it."""
+    """The dependencies of a step and its permission are durable before it runs."""
     for line in effects:
         if line.what != "ran":
             continue
@@ -123,7 +123,7 @@ def nothing_is_done_too_early(effects: list[Line], durable: Durable) -> None:
 
 
 def nothing_dangerous_is_done_unasked(effects: list[Line], before: list[Seen]) -> None:
-    """A step that must not start twice starts again only where a person was asked by that process."""
+    """A step that must not start twice starts again only after a question in that process."""
     mine = [line for line in effects if line.step == "charge"]
     for index, line in enumerate(mine):
         asked = index > 0 and mine[index - 1].what == "asked" and mine[index - 1].pid == line.pid
@@ -136,7 +136,7 @@ def nothing_dangerous_is_done_unasked(effects: list[Line], before: list[Seen]) -
 
 
 def events_are_whole(site: Site) -> None:
-    """The events have no gap, the last tells the end, and every step's end is among them."""
+    """Events have no gap, the last one is the run's end, and every step's end is included."""
     counts, last, told = site.query(
         "SELECT execution_id, count(*), min(sequence), max(sequence) FROM workflow_events GROUP BY 1",
         "SELECT name FROM workflow_events ORDER BY execution_id = '" + RUN + "' DESC, sequence DESC LIMIT 1",

@@ -1,7 +1,7 @@
-"""Killed at any moment while it writes files, a process leaves a project that is as a snapshot says, by hash.
+"""A process killed while writing files leaves a project that matches a snapshot by hash.
 
-A failure names its seed: `TIDEATE_SEED=… TIDEATE_KILLS=1 python -m pytest tests/crash/test_writing.py` draws
-the same moments again. `make crash` kills 300 times: as often as it says, and half of that again.
+A failure names its seed: `TIDEATE_SEED=… TIDEATE_KILLS=1 python -m pytest tests/crash/test_writing.py`
+repeats the moments. `make crash` kills 300 times: the given number and half of it again.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ pytestmark = [pytest.mark.crash, pytest.mark.slow]
 KILLS = int(os.environ.get("TIDEATE_KILLS") or 8)
 SEED = int(os.environ.get("TIDEATE_SEED") or secrets.randbelow(1_000_000))
 DRAWS = 8
-"""How often a moment is drawn until it is one before the end."""
+"""Attempts to draw a moment before the end."""
 AGAIN = 0.3
-"""How likely it is that the process that puts back is killed, too."""
+"""Probability that the restoring process is killed, too."""
 REPOSITORY = Path(__file__).parents[2]
 
 
 class Site:
-    """A project that became another one, with a snapshot of each."""
+    """Project that was changed, with a snapshot of both states."""
 
     def __init__(self, root: Path, seed: int) -> None:
         self.root = root
@@ -60,7 +60,7 @@ class Site:
         self.now = await self.snapshots.create("now")
 
     def go(self, work: Work, kill: Kill | None) -> dict[str, Any] | None:
-        """Let a process do something; None if it was killed."""
+        """Run work in a process; return None if it was killed."""
         order = Order(work, str(self.root), self.then, kill)
         command = [sys.executable, "-m", "tests.crash.writing", json.dumps(asdict(order))]
         with subprocess.Popen(
@@ -73,7 +73,7 @@ class Site:
                 process.wait(timeout=kill.at if kill and kill.how == "time" else 60)
             except subprocess.TimeoutExpired:
                 process.kill()
-            # not communicate(): what came along with the first line is in the buffer of the stream
+            # not communicate(): the stream's buffer holds more than the first line
             output, errors = process.stdout.read(), process.stderr.read()
         if process.returncode == -signal.SIGKILL:
             return None
@@ -84,7 +84,7 @@ class Site:
 
 @pytest.fixture(scope="module")
 def totals(tmp_path_factory: pytest.TempPathFactory) -> dict[Work, dict[str, Any]]:
-    """How much there is to do in what nobody kills."""
+    """Amount of work without a kill."""
     found: dict[Work, dict[str, Any]] = {}
     for work in WORKS:
         site = Site(tmp_path_factory.mktemp("unkilled") / "site", seed=1)
@@ -96,7 +96,7 @@ def totals(tmp_path_factory: pytest.TempPathFactory) -> dict[Work, dict[str, Any
 
 
 async def killed(home: Path, work: Work, chance: random.Random, totals: dict[Work, dict[str, Any]]) -> Site:
-    """Return a project whose writer was killed before it came to its end."""
+    """Return a project with a writer killed before its end."""
     for attempt in range(DRAWS):
         site = Site(home / f"site{attempt}", chance.randrange(1000))
         await site.lay_out()
@@ -124,7 +124,7 @@ async def test_a_project_whose_writer_was_killed_is_as_its_snapshot_says(
         site.go("recover", Kill("call", chance.randint(1, 60)))
     await SnapshotManager(site.root).recover()
     if looked_at(site.root) != site.after:
-        # a restore whose last step was done: it is whole
+        # a restore after its last step: complete
         assert (work, looked_at(site.root)) == ("restore", site.before)
     await every_snapshot_is_whole(site)
 

@@ -1,6 +1,6 @@
-"""A process that writes to a project, `python -m tests.crash.writing ORDER`, which is JSON; and the project.
+"""Process that writes to a project: `python -m tests.crash.writing ORDER`, with ORDER as JSON.
 
-It says `ready` when it could begin, and at the end how many calls of the system it made in which time.
+It prints `ready` before it begins, and the number and duration of its system calls at the end.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ TEXTS = {b"text%d" % number: f"one\ntwo {number}\nthree\n".encode() for number i
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What the process is to do."""
+    """Work for the process."""
 
     work: Work
     root: str
     snapshot: str = ""
-    """The one to restore."""
+    """Snapshot to restore."""
     kill: Kill | None = None
 
 
 def tree(seed: int) -> dict[bytes, Node]:
-    """Return a made up tree; two of them have some paths in common, and differ in others, also in kind."""
+    """Return a generated tree; two trees share some paths and differ in others, including kinds."""
     chance = random.Random(seed)
     made: dict[bytes, Node] = {name: ("file", 0o644, data) for name, data in TEXTS.items()}
     for number in range(14):
@@ -64,7 +64,7 @@ def _node(chance: random.Random, depth: int) -> Node:
 
 
 def changes() -> list[FileChange]:
-    """Return what the apply does to the texts: each kind of change, more than once."""
+    """Return text changes of each kind, several of each."""
     made = []
     for number, (name, data) in enumerate(TEXTS.items()):
         path, text = name.decode(), data.decode().removesuffix("\n")

@@ -1,4 +1,4 @@
-"""Run every case and print those that failed: `python -m tests.hostile`."""
+"""Run every case and print the failures: `python -m tests.hostile`."""
 
 from __future__ import annotations
 

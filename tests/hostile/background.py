@@ -1,4 +1,4 @@
-"""What lies around a malice: valid files of a project, a home and a sibling project."""
+"""Valid files around a hostile one: of the project, the home directory and a sibling project."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["SECRET", "VALID", "fill_home", "fill_project", "fill_sibling", "fill_tree", "write_whole_tree"]
 
 SECRET: Final = "s3cr3t-of-the-home"
-"""In files of the home that nobody asked for: it must not be said, nor sent to a model."""
+"""Secret in files of the home directory: it must never be shown or sent to a model."""
 
 _REVIEW: Final = "name: review\ndescription: Review.\nsteps:\n  - id: first\n    task: 'Say: fine.'\n"
 _PLAN: Final = {
@@ -33,7 +33,7 @@ VALID: Final = {
     "agents/planner.md": b"Plan small steps.\n",
     "planner/output/plan_v1.json": json.dumps(_PLAN).encode(),
 }
-"""In `.tideate/` where no malice is."""
+"""Valid content of `.tideate/`."""
 
 _PRECIOUS: Final = "keep this\n"
 _SCRIPT: Final = "#!/bin/sh\ntouch started\n"
@@ -56,7 +56,7 @@ def fill_tree(tree: Path) -> None:
 
 
 def write_whole_tree(tree: Path, forged: Forgeries) -> None:
-    """Write a file at every path that `.tideate/` may have."""
+    """Write a file at every possible path of `.tideate/`."""
     for target in TARGETS:
         if target.is_directory:
             (tree / target.name).mkdir(parents=True, exist_ok=True)
@@ -68,7 +68,7 @@ def write_whole_tree(tree: Path, forged: Forgeries) -> None:
 
 
 def fill_home(home: Path, model_url: str, forged: Forgeries) -> None:
-    """Write a person's home: a key, configuration, documents, state of an earlier version."""
+    """Write a home directory: a key, configuration, documents, state of an earlier version."""
     config = (
         f'adapter = "fake"\n[adapters.fake]\nbase_url = "{model_url}"\nmodel = "scripted"\ntools = false\n'
     )
@@ -90,7 +90,7 @@ def fill_home(home: Path, model_url: str, forged: Forgeries) -> None:
 
 
 def fill_sibling(sibling: Path, forged: Forgeries) -> None:
-    """Write a project that the person trusts, whose configuration has commands relative to it."""
+    """Write a trusted project with a configuration of relative commands."""
     fill_project(sibling)
     write_whole_tree(sibling / ".tideate", forged)
     config = (

@@ -1,4 +1,4 @@
-"""Commands that do what no command may: by them it is seen that each check can fail."""
+"""Commands that break the rules, to prove that each check can fail."""
 
 from __future__ import annotations
 
@@ -129,4 +129,4 @@ CAUGHT: Final[Mapping[str, str]] = {
     "bad-ask-model": "sent: a secret of the home",
     "bad-ask-evil": "asked: ",
 }
-"""The beginning of what has to be told of each."""
+"""Expected beginning of each report."""

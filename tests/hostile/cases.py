@@ -1,4 +1,4 @@
-"""Cases: which trees are made, and which commands meet them."""
+"""Cases: the hostile trees and the commands tried with each."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 __all__ = ["TOGETHER", "Outcome", "Tree", "assign", "chosen_for_editor", "trees"]
 
 TOGETHER: Final = 4
-"""Malices in one tree, where none keeps a command from the others."""
+"""Hostile files in one tree, if none hides the others from commands."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """Malices that are put into one `.tideate/`."""
+    """Hostile files in one `.tideate/`."""
 
     malices: tuple[Hostility, ...]
 
@@ -37,12 +37,12 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a case."""
+    """Result of a case."""
 
     tree: str
     command: str
     state: str
-    """`used` or `new`: of the project."""
+    """State of the project: `used` or `new`."""
     seconds: float
     mib: int
     problems: tuple[str, ...]
@@ -56,7 +56,7 @@ class Outcome:
 
 
 def trees(forged: Forgeries) -> list[Tree]:
-    """Return one tree without malice, and others in which each malice is once at each path."""
+    """Return a valid tree, and trees with each kind of attack once at each path."""
     alone: list[Tree] = []
     others: list[Hostility] = []
     for target in TARGETS:
@@ -69,7 +69,7 @@ def trees(forged: Forgeries) -> list[Tree]:
 
 
 def _grouped(every: list[Hostility]) -> list[Tree]:
-    """Put malices of different areas together, always in the same way."""
+    """Combine attacks on different areas deterministically."""
     left = list(every)
     random.Random(14).shuffle(left)
     made = []
@@ -91,12 +91,12 @@ def _goes_with(hostility: Hostility, group: Sequence[Hostility]) -> bool:
 
 
 def assign(made: Sequence[Tree], commands: Sequence[str]) -> list[list[int]]:
-    """Choose the commands for each tree, so that each command meets each path and each malice.
+    """Choose the commands for each tree, so that each command meets each path and each kind of attack.
 
-    For every tree those are taken that bring the most pairs (command, path) and (command, malice) that were
-    not there yet; no tree stays without one. The tree without malice gets all of them.
+    Each tree gets the commands with the most new pairs (command, path) and (command, attack), at least one.
+    The valid tree gets all of them.
 
-    :returns: for each tree the places of its commands in the list.
+    :returns: for each tree the indexes of its commands.
     """
     pairs: set[tuple[int, str]] = {
         (command, mark) for tree in made for command in range(len(commands)) for mark in _marks(tree)
@@ -124,7 +124,7 @@ def assign(made: Sequence[Tree], commands: Sequence[str]) -> list[list[int]]:
 
 
 def chosen_for_editor(made: Sequence[Tree]) -> list[int]:
-    """Return the numbers of few trees in which each path is, and each malice and forgery."""
+    """Return the numbers of a few trees that cover each path, attack and forgery."""
     missing = {mark for tree in made for mark in _finer_marks(tree)}
     chosen: list[int] = []
     while missing:

@@ -1,4 +1,4 @@
-"""What a person does in Neovim: opens files of each kind, and runs every subcommand of `:Workflow`."""
+"""Actions in Neovim: opening files of each kind, and every subcommand of `:Workflow`."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ OPENED: Final = (
     ".tideate/agents/planner.md",
 )
 LARGEST_OPENED: Final = 8 * 1024 * 1024
-"""Bytes: of a larger file it is Neovim itself that takes the time."""
+"""Bytes; larger files slow down Neovim itself."""
 LEFT_OUT: Final = frozenset({"install"})
-"""`:Workflow install` is asked to start the package manager, and looks at no project."""
+"""`:Workflow install` starts the package manager and reads no project."""
 MORE: Final = (
     "Workflow",
     "Workflow ask hello",
@@ -43,7 +43,7 @@ MORE: Final = (
     "Workflow resume f00df00d",
 )
 SLOW: Final = frozenset({"Workflow health"})
-"""It imports what is installed, and looks at little of the project."""
+"""It imports installed packages and reads little of the project."""
 RARELY: Final = 8
 COMPLETED: Final = (
     "",
@@ -59,7 +59,7 @@ COMPLETED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Something done in Neovim: a file is opened, or Lua is run."""
+    """Action in Neovim: opening a file, or running Lua."""
 
     text: str
     opens: str = ""
@@ -67,7 +67,7 @@ class Action:
     argument: str = ""
 
     def applies(self, project: Path) -> bool:
-        """Tell whether it is tideate that the action tries: a pipe keeps Neovim itself waiting."""
+        """Return whether the action tests tideate: a pipe blocks Neovim itself."""
         if not self.opens:
             return True
         path = project / self.opens
@@ -78,14 +78,14 @@ class Action:
         return path.is_file() and found.st_size <= LARGEST_OPENED
 
     def code(self) -> str:
-        """Return Lua that takes the argument and does it."""
+        """Return Lua code that takes the argument and performs the action."""
         return self.lua or "vim.cmd.edit(vim.fn.fnameescape(...))"
 
 
 def actions(editor: Editor, turn: int) -> list[Action]:
-    """Return what is done at one turn: all files are opened, and every other one of the rest is done.
+    """Return the actions of one turn: all files, and half of the others.
 
-    :param turn: which tree it is; two in a row have all that do not take long.
+    :param turn: number of the tree; two consecutive turns cover all fast actions.
     """
     every = _every(editor)
     return [
@@ -96,7 +96,7 @@ def actions(editor: Editor, turn: int) -> list[Action]:
 
 
 def _every(editor: Editor) -> list[Action]:
-    """Return every action, with the subcommands that this Neovim has."""
+    """Return every action, with this Neovim's subcommands."""
     names: list[str] = editor.lua(
         "return vim.tbl_map(function(one) return one.name end, require('tideate.subcommands'))"
     )

@@ -1,6 +1,6 @@
-"""A worker that puts hostile trees before a real headless Neovim; started under strace by the runner.
+"""Worker that opens hostile trees in a real headless Neovim; the runner starts it under strace.
 
-On standard input come a tree's number and the turn that it is; the rest is as with the shell's.
+Standard input has a tree's number and turn; otherwise it works like the shell worker.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _PEAK: Final = re.compile(r"^VmHWM:\s+(\d+) kB", re.MULTILINE)
 
 
 def _peak(editor: Editor) -> int:
-    """Return the most MiB that a process of Neovim's took."""
+    """Return the largest memory of a Neovim process, in MiB."""
     most = 0
     for pid in editor.brood.pids():
         with suppress(OSError):
@@ -55,7 +55,7 @@ def _peak(editor: Editor) -> int:
 
 
 def _outcomes(place: Place, programs: Programs, tree: Tree, turn: int) -> Iterator[Outcome]:
-    """Do everything in one Neovim before one tree."""
+    """Perform all actions in one Neovim with one tree."""
     place.make_hostile(list(tree.malices))
     used = turn // 2 % 2 == 0
     place.give_state(used=used)
@@ -97,7 +97,7 @@ def _case(
 
 
 def _done(editor: Editor, action: Action) -> list[str]:
-    """Do it, wait until it has ended or asks, and leave what it shows."""
+    """Perform an action, wait for its end or a question, and close its windows."""
     began = time.monotonic()
     editor.lua(BEGIN, action.code(), action.argument)
     problems = []
@@ -120,7 +120,7 @@ def _has_ended(editor: Editor) -> bool:
 
 
 def _answer(editor: Editor) -> bool:
-    """Leave a prompt of Neovim's own; tells whether there was none."""
+    """Leave a prompt of Neovim; return whether there was none."""
     mode = editor.nvim.api.get_mode()
     if mode["blocking"] or mode["mode"].startswith(("c", "r")):
         editor.nvim.input("<C-c>")
@@ -129,7 +129,7 @@ def _answer(editor: Editor) -> bool:
 
 
 def main() -> None:
-    """Run what the runner says until it says no more."""
+    """Run jobs until the runner stops."""
     place, _, programs = make_worker()
     made = trees(place.forged)
     try:

@@ -1,4 +1,4 @@
-"""Contents that an attacker would give to the files of `.tideate/`."""
+"""Forged contents for the files of `.tideate/`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["GENERIC", "Forgeries", "Surroundings", "forgeries"]
 
 Forgeries = Mapping[str, Mapping[str, bytes]]
-"""By the name of the path, then by what is special of the forgery."""
+"""Path name → name of the forgery → content."""
 
 GENERIC: Final = {
     "empty": b"",
@@ -28,19 +28,19 @@ GENERIC: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a forgery may point to."""
+    """Places that a forgery may point to."""
 
     home: Path
     project: Path
     sibling: Path
     evil_url: str
-    """Of a server that must never be asked."""
+    """Address of a server that must never be contacted."""
     database: bytes
-    """A database with runs to recover and to roll back, made by the attacker's own tideate."""
+    """Database with runs to recover and to roll back, made by the attacker's tideate."""
 
 
 def forgeries(around: Surroundings) -> Forgeries:
-    """Return the forged contents of all paths that have more than the generic ones."""
+    """Return the specific forged contents of all paths."""
     applied = {name: _manifest(*parts) for name, parts in _applies(around).items()}
     found: dict[str, Mapping[str, bytes]] = {
         "config.toml": _configurations(around),
@@ -67,7 +67,7 @@ _DIGEST: Final = hashlib.blake2b(_IMAGE, digest_size=20).hexdigest()
 
 
 def _applies(around: Surroundings) -> dict[str, tuple[str, str]]:
-    """Return a path and a temporary name of each interrupted apply."""
+    """Return a path and a temporary name for each interrupted apply."""
     precious = around.home / "Documents" / "precious.txt"
     plain = ".tideate-00000000000000ff.tmp"
     return {

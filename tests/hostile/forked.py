@@ -1,4 +1,4 @@
-"""Commands of tideate in children of this process, which has imported tideate: no start of Python each."""
+"""tideate commands in forked children, which need not import tideate again."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ __all__ = ["Ended", "Talk", "adopt_orphans", "import_noted", "import_tideate", "
 
 MOST_OUTPUT: Final = 4 * 1024 * 1024
 LEFT_WITHIN: Final = 2.0
-"""Seconds in which what a command started has to end after it."""
+"""Seconds for a command's own processes to end after it."""
 _SUBREAPER: Final = 36
 
 Talk = Sequence[bytes]
-"""Lines for standard input; it is closed once as many lines have come back."""
+"""Lines for standard input; it is closed after as many lines of output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended."""
+    """End of a command."""
 
     status: int | None
-    """None: it was killed, for it took too long."""
+    """None if it was killed for taking too long."""
     seconds: float
     mib: int
-    """Most memory of it and of the processes that it waited for."""
+    """Largest memory of it and of its waited-for children."""
     out: bytes
     err: bytes
     left: tuple[str, ...]
-    """Commands of processes that were still there after it."""
+    """Commands of processes that survived it."""
 
 
 def import_tideate() -> None:
-    """Import all modules of tideate, so that children need not."""
+    """Import all modules of tideate in advance."""
     import tideate_core
 
     for module in pkgutil.walk_packages(tideate_core.__path__, "tideate_core."):
@@ -59,17 +59,17 @@ def import_tideate() -> None:
 
 
 def note_modules(place: Path) -> None:
-    """Note, at the end of a child, what it had to import."""
+    """Record a child's imports when it ends."""
     place.write_text("\n".join(sorted(sys.modules)))
 
 
 def import_noted(place: Path) -> None:
-    """Import here what children imported, so that others need not."""
+    """Import recorded modules in advance."""
     import_all(place.read_text().split("\n"))
 
 
 def adopt_orphans() -> None:
-    """Become the parent of what commands leave behind, so that it is seen."""
+    """Become the parent of orphaned processes, to detect them."""
     ctypes.CDLL(None, use_errno=True).prctl(_SUBREAPER, 1, 0, 0, 0)
 
 
@@ -82,10 +82,10 @@ def run_forked(
     within: float,
     talk: Talk | None = None,
 ) -> Ended:
-    """Call something in a child, with an environment and a directory of its own.
+    """Call a function in a child with its own environment and directory.
 
-    :param within: seconds; it is killed with its group then.
-    :param talk: what its standard input gets; None for nothing.
+    :param within: seconds; then it is killed with its process group.
+    :param talk: lines for its standard input; None for none.
     """
     outputs = [os.open(scratch / name, os.O_RDWR | os.O_CREAT | os.O_TRUNC) for name in ("out", "err")]
     to_child, from_child = (os.pipe(), os.pipe()) if talk is not None else (None, None)
@@ -111,7 +111,7 @@ def run_forked(
 
 
 def _talk(talk: Talk, to_child: int, from_child: int, end: float) -> bytes:
-    """Send all lines, read until each request has an answer, and close the input."""
+    """Send all lines, read an answer for each request, and close the input."""
     said = b""
     wanted = sum(b'"id"' in line for line in talk)
     with suppress(BrokenPipeError):
@@ -146,7 +146,7 @@ def _wait(child: int, end: float) -> tuple[int | None, int]:
 
 
 def _left() -> tuple[str, ...]:
-    """Wait for what the child left behind, and end what stays; returns the commands of that."""
+    """Wait for remaining processes, kill them and return their commands."""
     end = time.monotonic() + LEFT_WITHIN
     while _reap() and time.monotonic() < end:
         time.sleep(0.005)
@@ -161,7 +161,7 @@ def _left() -> tuple[str, ...]:
 
 
 def _reap() -> bool:
-    """Take what has ended; tells whether a child is left."""
+    """Reap ended processes; return whether a child is left."""
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass

@@ -1,4 +1,4 @@
-"""Malices: what an attacker puts at a path of `.tideate/`."""
+"""Attacks: hostile files that are placed at a path of `.tideate/`."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ CROWD: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Hostility:
-    """A malice at a path."""
+    """Attack at a path."""
 
     target: Target
     malice: str
     forgery: str = ""
-    """Which content, of the malice `forged`."""
+    """Name of the content, for the attack `forged`."""
 
     @property
     def kind(self) -> str:
@@ -36,7 +36,7 @@ class Hostility:
 
 
 class Pool:
-    """Things that take long to make or need a right of root's: made once, moved in and out."""
+    """Resources that are slow to create or need root's rights, reused by moving them."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -52,7 +52,7 @@ class Pool:
         return crowd
 
     def device(self) -> Path | None:
-        """Return a device that never ends to be read, None where nobody could make one."""
+        """Return an endless device, or None without the right to create one."""
         device = self._directory / "zero"
         return device if device.exists() else None
 
@@ -61,7 +61,7 @@ class Pool:
         self._out[at] = thing
 
     def take_back(self) -> None:
-        """Take out of a tree what was lent to it."""
+        """Take lent resources out of a tree."""
         for at, thing in self._out.items():
             if os.path.lexists(at):
                 at.rename(thing)
@@ -70,10 +70,10 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Soil:
-    """What planting needs to know."""
+    """Environment for placing attacks."""
 
     tree: Path
-    """`.tideate` of the project that is made hostile."""
+    """`.tideate` of the attacked project."""
     home: Path
     sibling: Path
     forged: Forgeries
@@ -81,12 +81,12 @@ class Soil:
 
     @property
     def mirror(self) -> Path:
-        """A directory of the home with everything that `.tideate/` may have."""
+        """Directory in the home with everything that `.tideate/` may contain."""
         return self.home / "Documents" / "mirror"
 
 
 def plant(hostility: Hostility, soil: Soil) -> None:
-    """Put a malice at its path; what is there goes away."""
+    """Place an attack at its path, replacing existing files."""
     path = soil.tree / hostility.target.name if hostility.target.name else soil.tree
     if path.is_symlink() or path.is_file():
         path.unlink()
@@ -97,7 +97,7 @@ def plant(hostility: Hostility, soil: Soil) -> None:
 
 
 def hostilities(target: Target, forged: Forgeries) -> list[Hostility]:
-    """Return everything that can be put at a path."""
+    """Return all attacks for a path."""
     kinds = _OF_DIRECTORIES if target.is_directory else _OF_FILES
     contents = () if target.is_directory else (*GENERIC, *forged[target.name])
     return [
@@ -161,7 +161,7 @@ def _socket(path: Path, _: Hostility, __: Soil) -> None:
     made = socket.socket(socket.AF_UNIX)
     before = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.chdir(path.parent)  # a socket's path is limited to about 100 bytes
+        os.chdir(path.parent)  # the path of a socket is limited to about 100 bytes
         made.bind(path.name)
     finally:
         os.fchdir(before)
@@ -196,7 +196,7 @@ def _closed(path: Path, hostility: Hostility, soil: Soil) -> None:
 
 
 def _odd_name(path: Path, hostility: Hostility, soil: Soil) -> None:
-    """Put a name beside it, or into it, that is no UTF-8, has a line end and moves the cursor."""
+    """Add a name that is not UTF-8, has a line end and moves the cursor."""
     odd = b"\xff\xfe\n\x1b[2J" + os.fsencode(hostility.target.suffix or path.suffix)
     content = b"{}" if hostility.target.is_directory else _usual(hostility.target, soil)
     place = path if hostility.target.is_directory else path.parent
@@ -224,9 +224,9 @@ _MALICES: Final[Mapping[str, Planter]] = {
     "odd name": _odd_name,
 }
 EXPENSIVE: Final = frozenset({"100,000 entries", "1 GiB sparse"})
-"""Malices of which a tree has one: it is known then which of them took the time."""
+"""Slow attacks: at most one in each tree."""
 _IN_PLACE: Final = ("no permission", "odd name")
-"""Malices that leave what a directory has."""
+"""Attacks that keep a directory's content."""
 _OF_DIRECTORIES: Final = [
     kind for kind in _MALICES if kind not in ("forged", "1 GiB sparse", "link to its like in the home")
 ]

@@ -1,4 +1,4 @@
-"""Marks of a directory: what is there, byte for byte, with modes, times and where links lead."""
+"""Fingerprints of a directory: content, modes, times and link targets."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 __all__ = ["Marks", "changes", "marks", "shallow_marks"]
 
 Marks = dict[str, tuple[object, ...]]
-"""By the path relative to the directory."""
+"""Path relative to the directory → fingerprint."""
 
 MOST_ENTRIES: Final = 1_000
-"""Of a directory whose entries are looked at one by one; of a larger one its own time has to do."""
+"""Most entries of a directory that are fingerprinted individually; otherwise its own time is used."""
 
 
 def marks(top: Path, leave_out: Collection[str] = ()) -> Marks:
-    """Return the marks of everything below a directory but what is left out, with contents."""
+    """Return the fingerprints of everything below a directory, including contents."""
     found: Marks = {}
     _walk(top, "", found, leave_out, _deep)
     return found
 
 
 def shallow_marks(top: Path) -> Marks:
-    """Return the marks of a path and of everything below it, times in place of contents."""
+    """Return the fingerprints of a path and everything below it, with times instead of contents."""
     try:
         found: Marks = {"": _shallow(os.fspath(top), os.lstat(top))}
     except FileNotFoundError:
@@ -39,7 +39,7 @@ def shallow_marks(top: Path) -> Marks:
 
 
 def changes(before: Marks, after: Marks) -> list[str]:
-    """Return the names of what was made, changed or removed, with what happened."""
+    """Return created, changed or removed names, with the kind of change."""
     told = []
     for name in sorted(before.keys() | after.keys()):
         if name not in before:

@@ -1,4 +1,4 @@
-"""A place for one worker: a home, a trusted sibling and a project that is made hostile again and again."""
+"""Directories of one worker: a home, a trusted sibling and a project that is attacked repeatedly."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ __all__ = ["Baseline", "Known", "Place", "remove"]
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
 STATE: Final = ".local/state/tideate"
 OWN_PLACES: Final = (STATE, ".cache/tideate", ".cache/nvim", ".local/state/nvim", ".local/share/nvim")
-"""In the home: tideate's own state, and Neovim's."""
+"""tideate's and Neovim's own directories in the home."""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Ids that exist in the project's state where it has one."""
+    """Ids in the project's state."""
 
     run: str
     asked: str
-    """A run that changed nothing."""
+    """Run without changes."""
     checkpoint: str
     snapshot: str
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Marks of everything that a command may not change."""
+    """Fingerprints of everything that a command must not change."""
 
     home: Marks
     state: Marks
@@ -51,11 +51,11 @@ class Baseline:
 
 
 class Place:
-    """One worker's directories.
+    """Directories of one worker.
 
     :param directory: empty.
-    :param model_url: of the model that answers.
-    :param evil_url: of one that must not be asked.
+    :param model_url: of the answering model.
+    :param evil_url: of a model that must not be contacted.
     """
 
     def __init__(self, directory: Path, model_url: str, evil_url: str) -> None:
@@ -78,7 +78,7 @@ class Place:
         self.is_prepared = False
 
     def environment(self) -> dict[str, str]:
-        """Return what a command is started with."""
+        """Return the environment of a command."""
         xdg = {"CONFIG": ".config", "STATE": ".local/state", "CACHE": ".cache", "DATA": ".local/share"}
         return {
             "PATH": os.environ["PATH"],
@@ -97,9 +97,9 @@ class Place:
     # -- making it ---------------------------------------------------------------------------------
 
     def prepare(self, tideate: Callable[..., dict[str, Any]]) -> None:
-        """Make everything, with a state as runs and snapshots leave it.
+        """Create all directories and a state with runs and snapshots.
 
-        :param tideate: runs a command with `--json` in a directory and returns what it printed.
+        :param tideate: runs a command with `--json` in a directory and returns its output.
         """
         for made in (self.scratch / "runtime", self.scratch / "tmp", self._kept):
             made.mkdir(parents=True, mode=0o700)
@@ -132,7 +132,7 @@ class Place:
         self.is_prepared = True
 
     def _forge_database(self, tideate: Callable[..., dict[str, Any]]) -> None:
-        """Take the database of runs that the attacker made, and forget how it came about."""
+        """Create the attacker's database of runs and remove its traces."""
         attacker = self.directory / "attacker"
         fill_project(attacker)
         _commit(attacker, self.environment())
@@ -154,7 +154,7 @@ class Place:
     # -- making it hostile ---------------------------------------------------------------------------
 
     def make_hostile(self, group: list[Hostility]) -> None:
-        """Put malices into a new `.tideate/`."""
+        """Place attacks in a new `.tideate/`."""
         self._pool.take_back()
         remove(self.tree)
         fill_tree(self.tree)
@@ -164,7 +164,7 @@ class Place:
         self._tree_marks = shallow_marks(self.tree)
 
     def is_as_planted(self) -> bool:
-        """Tell whether a command left the hostile tree as it was."""
+        """Return whether a command left the hostile tree unchanged."""
         return shallow_marks(self.tree) == self._tree_marks
 
     def give_state(self, *, used: bool) -> None:
@@ -176,7 +176,7 @@ class Place:
     # -- looking at it -------------------------------------------------------------------------------
 
     def _look(self) -> Baseline:
-        """Take the marks of everything but the hostile tree and what tideate keeps of the project."""
+        """Fingerprint everything except the hostile tree and tideate's state of the project."""
         state = self.home / STATE
         own = f"projects/{self._own_state.name}"
         times_only = ("projects", own, "shell.log", "host.log", "host.log.1")
@@ -195,9 +195,9 @@ class Place:
         )
 
     def changed(self, allowed: frozenset[str] = frozenset()) -> list[str]:
-        """Tell what a command changed that it should not have, and put back whatever it changed.
+        """Return forbidden changes of a command, and restore all changes.
 
-        :param allowed: names of the project that it was asked to change, and what is below them.
+        :param allowed: names of the project that may change, with everything below them.
         """
         before, after = self._before, self._look()
         told = [
@@ -216,7 +216,7 @@ class Place:
         return [*told, *(f"project: {one}" for one in project if not _below(one.rpartition(" ")[0], allowed))]
 
     def _restore(self, directory: Path, name: str) -> None:
-        """Make a directory what it was, without touching the hostile tree in it."""
+        """Restore a directory without touching the hostile tree in it."""
         for entry in directory.iterdir():
             if entry != self.tree:
                 remove(entry)
@@ -237,7 +237,7 @@ def _below(name: str, allowed: frozenset[str]) -> bool:
 
 
 def remove(path: Path) -> None:
-    """Remove whatever is at a path, also what has no permissions."""
+    """Remove a path, even without permissions."""
     with suppress(FileNotFoundError):
         if not stat.S_ISDIR(path.lstat().st_mode):
             path.unlink()
@@ -246,7 +246,7 @@ def remove(path: Path) -> None:
 
 
 def _open_up(function: Callable[..., Any], path: str, _: object) -> None:
-    """Give a directory its permissions back, and remove it."""
+    """Restore a directory's permissions and remove it."""
     for closed in (Path(path).parent, Path(path)):
         if stat.S_ISDIR(closed.lstat().st_mode):
             closed.chmod(0o700)

@@ -1,4 +1,4 @@
-"""The run of all cases: workers side by side, cases that took too long once more, and a table."""
+"""Runner of all cases: parallel workers, a second attempt for slow cases, and a table."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _NOWHERE: Final = Path("/nowhere")
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What was asked for."""
+    """Options of the command."""
 
     workers: int = 0
     """None: one for each core."""
@@ -47,22 +47,22 @@ class Options:
     commands: str = ""
     every: bool = False
     report: str = ""
-    """File that gets all outcomes as they come, as JSON lines."""
+    """File for all outcomes as JSON lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """Work for one worker: a tree, and the commands of the shell that meet it."""
+    """Job for one worker: a tree, and the shell commands to try."""
 
     module: str
     tree: int
     commands: tuple[int | str, ...] = ()
     seconds: float = SECONDS
     turn: int = 0
-    """Of Neovim's."""
+    """Neovim's turn."""
 
     def shape(self) -> object:
-        """Return it as the worker reads it."""
+        """Return the job in the worker's format."""
         return (
             [self.tree, self.turn]
             if self.module == EDITOR
@@ -75,7 +75,7 @@ class _Tally:
     report: TextIO | None = None
     outcomes: list[Outcome] = field(default_factory=list)
     slow: list[tuple[_Job, Outcome]] = field(default_factory=list)
-    """Cases that failed only by their time: the machine may have been busy."""
+    """Cases that failed only by time: the machine may have been busy."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, job: _Job, outcome: Outcome, *, last: bool) -> None:
@@ -89,7 +89,7 @@ class _Tally:
 
 
 def run(options: Options, console: Console | None = None) -> int:
-    """Run the cases and print what came of them; returns the exit status."""
+    """Run the cases and print the results; return the exit status."""
     console = console or Console(width=None if os.isatty(1) else 160, highlight=False)
     started = time.monotonic()
     jobs = _jobs(options)
@@ -115,12 +115,12 @@ def run(options: Options, console: Console | None = None) -> int:
 
 
 def planned_trees() -> list[Tree]:
-    """Return the trees as the workers make them."""
+    """Return the trees as the workers create them."""
     return trees(forgeries(Surroundings(_NOWHERE, _NOWHERE, _NOWHERE, "http://127.0.0.1:1", b"")))
 
 
 def uncaught_commands(directory: Path) -> list[str]:
-    """Return the bad commands of which it is not told what they do: all checks have to be able to fail."""
+    """Return the bad commands that no check reported."""
     told: dict[str, tuple[str, ...]] = {}
     with Worker(SHELL, directory) as worker:
         worker.wait_ready()
@@ -151,13 +151,13 @@ def _jobs(options: Options) -> list[_Job]:
 
 
 def _again(job: _Job, outcome: Outcome) -> _Job:
-    """Return what tries a case once more, alone on the machine."""
+    """Return a job that repeats a case alone on the machine."""
     texts = [one.text for one in commands()]
     return job if job.module == EDITOR else _Job(SHELL, job.tree, (texts.index(outcome.command),))
 
 
 def _carry_out(jobs: list[_Job], wanted: int, base: Path, tally: _Tally, *, last: bool) -> None:
-    """Let workers take the jobs of one kind after those of the other."""
+    """Let workers process the jobs of one kind after the other's."""
     count = wanted or len(os.sched_getaffinity(0))
     for module in (SHELL, EDITOR):
         waiting: queue.SimpleQueue[_Job] = queue.SimpleQueue()

@@ -1,4 +1,4 @@
-"""The servers of one worker: a model that answers, and one that must never be asked."""
+"""Servers of one worker: an answering model, and one that must never be contacted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FILES: Final = {
 
 
 class Servers:
-    """Answer what workflows ask, and say afterwards what should not have been."""
+    """Answer workflows and report forbidden requests."""
 
     def __init__(self) -> None:
         self._model = ModelServer()
@@ -48,7 +48,7 @@ class Servers:
         return self._evil.url
 
     def problems(self) -> list[str]:
-        """Return what was sent or asked since the last look and should not have been."""
+        """Return forbidden content and requests since the last call."""
         new = self._model.requests[self._seen :]
         self._seen += len(new)
         told = ["sent: a secret of the home"] * any(SECRET in json.dumps(one) for one in new)
@@ -56,7 +56,7 @@ class Servers:
 
 
 class _Listener:
-    """Counts connections, and ends each."""
+    """Counts connections and closes each."""
 
     def __init__(self) -> None:
         self._socket = socket.create_server(("127.0.0.1", 0))
@@ -78,7 +78,7 @@ class _Listener:
             connection.close()
 
     def asked(self) -> bool:
-        """Tell whether anybody connected since the last look."""
+        """Return whether there was a connection since the last call."""
         count, self._count = self._count, 0
         return count > 0
 

@@ -1,4 +1,4 @@
-"""Every command of the shell, with arguments that let it do its work. New commands come in by themselves."""
+"""All shell commands, with arguments that make them work; new commands are included automatically."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Command", "commands", "words_of_apps"]
 
 APP: Final = frozenset({"src"})
-"""What a command that edits the source is asked to change."""
+"""Files that an editing command may change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,11 @@ class Command:
     """One command line."""
 
     words: tuple[str, ...]
-    """With `{run}` and the like where an id of the place goes."""
+    """With `{run}` and the like as placeholders for ids."""
     may_change: frozenset[str] = frozenset()
-    """Names of the project; what is below them may change, too."""
+    """Names in the project that may change, with everything below them."""
     calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
-    """Of a server over stdio: tools that are called, with their arguments."""
+    """Of a stdio server: tools to call with their arguments."""
 
     @property
     def text(self) -> str:
@@ -43,7 +43,7 @@ class Command:
         return [word.format(**names, **paths) if "{" in word else word for word in self.words]
 
     def talk(self) -> list[bytes] | None:
-        """Return what is said to a server, None of other commands."""
+        """Return the messages for a server, or None for other commands."""
         if self.words[:2] != ("mcp", "serve"):
             return None
         shake = {
@@ -83,7 +83,7 @@ VALUES: Final[Mapping[str, str]] = {
     "tool": "run",
     "workflow": "loop",
 }
-"""For the arguments that a command needs, by their names; any other name gets `x`."""
+"""Values for required arguments by name; the default is `x`."""
 
 OF_GROUPS: Final[Mapping[tuple[str, str], str]] = {("agents", "name"): "planner", ("schema", "name"): "plan"}
 
@@ -129,7 +129,7 @@ MORE: Final = (
     Command(("trust", "--revoke")),
     Command(("project", "forget", "{project}", "--yes")),
 )
-"""Command lines beside those that are made of the commands' own arguments."""
+"""Command lines besides the generated ones."""
 
 SERVED: Final[Mapping[str, tuple[tuple[str, Mapping[str, Any]], ...]]] = {
     "git": (("git_status", {}), ("git_commit", {"message": "Say hello", "all": True})),
@@ -142,7 +142,7 @@ SERVED: Final[Mapping[str, tuple[tuple[str, Mapping[str, Any]], ...]]] = {
     "build": (("build_detect", {}), ("build_run", {})),
     "transitions": (("transition", {"state": "first"}),),
 }
-"""Tools that are called, of each server."""
+"""Tools to call on each server."""
 
 CHANGES: Final[Mapping[tuple[str, ...], frozenset[str]]] = {
     ("mcp", "serve", "filesystem"): APP,
@@ -151,7 +151,7 @@ CHANGES: Final[Mapping[tuple[str, ...], frozenset[str]]] = {
 
 
 def commands() -> list[Command]:
-    """Return every command line that is tried."""
+    """Return every command line."""
     from tideate_core.cli.main import app
 
     own = [_plain(words, signature) for words, signature in words_of_apps(app)]
@@ -173,7 +173,7 @@ def words_of_apps(
 
 
 def _plain(words: tuple[str, ...], signature: inspect.Signature) -> Command:
-    """Return a command with the arguments that it needs, and without its questions."""
+    """Return a command with its required arguments and without questions."""
     line = list(words)
     for parameter in signature.parameters.values():
         line += _given(parameter, words[0])

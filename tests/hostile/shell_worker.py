@@ -1,8 +1,8 @@
-"""A worker that puts hostile trees before commands of the shell; started under strace by the runner.
+"""Worker that tries shell commands with hostile trees; the runner starts it under strace.
 
-On standard input come jobs, a line each: a tree's number, the numbers of its commands or their names if they
-are bad ones, and how long each may take. On standard output go their outcomes, a line each, which the runner
-answers with an empty one before the next case begins; an empty one ends a job.
+Standard input has one job per line: a tree's number, the numbers of its commands or the names of bad ones,
+and a time limit. Standard output has one outcome per line; the runner answers each with an empty line before
+the next case. An empty line ends a job.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 __all__ = ["MIB", "SECONDS", "answer_jobs", "make_worker"]
 
 SECONDS: Final = 30.0
-"""Within which a command answers, on a machine that is busy with other work, too."""
+"""Time limit of a command, on a busy machine."""
 PATIENCE: Final = 120.0
-"""With the runs that make the place."""
+"""Time limit including the runs that create the state."""
 MIB: Final = 500
-"""Of memory that it may take."""
+"""Memory limit."""
 STATUSES: Final = (0, 1, 2, 3)
-"""With which a command may end."""
+"""Valid exit statuses."""
 
 
 class ShellWorker:
-    """Runs cases in a place of its own."""
+    """Runs cases in its own directories."""
 
     def __init__(self, place: Place, programs: Programs) -> None:
         self._place = place
@@ -44,7 +44,7 @@ class ShellWorker:
         self._seconds = PATIENCE
 
     def prepare(self) -> None:
-        """Make the place, by runs of tideate in a project without malice."""
+        """Create the directories and the state, with tideate in a valid project."""
 
         def tideate(project: Path, *words: str) -> dict[str, Any]:
             ended = self._run([*words, "--json"], project)
@@ -56,7 +56,7 @@ class ShellWorker:
         self._place.prepare(tideate)
 
     def cases(self, tree: Tree, chosen: list[Command], first: int, seconds: float) -> Iterator[Outcome]:
-        """Put one tree before some commands; the state of the project changes from one to the next."""
+        """Try some commands with one tree; the state alternates."""
         self._seconds = seconds
         self._place.make_hostile(list(tree.malices))
         for at, command in enumerate(chosen):
@@ -126,7 +126,7 @@ def _last_line(text: bytes) -> str:
 
 
 def answer_jobs(outcomes: Callable[[Any], Iterator[Outcome]]) -> None:
-    """Read jobs, and write their outcomes one after the other; the runner looks at its servers in between."""
+    """Read jobs and write their outcomes; the runner checks its servers in between."""
     print("ready", flush=True)
     while line := sys.stdin.readline():
         for outcome in outcomes(json.loads(line)):
@@ -136,7 +136,7 @@ def answer_jobs(outcomes: Callable[[Any], Iterator[Outcome]]) -> None:
 
 
 def make_worker() -> tuple[Place, ShellWorker, Programs]:
-    """Make what a worker has, as its arguments say."""
+    """Create a worker's objects from its arguments."""
     directory, log, model_url, evil_url = sys.argv[1:]
     adopt_orphans()
     import_tideate()
@@ -147,7 +147,7 @@ def make_worker() -> tuple[Place, ShellWorker, Programs]:
 
 
 def main() -> None:
-    """Run what the runner says until it says no more."""
+    """Run jobs until the runner stops."""
     place, worker, _ = make_worker()
     every, made = commands(), trees(place.forged)
 

@@ -1,4 +1,4 @@
-"""Programs that were started, as strace tells them."""
+"""Started programs, from strace's log."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _TRIED: Final = re.compile(
 _FAILED: Final = re.compile(rb"^(\d+) +.*(?:execve|resumed).*= -1 ")
 _WORD: Final = re.compile(rb'"((?:[^"\\]|\\.)*)"')
 _OWN_CODE: Final = ("tideate", "start_host", "importlib.util.find_spec")
-"""In the lines that the plugin gives to Python: the host, and the look at what is installed."""
+"""Marks of the plugin's Python code: the host, and the check of installed packages."""
 REPOSITORY: Final = str(Path(__file__).resolve().parents[2])
 
 
 def strace_command(log: Path) -> list[str]:
-    """Return what to put before a command, so that what it starts is told.
+    """Return the prefix that makes strace log a command's programs.
 
     :raises FileNotFoundError: strace is not installed.
     """
@@ -53,20 +53,20 @@ class _Start:
 
 
 class Programs:
-    """The programs that were started since the last look."""
+    """Programs started since the last call."""
 
     def __init__(self, log: Path) -> None:
         self._log = log
         self._at = 0
 
     def skip(self) -> None:
-        """Leave out all that was started so far."""
+        """Ignore all programs started so far."""
         self._at = self._log.stat().st_size
 
     def foreign(self, extra: frozenset[str] = frozenset()) -> list[str]:
-        """Return the command lines of what is neither git nor tideate's own Python.
+        """Return the command lines of programs other than git and tideate's own Python.
 
-        :param extra: real paths of other programs that may be started.
+        :param extra: real paths of other allowed programs.
         """
         with self._log.open("rb") as file:
             file.seek(self._at)
@@ -91,14 +91,14 @@ def _text(word: bytes) -> str:
 def _is_own(start: _Start, extra: frozenset[str]) -> bool:
     program = os.path.realpath(start.program)
     if start.words == ("uname", "-p"):
-        return True  # Python's `platform`, which the library of OpenAI's asks for the machine
+        return True  # Python's `platform`, which OpenAI's library uses
     if program in _gits() or program in extra or program.startswith(_git_programs()):
         return True
     return program == os.path.realpath(sys.executable) and _runs_tideate(start.words[1:])
 
 
 def _runs_tideate(words: tuple[str, ...]) -> bool:
-    """Tell whether Python was given code of tideate's: a module, a file, or a line that imports it."""
+    """Return whether Python runs tideate's code: a module, a file, or an importing line."""
     rest = list(words)
     while rest and rest[0].startswith("-") and rest[0] not in ("-c", "-m"):
         rest.pop(0)

@@ -1,4 +1,4 @@
-"""The table of failed cases: one row for each thing that went wrong."""
+"""Table of failed cases: one row for each kind of failure."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 __all__ = ["print_failures"]
 
 MOST_COMMANDS: Final = 4
-"""Named in a row."""
+"""Commands named in a row."""
 
 
 def print_failures(failed: Sequence[Outcome], console: Console) -> None:
-    """Print what went wrong, each thing with the trees and commands that it happened with."""
+    """Print each kind of failure with its trees and commands."""
     if not failed:
         return
     trees: defaultdict[str, Counter[str]] = defaultdict(Counter)

@@ -1,4 +1,4 @@
-"""Paths in `.tideate/` that some version of tideate reads or writes."""
+"""Paths in `.tideate/` that any version of tideate reads or writes."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ OBJECT: Final = "0f" * 32
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One path below `.tideate/`; the empty one is `.tideate` itself."""
+    """Path below `.tideate/`; the empty one is `.tideate` itself."""
 
     name: str
     is_directory: bool = False
     suffix: str = ""
-    """Of the files that a directory usually holds."""
+    """Suffix of a directory's usual files."""
     ends_commands: bool = False
-    """With a mistake here most commands end early, so that nothing else of the tree is looked at."""
+    """A mistake here ends most commands early and hides the rest of the tree."""
 
     @property
     def area(self) -> str:
-        """The first part: trees put at two areas do not lie in each other."""
+        """First component: trees at two areas do not overlap."""
         return self.name.split("/")[0]
 
 

@@ -1,4 +1,4 @@
-"""The pieces of the generator: what is planted, what is covered, what the checks see."""
+"""Parts of the generator: placed attacks, coverage, checks."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_the_commands_of_the_shell_are_there() -> None:
 def test_what_is_planted_is_there(tmp_path: Path, target: Target) -> None:
     home, sibling, pool = (tmp_path / name for name in ("home", "sibling", "pool"))
     pool.mkdir()
-    (pool / "crowd.json").mkdir()  # a smaller crowd
+    (pool / "crowd.json").mkdir()  # a smaller directory
     forged = {"a/b.json": {"x": b"{}"}}
     soil = Soil(tmp_path / ".tideate", home, sibling, forged, Pool(pool))
     seen = set()

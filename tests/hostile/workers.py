@@ -1,4 +1,4 @@
-"""Worker processes as the runner sees them: started under strace, given jobs, listened to."""
+"""Worker processes from the runner's side: start under strace, jobs, outcomes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BOUND: Final = ("--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-a
 
 
 def bound_by_permissions() -> list[str]:
-    """Return what to put before a command so that permissions bind it, also where root runs it.
+    """Return the prefix that binds a command by permissions even if root runs it.
 
     :raises FileNotFoundError: root runs it, and util-linux is not installed.
     """
@@ -38,10 +38,10 @@ def bound_by_permissions() -> list[str]:
 
 
 class Worker:
-    """One process that runs cases one after the other.
+    """Process that runs cases sequentially.
 
-    :param module: that it is.
-    :param directory: of its own, new.
+    :param module: module to run.
+    :param directory: new directory for it.
     """
 
     def __init__(self, module: str, directory: Path) -> None:
@@ -69,12 +69,12 @@ class Worker:
         return self
 
     def wait_ready(self) -> None:
-        """Wait until its place is made."""
+        """Wait until its directories are created."""
         if self._line() != b"ready\n":
             raise RuntimeError(f"a worker could not begin:\n{self.words()}")
 
     def run(self, job: object) -> Iterator[Outcome]:
-        """Give it a job; yields what comes of each case."""
+        """Send a job; yield the outcome of each case."""
         self._servers.problems()
         self._say(json.dumps(job).encode())
         while line := self._line().strip():
@@ -96,7 +96,7 @@ class Worker:
         return line
 
     def words(self) -> str:
-        """Return what it said on its standard error."""
+        """Return its standard error."""
         return Path(self._said.name).read_text(errors="replace")[-4000:]
 
     def __exit__(self, *_: object) -> None:
@@ -108,7 +108,7 @@ class Worker:
 
 
 def _lay_out(directory: Path) -> None:
-    """Make the directories, and a device where that is possible; a link does instead where it is not."""
+    """Create the directories, and a device or, without the right to, a link."""
     pool = directory / "place" / "pool"
     pool.mkdir(parents=True)
     if os.geteuid() == 0:

@@ -1,4 +1,4 @@
-"""A person's home of its own for each test."""
+"""A separate home directory for each test."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The home directory, with XDG directories in it."""
+    """Home directory with XDG directories."""
     home = tmp_path / "home"
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
@@ -24,7 +24,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def root(home: Path) -> Path:
-    """An empty project."""
+    """Empty project."""
     root = home / "project"
     root.mkdir()
     return root

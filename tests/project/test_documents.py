@@ -1,4 +1,4 @@
-"""Files below `.tideate/`: read as anyone's, written through no link."""
+"""Files below `.tideate/`: read as untrusted, never written through a link."""
 
 from __future__ import annotations
 

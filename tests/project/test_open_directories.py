@@ -1,4 +1,4 @@
-"""A link that somebody puts among the directories of a path after it was resolved is not followed."""
+"""Links placed in a resolved path are not followed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def there(tmp_path: Path) -> Path:
-    """A project with a directory that is exchanged for a link to the one outside."""
+    """Project with a directory that is replaced by a link to an outer one."""
     for name in ("project/src/deep", "outside/deep"):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "project/src/one.py").write_bytes(b"mine\n")

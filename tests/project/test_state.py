@@ -1,4 +1,4 @@
-"""Private state of projects: where it is, who may use it, moving it."""
+"""Private state of projects: location, permissions, moving."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_what_another_user_put_there_is_refused(
 
 
 def as_of_another(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a file be another user's."""
+    """Make a file look like another user's."""
     lstat = Path.lstat
 
     def foreign(one: Path) -> os.stat_result:
@@ -178,7 +178,7 @@ def as_of_another(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_directory_of_other_programs_keeps_its_modes(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A home directory that is named for the state is not taken from those who may use it."""
+    """A home directory named as state directory stays usable by others."""
     (home / "public").mkdir()
     (home / "public").chmod(0o755)
     home.chmod(0o755)
@@ -206,7 +206,7 @@ def test_state_below_the_projects_own_directory_is_refused(
 def test_state_in_the_project_is_not_even_read(
     home: Path, root: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
-    """A clone that brings a trust store at a place that the person's setting leads to is not believed."""
+    """A cloned trust store at a configured path is not trusted."""
     link = home / "link"
     link.symlink_to(root)
     named = Path(place.format(root=root, link=link))

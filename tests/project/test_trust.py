@@ -1,4 +1,4 @@
-"""Trust: in this content, of this file, of this project."""
+"""Trust in one content of one file in one project."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def repository(root: Path) -> Path:
-    """The same in git, with something ignored."""
+    """The project in git, with ignored files."""
     git(root, "init", "--quiet")
     (root / ".gitignore").write_text("node_modules/\n*.log\n.env\nbuild/\n")
     (root / ".env").write_text("SECRET=1\n")

@@ -1,4 +1,4 @@
-"""Caches are known by their name or their tag."""
+"""Cache directories by name or tag."""
 
 from __future__ import annotations
 

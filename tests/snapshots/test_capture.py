@@ -1,4 +1,4 @@
-"""Files are read as they stood at one moment, and again only where they may have changed."""
+"""Files are read at one moment, and again only if they may have changed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tideate_core.snapshots.manifest import find_manifest, load_manifest, save_m
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The files that were opened to be read."""
+    """Files opened for reading."""
     names: list[str] = []
     steady = file_reader._read_steadily
 
@@ -29,7 +29,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 async def settled(root: Path, snapshots: SnapshotManager) -> None:
-    """Make a snapshot when the clock of files has moved on since the last change."""
+    """Create a snapshot after the file clock has moved on from the last change."""
     tick(root.parent)
     await snapshots.create("settled")
 
@@ -48,7 +48,7 @@ async def test_untouched_files_are_not_read_again(
 async def test_what_was_written_in_the_moment_of_a_snapshot_is_read_again(
     root: Path, opened: list[str], monkeypatch: pytest.MonkeyPatch, later: int, again: list[str]
 ) -> None:
-    """Its size, times and inode could be the same, and its content not: time has steps."""
+    """Size, times and inode may be equal although the content differs: the clock has ticks."""
     await settled(root, SnapshotManager(root))
     (root / "run.sh").write_bytes(b"#!/bin/fi\n")
     changed = (root / "run.sh").stat().st_ctime_ns
@@ -64,7 +64,7 @@ async def test_what_was_written_in_the_moment_of_a_snapshot_is_read_again(
 async def test_a_last_snapshot_that_makes_no_sense_holds_up_nothing(
     root: Path, snapshots: SnapshotManager, *, restored: bool
 ) -> None:
-    """As only somebody makes it who computes its digest, too."""
+    """Only a forged digest leads to this state."""
     first = await snapshots.create("first")
     (root / "run.sh").write_bytes(b"second\n")
     await settled(root, snapshots)

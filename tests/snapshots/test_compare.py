@@ -1,4 +1,4 @@
-"""What differs from a snapshot, for people and for tools."""
+"""Differences from a snapshot, for people and for tools."""
 
 from __future__ import annotations
 

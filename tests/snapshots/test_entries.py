@@ -1,4 +1,4 @@
-"""Entries compare by what they hold, and a path of a manifest leads nowhere else."""
+"""Comparison of entries, and validation of manifest paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files are read as they stood at one moment, without following what came in their place."""
+"""Files are read at one moment, and replacements are not followed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What git ignores is asked of git, each repository by its own rules, and no program of it is started."""
+"""Ignored paths come from git, by each repository's own rules, without starting its programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is over the limits of a snapshot is left out and said."""
+"""Files over the limits are left out and reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The listing of the last snapshot only saves reading: damaged, lost or of other limits, all is read."""
+"""The listing only saves reads: if it is damaged, lost or of other limits, all files are read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tideate_core.snapshots import SnapshotLimits, SnapshotManager, file_reader
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The files that were opened to be read."""
+    """Files opened for reading."""
     names: list[str] = []
     steady = file_reader._read_steadily
 
@@ -28,7 +28,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 async def settled(root: Path, snapshots: SnapshotManager) -> None:
-    """Make a snapshot when the clock of files has moved on since the last change."""
+    """Create a snapshot after the file clock has moved on from the last change."""
     tick(root.parent)
     await snapshots.create("settled")
 

@@ -1,4 +1,4 @@
-"""One process at a time makes or restores snapshots, and who waits too long is told."""
+"""Only one process at a time creates or restores snapshots; a long wait ends with a message."""
 
 from __future__ import annotations
 

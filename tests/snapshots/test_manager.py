@@ -1,4 +1,4 @@
-"""Making, listing, finding and deleting snapshots, and what they refuse."""
+"""Creating, listing, finding and deleting snapshots, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pack gives back what was put in, or says that it is damaged."""
+"""A pack returns its contents or reports damage."""
 
 from __future__ import annotations
 

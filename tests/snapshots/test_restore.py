@@ -1,4 +1,4 @@
-"""A restore writes what differs and nothing else, all of it or nothing, and can be rolled back."""
+"""A restore writes only differences, all or nothing, and can be rolled back."""
 
 from __future__ import annotations
 
@@ -418,7 +418,7 @@ async def test_a_deleted_file_comes_back_with_its_attributes(root: Path, snapsho
     attributes = {"user.note": b"\x00\xff", "system.posix_acl_access": ACCESS}
     for name, value in attributes.items():
         os.setxattr(root / "run.sh", name, value)
-    await snapshots.create("before")  # what is known of the others is taken over
+    await snapshots.create("before")  # others are reused
     (root / "other").write_text("x")
     made = await snapshots.create("one")
     mode = (root / "run.sh").stat().st_mode

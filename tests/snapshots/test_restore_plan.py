@@ -1,4 +1,4 @@
-"""A restore is decided path by path before anything is written."""
+"""A restore is planned path by path before the first write."""
 
 from __future__ import annotations
 

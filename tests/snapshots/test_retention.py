@@ -1,4 +1,4 @@
-"""What no snapshot needs goes, and never what one needs."""
+"""Unused contents are deleted, needed ones never."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def test_packs_of_snapshots_that_went_go_too(root: Path) -> None:
     for number in range(6):
         (root / "changing.bin").write_bytes(os.urandom(1000) + bytes([number]))
         await snapshots.create(str(number))
-    assert len(packs(root)) == 3  # the first one has what never changed
+    assert len(packs(root)) == 3  # the first one has the unchanged files
 
 
 @pytest.mark.slow
@@ -36,7 +36,7 @@ async def test_many_packs_become_few_and_every_snapshot_is_whole(
     snapshots = SnapshotManager(root, limits=SnapshotLimits(keep=4))
     trees = {}
     for number in range(12):
-        # each pack has something that is needed for ever, and something that is not
+        # each pack has permanently needed and unneeded contents
         (root / f"kept{number}.bin").write_bytes(os.urandom(300))
         (root / "changing.bin").write_bytes(os.urandom(20_000))
         trees[await snapshots.create(str(number))] = looked_at(root)
@@ -66,7 +66,7 @@ async def test_as_long_as_a_snapshot_is_damaged_no_content_goes(
 async def test_a_pack_of_which_nothing_is_needed_goes_at_the_next_snapshot(
     root: Path, snapshots: SnapshotManager
 ) -> None:
-    """As it is left by a process that was killed before it wrote the manifest."""
+    """A process killed before it wrote the manifest leaves such a pack."""
     (root / ".tideate").mkdir()
     made = await snapshots.create("one")
     (pack,) = packs(root)

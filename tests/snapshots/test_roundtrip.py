@@ -1,4 +1,4 @@
-"""Whatever a project looks like and becomes, its snapshot brings back every byte, mode and link."""
+"""Snapshots of random projects restore every byte, mode and link."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def _there_and_back(root: Path, then: dict[bytes, Node], later: dict[bytes
     lay_out(root, then)
     snapshots = SnapshotManager(root)
     before = looked_at(root)
-    tick(root.parent)  # so that what stands there is known by its times
+    tick(root.parent)  # the next scan can rely on times
     known = await snapshots.create("then")
     assert await snapshots.diff(known) == []
     lay_out(root, later)
@@ -85,7 +85,7 @@ def test_each_of_several_snapshots_has_what_stood_there_then(
 
 
 async def _one_after_the_other(root: Path, trees: list[dict[bytes, Node]]) -> None:
-    """Make snapshots of trees, of each twice, merged into what stood there: most of it stays untouched."""
+    """Create two snapshots of each tree, merged into mostly unchanged files."""
     snapshots = SnapshotManager(root, limits=SnapshotLimits(keep=100))
     made: list[tuple[str, dict[bytes, Node]]] = []
     lay_out(root, {b"kept%d" % number: ("file", 0o644, b"k") for number in range(3)})

@@ -1,4 +1,4 @@
-"""What a snapshot takes in, what it leaves out, and that it says so."""
+"""Files included in a snapshot, files left out, and the report of them."""
 
 from __future__ import annotations
 

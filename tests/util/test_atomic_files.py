@@ -1,4 +1,4 @@
-"""Atomic writes: whole or not at all, with nothing left beside."""
+"""Atomic writes leave a complete file or none, and no temporary files."""
 
 from __future__ import annotations
 

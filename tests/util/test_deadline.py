@@ -1,4 +1,4 @@
-"""A deadline counts the processor time of the thread that asks, not the time that passes."""
+"""A deadline counts processor time of the current thread, not wall-clock time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tideate_core.util.deadline import Deadline
 
 @pytest.fixture
 def used(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Seconds of processor time that the thread used, one after another."""
+    """Successive values of the thread's processor time, in seconds."""
     seconds = [10.0]
     monkeypatch.setattr(time, "thread_time", lambda: seconds[-1])
     monkeypatch.setattr(time, "monotonic", lambda: pytest.fail("time that passes does not count"))

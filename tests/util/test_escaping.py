@@ -1,4 +1,4 @@
-"""Untrusted texts are shown so that nothing in them is obeyed, hidden or taken for something else."""
+"""Untrusted texts are displayed without control effects, hidden parts or look-alikes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The garbage collector is left as it was found, but for what is said."""
+"""Garbage collector settings change only as documented."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _collector() -> Iterator[None]:
     before, frozen = gc.get_threshold(), gc.get_freeze_count()
     yield
     gc.set_threshold(*before)
-    if not frozen:  # else other tests count on it
+    if not frozen:  # otherwise other tests rely on it
         gc.unfreeze()
     gc.enable()
 

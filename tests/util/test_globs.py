@@ -1,4 +1,4 @@
-"""Globs mean what is usual, and none takes time without end."""
+"""Globs have their usual meaning and bounded time."""
 
 from __future__ import annotations
 

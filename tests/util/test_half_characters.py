@@ -1,4 +1,4 @@
-"""Text with half of a character, whole and in pieces."""
+"""Text with lone surrogates, whole and in pieces."""
 
 from __future__ import annotations
 

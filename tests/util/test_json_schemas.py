@@ -1,4 +1,4 @@
-"""Schemas of others are checked within bounds: nothing is fetched, and no pattern takes for ever."""
+"""Untrusted schemas are evaluated within limits: no fetching, no endless patterns."""
 
 from __future__ import annotations
 

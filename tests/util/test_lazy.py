@@ -1,4 +1,4 @@
-"""What is loaded when: each program loads what it needs, and the packages give what they promise."""
+"""Lazy imports: each program loads only needed modules, and packages export their names."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LIBRARIES = frozenset(
         "ruamel.yaml",
     }
 )
-"""None of these is needed to run steps that are functions."""
+"""Libraries that runs of plain functions do not need."""
 
 OF_CHANGES = frozenset(
     f"tideate_core.workspace.{name}"
@@ -125,9 +125,9 @@ def package(name: str) -> ModuleType:
     return importlib.import_module(f"tideate_core.{name}")
 
 
-def promised_to_the_type_checker(room: ModuleType) -> set[tuple[str, str]]:
-    """Return module and name of all that a package imports for the type checker only."""
-    tree = ast.parse(Path(room.__file__ or "").read_text(encoding="utf-8"))
+def promised_to_the_type_checker(exporting: ModuleType) -> set[tuple[str, str]]:
+    """Return module and name of each import for type checkers in a package."""
+    tree = ast.parse(Path(exporting.__file__ or "").read_text(encoding="utf-8"))
     blocks = [
         node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
     ]
@@ -175,20 +175,20 @@ def test_a_question_waits_for_nothing_that_only_edits_and_checks_need(
 
 @pytest.mark.parametrize("name", LAZY)
 def test_a_package_gives_all_that_it_lists(name: str) -> None:
-    room = package(name)
-    promised = promised_to_the_type_checker(room)
-    assert {each for _, each in promised} == set(room.__all__)
-    assert set(room.__all__) <= set(dir(room))
+    exporting = package(name)
+    promised = promised_to_the_type_checker(exporting)
+    assert {each for _, each in promised} == set(exporting.__all__)
+    assert set(exporting.__all__) <= set(dir(exporting))
     for module, each in promised:
-        assert getattr(room, each) is getattr(importlib.import_module(module), each)
+        assert getattr(exporting, each) is getattr(importlib.import_module(module), each)
 
 
 @pytest.mark.parametrize("name", LAZY)
 def test_no_name_of_a_package_is_also_a_module_of_it(name: str) -> None:
-    # importing the module would put it in the name's place
-    room = package(name)
-    modules = {module.name for module in pkgutil.iter_modules(room.__path__)}
-    assert modules.isdisjoint(room.__all__)
+    # importing the module would replace the name
+    exporting = package(name)
+    modules = {module.name for module in pkgutil.iter_modules(exporting.__path__)}
+    assert modules.isdisjoint(exporting.__all__)
 
 
 def test_a_name_that_a_package_does_not_have_is_an_attribute_error() -> None:
@@ -199,6 +199,6 @@ def test_a_name_that_a_package_does_not_have_is_an_attribute_error() -> None:
 
 def test_a_name_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     get, names, _ = exports("tideate_core", {"errors": "TideateError"})
-    monkeypatch.setattr(tideate_core, "TideateError", None, raising=False)  # taken away again at the end
+    monkeypatch.setattr(tideate_core, "TideateError", None, raising=False)  # removed again at the end
     assert "TideateError" in names()
     assert get("TideateError") is vars(tideate_core)["TideateError"]

@@ -1,4 +1,4 @@
-"""The log file: private, and one line where the disk cannot take a record."""
+"""The log file is private, and a failing disk is reported in one line."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ print("went on")
 
 
 def log(path: Path, *, largest: int = resource.RLIM_INFINITY) -> subprocess.CompletedProcess[str]:
-    """Log three records in a process whose files may have so many bytes."""
+    """Log three records in a process with a limited file size."""
     return subprocess.run(
         [sys.executable, "-c", PROGRAM, str(path)],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest)),

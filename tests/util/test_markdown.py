@@ -1,4 +1,4 @@
-"""Headings, sections and items of Markdown, and the anchors that GitHub makes of headings."""
+"""Markdown headings, sections, items, and GitHub's anchors."""
 
 from __future__ import annotations
 

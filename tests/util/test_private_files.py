@@ -1,4 +1,4 @@
-"""Private files: whatever the umask, the person's alone; nothing but a regular file is opened."""
+"""Private files under any umask; only regular files are opened."""
 
 from __future__ import annotations
 

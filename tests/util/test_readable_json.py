@@ -1,4 +1,4 @@
-"""JSON that streams, shown as a list."""
+"""Streamed JSON shown as a list."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ def test_no_text_costs_more_than_its_length(text_of: Callable[[int], str], size:
 
 @pytest.mark.parametrize("text_of", [blank_lines, long_key, long_number], ids=lambda of: of.__name__)
 def test_what_one_match_takes_is_not_looked_at_again(text_of: Callable[[int], str]) -> None:
-    assert len(shown(text_of(200_000))) > 200_000  # the wrong way takes minutes
+    assert len(shown(text_of(200_000))) > 200_000  # quadratic time would take minutes
 
 
 def test_each_piece_costs_what_is_in_it() -> None:

@@ -1,4 +1,4 @@
-"""Files that are no regular ones are not read, and nobody waits for them."""
+"""Irregular files are rejected without waiting."""
 
 from __future__ import annotations
 

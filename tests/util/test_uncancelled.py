@@ -10,7 +10,7 @@ from tideate_core.util.uncancelled import run_cancelled_once, run_uncancelled, w
 
 
 class Work:
-    """Something that goes on until it is let go."""
+    """Work that continues until it is released."""
 
     def __init__(self) -> None:
         self.begun, self.may_end, self.reverted = asyncio.Event(), asyncio.Event(), list[int]()
@@ -86,7 +86,7 @@ async def test_a_wait_tells_of_every_cancellation() -> None:
 
 
 class Cleanup:
-    """Work that cleans up slowly when it is cancelled."""
+    """Work with a slow cleanup after cancellation."""
 
     def __init__(self) -> None:
         self.begun, self.may_end, self.cleaned = asyncio.Event(), asyncio.Event(), False

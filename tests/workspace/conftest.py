@@ -45,7 +45,7 @@ def editor() -> Editor:
 
 @pytest.fixture
 def edited(root: Path, private: Path, editor: Editor) -> Workspace:
-    """The workspace of a project that is open in an editor."""
+    """Workspace of a project that is open in an editor."""
     return Workspace(root, buffers=editor, private=private)
 
 
@@ -57,5 +57,5 @@ def nursery() -> Iterator[Nursery]:
 
 @pytest.fixture
 def killed(nursery: Nursery, root: Path, private: Path) -> Killed:
-    """Work on the project that is killed."""
+    """Project work in processes that are killed."""
     return Killed(nursery, root, private)

@@ -1,4 +1,4 @@
-"""Work on a project's files that is killed before one of its calls of the system; and again, ever later."""
+"""Work on a project's files in processes killed before successive system calls."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ WORKS: Final[dict[Work, Callable[[Workspace], Awaitable[object]]]] = {
     "roll back what is unchanged": lambda workspace: workspace.rollback_best_effort(RUN),
 }
 CALLS: Final = ("open", "fsync", "replace", "rename", "unlink", "mkdir", "rmdir", "symlink", "fchmod")
-"""Calls of the system that files are written and journalled with."""
+"""System calls that write files and the journal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What one process is to do."""
+    """Work for one process."""
 
     work: Work
     root: str
     private: str
     moment: int
-    """It is killed before the call of this number."""
+    """Number of the call before which it is killed."""
 
 
 class Killed:
-    """Does work on a project in processes that are killed."""
+    """Runs work on a project in processes that are killed."""
 
     def __init__(self, nursery: Nursery, root: Path, private: Path) -> None:
         self._nursery = nursery
@@ -61,14 +61,14 @@ class Killed:
         self._errors = root.parent / "errors"
 
     def at(self, moment: int, work: Work) -> bool:
-        """Do it in a process that is killed before its call of that number; say whether it came so far."""
+        """Run the work until just before one call; return whether it got that far."""
         order = Order(work, str(self._root), str(self._private), moment)
         status = self._nursery.bear(asdict(order), self._errors)
         assert status in (0, -signal.SIGKILL), self._errors.read_text()
         return status != 0
 
     def ever_later(self, work: Work, *, step: int) -> Iterator[int]:
-        """Do the work again and again; ends with the first time that it comes through."""
+        """Repeat the work with later kills until it completes."""
         moment = 1
         while self.at(moment, work):
             yield moment
@@ -85,12 +85,12 @@ def forget(private: Path) -> None:
 
 
 def load() -> None:
-    """Load what the work loads late."""
+    """Import modules that the work imports late."""
     load_rooms("workspace")
 
 
 def perform(order: dict[str, Any]) -> None:
-    """Do the work until the call that is its last."""
+    """Run the work until its last call."""
     workspace = Workspace(Path(order["root"]), private=Path(order["private"]))
     left = order["moment"]
 

@@ -1,4 +1,4 @@
-"""A project whose files, links and directories take each other's place."""
+"""A project with files, links and directories that replace each other."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _delete(path: str, image: FileImage) -> FileChange:
 
 
 KINDS: Final = (
-    _create("l/deep/y", TEXT),  # a file becomes a directory, and moves into it
+    _create("l/deep/y", TEXT),  # a file becomes a directory that contains it
     FileChange("l", "move", None, None, move_to="l/x", images=(OLD, OLD)),
     _create("d", FileImage.of_file(b"file\n", 0o644)),  # a directory becomes a file
     _delete("d/sub/z", TEXT),
@@ -40,7 +40,7 @@ KINDS: Final = (
 
 
 def lay_kinds(root: Path) -> None:
-    """Write what the changes are made for."""
+    """Write the initial files of the changes."""
     for directory in ("d/sub", "d/empty", "k"):
         (root / directory).mkdir(parents=True)
     (root / "d/empty").chmod(0o750)

@@ -1,4 +1,4 @@
-"""A project on disk and an editor in memory for the tests of the workspace."""
+"""Project on disk and in-memory editor for workspace tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Tree = dict[str, tuple[str, int, bytes]]
 
 
 def tree(root: Path) -> Tree:
-    """Everything below a directory: kind, mode and content of each path."""
+    """Return kind, mode and content of every path below a directory."""
     found: Tree = {}
     for path in sorted(root.rglob("*")):
         status = path.lstat()
@@ -36,7 +36,7 @@ def tree(root: Path) -> Tree:
 
 
 class TextFile:
-    """A file that a person changes by hand."""
+    """File that a user changes by hand."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -54,9 +54,9 @@ class TextFile:
 
 
 class Editor:
-    """Loaded buffers that behave as an editor's: a tick for every change, all edits or none.
+    """Loaded buffers with an editor's behaviour: a tick for every change, all edits or none.
 
-    Saved, a text ends with a line end, as in an editor by default.
+    A saved text ends with a line end, as editors write by default.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class Editor:
         self.renames: list[tuple[Path, Path]] = []
         self.unwritable: set[int] = set()
         self.lacking: dict[int, str] = {}
-        """Characters that the encoding of a buffer lacks."""
+        """Characters that a buffer's encoding lacks."""
         self.before_replace: Callable[[], None] = lambda: None
         self.before_disk_check: Callable[[], None] = lambda: None
 

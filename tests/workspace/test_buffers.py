@@ -1,4 +1,4 @@
-"""Buffers of an editor: written instead of files, rebased, rolled back."""
+"""Editor buffers: written instead of files, rebased, rolled back."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ async def test_a_buffer_changed_since_stops_the_rollback(
 async def test_unsaved_changes_of_a_file_that_was_written_on_disk_stay_in_its_buffer_and_are_saved(
     root: Path, edited: Workspace, editor: Editor
 ) -> None:
-    """Or the buffer would bring the run's text back to the file with the next `:write`."""
+    """Otherwise the next `:write` would restore the run's text in the file."""
     await edited.apply([change(None)], execution_id="run")
     editor.load(root / "src" / "one.py", WANTED + "\nd = 4", modified=True)
     assert await edited.rollback("run") == ["src/one.py"]

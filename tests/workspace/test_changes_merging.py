@@ -1,4 +1,4 @@
-"""Merging three texts: what a person changed stays, and nothing is guessed."""
+"""Three-way merge of texts: user changes stay, and ambiguous merges are rejected."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ PERSONS = st.lists(st.tuples(st.integers(0, 10), st.integers(0, 2)), max_size=4)
 
 
 def edited_by_hand(base: list[str], places: list[tuple[int, int]]) -> tuple[list[str], list[str]]:
-    """Return a text with lines that nobody else writes, and these; at each place some of the base's go."""
+    """Return a text with replaced lines at some places, and the unique new lines."""
     theirs: list[str] = list(base)
     for number, (place, gone) in enumerate(places):
         at = min(place, len(theirs))

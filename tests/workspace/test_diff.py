@@ -1,4 +1,4 @@
-"""Hunks of a diff: few, apart from each other, quickly found."""
+"""Diff hunks: minimal, separate, fast."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that other tools run by themselves are known by name, by a link's target, or by a part of them."""
+"""Detection of automatically executed files by name, link target or content."""
 
 from __future__ import annotations
 

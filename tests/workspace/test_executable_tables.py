@@ -1,4 +1,4 @@
-"""Every name and pattern of the data is found, and stands there once."""
+"""Every name and pattern of the table matches once."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_each_key_of_a_part_counts() -> None:
                 assert reason_of_change(example(part["names"].split()[0]), "{}", text), key
 
 
-# names of the root of a project, by the kind of tool that loads them
+# top-level names of a project, by the kind of tool that loads them
 KINDS = {
     "editors": """
         .helix/languages.toml .nvim.lua .projections.json .vimspector.json coc-settings.json

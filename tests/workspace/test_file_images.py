@@ -1,4 +1,4 @@
-"""Images of files: written while no other run of the same host comes in between."""
+"""File images: concurrent writes in one host are serialized."""
 
 from __future__ import annotations
 

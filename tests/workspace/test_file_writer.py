@@ -1,4 +1,4 @@
-"""Writing byte for byte, making directories and moving: all or nothing, also where that is killed."""
+"""Byte-exact writes, new directories and moves: all or nothing, even if killed."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ PUT = "tideate_core.workspace.transaction.write_image"
 
 
 def files(root: Path) -> dict[str, Any]:
-    """Return all that is a person's."""
+    """Return all files of the user."""
     return {name: entry for name, entry in tree(root).items() if name.partition("/")[0] != ".tideate"}
 
 
 class _Killed(BaseException):
-    """Nothing is done after it, as by a signal."""
+    """Stops without cleanup, like a signal."""
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def full(root: Path) -> Path:
 
 
 def stopping(monkeypatch: pytest.MonkeyPatch, after: int, error: BaseException) -> None:
-    """Let the writing end after some files."""
+    """Make writing fail after a number of files."""
     left = after
 
     def put_some(*arguments: Any, **options: Any) -> None:

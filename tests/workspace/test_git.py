@@ -1,4 +1,4 @@
-"""Repositories that configure programs: git is asked about them in three places, and none runs one."""
+"""Repositories that configure programs: three uses of git run none of them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ FAR = "ssh://host.invalid/repository"
 
 @dataclass(frozen=True)
 class Hostile:
-    """A repository in which something plain starts the trap, and what that is."""
+    """Repository in which a plain git command triggers the trap."""
 
     root: Path
     trap: Path
     sprung: Path
-    """Written by the trap."""
+    """File that the trap writes."""
 
     def git(self, *arguments: str) -> None:
         subprocess.run(
@@ -41,7 +41,7 @@ class Hostile:
             self.git("config", key.replace("__", "."), value)
 
     def plainly(self, *arguments: str) -> None:
-        """Ask as somebody does who takes no care."""
+        """Run git without protection."""
         kept = git_environment()
         for guard in ("GIT_ALLOW_PROTOCOL", "GIT_NO_LAZY_FETCH"):
             kept.pop(guard, None)
@@ -68,7 +68,7 @@ def hostile(tmp_path: Path) -> Hostile:
 
 
 Arm = Callable[[Hostile], list[str]]
-"""Sets a trap up, and returns what springs it."""
+"""Sets up a trap and returns the command that triggers it."""
 
 
 def monitor(repository: Hostile) -> list[str]:
@@ -96,7 +96,7 @@ def external(repository: Hostile) -> list[str]:
 
 
 def driver(line: str, **settings: str) -> Arm:
-    """A program that git runs for files of an attribute: these keys, all of them the trap."""
+    """Configure a program that git runs for files with an attribute."""
 
     def arm(repository: Hostile) -> list[str]:
         (repository.root / ".git" / "info").mkdir(exist_ok=True)
@@ -126,7 +126,7 @@ def connection(repository: Hostile) -> list[str]:
 
 
 def missing(repository: Hostile, url: str) -> None:
-    """Leave out the blob that a diff needs, which a remote has promised to have."""
+    """Remove a blob that a diff needs and a remote promises."""
     blob = subprocess.run(
         ["git", "rev-parse", "HEAD:one.py"], cwd=repository.root, check=True, capture_output=True, text=True
     ).stdout.strip()
@@ -188,20 +188,20 @@ async def listed(root: Path) -> list[str]:
 async def ignored(root: Path) -> list[str]:
     with IgnoreQuery(root) as question:
         found = question.answer()
-    assert found.files == {"a.log"}  # git was asked, and answered
+    assert found.files == {"a.log"}  # git answered
     return ["one.py"]
 
 
 async def differing(root: Path) -> list[str]:
     try:
         return [*(await read_changes(root)).untracked, "one.py"]
-    except WorkspaceError:  # of what is missing there is no diff
+    except WorkspaceError:  # a diff of a missing blob fails
         return ["one.py"]
 
 
 async def asked(root: Path) -> list[str]:
-    """Have git compare with the configuration of the repository."""
-    with contextlib.suppress(WorkspaceError):  # of what is missing there is no diff
+    """Make git use the configuration of the repository."""
+    with contextlib.suppress(WorkspaceError):  # a diff of a missing blob fails
         await ask_git(root, *await without_filters(root), "diff", "--no-ext-diff", "--no-textconv", "HEAD")
     return ["one.py"]
 
@@ -230,7 +230,7 @@ async def test_a_git_that_fetches_what_is_missing_may_speak_no_protocol(
     await differing(hostile.root)
     assert not hostile.sprung.exists()  # the configuration is not read
     await asked(hostile.root)
-    assert hostile.sprung.exists()  # by what the repository allows itself
+    assert hostile.sprung.exists()  # by its own permission
 
 
 async def test_a_filter_whose_name_no_setting_can_have_is_not_run(hostile: Hostile) -> None:

@@ -1,4 +1,4 @@
-"""The patch of a run's edits: what `git apply` makes of it is what the run made."""
+"""Patch of a run's edits: `git apply` reproduces the run's result."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_where_nothing_was_changed_it_is_empty(tmp_path: Path) -> None:
 
 
 def test_what_the_project_configures_has_no_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A diff program of the person's own would write something that `git apply` does not take."""
+    """A custom diff program would produce an unusable patch."""
     config = tmp_path / "gitconfig"
     config.write_text("[diff]\n\tnoprefix = true\n\texternal = false\n[color]\n\tui = always\n")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))

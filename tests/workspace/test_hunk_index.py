@@ -1,4 +1,4 @@
-"""Hunks found by the lines that they take, against a look at each of them."""
+"""Hunk index compared with a search of all hunks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Killed at any moment, a run can be rolled back, and a rollback can be gone on with."""
+"""A run can be rolled back after a kill at any moment, and a rollback can be continued."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A manifest that somebody changed restores nothing, and leads nowhere out of the project."""
+"""A forged manifest restores nothing and never leads out of the project."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def forged(**fields: object) -> Callable[[Path], object]:
-    """Return what changes fields of the first file's entry in a manifest."""
+    """Return a function that changes fields of a manifest's first file entry."""
 
     def forge(apply: Path) -> None:
         path = apply / "manifest.json"

@@ -1,4 +1,4 @@
-"""Files, links and directories that take each other's place: applied, rolled back, refused, killed."""
+"""Files, links and directories that replace each other: applied, rolled back, refused, killed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 GONE = FileImage(ABSENT)
 STEP = 9
-"""Calls of the system between two kills."""
+"""System calls between two kills."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Line ends of lines that a new text keeps, changes and adds."""
+"""Line ends of kept, changed and added lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MIXED = "".join(f"line {number}\r\n" for number in range(5)) + "x\n"
 
 
 def edited(data: str, after: str) -> str:
-    """Return a file's bytes after an answer whose lines end with LF."""
+    """Return a file's bytes after an edit with LF line ends."""
     document = Document.decode(data.encode())
     return document.encode(keep_line_ends(document.text, after.removesuffix("\n"))).decode()
 

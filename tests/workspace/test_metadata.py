@@ -1,4 +1,4 @@
-"""Owner, access control list and extended attributes of files that are changed, moved or deleted."""
+"""Owner, access control list and extended attributes of changed, moved or deleted files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EDIT = FileChange("a.txt", "modify", "a\nb\nc", "a\nB\nc")
 
 
 def acl(*, named: int, mask: int) -> bytes:
-    """An access control list: user 1234 has `named`, the owning group nothing."""
+    """Return an access control list: user 1234 has `named`, the owning group nothing."""
     entries = ((1, 6, NOBODY), (2, named, 1234), (4, 0, NOBODY), (16, mask, NOBODY), (32, 0, NOBODY))
     return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
 
@@ -42,7 +42,7 @@ def text(path: Path) -> str:
 
 
 def set_plain(path: Path, mode: int) -> None:
-    """Remove list and attributes of a file, and set its mode."""
+    """Remove a file's list and attributes and set its mode."""
     for name in os.listxattr(path):
         os.removexattr(path, name)
     path.chmod(mode)
@@ -50,7 +50,7 @@ def set_plain(path: Path, mode: int) -> None:
 
 @pytest.fixture
 def listed(root: Path) -> Path:
-    """A file with a list and an attribute."""
+    """File with an access control list and an attribute."""
     path = root / "a.txt"
     path.write_text("a\nb\nc\n")
     path.chmod(0o640)

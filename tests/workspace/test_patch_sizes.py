@@ -1,4 +1,4 @@
-"""Patches of a few kilobytes that make files of many megabytes are refused before git sees them."""
+"""Small patches with huge results are rejected before git sees them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_literal_that_grows_a_thousandfold_is_refused() -> None:
 
 @pytest.mark.slow
 def test_a_delta_that_repeats_its_source_is_refused() -> None:
-    """The delta is small, and only its first bytes say how large the result is."""
+    """The delta is small; only its first bytes reveal the size of the result."""
     part = random_bytes(1, MIB)
     patch = patch_between(part, part * 33)
     assert len(patch) < 3 * MIB
@@ -84,7 +84,7 @@ def test_what_is_small_enough_is_applied() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_the_declared_sizes_are_those_of_the_results(seed: int, tmp_path: Path) -> None:
-    """For random pairs that git writes as literals and as deltas."""
+    """Random pairs, written by git as literals and as deltas."""
     chance = random.Random(seed)
     before = random_bytes(seed, chance.randrange(1, 60_000)) + b"\0"
     cut = chance.randrange(len(before))
@@ -101,7 +101,7 @@ def test_words_of_a_file_or_a_message_are_no_sizes() -> None:
 
 
 def encoded(data: bytes, width: int = 52) -> str:
-    """Return the lines that git reads as some bytes: each begins with its length as a letter."""
+    """Encode bytes as git's lines, each starting with its length as a letter."""
     parts = [data[at : at + width] for at in range(0, len(data), width)]
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
     padded = [base64.b85encode(part + bytes(-len(part) % 4)).decode() for part in parts]
@@ -136,7 +136,7 @@ def test_a_size_that_git_takes_for_a_huge_one_is_refused(number: str) -> None:
 
 
 SIZES = b"\xe8\x07" + b"\x80\x80\x80\x11"
-"""The beginning of a delta from 1,000 bytes to 34 MiB."""
+"""Start of a delta from 1,000 bytes to 34 MiB."""
 OVERLONG = b"\xe8\x87" + b"\x80" * 16 + b"\x00" + SIZES[2:]
 
 

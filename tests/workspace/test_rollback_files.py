@@ -1,4 +1,4 @@
-"""Files, modes, links and directories are written back, and no failure costs the only copy."""
+"""Restored files, modes, links and directories; no failure destroys the only copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Killed at any moment, the rollback of a run comes to the same end when it is done again."""
+"""A rollback killed at any moment has the same result when it is repeated."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOVED = "src/moved.py"
 
 
 async def written(root: Path, private: Path) -> None:
-    """Let a run write, twice in one file, and a person change three of the files by hand."""
+    """Write twice to one file in a run, then change three of the files by hand."""
     workspace = Workspace(root, private=private)
     changes = [*EVERYTHING, edit(NAME, LONG, WANTED), FileChange(MOVED, "move", LONG, WANTED, move_to="m.py")]
     await workspace.apply(changes, execution_id="run")

@@ -1,4 +1,4 @@
-"""Notes tell a later rollback which contents an earlier one left, and a damaged one tells nothing."""
+"""Rollback notes identify rolled back content; damaged notes are ignored."""
 
 from __future__ import annotations
 

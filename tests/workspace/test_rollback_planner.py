@@ -1,4 +1,4 @@
-"""Rollback of a run as far as nobody changed since where it wrote."""
+"""Rollback of a run except for conflicting later changes."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ async def test_what_was_changed_where_the_run_wrote_is_left_and_said(
 async def test_a_file_is_rolled_back_through_all_applies_or_left_whole(
     root: Path, workspace: Workspace, long: TextFile
 ) -> None:
-    """Half of a run's changes would be a text that never was."""
+    """A partial rollback would create a text that never existed."""
     second = WANTED.replace("line 18", "eighteen")
     await workspace.apply([edit(NAME, LONG, WANTED)], execution_id="run")
     await workspace.apply([edit(NAME, WANTED, second)], execution_id="run")

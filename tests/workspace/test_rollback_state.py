@@ -1,4 +1,4 @@
-"""Buffers that a run changed and that were saved since: the buffer and its file go back together."""
+"""Saved buffers that a run changed: buffer and file are rolled back together."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TYPED = ("line 10", "mine")
 
 @pytest.fixture
 def long(root: Path) -> TextFile:
-    """A file without a last line end, which an editor adds when it saves."""
+    """File without a last line end, which an editor adds on saving."""
     file = TextFile(root / NAME)
     file.write(LONG)
     return file

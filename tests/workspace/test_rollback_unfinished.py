@@ -1,4 +1,4 @@
-"""A step that a crash cut off can start again: what it had written is rolled back first."""
+"""An interrupted step can start again: its writes are rolled back first."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ async def test_without_anything_unfinished_nothing_happens(root: Path, workspace
 
 
 async def test_what_was_rolled_back_is_no_part_of_the_run_any_more(root: Path, workspace: Workspace) -> None:
-    """Or a later rollback would take what the person did in between for a conflict."""
+    """Otherwise a later rollback would treat the user's changes as conflicts."""
     await workspace.of_step("write").apply([change("a = 1\nb = 2\nc = 3", "a = 2")], execution_id="run")
     await workspace.rollback_unfinished_steps("run", [])
     (root / ONE).write_text("the person's\n")
@@ -130,7 +130,7 @@ async def test_a_buffer_of_an_editor_that_lives_is_rolled_back(
 
 
 async def test_another_buffer_without_a_name_is_left_alone(edited: Workspace, editor: Editor) -> None:
-    """An editor that was started again gives the number to whatever comes first."""
+    """A restarted editor may give the number to another buffer."""
     number = editor.load(None, "old")
     unnamed = FileChange("", "modify", "old", "new", buffer=number)
     await edited.of_step("write").apply([unnamed], execution_id="run")

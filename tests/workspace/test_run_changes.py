@@ -1,4 +1,4 @@
-"""What something else than a run changed is journalled as the run's, and rolled back with it."""
+"""Outside changes recorded for a run are rolled back with it."""
 
 from __future__ import annotations
 

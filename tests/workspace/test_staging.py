@@ -1,4 +1,4 @@
-"""An edit of a file that a person changed on disk between reading and writing."""
+"""Edits of a file that the user changed on disk after it was read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing files on disk: all of it or nothing."""
+"""File transactions: all or nothing."""
 
 from __future__ import annotations
 

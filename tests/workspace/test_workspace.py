@@ -1,4 +1,4 @@
-"""What a workspace reads, from files and from buffers, and saves."""
+"""Reading files and buffers, and saving."""
 
 from __future__ import annotations
 

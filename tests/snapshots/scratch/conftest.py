@@ -1,4 +1,4 @@
-"""A project, and scratch copies of it of every kind that this machine can make."""
+"""A project, and scratch copies of every kind available on this machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KINDS = [kind for kind in ("overlay", "copy") if kind == "copy" or scratch_suppo
 
 
 class Opening(Protocol):
-    """Opens a scratch copy of the project, of the kind of the test."""
+    """Opens a scratch copy of the test's kind."""
 
     def __call__(self, files: Any = None, **options: Any) -> AbstractAsyncContextManager[Scratch]: ...
 
@@ -56,7 +56,7 @@ def private(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def untouched(root: Path) -> Iterator[None]:
-    """The real tree is as it was, after whatever happened in the scratch copy."""
+    """Check that the real tree is unchanged at the end."""
     before = looked_at(root, ())
     yield
     assert looked_at(root, ()) == before
@@ -83,7 +83,7 @@ def environment(brood: Brood) -> dict[str, str]:
 
 @pytest.fixture
 def elsewhere() -> Iterator[Path]:
-    """A directory that everybody may enter: pytest's own are for its user only."""
+    """Directory that every user may enter, unlike pytest's own."""
     place = Path(tempfile.mkdtemp(prefix="tideate-scratch-"))
     place.chmod(0o777)
     yield place

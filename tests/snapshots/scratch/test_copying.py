@@ -1,4 +1,4 @@
-"""A real copy: times and modes as in the project, large directories by a policy that is shown."""
+"""Real copies: times and modes as in the project, large directories by policy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LINKED = "is a link to the project's: what is written there is written in the pr
 
 @pytest.fixture
 def installed(root: Path) -> Path:
-    """The project in git, with dependencies and outputs that it ignores, and a `build` that it has."""
+    """The project in git, with ignored dependencies and outputs and a tracked `build`."""
     git(root, "init", "--quiet")
     (root / ".gitignore").write_text("node_modules/\n.venv/\ntarget/\ndata/\n__pycache__/\n")
     for name in (

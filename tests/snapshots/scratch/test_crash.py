@@ -1,4 +1,4 @@
-"""The owner of a scratch copy is killed: nothing of it runs, is mounted, or stays after the next one."""
+"""A killed owner of a scratch copy leaves no process or mount, and the next one removes its files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ asyncio.run(main())
 
 
 def mounts(root: Path) -> list[str]:
-    """The processes that see an overlay at a path."""
+    """Return the processes that see an overlay at a path."""
     found = []
     for mountinfo in Path("/proc").glob("[0-9]*/mountinfo"):
         with contextlib.suppress(OSError):
@@ -74,7 +74,7 @@ async def look_at_the_next(root: Path, private: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.crash
 def test_a_killed_owner_leaves_nothing(root: Path, private: Path, kind: str, brood: Brood) -> None:
-    root = root.rename(root.with_name("project"))  # blanks are written otherwise in /proc
+    root = root.rename(root.with_name("project"))  # /proc escapes blanks
     before = sorted(os.walk(root))
     name, value = next(iter(brood.environment().items()))
     command = [sys.executable, "-c", OWNER, str(root), str(private), kind, f"{name}={value}"]

@@ -1,4 +1,4 @@
-"""The difference of a scratch copy: what was changed in it, whatever it was, and nothing else."""
+"""Difference of a scratch copy: all its changes and nothing else."""
 
 from __future__ import annotations
 
@@ -170,7 +170,8 @@ async def test_what_git_ignores_and_its_own_files_are_named_and_no_edits(
     )
     async with opening() as scratch:
         found = await changed_by(scratch, script)
-    assert list(found.files) == ["build/old", "out/kept", "src/real.py"]  # git has `build/old` all the same
+    # git tracks `build/old` nevertheless
+    assert list(found.files) == ["build/old", "out/kept", "src/real.py"]
     assert found.ignored == [
         *(".git/", ".tideate/", "a.log", "node_modules/", "out/made", "src/__pycache__/", "src/build/")
     ]
@@ -206,7 +207,7 @@ async def test_what_the_person_changes_meanwhile_is_told(opening: Opening, root:
     async with opening() as scratch:
         found = await changed_by_both(scratch, root)
     assert found
-    assert list(found.files) == ["src/one.py"]  # nothing that whoever writes it could overwrite
+    assert list(found.files) == ["src/one.py"]  # no file that a write could overwrite
     assert found.changed_meanwhile == frozenset()
     assert {path: (theirs.data, ours.data) for path, (theirs, ours) in found.conflicts.items()} == {
         "both": (b"person\n2\n3\n", b"1\n2\n3\nmore\n"),
@@ -299,7 +300,7 @@ async def test_more_than_a_person_could_look_at_is_named(
 
 
 async def test_a_file_that_cannot_be_read_is_named(scratch: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(path: Path) -> FileImage:  # the superuser may read everything
+    def refuse(path: Path) -> FileImage:  # the superuser may read all files
         if path.name == "locked":
             raise PermissionError(13, "Permission denied")
         return read_bounded_image(path)
@@ -323,7 +324,7 @@ async def test_a_directory_that_cannot_be_read_is_named(
     monkeypatch.setattr(os, "scandir", scandir)
     found = await scratch.difference()
     assert found.left == dict.fromkeys(("locked", "src"), "cannot be read: Permission denied")
-    assert not any(path.startswith("src/") for path in found.files)  # nobody knows whether they went
+    assert not any(path.startswith("src/") for path in found.files)  # unknown whether they were deleted
 
 
 async def test_links_are_no_texts_for_a_review(scratch: Scratch) -> None:

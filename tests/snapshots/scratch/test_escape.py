@@ -1,4 +1,4 @@
-"""Programs that want to outlive their scratch copy: without their guard, in namespaces of their own, deaf."""
+"""Programs that try to outlive their scratch copy: without guard, in nested namespaces, ignoring signals."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ if guard == "kill":
     os.kill(os.getppid(), signal.SIGKILL)
 signal.pause()
 """
-"""Its arguments: a file that it keeps locked while it lives, flags of `unshare`, and `kill` or `keep`."""
+"""Arguments: a file that it locks while it lives, flags of `unshare`, and `kill` or `keep`."""
 PYTHON: Final = str(Path(sys.executable).resolve())
 FLAGS: Final = {"session": 0, "user and mounts": 0x10020000, "pids too": 0x30020000}
 
 
 def is_held(lock: Path) -> bool:
-    """Tell whether the process that escaped lives."""
+    """Return whether the escaped process lives."""
     with lock.open("rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -151,4 +151,4 @@ def test_nothing_outlives_an_owner_that_is_killed(
         assert is_held(lock)
         owner.send_signal(signal.SIGKILL)
     with lock.open("rb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)  # ends with the one that has it, or at the limit of the test
+        fcntl.flock(file, fcntl.LOCK_EX)  # waits for the owner's end, or the test's time limit

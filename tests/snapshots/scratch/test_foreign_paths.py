@@ -1,4 +1,4 @@
-"""No way leads out of a scratch copy by itself: not by a git directory elsewhere, nor by an installation."""
+"""A scratch copy does not lead out through an outer git directory or an editable installation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMMIT = ("-c", "user.name=a", "-c", "user.email=b", "commit", "--quiet", "--all
 
 @pytest.fixture
 def worktree(root: Path, tmp_path: Path) -> Path:
-    """The project becomes a worktree of a repository elsewhere, which is returned."""
+    """Turn the project into a worktree of another repository, which is returned."""
     main = tmp_path / "main"
     main.mkdir()
     git(main, "init", "--quiet")
@@ -89,7 +89,7 @@ async def test_a_package_that_is_installed_as_editable_is_the_scratch_copys(
 ) -> None:
     installed(root, finder)
     assert editable_sources(root) == [root / "lib"]
-    environment = make_environment({"PYTHONPATH": str(root / "lib")})  # as the installation would have it
+    environment = make_environment({"PYTHONPATH": str(root / "lib")})  # as set by the installation
     async with opening({"lib/package/__init__.py": b"print('staged')\n"}) as scratch:
         done = await scratch.run([sys.executable, "-c", "import package"], environment=environment)
     assert done.stdout.text == "staged\n"
@@ -101,5 +101,5 @@ async def test_git_looks_for_no_repository_above_a_copy(opening: Opening, privat
         done = await scratch.run(["git", "rev-parse", "--show-toplevel"])
         if scratch.kind == "copy":
             assert not done.ok
-        else:  # the project's own place is below it, as it is without a scratch copy
+        else:  # the project's own directory is below it, as without a scratch copy
             assert done.stdout.text.strip() == os.fspath(private.parent)

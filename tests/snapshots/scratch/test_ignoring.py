@@ -1,4 +1,4 @@
-"""What is nobody's edit: by git where it can be asked, else by names."""
+"""Ignored paths: by git if available, else by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An overlay: mounted for whoever is in its namespace, and refused where it would not do."""
+"""Overlays: mounted only inside their namespace, and refused for unsuitable projects."""
 
 from __future__ import annotations
 

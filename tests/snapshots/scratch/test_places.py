@@ -1,4 +1,4 @@
-"""Directories of scratch copies: a living owner's stay, a dead one's go, whatever is in them."""
+"""Scratch copy directories: kept for living owners, removed for dead ones regardless of their content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A scratch copy: the project as a run sees it, programs in it, and nothing of it when it is closed."""
+"""Scratch copies: content, programs in them, and removal."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ mkdir -p made/inner
 
 
 def places(private: Path) -> int:
-    """How many scratch copies there are; the directory of them goes with the last one."""
+    """Return the number of scratch copies; their parent goes with the last one."""
     return len(list(private.iterdir())) if private.exists() else 0
 
 
@@ -121,7 +121,7 @@ async def test_files_laid_over_are_what_programs_see(opening: Opening) -> None:
     }
     async with opening(files) as scratch:
         assert (await scratch.run(["cat", "src/one.py", "a/b/ü.txt"])).stdout.text == "unsaved\n1"
-        assert (await scratch.run(["./run.sh"])).stdout.text == "staged\n"  # it can be run still
+        assert (await scratch.run(["./run.sh"])).stdout.text == "staged\n"  # still executable
         await scratch.lay_over({"src/one.py": b"later\n", "logo.png": b"png"})
         assert (await scratch.run(["cat", "src/one.py", "logo.png"])).stdout.text == "later\npng"
         assert not await scratch.difference()
@@ -230,7 +230,7 @@ async def test_what_an_agent_left_in_an_overlay_ends_with_it(opening: Opening, b
             assert await process.stdout.readline() == b"1\n"
         assert brood.pids()
         is_overlay = scratch.kind == "overlay"
-    assert brood.gone(0.1) is is_overlay  # of a copy the caller has to end it
+    assert brood.gone(0.1) is is_overlay  # for a copy, the caller has to end it
     brood.kill()
     async with asyncio.timeout(60):
         assert await process.stdout.read() == b""
@@ -270,7 +270,8 @@ async def test_what_cannot_be_removed_is_said(opening: Opening, monkeypatch: pyt
     assert told[-1].endswith("cannot be removed: Operation not permitted")
     told.clear()
     async with opening(notice=told.append):
-        assert told[0].endswith("cannot be removed: Operation not permitted")  # by the next one neither
+        # the next owner cannot remove it either
+        assert told[0].endswith("cannot be removed: Operation not permitted")
     assert not left.view.exists() or left.kind == "copy"
 
 

@@ -1,4 +1,4 @@
-"""A machine has one of both kinds, says which and why, and `auto` works either way."""
+"""Detection of the available kind of scratch copy, with the reason; `auto` works with both."""
 
 from __future__ import annotations
 

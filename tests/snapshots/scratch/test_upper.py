@@ -1,4 +1,4 @@
-"""Upper directories of overlays are read without their mount, in each form that the kernel writes."""
+"""Upper directories of overlays, read without their mount, in all forms that the kernel writes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def upper(tmp_path: Path) -> Path:
 
 
 def found(upper: Path, lower: Path) -> list[tuple[str, bool]]:
-    """Paths, and whether they are there."""
+    """Return paths and whether they exist."""
     with IgnoredNames(lower, upper) as names:
         return [(one.path, one.where is not None) for one in changed_in_upper(upper, lower, names)]
 
@@ -51,7 +51,7 @@ def test_an_opaque_directory_hides_all_that_is_below_it(upper: Path, root: Path)
 
 def test_a_merged_directory_hides_nothing(upper: Path, root: Path) -> None:
     (upper / "src" / "deep").mkdir(parents=True)
-    os.setxattr(upper / "src", "user.overlay.opaque", b"x")  # only says that whiteouts have attributes
+    os.setxattr(upper / "src", "user.overlay.opaque", b"x")  # only marks that whiteouts have attributes
     assert found(upper, root) == [("src", True), ("src/deep", True)]
 
 
@@ -77,7 +77,7 @@ def test_a_directory_that_cannot_be_read_is_named(
     (upper / "locked").mkdir()
     real = os.scandir
 
-    def scandir(path: Path) -> object:  # the superuser may read everything
+    def scandir(path: Path) -> object:  # the superuser may read all files
         if path == upper / "locked":
             raise PermissionError(13, "Permission denied")
         return real(path)
