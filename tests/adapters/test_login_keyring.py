@@ -181,6 +181,6 @@ def test_a_project_does_not_say_where_logins_go(tmp_path: Path) -> None:
     (root / ".tideate" / "config.toml").write_text('[login]\nstore = "keyring"\n')
     loaded = load_config(root, as_trusted=True)
     assert loaded.config.login.store == "file"
-    assert "only your own configuration says where logins are kept" in loaded.notices[0]
-    with pytest.raises(ConfigError, match=r"config.toml says where logins are kept"):
+    assert "ignored login: only your own configuration can set it" in loaded.notices[0]
+    with pytest.raises(ConfigError, match=r"set it in .*config.toml"):
         load_config(None, {"login": {"store": "keyring"}})

@@ -18,7 +18,7 @@ __all__ = ["screen_editor", "start_editor"]
 
 pytestmark = pytest.mark.attack
 
-REASON = "direnv and its like run it when you enter the directory"
+REASON = "direnv and similar tools run it when you enter the directory"
 EXECUTED = [{"path": ".envrc", "reason": REASON}]
 WORDS = f"! other tools run .envrc: {REASON}"
 LOUD = """

@@ -202,7 +202,7 @@ async def test_the_plan_and_the_review_say_it(bench: Bench) -> None:
     done = await bench.run("multi_file", "tidy up")
     assert done.ok, done.error
     told = {request.kind: request.as_json()["executed"] for request in bench.front.requests}
-    reason = "direnv and its like run it when you enter the directory"
+    reason = "direnv and similar tools run it when you enter the directory"
     assert told == {kind: [{"path": ".envrc", "reason": reason}] for kind in ("plan", "review")}
     assert done.as_json()["executed"] == [{"path": ".envrc", "reason": reason}]
 
@@ -244,7 +244,7 @@ async def test_without_a_person_such_files_are_left_out_and_named(bench: Bench) 
     assert done.ok, done.error
     assert done.files == ["a.txt"]
     assert bench.fingerprint().keys() == {"a.txt"}
-    assert "left out .envrc: direnv and its like run it" in notices(bench)
+    assert "left out .envrc: direnv and similar tools run it" in notices(bench)
     assert "executed" not in done.as_json()
 
 

@@ -18,7 +18,7 @@ __all__ = ["answering", "shell"]
 
 pytestmark = [pytest.mark.attack, pytest.mark.slow]
 
-WARNING = "warning: other tools run .envrc: direnv and its like run it when you enter the directory"
+WARNING = "warning: other tools run .envrc: direnv and similar tools run it when you enter the directory"
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_yes_leaves_it_out_and_names_it(planned: Shell) -> None:
     done = planned.run("run", "multi_file", "tidy up", "--yes")
     assert done.returncode == 1, done.stderr
     assert done.stderr.count(WARNING) == 2  # the plan and the review
-    assert "left out .envrc: direnv and its like run it" in done.stderr
+    assert "left out .envrc: direnv and similar tools run it" in done.stderr
     assert WARNING not in done.stdout
     assert not (planned.project / ".envrc").exists()
 

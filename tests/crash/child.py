@@ -29,8 +29,6 @@ from tideate_core.workspace import Workspace
 if TYPE_CHECKING:
     from tideate_core.engine import ConfirmationRequest
 
-__all__ = ["Line", "Order", "read_log"]
-
 ADAPTER = {"adapter": "nobody", "adapters": {"nobody": {"base_url": "http://127.0.0.1:9", "model": "none"}}}
 """Unused: no step of the workflow needs a model."""
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from tideate_core.workflows import StepContext, StepHandler, WorkflowRegistry
 
-__all__ = ["DEPENDENCIES", "INNER", "OUTER", "QUESTIONS", "START", "lay_out", "register"]
-
 OUTER: Final = "forty"
 INNER: Final = "inner"
 LEAVES: Final = tuple(f"leaf{number}" for number in range(12))

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable
 
-__all__ = ["CALLS", "HOWS", "Kill", "Killer", "Totals", "draw"]
-
 How = Literal["time", "commit", "statement", "call"]
 HOWS: Final[tuple[How, ...]] = ("time", "commit", "statement", "call")
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tests.crash.child import Line
     from tests.crash.kills import Kill
 
-__all__ = ["RUN", "Durable", "Ended", "Site", "Unkilled", "told"]
-
 REPOSITORY: Final = Path(__file__).parents[2]
 RUN: Final = "0" * 31 + "1"
 LIMIT: Final = 60.0

@@ -21,8 +21,6 @@ from tideate_core.workspace import FileChange, Workspace
 if TYPE_CHECKING:
     from tests.snapshots.trees import Node
 
-__all__ = ["RUN", "TEXTS", "WORKS", "Order", "Work", "changes", "tree"]
-
 Work = Literal["apply", "create", "recover", "restore"]
 WORKS: tuple[Work, ...] = ("apply", "create", "restore")
 RUN = "run"

@@ -11,8 +11,7 @@ import pytest
 
 from tests.support.model_server import ModelServer
 from tests.support.runs import accept_all, configure, result, start
-from tests.workspace.project import TextFile, tree
-from tests.workspace.test_rollback_planner import BY_HAND, LONG, NAME, WANTED, change_by_hand
+from tests.workspace.project import BY_HAND, LONG, NAME, WANTED, TextFile, change_by_hand, tree
 from tideate_core.editor.frontend import EditorBuffers, EditorQuestions
 from tideate_core.snapshots import SnapshotManager
 from tideate_core.workspace import FileChange, RollbackResult, Workspace

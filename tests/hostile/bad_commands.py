@@ -11,14 +11,12 @@ import urllib.request
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from tests.hostile.background import SECRET
+from tests.hostile.place import SECRET
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tests.hostile.place import Place
-
-__all__ = ["BY_NAME", "CAUGHT"]
 
 
 def _write_home(place: Place) -> None:

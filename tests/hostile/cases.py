@@ -6,15 +6,12 @@ import random
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.hostile.malices import EXPENSIVE, Hostility, hostilities
-from tests.hostile.targets import TARGETS
+from tests.hostile.malices import EXPENSIVE, TARGETS, Hostility, hostilities
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tests.hostile.forgeries import Forgeries
-
-__all__ = ["TOGETHER", "Outcome", "Tree", "assign", "chosen_for_editor", "trees"]
+    from tests.hostile.malices import Forgeries
 
 TOGETHER: Final = 4
 """Hostile files in one tree, if none hides the others from commands."""

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
     from tests.support.editor import Editor
 
-__all__ = ["Action", "actions"]
-
 OPENED: Final = (
     "src/app.py",
     ".tideate/workflows/loop.workflow",

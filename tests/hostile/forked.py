@@ -18,8 +18,6 @@ from typing import Final
 
 from tests.support.forked import become, check_threads, import_all
 
-__all__ = ["Ended", "Talk", "adopt_orphans", "import_noted", "import_tideate", "note_modules", "run_forked"]
-
 MOST_OUTPUT: Final = 4 * 1024 * 1024
 LEFT_WITHIN: Final = 2.0
 """Seconds for a command's own processes to end after it."""

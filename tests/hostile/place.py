@@ -1,7 +1,8 @@
-"""Directories of one worker: a home, a trusted sibling and a project that is attacked repeatedly."""
+"""Fingerprints of a directory: content, modes, times and link targets."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -13,15 +14,181 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.hostile.background import fill_home, fill_project, fill_sibling, fill_tree
-from tests.hostile.forgeries import Surroundings, forgeries
-from tests.hostile.malices import Hostility, Pool, Soil, plant
-from tests.hostile.marks import Marks, changes, marks, shallow_marks
+from tests.hostile.malices import TARGETS, Hostility, Pool, Soil, Surroundings, forgeries, plant
+from tests.support.machines import SMALL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
-__all__ = ["Baseline", "Known", "Place", "remove"]
+    from tests.hostile.malices import Forgeries
+
+
+Marks = dict[str, tuple[object, ...]]
+"""Path relative to the directory → fingerprint."""
+
+MOST_ENTRIES: Final = 1_000
+"""Most entries of a directory that are fingerprinted individually; otherwise its own time is used."""
+
+
+def marks(top: Path, leave_out: Collection[str] = ()) -> Marks:
+    """Return the fingerprints of everything below a directory, including contents."""
+    found: Marks = {}
+    _walk(top, "", found, leave_out, _deep)
+    return found
+
+
+def shallow_marks(top: Path) -> Marks:
+    """Return the fingerprints of a path and everything below it, with times instead of contents."""
+    try:
+        found: Marks = {"": _shallow(os.fspath(top), os.lstat(top))}
+    except FileNotFoundError:
+        return {}
+    if stat.S_ISDIR(os.lstat(top).st_mode):
+        _walk(top, "", found, (), _shallow)
+    return found
+
+
+def changes(before: Marks, after: Marks) -> list[str]:
+    """Return created, changed or removed names, with the kind of change."""
+    told = []
+    for name in sorted(before.keys() | after.keys()):
+        if name not in before:
+            told.append(f"{name} made")
+        elif name not in after:
+            told.append(f"{name} removed")
+        elif before[name] != after[name]:
+            told.append(f"{name} changed")
+    return told
+
+
+def _walk(
+    top: Path | str,
+    prefix: str,
+    found: Marks,
+    leave_out: Collection[str],
+    look: Callable[[str, os.stat_result], tuple[object, ...]],
+) -> None:
+    try:
+        with os.scandir(top) as listing:
+            entries = [entry for entry, _ in zip(listing, range(MOST_ENTRIES + 1), strict=False)]
+    except PermissionError:
+        return
+    if len(entries) > MOST_ENTRIES:
+        return
+    for entry in entries:
+        name = f"{prefix}{entry.name}"
+        if name in leave_out:
+            continue
+        at = entry.stat(follow_symlinks=False)
+        found[name] = look(entry.path, at)
+        if stat.S_ISDIR(at.st_mode):
+            _walk(entry.path, f"{name}/", found, leave_out, look)
+
+
+def _shallow(path: str, at: os.stat_result) -> tuple[object, ...]:
+    target = os.readlink(path) if stat.S_ISLNK(at.st_mode) else ""  # noqa: PTH115 there may be thousands
+    return (at.st_mode, at.st_mtime_ns, at.st_size, target)
+
+
+def _deep(path: str, at: os.stat_result) -> tuple[object, ...]:
+    content = b""
+    if stat.S_ISREG(at.st_mode):
+        with open(path, "rb") as file:  # noqa: PTH123 the path has no Path yet
+            content = hashlib.blake2b(file.read(), digest_size=16).digest()
+    return (*_shallow(path, at), content)
+
+
+SECRET: Final = "s3cr3t-of-the-home"
+"""Secret in files of the home directory: it must never be shown or sent to a model."""
+
+_REVIEW: Final = "name: review\ndescription: Review.\nsteps:\n  - id: first\n    task: 'Say: fine.'\n"
+_PLAN: Final = {
+    "planId": "plan-1",
+    "objective": "Greet everybody.",
+    "steps": [
+        {"id": "a", "name": "write it", "type": "coding", "expectedOutputs": ["src/greet.py"]},
+        {"id": "t", "name": "test it", "type": "testing", "expectedOutputs": ["tests/test_greet.py"]},
+    ],
+}
+VALID: Final = {
+    "context.json": json.dumps({"version": "1.0.0", "mappings": {"@Doc": "README.md"}}).encode(),
+    "workflows/review.yaml": _REVIEW.encode(),
+    "workflows/loop.workflow": SMALL.replace("first to second", "first   to  second").encode(),
+    "agents/planner.md": b"Plan small steps.\n",
+    "planner/output/plan_v1.json": json.dumps(_PLAN).encode(),
+}
+"""Valid content of `.tideate/`."""
+
+_PRECIOUS: Final = "keep this\n"
+_SCRIPT: Final = "#!/bin/sh\ntouch started\n"
+_CODE: Final = "def total(n):\n    t = 0\n    for i in range(n):\n        t += i\n    return t\n"
+
+
+def fill_project(project: Path) -> None:
+    """Write the sources of a project, with scripts that a forged configuration may name."""
+    _write(project / "src" / "app.py", _CODE)
+    _write(project / "README.md", "# A project\n")
+    _write(project / "notes.txt", "notes\n")
+    for script in ("helper.sh", "evil.sh", "check.sh", "run_command"):
+        _write(project / script, _SCRIPT, 0o755)
+
+
+def fill_tree(tree: Path) -> None:
+    """Write the valid files of a `.tideate/`."""
+    for name, content in VALID.items():
+        _write(tree / name, content)
+
+
+def write_whole_tree(tree: Path, forged: Forgeries) -> None:
+    """Write a file at every possible path of `.tideate/`."""
+    for target in TARGETS:
+        if target.is_directory:
+            (tree / target.name).mkdir(parents=True, exist_ok=True)
+        elif not (tree / target.name).is_dir():
+            usual = next(iter(forged[target.name].values()), b"{}")
+            _write(tree / target.name, VALID.get(target.name, usual))
+    for prompt in ("ask", "refactor", "summarize", "generate"):
+        _write(tree / "prompts" / f"{prompt}.md", f"{SECRET}\n---\n{SECRET} {{{{ prompt }}}}\n")
+
+
+def fill_home(home: Path, model_url: str, forged: Forgeries) -> None:
+    """Write a home directory: a key, configuration, documents, state of an earlier version."""
+    config = (
+        f'adapter = "fake"\n[adapters.fake]\nbase_url = "{model_url}"\nmodel = "scripted"\ntools = false\n'
+    )
+    _write(home / ".config" / "tideate" / "config.toml", config)
+    _write(home / ".ssh" / "id_ed25519", f"{SECRET}\n" * 3, 0o600)
+    _write(home / ".bashrc", "alias ll='ls -l'\n")
+    _write(home / ".gitconfig", "[user]\nname = A Person\nemail = person@example.org\n")
+    _write(home / "Documents" / "precious.txt", _PRECIOUS)
+    for name in {Path(target.name).name for target in TARGETS} - {""}:
+        if not (home / "Documents" / name).exists():
+            _write(home / "Documents" / name, _PRECIOUS)
+    write_whole_tree(home / "Documents" / "mirror", forged)
+    state = home / ".local" / "state" / "tideate"
+    state.mkdir(parents=True, mode=0o700)
+    _write(state / "stores" / ("0a" * 16), "")
+    _write(state / "journal.key", "0123456789abcdef" * 2, 0o600)
+    for made in (".cache", ".local/share", ".local/state/nvim", ".local/share/nvim", ".cache/nvim"):
+        (home / made).mkdir(parents=True, exist_ok=True)
+
+
+def fill_sibling(sibling: Path, forged: Forgeries) -> None:
+    """Write a trusted project with a configuration of relative commands."""
+    fill_project(sibling)
+    write_whole_tree(sibling / ".tideate", forged)
+    config = (
+        '[mcp.servers.helper]\ncommand = ["./helper.sh"]\n'
+        '[verify]\ntests = ["sh", "./check.sh"]\nbuild = ["./evil.sh"]\nlint = ["./evil.sh"]\n'
+    )
+    _write(sibling / ".tideate" / "config.toml", config)
+
+
+def _write(path: Path, content: str | bytes, mode: int = 0o644) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    path.chmod(mode)
+
 
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
 STATE: Final = ".local/state/tideate"

@@ -1,4 +1,4 @@
-"""Runner of all cases: parallel workers, a second attempt for slow cases, and a table."""
+"""Runner of all cases: parallel workers with servers, a second attempt for slow cases, and a table."""
 
 from __future__ import annotations
 
@@ -6,29 +6,247 @@ import json
 import os
 import queue
 import shutil
+import socket
+import stat
+import subprocess
+import sys
 import tempfile
 import threading
 import time
+from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Final, Self, TextIO
 
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from tests.hostile.bad_commands import CAUGHT
 from tests.hostile.cases import Outcome, Tree, assign, chosen_for_editor, trees
-from tests.hostile.forgeries import Surroundings, forgeries
+from tests.hostile.malices import Surroundings, forgeries
+from tests.hostile.place import SECRET
 from tests.hostile.shell_commands import commands
 from tests.hostile.shell_worker import SECONDS
-from tests.hostile.table import print_failures
-from tests.hostile.workers import Worker
+from tests.hostile.started import REPOSITORY, strace_command
+from tests.support.model_server import ModelServer
+from tests.support.tasks import Model
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-__all__ = ["Options", "run"]
+
+MOST_COMMANDS: Final = 4
+"""Commands named in a row."""
+
+
+def print_failures(failed: Sequence[Outcome], console: Console) -> None:
+    """Print each kind of failure with its trees and commands."""
+    if not failed:
+        return
+    trees: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    commands: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for outcome in failed:
+        for problem in outcome.problems:
+            trees[problem][outcome.tree] += 1
+            commands[problem][f"{outcome.command} [{outcome.state}]"] += 1
+    table = Table("what", "cases", "trees", "commands", show_lines=True)
+    for problem in sorted(trees, key=lambda one: -sum(trees[one].values())):
+        count = str(sum(trees[problem].values()))
+        table.add_row(Text(problem[:400]), count, Text(_told(trees[problem])), Text(_told(commands[problem])))
+    console.print(table)
+
+
+def _told(counted: Counter[str]) -> str:
+    lines = [
+        f"{text} ({count} times)" if count > 1 else text for text, count in counted.most_common(MOST_COMMANDS)
+    ]
+    more = len(counted) - len(lines)
+    return "\n".join([*lines, *([f"and {more} more"] if more else [])])
+
+
+_SHORT: Final = "def total(n):\n    return sum(range(n))\n"
+_FILES: Final = {
+    "files": [
+        {"action": "create", "path": "new.py", "why": "the new home"},
+        {"action": "modify", "path": "src/app.py", "why": "uses it"},
+    ]
+}
+
+
+class Servers:
+    """Answer workflows and report forbidden requests."""
+
+    def __init__(self) -> None:
+        self._model = ModelServer()
+        self._evil = _Listener()
+        self._seen = 0
+
+    def __enter__(self) -> Self:
+        self._model.__enter__()
+        _script(self._model)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._model.close()
+        self._evil.close()
+
+    @property
+    def model_url(self) -> str:
+        return self._model.base_url
+
+    @property
+    def evil_url(self) -> str:
+        return self._evil.url
+
+    def problems(self) -> list[str]:
+        """Return forbidden content and requests since the last call."""
+        new = self._model.requests[self._seen :]
+        self._seen += len(new)
+        told = ["sent: a secret of the home"] * any(SECRET in json.dumps(one) for one in new)
+        return [*told, *(["asked: a server that only the project names"] * self._evil.asked())]
+
+
+class _Listener:
+    """Counts connections and closes each."""
+
+    def __init__(self) -> None:
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._count = 0
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._socket.getsockname()[1]}/v1"
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return  # closed
+            self._count += 1
+            connection.close()
+
+    def asked(self) -> bool:
+        """Return whether there was a connection since the last call."""
+        count, self._count = self._count, 0
+        return count > 0
+
+    def close(self) -> None:
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+        self._thread.join()
+
+
+def _script(server: ModelServer) -> None:
+    Model(server)
+    server.answers("", "- it is fine")
+    server.answers("what does the code do", "- it adds up")
+    server.answers("Rewrite these lines", f"```python\n{_SHORT}```")
+    server.answers("Which files have to be", _FILES)
+    server.answers("Write the new file new.py", "```python\nvalue = 1\n```")
+    server.answers("Change src/app.py", "```python\nfrom new import value\n```")
+    server.answers("is in the state first", {"reason": "nothing is left", "next": "end"})
+
+
+_BOUND: Final = ("--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all")
+
+
+def bound_by_permissions() -> list[str]:
+    """Return the prefix that binds a command by permissions even if root runs it.
+
+    :raises FileNotFoundError: root runs it, and util-linux is not installed.
+    """
+    if os.geteuid() != 0:
+        return []
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        raise FileNotFoundError("root needs setpriv, of util-linux, so that permissions bind a test")
+    return [setpriv, *_BOUND]
+
+
+class Worker:
+    """Process that runs cases sequentially.
+
+    :param module: module to run.
+    :param directory: new directory for it.
+    """
+
+    def __init__(self, module: str, directory: Path) -> None:
+        self._servers = Servers()
+        _lay_out(directory)
+        log = directory / "started.log"
+        log.touch()
+        self._said = (directory / "worker.log").open("wb")
+        self._process = subprocess.Popen(
+            [
+                *bound_by_permissions(),
+                *strace_command(log),
+                *(sys.executable, "-m", module, str(directory / "place"), str(log)),
+                *(self._servers.model_url, self._servers.evil_url),
+            ],
+            cwd=REPOSITORY,
+            env={**os.environ, "PYTHONPATH": REPOSITORY, "HOME": str(directory / "place")},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._said,
+        )
+
+    def __enter__(self) -> Self:
+        self._servers.__enter__()
+        return self
+
+    def wait_ready(self) -> None:
+        """Wait until its directories are created."""
+        if self._line() != b"ready\n":
+            raise RuntimeError(f"a worker could not begin:\n{self.words()}")
+
+    def run(self, job: object) -> Iterator[Outcome]:
+        """Send a job; yield the outcome of each case."""
+        self._servers.problems()
+        self._say(json.dumps(job).encode())
+        while line := self._line().strip():
+            shape = json.loads(line)
+            yield Outcome.from_json({**shape, "problems": [*shape["problems"], *self._servers.problems()]})
+            self._say(b"")
+
+    def _say(self, line: bytes) -> None:
+        assert self._process.stdin
+        self._process.stdin.write(line + b"\n")
+        self._process.stdin.flush()
+
+    def _line(self) -> bytes:
+        assert self._process.stdout
+        line = self._process.stdout.readline()
+        if not line:
+            self._process.wait()
+            raise RuntimeError(f"a worker ended:\n{self.words()}")
+        return line
+
+    def words(self) -> str:
+        """Return its standard error."""
+        return Path(self._said.name).read_text(errors="replace")[-4000:]
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin
+        self._process.stdin.close()
+        self._process.wait(60)
+        self._said.close()
+        self._servers.__exit__()
+
+
+def _lay_out(directory: Path) -> None:
+    """Create the directories, and a device or, without the right to, a link."""
+    pool = directory / "place" / "pool"
+    pool.mkdir(parents=True)
+    if os.geteuid() == 0:
+        with suppress(PermissionError):
+            os.mknod(pool / "zero", 0o666 | stat.S_IFCHR, os.makedev(1, 5))
+
 
 SHELL: Final = "tests.hostile.shell_worker"
 EDITOR: Final = "tests.hostile.editor_worker"

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from cyclopts import App
 
-__all__ = ["Command", "commands", "words_of_apps"]
-
 APP: Final = frozenset({"src"})
 """Files that an editing command may change."""
 

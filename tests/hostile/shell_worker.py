@@ -13,17 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tests.hostile import bad_commands
-from tests.hostile.background import SECRET
 from tests.hostile.cases import Outcome, Tree, trees
 from tests.hostile.forked import Ended, adopt_orphans, import_noted, import_tideate, note_modules, run_forked
-from tests.hostile.place import Place
+from tests.hostile.place import SECRET, Place
 from tests.hostile.shell_commands import Command, commands
 from tests.hostile.started import Programs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-__all__ = ["MIB", "SECONDS", "answer_jobs", "make_worker"]
 
 SECONDS: Final = 30.0
 """Time limit of a command, on a busy machine."""

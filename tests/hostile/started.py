@@ -12,8 +12,6 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-__all__ = ["Programs", "strace_command"]
-
 STRACE: Final = (
     "-f",
     "-qq",

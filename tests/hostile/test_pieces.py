@@ -13,13 +13,11 @@ from cyclopts import App
 
 from tests.hostile.bad_commands import BY_NAME, CAUGHT
 from tests.hostile.cases import Tree, assign, chosen_for_editor
-from tests.hostile.malices import Pool, Soil, hostilities, plant
-from tests.hostile.marks import changes, marks
-from tests.hostile.place import remove
+from tests.hostile.malices import TARGETS, Pool, Soil, Target, hostilities, plant
+from tests.hostile.place import changes, marks, remove
 from tests.hostile.runner import planned_trees
 from tests.hostile.shell_commands import commands, words_of_apps
 from tests.hostile.started import Programs
-from tests.hostile.targets import TARGETS, Target
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -34,24 +34,13 @@ def exchange(root: Path) -> None:
     (root / "src").symlink_to(root.parent / "outside", target_is_directory=True)
 
 
-def write(root: Path) -> None:
-    path = root / "src" / "one.py"
-    write_image(
-        path,
-        FileImage.of_file(b"new\n", 0o644),
-        expected=ABSENT,
-        temp=path.with_name("t"),
-    )
+def create(root: Path, name: str = "one.py") -> None:
+    path = root / "src" / name
+    write_image(path, FileImage.of_file(b"new\n", 0o644), expected=ABSENT, temp=path.with_name("t"))
 
 
-def make(root: Path) -> None:
-    path = root / "src" / "new" / "one.py"
-    write_image(
-        path,
-        FileImage.of_file(b"new\n", 0o644),
-        expected=ABSENT,
-        temp=path.with_name("t"),
-    )
+def create_below(root: Path) -> None:
+    create(root, "new/one.py")
 
 
 def link(root: Path) -> None:
@@ -69,7 +58,7 @@ def chmod(root: Path) -> None:
     set_mode(root / "src" / "deep", 0o700)
 
 
-@pytest.mark.parametrize("change", [write, make, link, remove, chmod])
+@pytest.mark.parametrize("change", [create, create_below, link, remove, chmod])
 def test_a_directory_that_became_a_link_is_not_gone_through(
     there: Path, change: Callable[[Path], None]
 ) -> None:

@@ -42,25 +42,23 @@ def test_the_nearest_ancestor_with_a_marker_is_the_root(home: Path, marker: str)
     assert find_root(home / "outer/other.py") == home / "outer"
 
 
-def test_a_git_worktree_is_a_root(home: Path) -> None:
-    make(home / "tree/.git").write_text("gitdir: elsewhere\n")
-    assert find_root(home / "tree/a/b") == home / "tree"
-
-
-def test_a_file_that_does_not_exist_yet_has_a_root(home: Path) -> None:
-    make(home / "project/Cargo.toml")
-    assert find_root(home / "project/new/dir/file.rs") == home / "project"
-
-
-def test_outside_of_any_project_there_is_no_root(home: Path) -> None:
-    assert find_root(home / "notes/today.txt") is None
-
-
 def test_a_stray_project_file_does_not_make_the_home_directory_a_project(home: Path) -> None:
     make(home / "package.json")
     assert find_root(home / "notes/today.txt") is None
     make(home / ".git/HEAD")
     assert find_root(home / "notes/today.txt") == home
+
+
+@pytest.mark.parametrize(
+    ("file", "root"),
+    [("tree/a/b", "tree"), ("project/new/dir/file.rs", "project"), ("notes/today.txt", None)],
+)
+def test_a_worktree_has_new_files_and_other_directories_have_no_root(
+    home: Path, file: str, root: str | None
+) -> None:
+    make(home / "tree/.git").write_text("gitdir: elsewhere\n")
+    make(home / "project/Cargo.toml")
+    assert find_root(home / file) == (None if root is None else home / root)
 
 
 def test_a_link_into_a_project_belongs_to_it(home: Path) -> None:

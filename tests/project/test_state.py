@@ -191,15 +191,6 @@ def test_a_directory_of_other_programs_keeps_its_modes(home: Path, monkeypatch: 
         make_project_state(None)
 
 
-def test_state_below_the_projects_own_directory_is_refused(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TIDEATE_STATE", str(root / ".tideate/state"))
-    with pytest.raises(ConfigError, match="where a clone could bring its own"):
-        make_project_state(root)
-    assert list(root.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     "place", ["{root}/.tideate/state", "{root}/st", "{root}", "{link}/.tideate/s", "{link}"]
 )

@@ -20,26 +20,19 @@ def test_nothing_is_trusted_at_first(root: Path) -> None:
     assert not project_state(root).exists()
 
 
-def test_trust_is_kept(root: Path) -> None:
+def test_trust_is_for_one_content_of_one_name_in_one_project_until_it_is_revoked(
+    home: Path, root: Path
+) -> None:
     Trust(root).trust(CONFIG, b"one")
     assert Trust(root).is_trusted(CONFIG, b"one")
     assert Trust(root).names() == [CONFIG]
-
-
-def test_a_changed_content_is_not_trusted(root: Path) -> None:
-    Trust(root).trust(CONFIG, b"one")
     assert not Trust(root).is_trusted(CONFIG, b"two")
-
-
-def test_the_same_content_under_another_name_is_not_trusted(root: Path) -> None:
-    Trust(root).trust(CONFIG, b"one")
     assert not Trust(root).is_trusted(".tideate/other.toml", b"one")
-
-
-def test_the_same_content_in_another_project_is_not_trusted(home: Path, root: Path) -> None:
-    Trust(root).trust(CONFIG, b"one")
     (home / "clone").mkdir()
     assert not Trust(home / "clone").is_trusted(CONFIG, b"one")
+    assert Trust(root).revoke(CONFIG)
+    assert not Trust(root).is_trusted(CONFIG, b"one")
+    assert not Trust(root).revoke(CONFIG)
 
 
 def test_the_content_that_was_trusted_last_is_known(root: Path) -> None:
@@ -50,13 +43,6 @@ def test_the_content_that_was_trusted_last_is_known(root: Path) -> None:
     (content,) = [path for path in (project_state(root) / "trusted").iterdir() if path.read_bytes() == b"two"]
     content.write_bytes(b"changed")
     assert Trust(root).last_trusted(CONFIG) is None
-
-
-def test_trust_can_be_revoked(root: Path) -> None:
-    Trust(root).trust(CONFIG, b"one")
-    assert Trust(root).revoke(CONFIG)
-    assert not Trust(root).is_trusted(CONFIG, b"one")
-    assert not Trust(root).revoke(CONFIG)
 
 
 def test_what_can_run_is_allowed_as_it_is_in_one_project(home: Path, root: Path) -> None:

@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.snapshots.trees import git
-from tideate_core.snapshots import SnapshotManager
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tideate_core.snapshots import SnapshotManager, file_reader
 
 
 @pytest.fixture
@@ -43,3 +41,17 @@ def repository(root: Path) -> Path:
 @pytest.fixture
 def snapshots(root: Path) -> SnapshotManager:
     return SnapshotManager(root)
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Files opened for reading."""
+    names: list[str] = []
+    steady = file_reader._read_steadily
+
+    def counted(path: str, *values: Any) -> Any:
+        names.append(Path(path).name)
+        return steady(path, *values)
+
+    monkeypatch.setattr(file_reader, "_read_steadily", counted)
+    return names

@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.snapshots.trees import tick
+from tests.snapshots.trees import settled
 from tideate_core.project import project_state
-from tideate_core.snapshots import SnapshotManager, file_reader, scan
+from tideate_core.snapshots import SnapshotManager, scan
 from tideate_core.snapshots.capture import Capture
 from tideate_core.snapshots.manifest import find_manifest, load_manifest, save_manifest
 
-
-@pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Files opened for reading."""
-    names: list[str] = []
-    steady = file_reader._read_steadily
-
-    def counted(path: str, *values: Any) -> Any:
-        names.append(Path(path).name)
-        return steady(path, *values)
-
-    monkeypatch.setattr(file_reader, "_read_steadily", counted)
-    return names
-
-
-async def settled(root: Path, snapshots: SnapshotManager) -> None:
-    """Create a snapshot after the file clock has moved on from the last change."""
-    tick(root.parent)
-    await snapshots.create("settled")
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 async def test_untouched_files_are_not_read_again(

@@ -14,6 +14,8 @@ from tideate_core.snapshots import scan
 from tideate_core.snapshots.packs import digest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tideate_core.snapshots import SnapshotManager
 
 
@@ -57,39 +59,6 @@ async def test_a_file_that_never_stands_still_is_left_out_and_said(
     assert count == 6
 
 
-async def test_a_pipe_that_comes_in_the_place_of_a_file_holds_up_nothing(
-    root: Path, snapshots: SnapshotManager, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = scan._file
-
-    def swapped(path: str, mode: int, size: int) -> Any:
-        if path == "run.sh":
-            (root / path).unlink()
-            os.mkfifo(root / path)
-        return real(path, mode, size)
-
-    monkeypatch.setattr(scan, "_file", swapped)
-    made = await snapshots.get(await snapshots.create("one"))
-    assert list(made.skipped) == ["run.sh"]
-
-
-async def test_a_link_that_comes_in_the_place_of_a_file_is_not_followed(
-    root: Path, tmp_path: Path, snapshots: SnapshotManager, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "secret").write_text("s")
-    real = scan._file
-
-    def swapped(path: str, mode: int, size: int) -> Any:
-        if path == "run.sh":
-            (root / path).unlink()
-            (root / path).symlink_to(tmp_path / "secret")
-        return real(path, mode, size)
-
-    monkeypatch.setattr(scan, "_file", swapped)
-    made = await snapshots.get(await snapshots.create("one"))
-    assert list(made.skipped) == ["run.sh"]
-
-
 @pytest.mark.slow
 async def test_large_files_and_many_small_ones_come_back(root: Path, snapshots: SnapshotManager) -> None:
     for number in range(600):
@@ -105,3 +74,20 @@ async def test_large_files_and_many_small_ones_come_back(root: Path, snapshots: 
     assert looked_at(root) == before
     packs = project_state(root) / "snapshots" / "packs"
     assert sum(path.stat().st_size for path in packs.iterdir()) < 3_200_000
+
+
+@pytest.mark.parametrize("put", [os.mkfifo, lambda path: path.symlink_to("logo.png")], ids=["pipe", "link"])
+async def test_what_takes_the_place_of_a_file_is_neither_followed_nor_waited_for(
+    root: Path, snapshots: SnapshotManager, monkeypatch: pytest.MonkeyPatch, put: Callable[[Path], None]
+) -> None:
+    real = scan._file
+
+    def swapped(path: str, mode: int, size: int) -> Any:
+        if path == "run.sh":
+            (root / path).unlink()
+            put(root / path)
+        return real(path, mode, size)
+
+    monkeypatch.setattr(scan, "_file", swapped)
+    made = await snapshots.get(await snapshots.create("one"))
+    assert list(made.skipped) == ["run.sh"]

@@ -4,22 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.snapshots.trees import git
-from tideate_core.snapshots import Snapshot, SnapshotManager
+from tests.snapshots.trees import git, paths, taken
+from tideate_core.snapshots import SnapshotManager
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from tideate_core.snapshots import SnapshotLimits
-
-
-def paths(snapshot: Snapshot) -> set[str]:
-    return {entry.path for entry in snapshot.files if entry.kind != "directory"}
-
-
-async def taken(root: Path, limits: SnapshotLimits | None = None) -> Snapshot:
-    snapshots = SnapshotManager(root, limits=limits)
-    return await snapshots.get(await snapshots.create("one"))
 
 
 async def test_what_git_ignores_is_asked_again_for_each_snapshot(repository: Path) -> None:

@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.snapshots.trees import lay_out, looked_at, tick
+from tests.snapshots.trees import lay_out, looked_at, settled
 from tideate_core.project import project_state
-from tideate_core.snapshots import SnapshotLimits, SnapshotManager, file_reader
+from tideate_core.snapshots import SnapshotLimits, SnapshotManager
 
-
-@pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Files opened for reading."""
-    names: list[str] = []
-    steady = file_reader._read_steadily
-
-    def counted(path: str, *values: Any) -> Any:
-        names.append(Path(path).name)
-        return steady(path, *values)
-
-    monkeypatch.setattr(file_reader, "_read_steadily", counted)
-    return names
-
-
-async def settled(root: Path, snapshots: SnapshotManager) -> None:
-    """Create a snapshot after the file clock has moved on from the last change."""
-    tick(root.parent)
-    await snapshots.create("settled")
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.mark.parametrize("spoil", ["remove", "cut", "change", "another version", "of nothing"])

@@ -6,14 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.snapshots.trees import looked_at
+from tests.snapshots.trees import looked_at, manifest_of
 from tideate_core.errors import OutsideRoot, SnapshotNotFound, StateError, WorkspaceError
 from tideate_core.project import make_project_state, project_state
 from tideate_core.snapshots import SnapshotLimits, SnapshotManager
-
-
-def manifest_of(root: Path, snapshot_id: str) -> Path:
-    return project_state(root) / "snapshots" / f"{snapshot_id}.json"
 
 
 async def test_a_project_without_snapshots_has_none_and_gets_no_directory(
@@ -217,10 +213,3 @@ async def test_a_snapshot_that_is_not_there_cannot_be_pinned(root: Path, snapsho
         await snapshots.pin("0" * 16, "run1")
     await snapshots.release("run1")
     assert not (root / ".tideate").exists()
-
-
-async def test_many_pinned_snapshots_leave_as_many_others_as_are_to_be_kept(root: Path) -> None:
-    snapshots = SnapshotManager(root, limits=SnapshotLimits(keep=2))
-    pinned = [await snapshots.create(f"pinned {number}", pin="run") for number in range(4)]
-    others = [await snapshots.create(str(number)) for number in range(3)]
-    assert [one.id for one in await snapshots.list()] == [*pinned, *others[1:]]

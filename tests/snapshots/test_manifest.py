@@ -7,18 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.snapshots.trees import manifest_of
 from tideate_core.errors import SnapshotNotFound, WorkspaceError
-from tideate_core.project import project_state
 from tideate_core.snapshots.packs import digest
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.snapshots import SnapshotManager
-
-
-def manifest_of(root: Path, snapshot_id: str) -> Path:
-    return project_state(root) / "snapshots" / f"{snapshot_id}.json"
 
 
 async def test_the_manifest_is_json_that_other_tools_can_read(root: Path, snapshots: SnapshotManager) -> None:

@@ -50,7 +50,7 @@ def test_an_aborted_pack_leaves_nothing(tmp_path: Path) -> None:
 
 def test_another_content_than_the_one_that_was_asked_for_is_never_given(tmp_path: Path) -> None:
     packed(tmp_path, [(digest(b"wanted"), b"others")])
-    with pytest.raises(WorkspaceError, match="a content is another one"):
+    with pytest.raises(WorkspaceError, match="a digest does not match"):
         Packs(tmp_path).read(digest(b"wanted"))
 
 
@@ -70,4 +70,4 @@ def test_an_index_with_a_changed_byte_counts_as_not_there(tmp_path: Path) -> Non
     data = bytearray(path.read_bytes())
     data[-80] ^= 1
     path.write_bytes(data)
-    assert "its index is another one" in Packs(tmp_path).damaged[0]
+    assert "its index does not match its digest" in Packs(tmp_path).damaged[0]

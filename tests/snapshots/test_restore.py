@@ -16,7 +16,10 @@ from tideate_core.errors import EditConflict, OutsideRoot, RollbackConflict, Wor
 from tideate_core.project import project_state
 from tideate_core.project.open_directories import open_directory
 from tideate_core.snapshots import SnapshotLimits, SnapshotManager, restore
-from tideate_core.snapshots.restore import Restorer
+from tideate_core.snapshots.compare import Comparison, Tree
+from tideate_core.snapshots.entries import Entry
+from tideate_core.snapshots.packs import digest
+from tideate_core.snapshots.restore import Restorer, plan_removal, plan_restore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,12 +95,14 @@ async def test_what_git_ignores_is_never_deleted(repository: Path, snapshots: Sn
     (repository / "build").mkdir()
     (repository / "build" / "out.o").write_text("o")
     (repository / "new.log").write_text("l")
+    (repository / "more").mkdir()
+    (repository / "more" / "a.log").write_text("in a new directory")
     (repository / "node_modules" / "more.js").write_text("m")
     (repository / "new.txt").write_text("n")
     done = await snapshots.restore(made, delete_added=True)
     assert done.deleted == ("new.txt",)
-    assert done.left == {"new.log": "git ignores it, so it was not deleted"}
-    for kept in ("build/out.o", "new.log", "node_modules/more.js"):
+    assert done.left == dict.fromkeys(("more/a.log", "new.log"), "git ignores it, so it was not deleted")
+    for kept in ("build/out.o", "new.log", "more/a.log", "node_modules/more.js"):
         assert (repository / kept).exists()
 
 
@@ -437,3 +442,35 @@ async def test_attributes_that_are_given_later_are_in_the_next_snapshot(
     (root / "run.sh").unlink()
     await snapshots.restore(made)
     assert os.getxattr(root / "run.sh", "user.note") == b"1"
+
+
+def file(path: str, data: bytes = b"") -> Entry:
+    return Entry(path, "file", 0o644, len(data), digest(data), "")
+
+
+def directory(path: str) -> Entry:
+    return Entry(path, "directory", 0o755, 0, "", "")
+
+
+def tree(*entries: Entry, ignored: tuple[str, ...] = (), ignored_files: tuple[str, ...] = ()) -> Tree:
+    named = {entry.path: entry for entry in entries}
+    return Tree(named, {}, frozenset(ignored), frozenset(ignored_files))
+
+
+def test_only_what_will_hold_something_else_is_touched() -> None:
+    was, mode_only = file("a", b"1"), file("b")
+    found = Comparison(modified=[(was, file("a", b"2")), (mode_only, mode_only._replace(mode=0o600))])
+    assert plan_restore(found, tree(), delete_added=False).touched == ["a"]
+
+
+def test_inner_directories_go_before_outer_ones_and_a_file_that_changed_stops_it(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "c").write_bytes(b"new")
+    added = [directory("a"), directory("a/b"), file("a/b/c", b"new")]
+    plan = plan_restore(Comparison(added=added), tree(*added), delete_added=True)
+    removal = plan_removal(tmp_path, plan)
+    assert [operation.path.name for operation in removal.removed] == ["b", "a"]
+    assert [operation.name for operation in removal.files] == ["a/b/c"]
+    (tmp_path / "a" / "b" / "c").write_bytes(b"newer")
+    with pytest.raises(EditConflict, match="changed just now"):
+        plan_removal(tmp_path, plan)

@@ -8,22 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.snapshots.trees import at, by_nobody, git, looked_at, nobodys, tick
+from tests.snapshots.trees import at, by_nobody, git, looked_at, nobodys, paths, taken, tick
 from tideate_core.errors import EditConflict
-from tideate_core.snapshots import Snapshot, SnapshotLimits, SnapshotManager
+from tideate_core.snapshots import SnapshotLimits, SnapshotManager
 from tideate_core.snapshots.restore import Restorer
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def paths(snapshot: Snapshot) -> set[str]:
-    return {entry.path for entry in snapshot.files if entry.kind != "directory"}
-
-
-async def taken(root: Path, limits: SnapshotLimits | None = None) -> Snapshot:
-    snapshots = SnapshotManager(root, limits=limits)
-    return await snapshots.get(await snapshots.create("one"))
 
 
 async def test_ignored_files_are_taken_in_and_what_is_in_ignored_directories_is_not(repository: Path) -> None:

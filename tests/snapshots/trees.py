@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
+from tideate_core.project import project_state
+from tideate_core.snapshots import Snapshot, SnapshotLimits, SnapshotManager
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -184,3 +187,22 @@ def over(root: Path, tree: dict[bytes, Node]) -> None:
         else:
             path.unlink(missing_ok=True)
     _make(root, tree)
+
+
+def manifest_of(root: Path, snapshot_id: str) -> Path:
+    return project_state(root) / "snapshots" / f"{snapshot_id}.json"
+
+
+def paths(snapshot: Snapshot) -> set[str]:
+    return {entry.path for entry in snapshot.files if entry.kind != "directory"}
+
+
+async def taken(root: Path, limits: SnapshotLimits | None = None) -> Snapshot:
+    snapshots = SnapshotManager(root, limits=limits)
+    return await snapshots.get(await snapshots.create("one"))
+
+
+async def settled(root: Path, snapshots: SnapshotManager) -> None:
+    """Create a snapshot after the file clock has moved on from the last change."""
+    tick(root.parent)
+    await snapshots.create("settled")

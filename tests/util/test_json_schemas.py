@@ -47,7 +47,7 @@ def test_additional_properties_are_those_that_no_pattern_names() -> None:
     ("schema", "why"),
     [
         ({"$ref": "https://example.com/a.json"}, "nothing is fetched"),
-        ({"$ref": "#"}, "refers to itself without end"),
+        ({"$ref": "#"}, "refers to itself endlessly"),
         ({"pattern": "(?=a)"}, "cannot be used"),
         ({"unevaluatedProperties": False, "patternProperties": {"a": {}}}, "cannot be used together"),
     ],

@@ -36,7 +36,7 @@ ODD: Final[dict[str, Callable[[Path], None]]] = {
     "a socket": bind,
     "a directory": os.mkdir,
     "a device": lambda path: path.symlink_to("/dev/zero"),
-    "a link that leads to nothing": lambda path: path.symlink_to("nowhere"),
+    "a dangling link": lambda path: path.symlink_to("nowhere"),
 }
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.nursery import Nursery
 from tests.workspace.killed import Killed
-from tests.workspace.project import Editor
+from tests.workspace.project import LONG, NAME, Editor, TextFile
 from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -36,6 +36,26 @@ def private(tmp_path: Path) -> Path:
 @pytest.fixture
 def workspace(root: Path, private: Path) -> Workspace:
     return Workspace(root, private=private)
+
+
+@pytest.fixture
+def long(root: Path) -> TextFile:
+    file = TextFile(root / NAME)
+    file.write(LONG + "\n")
+    return file
+
+
+@pytest.fixture
+def unended(root: Path) -> TextFile:
+    """File without a last line end, which an editor adds on saving."""
+    file = TextFile(root / NAME)
+    file.write(LONG)
+    return file
+
+
+@pytest.fixture
+def number(unended: TextFile, editor: Editor) -> int:
+    return editor.load(unended.path, LONG)
 
 
 @pytest.fixture

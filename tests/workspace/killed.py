@@ -17,8 +17,6 @@ from tideate_core.workspace import Workspace
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
-__all__ = ["Killed", "forget"]
-
 Work = Literal[
     "apply",
     "apply as a step",

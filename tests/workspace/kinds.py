@@ -9,8 +9,6 @@ from tideate_core.workspace import ABSENT, FileChange, FileImage
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["KINDS", "lay_kinds"]
-
 OLD: Final = FileImage.of_file(b"old\n", 0o644)
 TEXT: Final = FileImage.of_file(b"y\n", 0o644)
 BINARY: Final = FileImage.of_file(b"\xe9\0\n", 0o644)

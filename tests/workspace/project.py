@@ -9,12 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import EditConflict
-from tideate_core.workspace import BufferEdit, BufferText, apply_hunks
+from tideate_core.workspace import BufferEdit, BufferText, FileChange, Workspace, apply_hunks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 Tree = dict[str, tuple[str, int, bytes]]
+
+NAME = "src/long.py"
+LONG = "\n".join(f"line {number}" for number in range(1, 21))
+WANTED = LONG.replace("line 5", "five").replace("line 15\n", "")
+BY_HAND = LONG.replace("line 10", "mine").replace("line 20", "line 20\nmine, too") + "\n"
 
 
 def tree(root: Path) -> Tree:
@@ -51,6 +56,16 @@ class TextFile:
     def change(self, old: str, new: str) -> None:
         assert old in self.text
         self.write(self.text.replace(old, new))
+
+
+def edit(name: str, before: str, after: str) -> FileChange:
+    return FileChange(name, "modify", before, after)
+
+
+def change_by_hand(file: TextFile) -> None:
+    """Change two lines of `LONG` that stay in `WANTED`."""
+    file.change("line 10", "mine")
+    file.change("line 20", "line 20\nmine, too")
 
 
 class Editor:
@@ -130,3 +145,12 @@ class Editor:
         for number, buffer in self.buffers.items():
             if buffer.path == str(old):
                 self.buffers[number] = replace(buffer, path=str(new))
+
+
+def types(editor: Editor, number: int, old: str, new: str) -> None:
+    assert old in editor.text(number)
+    editor.types(number, editor.text(number).replace(old, new))
+
+
+async def run(edited: Workspace, number: int | None = None) -> None:
+    await edited.apply([FileChange(NAME, "modify", LONG, WANTED, buffer=number)], execution_id="run")

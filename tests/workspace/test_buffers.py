@@ -243,20 +243,6 @@ async def test_revert_keeps_what_was_typed_elsewhere_and_skips_a_deleted_buffer(
     assert editor.text(1) == f"{ONE}\ntyped"
 
 
-async def test_an_editor_that_is_gone_leaves_no_file_changed(
-    root: Path, edited: Workspace, editor: Editor
-) -> None:
-    before = tree(root)
-
-    def gone() -> None:
-        raise FrontEndGone("the editor is gone")
-
-    editor.before_disk_check = gone
-    with pytest.raises(WorkspaceError, match="the editor is gone"):
-        await edited.apply([FileChange("logo.png", "delete", None, None)], execution_id="run")
-    assert tree(root) == before
-
-
 async def test_text_that_a_files_encoding_lacks_is_refused_with_the_character_and_the_encoding(
     root: Path, edited: Workspace, editor: Editor
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.workspace.test_rollback_planner import long
 from tideate_core.workspace import file_images
 from tideate_core.workspace.file_images import ABSENT, FileImage, FileState, read_image, write_image
 
@@ -12,8 +11,6 @@ if TYPE_CHECKING:
     import pytest
 
     from tests.workspace.project import TextFile
-
-__all__ = ["long"]
 
 
 def test_nobody_of_this_process_comes_between_the_look_at_a_file_and_its_replacement(

@@ -1,4 +1,4 @@
-"""Files, links and directories that replace each other: applied, rolled back, refused, killed."""
+"""Files, links and directories that replace each other: applied, rolled back, refused."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.workspace.killed import forget
 from tests.workspace.kinds import KINDS, lay_kinds
 from tests.workspace.project import tree
 from tideate_core.errors import EditConflict, RollbackConflict
@@ -15,12 +14,9 @@ from tideate_core.workspace import ABSENT, FileChange, FileImage, OutsideChanges
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.workspace.killed import Killed
     from tests.workspace.project import Tree
 
 GONE = FileImage(ABSENT)
-STEP = 9
-"""System calls between two kills."""
 
 
 @pytest.fixture
@@ -171,37 +167,3 @@ async def test_outside_changes_of_kind_are_rolled_back(root: Path, workspace: Wo
     await workspace.record_outside_changes(changes, execution_id="run")
     await workspace.rollback("run")
     assert tree(root) == before
-
-
-@pytest.mark.slow
-@pytest.mark.crash
-async def test_killed_at_any_moment_all_kinds_come_back(
-    root: Path, private: Path, before: Tree, killed: Killed
-) -> None:
-    half_done = 0
-    for _ in killed.ever_later("change kinds", step=STEP):
-        half_done += tree(root) != before
-        await Workspace(root, private=private).rollback("run")
-        assert tree(root) == before
-        forget(private)
-    assert half_done > 2
-
-
-@pytest.mark.slow
-@pytest.mark.crash
-async def test_a_rollback_killed_at_any_moment_brings_all_kinds_back(
-    root: Path, private: Path, before: Tree, killed: Killed
-) -> None:
-    half_done = 0
-    moment = 1
-    while True:
-        await Workspace(root, private=private).apply(KINDS, execution_id="run")
-        after = tree(root)
-        if not killed.at(moment, "roll back"):
-            break
-        moment += STEP
-        half_done += tree(root) not in (before, after)
-        await Workspace(root, private=private).rollback("run")
-        assert tree(root) == before
-        forget(private)
-    assert half_done > 2

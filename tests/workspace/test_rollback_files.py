@@ -6,31 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.workspace.project import TextFile, tree
-from tests.workspace.test_rollback_planner import BY_HAND, LONG, NAME, WANTED, change_by_hand, edit
-from tests.workspace.test_transaction import EVERYTHING, GOOD
+from tests.workspace.project import BY_HAND, LONG, NAME, WANTED, TextFile, change_by_hand, edit
+from tests.workspace.test_transaction import GOOD
 from tideate_core.errors import WorkspaceError
 from tideate_core.workspace import FileChange, RollbackResult, Workspace, file_images, rollback_files
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-@pytest.fixture
-def long(root: Path) -> TextFile:
-    file = TextFile(root / NAME)
-    file.write(LONG + "\n")
-    return file
-
-
-async def test_links_modes_and_empty_directories_are_as_before(root: Path, workspace: Workspace) -> None:
-    (root / "alias").symlink_to("run.sh")
-    (root / "src" / "one.py").chmod(0o600)
-    before = tree(root)
-    changes = [*EVERYTHING, FileChange("alias", "delete", None, None)]
-    await workspace.apply(changes, execution_id="run")
-    await workspace.rollback_best_effort("run")
-    assert tree(root) == before
 
 
 async def test_a_file_that_is_saved_in_the_last_moment_is_looked_at_again(

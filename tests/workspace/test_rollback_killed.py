@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.workspace.killed import forget
-from tests.workspace.project import TextFile, tree
-from tests.workspace.test_rollback_planner import LONG, NAME, WANTED, change_by_hand, edit
+from tests.workspace.project import LONG, NAME, WANTED, TextFile, change_by_hand, edit, tree
 from tests.workspace.test_transaction import EVERYTHING
 from tideate_core.workspace import FileChange, RollbackResult, Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.workspace.killed import Killed
@@ -42,13 +41,6 @@ def rewritten(root: Path, original: dict[str, bytes]) -> None:
     (root / "m.py").unlink(missing_ok=True)
 
 
-def moments(step: int) -> Iterator[int]:
-    moment = 1
-    while True:
-        yield moment
-        moment += step
-
-
 async def test_killed_at_any_moment_it_comes_to_the_same_end(
     root: Path, private: Path, killed: Killed
 ) -> None:
@@ -62,7 +54,7 @@ async def test_killed_at_any_moment_it_comes_to_the_same_end(
     end = tree(root)
     assert (sorted(done.merged), done.left) == ([NAME, MOVED], ["src/one.py"])
     half_done = 0
-    for moment in moments(step=4):
+    for moment in count(1, 4):
         rewritten(root, original)
         for name, mode in modes.items():
             (root / name).chmod(mode)

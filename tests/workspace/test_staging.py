@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.workspace.project import TextFile, tree
-from tests.workspace.test_rollback_planner import BY_HAND, LONG, NAME, WANTED, change_by_hand, edit
+from tests.workspace.project import BY_HAND, LONG, NAME, WANTED, TextFile, change_by_hand, edit, tree
 from tideate_core.errors import EditConflict
 from tideate_core.workspace import FileChange, RollbackResult, Workspace, transaction
 
@@ -19,13 +18,6 @@ if TYPE_CHECKING:
     from tideate_core.workspace.staging import FileOperation
 
 BOTH = BY_HAND.replace("line 5", "five").replace("line 15\n", "")
-
-
-@pytest.fixture
-def long(root: Path) -> TextFile:
-    file = TextFile(root / NAME)
-    file.write(LONG + "\n")
-    return file
 
 
 async def test_what_was_saved_elsewhere_before_the_write_stays_and_is_told(

@@ -11,14 +11,25 @@ import pytest
 
 from tests.support.modes import new_mode
 from tests.workspace.project import tree
-from tideate_core.errors import ConfigError, EditConflict, RollbackConflict, WorkspaceError
+from tideate_core.errors import ConfigError, EditConflict, OutsideRoot, RollbackConflict, WorkspaceError
 from tideate_core.project import project_state
-from tideate_core.workspace import FileChange, Workspace, file_images, transaction
+from tideate_core.workspace import (
+    ABSENT,
+    FileChange,
+    FileImage,
+    OutsideChanges,
+    Workspace,
+    file_images,
+    read_image,
+    transaction,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tests.workspace.project import Editor
     from tideate_core.workspace.staging import FileOperation
+
 
 ONE = "a = 1\nb = 2\nc = 3"
 GOOD = FileChange("src/one.py", "modify", ONE, "a = 1\nb = 20\nc = 3")
@@ -40,16 +51,6 @@ async def test_one_apply_creates_modifies_deletes_and_moves(root: Path, workspac
         "deep/er/new.py": b"x = 1\ny = 2\n",
         "bin/run": b"#!/bin/sh\necho bye\n",
     }
-
-
-async def test_what_is_read_can_be_written_back_in_the_files_own_style(
-    root: Path, workspace: Workspace
-) -> None:
-    source = await workspace.read("src/dos.txt")
-    assert source.text == "one\ntwo\nthree"
-    change = FileChange(source.path, "modify", source.text, "one\nnew\nthree")
-    await workspace.apply([change], execution_id="run")
-    assert (root / "src" / "dos.txt").read_bytes() == b"\xef\xbb\xbfone\r\nnew\r\nthree"
 
 
 async def test_a_files_mode_is_kept_and_a_new_one_gets_the_usual(root: Path, workspace: Workspace) -> None:
@@ -307,3 +308,54 @@ async def test_files_that_would_make_a_repository_are_not_written(root: Path, wo
     assert not (root / "b").exists()
     await workspace.apply(changes[1:], execution_id="run")
     assert (root / "b" / "config").exists()
+
+
+async def test_outside_changes_of_every_kind_are_rolled_back(
+    root: Path, edited: Workspace, editor: Editor
+) -> None:
+    (root / "empty").mkdir()
+    (root / "empty").chmod(0o750)
+    before, was = tree(root), read_image(root / "src/one.py")
+    (root / "src/one.py").write_bytes(b"by a formatter\n")
+    (root / "made").mkdir()
+    (root / "made/new").write_bytes(b"\0new")
+    (root / "empty").rmdir()
+    (root / "run.sh").chmod(0o700)
+    changes = OutsideChanges(
+        files={
+            "src/one.py": (was, read_image(root / "src/one.py")),
+            "made/new": (FileImage(ABSENT), read_image(root / "made/new")),
+        },
+        modes={"run.sh": (0o751, 0o700)},
+        made=["made"],
+        removed={"empty": 0o750},
+    )
+    assert await edited.record_outside_changes(changes, execution_id="run") == ["src/one.py", "made/new"]
+    assert editor.disk_checks == [root / "src/one.py", root / "made/new"]
+    await edited.rollback("run")
+    assert tree(root) == before
+
+
+async def test_a_path_that_no_workflow_touches_is_not_counted(
+    root: Path, private: Path, workspace: Workspace
+) -> None:
+    image = FileImage.of_file(b"x", 0o644)
+    changes = OutsideChanges(files={".git/config": (FileImage(ABSENT), image)})
+    with pytest.raises(OutsideRoot):
+        await workspace.record_outside_changes(changes, execution_id="run")
+    assert not workspace.has_journal("run")
+    assert tree(private) == {}
+
+
+async def test_changes_of_nothing_leave_no_journal(private: Path, workspace: Workspace) -> None:
+    assert await workspace.record_outside_changes(OutsideChanges(), execution_id="run") == []
+    assert tree(private) == {}
+
+
+async def test_what_steps_wrote_is_told_by_step(workspace: Workspace) -> None:
+    await workspace.of_step("one").apply([FileChange("a", "create", None, "1")], execution_id="run")
+    await workspace.of_step("two[0]").apply([FileChange("b", "create", None, "1")], execution_id="run")
+    assert await workspace.written_by("run", ["one"]) == ["a"]
+    assert await workspace.written_by("run", ["one", "two"]) == ["a", "b"]
+    assert await workspace.written_by("run", []) == []
+    assert await workspace.written_by("other", ["one"]) == []

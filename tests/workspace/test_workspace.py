@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.workspace.test_rollback_planner import LONG, NAME, WANTED, edit
-from tests.workspace.test_rollback_state import long, number, run, types
+from tests.workspace.project import LONG, NAME, WANTED, edit, run, types
 from tideate_core.errors import EditConflict, NotText, OutsideRoot, WorkspaceError
 from tideate_core.workspace import FileChange, SavedFiles, Workspace
 
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.workspace.project import Editor, TextFile
-
-__all__ = ["long", "number"]
 
 
 @pytest.mark.parametrize(
@@ -51,19 +48,19 @@ async def test_an_unsaved_buffer_is_read_instead_of_its_file(
 
 
 async def test_only_the_named_buffers_that_have_changes_are_saved(
-    root: Path, edited: Workspace, editor: Editor, number: int, long: TextFile
+    root: Path, edited: Workspace, editor: Editor, number: int, unended: TextFile
 ) -> None:
     other = editor.load(root / "run.sh", "typed", modified=True)
     editor.load(root / "src/one.py", "not this one", modified=False)
     await run(edited, number)
     assert await edited.unsaved_files() == ["run.sh", NAME]
     assert await edited.save([NAME, "src/one.py", "nowhere.txt"]) == SavedFiles((NAME,))
-    assert long.text == WANTED + "\n"
+    assert unended.text == WANTED + "\n"
     assert (editor.buffers[other].modified, await edited.unsaved_files()) == (True, ["run.sh"])
 
 
 async def test_what_only_a_run_left_unsaved_is_told_from_what_a_person_did(
-    edited: Workspace, editor: Editor, number: int, long: TextFile
+    edited: Workspace, editor: Editor, number: int, unended: TextFile
 ) -> None:
     assert await edited.unsaved_of("run") == {}
     await run(edited, number)
@@ -72,17 +69,17 @@ async def test_what_only_a_run_left_unsaved_is_told_from_what_a_person_did(
     types(editor, number, "five", "5")
     assert await edited.unsaved_of("run") == {NAME: False}
     types(editor, number, "5", "five")
-    long.write("written by somebody else")
+    unended.write("written by somebody else")
     assert await edited.unsaved_of("run") == {NAME: False}
-    long.write(LONG)
+    unended.write(LONG)
     await edited.save([NAME])
     assert await edited.unsaved_of("run") == {}
 
 
 async def test_a_buffer_that_had_unsaved_changes_before_a_run_has_others_than_the_runs(
-    edited: Workspace, number: int, long: TextFile
+    edited: Workspace, number: int, unended: TextFile
 ) -> None:
-    long.write(LONG.replace("line 10", "saved"))
+    unended.write(LONG.replace("line 10", "saved"))
     await run(edited, number)
     assert await edited.unsaved_of("run") == {NAME: False}
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-OWN = {"state": "state is", "login": "logins are"}
-"""Sections allowed only in the user's file, as in messages about their location."""
+OWN = ("state", "login")
+"""Sections allowed only in the user's file."""
 WHOLE = frozenset({(0, "adapters"), (1, "servers")})
 """Sections, by depth, with entries replaced as a whole: a key never reaches another address."""
 REPLACED = frozenset({(0, "telemetry")})
@@ -71,10 +71,11 @@ def load_config(
         values = _parse(path, content)
         _validate(values, str(path))
         servers = set(values.get("mcp", {}).get("servers", {}))
-        for section, what in OWN.items():
-            if values.pop(section, None) is not None:
-                words = f"only your own configuration says where {what} kept"
-                notices.append(f"{path}: left out {section}: {words}")
+        notices += [
+            f"{path}: ignored {section}: only your own configuration can set it"
+            for section in OWN
+            if values.pop(section, None) is not None
+        ]
         if as_trusted or Trust(root).is_trusted(CONFIG_NAME, content):
             of_team = servers
         else:
@@ -86,8 +87,7 @@ def load_config(
     if setup:
         _validate(setup, "setup()")
         if "login" in setup:
-            own_file = config_dir() / "config.toml"
-            raise ConfigError(f"setup(): login: {own_file} says where logins are kept, for the shell, too")
+            raise ConfigError(f"setup(): login: set it in {own}, which the shell reads, too")
         merged = _merge(merged, setup)
     waiting -= set(merged.get("mcp", {}).get("servers", {}))
     config = Config.model_validate(merged)

@@ -78,8 +78,8 @@ class AdapterConfig(_Section):
         if base_url is not None and re.search(r"[@?#]", base_url):
             # addresses appear in messages, logs and summaries
             raise ValueError(
-                "an address without `@`, `?` and `#` is wanted: a password or key in it would be shown in "
-                "messages; use api_key_env or api_key_command"
+                "give an address without `@`, `?` and `#`: messages would show a password or key in it; use "
+                "api_key_env or api_key_command"
             )
         return base_url
 

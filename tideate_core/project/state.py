@@ -138,7 +138,7 @@ def project_state(root: Path | None) -> Path:
     base = state_dir()
     path = None if root is None else real_path(root)
     _refuse_within(base, path)
-    directory = base if path is None else _of(path)
+    directory = base if path is None else _state_directory(path)
     for level in dict.fromkeys((base, base / "projects", directory)):
         try:
             _refuse_shared(level)
@@ -174,8 +174,8 @@ def _refuse_within(base: Path, path: Path | None) -> None:
         place.is_relative_to(path) and not real_path(Path.home()).is_relative_to(path)
     ):
         raise StateError(
-            f"the state directory {base} is in the project {path}, where a clone could bring its own; let "
-            f"{VARIABLE} or [state] directory name one outside of projects"
+            f"the state directory {base} is in the project {path}, where a clone could bring its own; set "
+            f"{VARIABLE} or [state] directory to one outside of projects"
         )
 
 
@@ -189,7 +189,7 @@ def state_directory_name(path: Path) -> str:
     return f"{name}-{digest}"
 
 
-def _of(path: Path) -> Path:
+def _state_directory(path: Path) -> Path:
     return state_dir() / "projects" / state_directory_name(path)
 
 
@@ -229,9 +229,9 @@ def _refuse_shared(directory: Path) -> None:
     """
     found = directory.stat()
     if not stat.S_ISDIR(found.st_mode):
-        raise StateError(f"{directory} is not a directory; let {VARIABLE} name one")
+        raise StateError(f"{directory} is not a directory; set {VARIABLE} to one")
     if os.geteuid() not in (found.st_uid, 0):
-        raise StateError(f"{directory} belongs to another user; let {VARIABLE} name a directory of yours")
+        raise StateError(f"{directory} belongs to another user; set {VARIABLE} to a directory of yours")
     if found.st_mode & _OTHERS_WRITE:
         _refuse_foreign(directory, found.st_uid)
 
@@ -241,7 +241,7 @@ def _refuse_foreign(directory: Path, owner: int) -> None:
     if not _is_only_ours(directory):
         raise StateError(
             f"others may write to {directory}, which has files of other programs; `chmod 700 {directory}` if "
-            f"only you should, or let {VARIABLE} name another directory"
+            f"only you should, or set {VARIABLE} to another directory"
         )
     owners = {owner, os.geteuid(), 0}
     foreign = next((path for path in _below(directory) if path.lstat().st_uid not in owners), None)
@@ -297,7 +297,7 @@ def note_identity(root: Path, *, first_commit: str | None, files: str | None) ->
     """
     path = real_path(root)
     known: dict[str, Any] = {"path": str(path), "used_at": _now()}
-    _write_identity(_of(path), {**known, "first_commit": first_commit, "files": files})
+    _write_identity(_state_directory(path), {**known, "first_commit": first_commit, "files": files})
 
 
 def known_projects() -> list[KnownProject]:
@@ -321,7 +321,7 @@ def known_project(path: Path) -> KnownProject | None:
     :param path: real path; the project may be gone.
     :raises ConfigError: see `state_dir`.
     """
-    return next(_known([_of(path)]), None)
+    return next(_known([_state_directory(path)]), None)
 
 
 def _known(directories: list[Path]) -> Iterator[KnownProject]:
@@ -351,7 +351,7 @@ def move_project_state(old: Path, new: Path) -> Path:
     :returns: the new state directory.
     :raises ConfigError: the old path has no state, or the new path already has some.
     """
-    before, target = _of(old), _of(real_path(new))
+    before, target = _state_directory(old), _state_directory(real_path(new))
     if not (before / IDENTITY).is_file():
         raise ConfigError(f"there is no state of {old}; `tideate project list` lists what there is")
     if not has_no_work(target):

@@ -146,7 +146,7 @@ def load(directory: Path, limits: SnapshotLimits) -> Listing | None:
         if head["version"] != _VERSION or tuple(head["limits"]) != bounds(limits):
             return None
         if digest(rest) != head["digest"]:
-            raise ValueError("a part of it is another one")
+            raise ValueError("it does not match its digest")
         return Listing(str(head["tree"]), bounds(limits), tuple(head["ignored"]), _folders(rest))
     except FileNotFoundError:
         return None

@@ -260,7 +260,7 @@ def read_parts(path: Path) -> tuple[Header, bytes]:
         first, _, rest = read_regular(path).partition(b"\n")
         header = _header(first, path)
         if digest(rest) != header.digest:
-            raise ValueError("a part of it is another one")
+            raise ValueError("it does not match its digest")
     except FileNotFoundError as error:
         raise SnapshotNotFound(f"snapshot {path.stem} was deleted meanwhile") from error
     except (OSError, ValueError) as error:

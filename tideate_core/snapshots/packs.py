@@ -115,7 +115,7 @@ class Pack:
         whole = self._whole(place.frame)
         data = whole[place.offset : place.offset + place.length]
         if digest(data) != content:
-            raise WorkspaceError(f"{self.path} is damaged: a content is another one; nothing was restored")
+            raise WorkspaceError(f"{self.path} is damaged: a digest does not match; nothing was restored")
         return data
 
     def compressed(self, number: int) -> bytes:
@@ -161,7 +161,7 @@ def _index(file: BinaryIO) -> _Index:
     file.seek(start)
     index = file.read(end - start)
     if blake3(index).digest() != known:
-        raise ValueError("its index is another one")
+        raise ValueError("its index does not match its digest")
     hashes_at = frames * _FRAME.size
     blobs_at = hashes_at + blobs * _DIGEST
     frames_of = list(_FRAME.iter_unpack(index[:hashes_at]))

@@ -183,12 +183,12 @@ def _operation(root: Path, entry: Entry, now: Entry | None, after: FileImage) ->
         raise WorkspaceError(
             f"{entry.path} cannot be read: {error.strerror}; nothing was restored"
         ) from error
-    if not _is(before, now):
+    if not _matches(before, now):
         raise EditConflict(f"{entry.path} changed just now, so nothing was restored; try again")
     return FileOperation(entry.path, path, before, after)
 
 
-def _is(found: FileImage, expected: Entry | None) -> bool:
+def _matches(found: FileImage, expected: Entry | None) -> bool:
     if expected is None:
         return found.state.kind == "absent"
     if found.state.kind != expected.kind:

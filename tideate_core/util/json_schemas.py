@@ -123,7 +123,7 @@ def _within_time(work: Callable[[], Any], limits: _Limits = OWN) -> Any:
             "so put it under `$defs`"
         ) from error
     except RecursionError as error:
-        raise UnusableSchema("it refers to itself without end") from error
+        raise UnusableSchema("it refers to itself endlessly") from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise UnusableSchema(
             f"a part of it is not a schema: {type(error).__name__}: {str(error)[:200]}"

@@ -77,7 +77,7 @@ def _check(path: Path, *, follow: bool) -> None:
     except FileNotFoundError:
         if path.is_symlink():
             raise OSError(
-                errno.ELOOP, "it is a link that leads to nothing; remove it, or make what it names", str(path)
+                errno.ELOOP, "it is a dangling link; remove it, or create its target", str(path)
             ) from None
 
 

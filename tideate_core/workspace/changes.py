@@ -174,18 +174,18 @@ def rebase_each(hunks: Sequence[Hunk], base_text: str, current_text: str) -> lis
 
     :param hunks: made for `base_text`, in order.
     """
-    placed = _placed(hunks, base_text, current_text)
+    placed = _located(hunks, base_text, current_text)
     return [None if clash else replace(hunk, start=start) for hunk, start, clash in placed]
 
 
 def first_clash(hunks: Sequence[Hunk], base_text: str, current_text: str) -> int | None:
     """Return the 1-based line of `current_text` at which `rebase` finds a conflict, or None."""
     ordered = sorted(hunks, key=lambda hunk: (hunk.start, hunk.end))
-    placed = _placed(ordered, base_text, current_text)
+    placed = _located(ordered, base_text, current_text)
     return next((start + 1 for _, start, clash in placed if clash), None)
 
 
-def _placed(hunks: Sequence[Hunk], base_text: str, current_text: str) -> Iterator[tuple[Hunk, int, bool]]:
+def _located(hunks: Sequence[Hunk], base_text: str, current_text: str) -> Iterator[tuple[Hunk, int, bool]]:
     """Yield each hunk, its start in `current_text`, and whether it conflicts with a change there."""
     theirs = diff_lines(lines_of(base_text), lines_of(current_text))
     passed = shift = 0

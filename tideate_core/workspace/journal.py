@@ -345,7 +345,7 @@ class Record:
 
     def _damaged(self) -> WorkspaceError:
         return WorkspaceError(
-            f"{self.directory} is damaged: a pre-image is another one; nothing was restored"
+            f"{self.directory} is damaged: a pre-image does not match its digest; nothing was restored"
         )
 
 
@@ -393,7 +393,7 @@ class Journal:
         :raises WorkspaceError: it cannot be written.
         """
         place = journal_directory(self._private, run)
-        placed, data = _placed(changes)
+        placed, data = _with_places(changes)
         manifest = JournalManifest(step=step, entries=placed)
         try:
             directory = _new_directory(place)
@@ -460,7 +460,7 @@ def _new_directory(of_run: Path) -> Path:
         return of_run / f"{number:04}"
 
 
-def _placed(changes: Iterable[tuple[Entry, Images]]) -> tuple[tuple[Entry, ...], bytes]:
+def _with_places(changes: Iterable[tuple[Entry, Images]]) -> tuple[tuple[Entry, ...], bytes]:
     """Return the entries with the places of their images, and the concatenated images."""
     placed: list[Entry] = []
     data = bytearray()

@@ -20,6 +20,7 @@ from tideate_core.git import (
     run_git,
     without_repository,
 )
+from tideate_core.project import real_path
 from tideate_core.util.escaping import label
 from tideate_core.workspace.file_images import FileImage, file_or_link, read_image, read_image_nofollow
 
@@ -254,13 +255,13 @@ def _patched_images(
             if partly and not _may_be_partly_applied(patch, before):
                 break
             for name, image in before.items():
-                _lay(place, name, image)
-            laid = {name: _as_git_has(_laid(place, name)) for name in before} if partly else {}
+                _write_copy(place, name, image)
+            laid = {name: _with_git_mode(_read_copy(place, name)) for name in before} if partly else {}
             applied = _run(without_repository(place), *apply, given=patch)
             if applied.status > partly:  # status 1: some hunks do not apply
-                said = said or _said(applied)
+                said = said or _error_lines(applied)
                 continue
-            after = {name: _as_git_has(_laid(place, name)) for name in before}
+            after = {name: _with_git_mode(_read_copy(place, name)) for name in before}
             if after != laid:
                 same = {name for name in named if after[name] == laid.get(name)}
                 return before, after, _left_out(before, same, applied.said.encode()) if partly else {}
@@ -271,9 +272,9 @@ def _names_in(place: Path, patch: bytes, apply: Sequence[str]) -> tuple[list[str
     """Return the paths in a patch, or the reason why it cannot be used."""
     listed = _run(without_repository(place), *apply, "--numstat", "-z", given=patch)
     if listed.status:
-        return [], _said(listed) or "git cannot read it"
+        return [], _error_lines(listed) or "git cannot read it"
     names = [os.fsdecode(one.split(b"\t", 2)[2]) for one in listed.out.split(b"\0") if one]
-    odd = next(filter(_is_odd, [*names, *_sources(patch)]), None)
+    odd = next(filter(_is_unsafe, [*names, *_sources(patch)]), None)
     return names, f"{label(odd)}: no plain path below the project" if odd else ""
 
 
@@ -310,14 +311,14 @@ def _left_out(names: Iterable[str], same: Collection[str], said: bytes) -> dict[
     return left
 
 
-def _as_git_has(image: FileImage) -> FileImage:
+def _with_git_mode(image: FileImage) -> FileImage:
     """Reduce an image's mode to the executable bit."""
     if image.state.kind != "file":
         return image
     return FileImage.of_file(image.data, 0o111 if image.state.mode & 0o100 else 0)
 
 
-def _said(done: GitOutput) -> str:
+def _error_lines(done: GitOutput) -> str:
     lines = done.said.splitlines()
     return "; ".join(line.removeprefix("error: ") for line in lines if line.startswith("error: "))[
         :_MOST_SAID
@@ -335,7 +336,7 @@ def _sources(patch: bytes) -> list[str]:
     return found
 
 
-def _is_odd(name: str) -> bool:
+def _is_unsafe(name: str) -> bool:
     """Return whether a path is absolute or leads upwards; git only lists it and has not checked."""
     return "\0" in name or not {"", ".", ".."}.isdisjoint(name.split("/"))
 
@@ -351,13 +352,13 @@ def _unescaped(found: re.Match[bytes]) -> bytes:
     return bytes([int(code, 8) & 0xFF]) if len(code) == 3 else _ESCAPES.get(code, code)
 
 
-def _lay(place: Path, name: str, image: FileImage) -> None:
+def _write_copy(place: Path, name: str, image: FileImage) -> None:
     """Write a copy of a file below a directory.
 
     :raises OutsideRoot: the copy would be elsewhere.
     """
     path = place / name
-    if path.name == ".." or not _real(path.parent).is_relative_to(_real(place)):
+    if path.name == ".." or not real_path(path.parent).is_relative_to(real_path(place)):
         raise OutsideRoot(f"{label(name)} is not below the directory that it is copied to")
     if image.state.kind in _MODES:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -368,14 +369,9 @@ def _lay(place: Path, name: str, image: FileImage) -> None:
         path.chmod(0o755 if image.state.mode & 0o100 else 0o644)
 
 
-def _laid(place: Path, name: str) -> FileImage:
+def _read_copy(place: Path, name: str) -> FileImage:
     """Read a copy; absent below a link or a file."""
-    return file_or_link(read_image_nofollow(_real(place) / name))
-
-
-def _real(path: Path) -> Path:
-    """Resolve links; unlike `Path.resolve`, this accepts a link to itself."""
-    return Path(os.path.realpath(path))
+    return file_or_link(read_image_nofollow(real_path(place) / name))
 
 
 def _commit(ref: bytes, states: Mapping[str, FileImage]) -> Iterator[bytes]:

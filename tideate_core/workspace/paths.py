@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import EditConflict, OutsideRoot, WorkspaceError
-from tideate_core.project import private_within
+from tideate_core.project import private_within, real_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,7 +47,7 @@ class Root:
 
     def __init__(self, path: Path | None) -> None:
         self._given = None if path is None else Path(os.path.abspath(path))  # noqa: PTH100 keeps links
-        self._real = None if path is None else Path(os.path.realpath(path))
+        self._real = None if path is None else real_path(path)
         self._private: tuple[Path, ...] | None = None
 
     @property
@@ -62,14 +62,14 @@ class Root:
         :raises OutsideRoot: the path leaves the root or is protected.
         """
         wanted, root = self._joined(path)
-        return self._checked(Path(os.path.realpath(wanted)), root, path)
+        return self._checked(real_path(wanted), root, path)
 
     def entry(self, path: str | Path) -> Path:
         """Resolve a path without following its last component."""
         wanted, root = self._joined(path)
         if wanted.name in ("", ".."):
-            return self._checked(Path(os.path.realpath(wanted)), root, path)
-        return self._checked(Path(os.path.realpath(wanted.parent)) / wanted.name, root, path)
+            return self._checked(real_path(wanted), root, path)
+        return self._checked(real_path(wanted.parent) / wanted.name, root, path)
 
     def lexical(self, path: str | Path) -> Path:
         """Resolve a path without following any link below the root.
@@ -170,13 +170,13 @@ def new_name_problem(path: str) -> str:
     """Return the problem with a new file's name, empty if there is none."""
     parts = path.split("/")
     if not path.isprintable():
-        return "it has characters that are not seen"
+        return "it has invisible characters"
     if "\\" in path:
-        return "it has a backslash; folders are divided by /"
+        return "it has a backslash; separate folders with /"
     if "://" in path:
         return "it is an address, not a file"
     if parts[0].startswith("~"):
-        return "a shell takes ~ for a home"
+        return "a shell expands ~"
     if dashed := next((part for part in parts if part.startswith("-")), ""):
         return f"programs take {dashed!r} for an option"
     if blank := next((part for part in parts if _is_blank_at_edge(part)), ""):

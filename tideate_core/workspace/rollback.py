@@ -86,7 +86,7 @@ class Rollback:
         self, runs: Sequence[str], records: Sequence[Record], plan: RollbackPlan, made: Sequence[str]
     ) -> RollbackResult:
         if not await self._carry_out(records, plan):
-            raise RollbackConflict("a buffer is just being changed, so nothing was restored; try again")
+            raise RollbackConflict("a buffer is being changed, so nothing was restored; try again")
         kept = [name for name in plan.names if name not in plan.merged]
         if made:
             left = await asyncio.to_thread(self._made_directories, records)
@@ -161,7 +161,7 @@ class Rollback:
                 on_left(name)
         _refuse_changed_since(records, conflicts, execution_id)
         if not await self._carry_out(records, plan, over):
-            raise RollbackConflict("a buffer is just being changed, so nothing was restored; try again")
+            raise RollbackConflict("a buffer is being changed, so nothing was restored; try again")
         for record, names_over in reversed(list(zip(records, covered, strict=True))):
             if not names_over:
                 await asyncio.to_thread(self._journal.drop, record)
@@ -306,8 +306,8 @@ def _refuse_changed_since(records: Sequence[Record], conflicts: Sequence[str], e
         steps = ", ".join(sorted({record.manifest.step or "" for record in records}))
         raise RollbackConflict(
             f"changed since the unfinished step {steps} wrote to them, so nothing was rolled back: "
-            f"{', '.join(left)}. Bring them to what they were before or after that step and resume "
-            f"again, or give the run up: `tideate cancel {execution_id}`"
+            f"{', '.join(left)}. Restore their content from before or after that step and resume "
+            f"again, or cancel the run: `tideate cancel {execution_id}`"
         )
 
 

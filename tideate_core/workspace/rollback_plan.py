@@ -258,8 +258,8 @@ class RollbackState:
 
     def plan(self) -> RollbackPlan:
         for path in [path for path in self._now if self._changes(path)]:
-            self._clear_way(path)
-        kept = self._kept()
+            self._check_obstacles(path)
+        kept = self._all_left()
         plan = RollbackPlan(reasons=dict(self._reasons.values()))
         self._add_buffers(plan, kept)
         saved = self._add_saves(plan, kept)
@@ -286,7 +286,7 @@ class RollbackState:
         ]
         return plan
 
-    def _clear_way(self, path: Path) -> None:
+    def _check_obstacles(self, path: Path) -> None:
         """Make a path depend on files that must be removed for it, or leave it if others block it."""
         if self.image_at(path).state == ABSENT:
             return
@@ -325,7 +325,7 @@ class RollbackState:
             return self.texts[key] != self._buffers[key].text
         return not self.image_at(key).state.holds_same_as(self._found[key].state)
 
-    def _kept(self) -> set[Key]:
+    def _all_left(self) -> set[Key]:
         kept = set(self._reasons)
         while more := {
             key for tie in self._ties if not kept.isdisjoint(tie) for key in tie if key not in kept
@@ -350,8 +350,8 @@ class RollbackState:
         for now, then in self._ties:
             if not isinstance(now, Path) or not isinstance(then, Path) or now in kept:
                 continue
-            goes = _comes(*reversed(self._images(now)))
-            if goes and _comes(*self._images(then)):
+            goes = _appears(*reversed(self._images(now)))
+            if goes and _appears(*self._images(then)):
                 moves[self._name(then)] = self._name(now)
         return moves
 
@@ -400,15 +400,15 @@ class RollbackState:
         return buffer.path
 
 
-def _comes(before: FileImage, after: FileImage) -> bool:
+def _appears(before: FileImage, after: FileImage) -> bool:
     return before.state == ABSENT != after.state
 
 
 _EDITED = "changed where the run wrote"
 _CHANGED = "changed since"
 _GONE = "deleted since"
-_MADE = "made by the run and changed since"
-_ANEW = "something else was made there since"
+_MADE = "created by the run and changed since"
+_REPLACED = "another file was created there since"
 
 
 def plan_rollback(
@@ -449,7 +449,7 @@ class _Planner:
         if path is None or state.is_left(path):
             return
         if state.is_foreign_directory(path):
-            state.leave(path, entry.path, _ANEW)
+            state.leave(path, entry.path, _REPLACED)
             return
         if origin is not None:
             state.tie(path, origin)
@@ -474,13 +474,13 @@ class _Planner:
         if now.state.kind == "absent":
             leave(path, entry.path, self.state.why_absent(path) or _GONE)
         elif now.state.kind != "file" or entry.after.kind != "file":
-            leave(path, entry.path, _ANEW)
+            leave(path, entry.path, _REPLACED)
         elif origin is not None:
             self._moved_file(record, entry, path, origin, now)
         elif entry.before.kind == "absent":
             leave(path, entry.path, _MADE)
         elif entry.before.kind != "file":
-            leave(path, entry.path, _ANEW)
+            leave(path, entry.path, _REPLACED)
         else:
             merged, why = self._merged(record, entry, now.data, record.file_before(entry))
             if merged is None:
@@ -502,7 +502,7 @@ class _Planner:
             # one must be removed before the other is written, which would lose the user's changes
             self.state.leave(path, entry.path, _CHANGED)
         elif there.state.kind != "file" or there.data not in (before, merged):
-            self.state.leave(origin, from_entry.path, _ANEW)
+            self.state.leave(origin, from_entry.path, _REPLACED)
         else:
             image = FileImage.of_file(merged, there.state.mode, there.metadata)
             self.state.set_image(origin, image, merged=True)

@@ -204,19 +204,19 @@ class Stager:
             if not change.changes_something:
                 continue
             if change.images is not None:
-                await self._whole(change, change.images)
+                await self._stage_images(change, change.images)
             elif change.exact:
-                await self._exact(change)
+                await self._stage_exact(change)
             elif change.action == "modify" and change.buffer is not None:
-                await self._named_buffer(change)
+                await self._stage_numbered_buffer(change)
             else:
-                await self._by_path(change)
+                await self._stage_path(change)
         new = [file.path for file in self._plan.files if file.before.state == ABSENT]
         await asyncio.to_thread(refuse_new_repositories, new, self._root.path)
-        await asyncio.to_thread(self._clear_ways)
+        await asyncio.to_thread(self._remove_obstacles)
         return self._plan
 
-    def _clear_ways(self) -> None:
+    def _remove_obstacles(self) -> None:
         """Plan the removal of directories that files replace, and reject remaining obstacles."""
         going = {file.path for file in self._plan.files if file.after.state == ABSENT}
         for file in self._plan.files:
@@ -242,7 +242,7 @@ class Stager:
             f"{file.name} is a directory with {self._root.relative(stays)} in it; nothing was written"
         )
 
-    def _place(self, name: str, *, follow: bool) -> Path:
+    def _target(self, name: str, *, follow: bool) -> Path:
         """Return the path to change; a link that is removed first is not followed."""
         place = self._root.lexical(name)
         above = non_directory_above(place, self._root.path)
@@ -254,21 +254,21 @@ class Stager:
         """Return whether a directory loses a file, so that a new file may replace it."""
         return found.state.kind == "directory" and any(path in going.parents for going in self._going)
 
-    async def _named_buffer(self, change: FileChange) -> None:
+    async def _stage_numbered_buffer(self, change: FileChange) -> None:
         if self._buffers is None or change.buffer is None:
             raise WorkspaceError(f"{change.path or 'the buffer'}: there is no editor to change it in")
         current = await self._buffers.read(change.buffer)
         if current is None:
             name = change.path or f"buffer {change.buffer}"
             raise EditConflict(f"{name} was closed while the edit was made; nothing was written")
-        if change.path and not await asyncio.to_thread(self._is_of, current, change.path):
-            await self._by_path(change)  # the buffer was renamed: the change was meant for the file
+        if change.path and not await asyncio.to_thread(self._belongs_to, current, change.path):
+            await self._stage_path(change)  # the buffer was renamed: the change was meant for the file
             return
         if current.gone:
             raise EditConflict(f"{change.path or current.path} does not exist any more; nothing was written")
         await self._buffer(change, current, await asyncio.to_thread(self._file_of, current))
 
-    def _is_of(self, buffer: BufferText, name: str) -> bool:
+    def _belongs_to(self, buffer: BufferText, name: str) -> bool:
         """Return whether a buffer still belongs to a file; true for files outside of the project."""
         try:
             return Path(buffer.path).resolve() == self._root.resolve(name).resolve()
@@ -281,11 +281,11 @@ class Stager:
         except (OutsideRoot, OSError):
             return None  # a rollback does not restore it
 
-    async def _by_path(self, change: FileChange) -> None:
+    async def _stage_path(self, change: FileChange) -> None:
         if not change.path and change.action == "modify":
             raise EditConflict("the buffer without a name that the edit is for is gone; nothing was written")
         follow = change.action in {"create", "modify"}
-        path = await asyncio.to_thread(self._place, change.path, follow=follow)
+        path = await asyncio.to_thread(self._target, change.path, follow=follow)
         self._claim(path, change.path)
         buffer = None if self._buffers is None else await self._buffers.find(path)
         found = await asyncio.to_thread(current_image, path, change.path)
@@ -294,7 +294,7 @@ class Stager:
             refuse_bad_new_name(change.path)
             await self._create(change, path, found, buffer)
             return
-        _refuse_odd(change.path, path, found)
+        _refuse_irregular(change.path, path, found)
         if change.action == "modify":
             await self._modify(change, path, found, buffer)
         elif change.action == "delete":
@@ -302,13 +302,13 @@ class Stager:
         else:
             await self._move(change, path, found, buffer)
 
-    async def _whole(self, change: FileChange, images: tuple[FileImage, FileImage]) -> None:
+    async def _stage_images(self, change: FileChange, images: tuple[FileImage, FileImage]) -> None:
         """Stage a byte-exact change; a link is changed itself, not its target."""
         before, after = images
         path = self._root.lexical(change.path)
         found = await self._on_disk(change.path, path)
         if change.is_of_mode:
-            self._mode(change, path, found, images)
+            self._stage_mode(change, path, found, images)
             return
         self._claim(path, change.path)
         found = file_or_link(found)
@@ -344,7 +344,7 @@ class Stager:
             raise EditConflict(f"{name} has unsaved changes in the editor; nothing was written")
         return await asyncio.to_thread(current_image, path, name)
 
-    def _mode(
+    def _stage_mode(
         self, change: FileChange, path: Path, found: FileImage, images: tuple[FileImage, FileImage]
     ) -> None:
         """Stage a mode change; the content may have changed since."""
@@ -354,12 +354,12 @@ class Stager:
         if found.state.mode != after:
             self._plan.modes.append(ModeOperation(path, before, after))
 
-    async def _exact(self, change: FileChange) -> None:
+    async def _stage_exact(self, change: FileChange) -> None:
         """Stage hunks of a file's exact bytes, which a buffer does not hold."""
         path = self._root.lexical(change.path)
         self._claim(path, change.path)
         found = await self._on_disk(change.path, path)
-        _refuse_odd(change.path, path, found)
+        _refuse_irregular(change.path, path, found)
         data, rebased = _edited_bytes(change, found)
         after = FileImage.of_file(data, found.state.mode)
         self._plan.files.append(FileOperation(change.path, path, found, after, rebased=rebased))
@@ -406,7 +406,7 @@ class Stager:
         if found.state.kind == "link":
             raise WorkspaceError(f"{change.path} is a symbolic link; move it by hand")
         new_name = change.move_to or ""
-        target = await asyncio.to_thread(self._place, new_name, follow=True)
+        target = await asyncio.to_thread(self._target, new_name, follow=True)
         self._claim(target, new_name)
         refuse_bad_new_name(new_name)
         await asyncio.to_thread(refuse_in_repositories, target.parent, self._root.path)
@@ -436,9 +436,9 @@ class Stager:
         if self._buffers is not None:
             await refuse_missing_characters(self._buffers, change, current)
         operation = buffer_operation(change, current, disk)
-        self._plan.buffers.append(replace(operation, saved=await self._saved(operation)))
+        self._plan.buffers.append(replace(operation, saved=await self._saved_bytes(operation)))
 
-    async def _saved(self, operation: BufferOperation) -> bytes | None:
+    async def _saved_bytes(self, operation: BufferOperation) -> bytes | None:
         """Return the bytes of a file after its buffer is saved, if they are not the text as UTF-8."""
         disk, before = operation.disk, operation.before
         if self._buffers is None or disk is None or disk.state.kind != "file" or operation.modified:
@@ -466,7 +466,7 @@ def is_writable(path: Path, mode: int) -> bool:
     return bool(mode & _WRITE_BITS) and os.access(path, os.W_OK)
 
 
-def _refuse_odd(name: str, path: Path, found: FileImage) -> None:
+def _refuse_irregular(name: str, path: Path, found: FileImage) -> None:
     if found.state.kind == "absent":
         raise EditConflict(f"{name} does not exist any more; nothing was written")
     if found.state.kind in {"directory", "other"}:

@@ -61,7 +61,7 @@ def test_a_plan_with_characters_that_nobody_sees_is_refused() -> None:
     ("name", "why"),
     [
         ("-rf.py", "programs take '-rf.py' for an option"),
-        ("~/greet.py", "a shell takes ~ for a home"),
+        ("~/greet.py", "a shell expands ~"),
         ("src\\greet.py", "it has a backslash"),
     ],
 )

@@ -13,7 +13,7 @@ from tideate_core.errors import OutsideRoot
 from tideate_core.util.escaping import label
 from tideate_core.workflows import Decision
 from tideate_core.workspace import FileImage
-from tideate_core.workspace.patches import _lay
+from tideate_core.workspace.patches import _write_copy
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -341,7 +341,7 @@ def test_no_copy_of_a_file_is_laid_elsewhere(tmp_path: Path, name: str) -> None:
         folder.mkdir()
     (place / "link").symlink_to(outside)
     with pytest.raises(OutsideRoot):
-        _lay(place, name.format(outside=outside), FileImage.of_file(b"x", 0))
+        _write_copy(place, name.format(outside=outside), FileImage.of_file(b"x", 0))
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["link", "outside", "place"]
 
 

@@ -91,7 +91,7 @@ def test_a_projects_configuration_does_not_say_where_state_is(shell: Shell, answ
     shell.run("trust", "--yes")
     refactored(shell, answering)
     assert (shell.state / "tideate.db").exists()
-    assert "only your own configuration says where state is kept" in shell.run("doctor").stdout
+    assert "ignored state: only your own configuration can set it" in shell.run("doctor").stdout
 
 
 def test_state_on_another_file_system_than_the_project(shell: Shell, answering: ModelServer) -> None:

@@ -16,7 +16,7 @@ from tideate_core.snapshots.scratch import cloning, copying
 if TYPE_CHECKING:
     from pathlib import Path
 
-LINKED = "is a link to the project's: what is written there is written in the project"
+LINKED = "links to the project's own: writes to it change the project"
 
 
 @pytest.fixture

@@ -211,10 +211,15 @@ class Baseline:
             return []  # an unreadable directory could not be deleted either
 
     def _stat(self, path: str) -> os.stat_result | None:
-        try:
-            return (self.root / path).lstat()
-        except (FileNotFoundError, NotADirectoryError):
-            return None
+        return lstat(self.root / path)
+
+
+def lstat(path: Path) -> os.stat_result | None:
+    """Return the status of a path without following it, or None if it does not exist."""
+    try:
+        return path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 def read_bounded_image(path: Path) -> FileImage:
@@ -223,9 +228,6 @@ def read_bounded_image(path: Path) -> FileImage:
     :raises OSError: it cannot be read.
     :raises TooLarge: it is too large.
     """
-    try:
-        if path.lstat().st_size > LARGEST:
-            raise TooLarge
-    except (FileNotFoundError, NotADirectoryError):
-        return FileImage(ABSENT)
+    if (found := lstat(path)) is not None and found.st_size > LARGEST:
+        raise TooLarge
     return read_image(path)

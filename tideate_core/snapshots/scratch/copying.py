@@ -101,7 +101,7 @@ class Copied:
     def notices(self) -> list[str]:
         """Return notices about the copy for the user."""
         said = [
-            f"{path} is a link to the project's: what is written there is written in the project"
+            f"{path} links to the project's own: writes to it change the project"
             for path in sorted(self.linked)
         ]
         if self.left_out:

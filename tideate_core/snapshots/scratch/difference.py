@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from tideate_core.errors import NotText
 from tideate_core.snapshots.entries import Below
 from tideate_core.snapshots.limits import MIB
-from tideate_core.snapshots.scratch.baseline import LARGEST, TooLarge, read_bounded_image
+from tideate_core.snapshots.scratch.baseline import LARGEST, TooLarge, lstat, read_bounded_image
 from tideate_core.workspace import ABSENT, Document, FileChange, FileImage, OutsideChanges, file_or_link
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class _Comparison:
                 continue
             self._done.add(one.path)
             was = self._baseline.directory_mode(one.path)
-            now = _lstat(one.where)
+            now = None if one.where is None else lstat(one.where)
             is_directory = now is not None and stat.S_ISDIR(now.st_mode)
             if self._names.has(one.path, directory=is_directory or (was is not None and now is None)):
                 self._ignored.add(one.path + "/" if is_directory or was is not None else one.path)
@@ -237,13 +237,6 @@ class _Comparison:
     def _is_over_limits(self, before: FileImage, after: FileImage) -> bool:
         self._size += len(before.data) + len(after.data)
         return len(self._files) >= MOST or self._size > MOST_BYTES
-
-
-def _lstat(where: Path | None) -> os.stat_result | None:
-    try:
-        return None if where is None else where.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
 
 
 def _moves(files: dict[str, tuple[FileImage, FileImage]]) -> dict[str, str]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.process import VIRTUAL_ENVIRONMENTS
+from tideate_core.project import real_path
 from tideate_core.util.regular_files import read_bounded
 
 if TYPE_CHECKING:
@@ -72,13 +72,8 @@ def _common_directory(root: Path) -> Path:
     """Return the git directory named for a project, valid or not."""
     place = next((above for above in (root, *root.parents) if (above / ".git").exists()), root)
     named = _text(place / ".git").partition("gitdir:")[2].strip() or ".git"
-    own = _real(place / named)
-    return _real(own / (_text(own / "commondir").strip() or "."))
-
-
-def _real(path: Path) -> Path:
-    """Resolve links, including dangling and circular ones."""
-    return Path(os.path.realpath(path))
+    own = real_path(place / named)
+    return real_path(own / (_text(own / "commondir").strip() or "."))
 
 
 def _text(path: Path) -> str:

@@ -109,7 +109,7 @@ def _unshare() -> None:
     if status:
         if not uid:
             raise OSError(
-                errno.EPERM, "the superuser's files belong to anybody, who would be nobody in there"
+                errno.EPERM, "files of the superuser's projects may belong to users that the namespace lacks"
             )
         _write("/proc/self/setgroups", b"deny")
         _write("/proc/self/uid_map", b"%d %d 1" % (uid, uid))

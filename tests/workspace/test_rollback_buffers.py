@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.workspace.project import TextFile, tree
-from tests.workspace.test_rollback_planner import BY_HAND, LONG, NAME, WANTED, edit
+from tests.workspace.project import BY_HAND, LONG, NAME, WANTED, TextFile, edit, run, tree, types
 from tideate_core.errors import RollbackConflict, WorkspaceError
 from tideate_core.workspace import FileChange, Journal, Rollback, RollbackResult, Root, Workspace
 
@@ -16,30 +15,8 @@ if TYPE_CHECKING:
 
     from tests.workspace.project import Editor
 
+
 TYPED = ("line 10", "mine")
-
-
-@pytest.fixture
-def long(root: Path) -> TextFile:
-    """File without a last line end, which an editor adds on saving."""
-    file = TextFile(root / NAME)
-    file.write(LONG)
-    return file
-
-
-@pytest.fixture
-def number(long: TextFile, editor: Editor) -> int:
-    return editor.load(long.path, LONG)
-
-
-def types(editor: Editor, number: int, old: str, new: str) -> None:
-    assert old in editor.text(number)
-    editor.types(number, editor.text(number).replace(old, new))
-
-
-async def run(edited: Workspace, number: int | None = None) -> None:
-    change = FileChange(NAME, "modify", LONG, WANTED, buffer=number)
-    await edited.apply([change], execution_id="run")
 
 
 @pytest.mark.parametrize("loaded", [True, False], ids=["loaded", "closed"])
@@ -84,7 +61,7 @@ async def test_a_buffer_that_was_not_saved_leaves_its_file_alone(
 
 @pytest.mark.parametrize("saved", [True, False])
 async def test_what_is_typed_after_the_save_stays(
-    edited: Workspace, editor: Editor, number: int, long: TextFile, saved: bool
+    edited: Workspace, editor: Editor, number: int, unended: TextFile, saved: bool
 ) -> None:
     await run(edited, number)
     await edited.save([NAME])
@@ -94,19 +71,19 @@ async def test_what_is_typed_after_the_save_stays(
         editor.saves(number)
     assert await edited.rollback_best_effort("run") == RollbackResult([], [NAME], [])
     assert editor.text(number) == BY_HAND[:-1]
-    assert long.text == BY_HAND
+    assert unended.text == BY_HAND
     assert await edited.rollback_best_effort("run") == RollbackResult([], [NAME], [])
-    assert (editor.text(number), long.text) == (BY_HAND[:-1], BY_HAND)
+    assert (editor.text(number), unended.text) == (BY_HAND[:-1], BY_HAND)
 
 
 async def test_what_was_typed_before_the_run_and_saved_with_it_stays_saved(
-    edited: Workspace, editor: Editor, number: int, long: TextFile
+    edited: Workspace, editor: Editor, number: int, unended: TextFile
 ) -> None:
     types(editor, number, *TYPED)
     await run(edited, number)
     await edited.save([NAME])
     assert (await edited.rollback_best_effort("run")).left == []
-    assert (editor.text(number), long.text) == (LONG.replace(*TYPED), LONG.replace(*TYPED) + "\n")
+    assert (editor.text(number), unended.text) == (LONG.replace(*TYPED), LONG.replace(*TYPED) + "\n")
 
 
 @pytest.mark.parametrize("saved", [True, False])
@@ -138,7 +115,7 @@ async def test_a_file_made_through_a_buffer_goes_when_it_was_saved(
 
 
 async def test_a_moved_edited_and_saved_buffer_goes_back_whole(
-    root: Path, edited: Workspace, editor: Editor, number: int, long: TextFile
+    root: Path, edited: Workspace, editor: Editor, number: int, unended: TextFile
 ) -> None:
     before = tree(root)
     move = FileChange(NAME, "move", LONG, WANTED, move_to="lib/long.py")
@@ -147,16 +124,16 @@ async def test_a_moved_edited_and_saved_buffer_goes_back_whole(
     assert (root / "lib/long.py").read_text() == WANTED + "\n"
     assert (await edited.rollback_best_effort("run")).left == []
     assert tree(root) == before
-    assert (editor.buffers[number].path, editor.text(number)) == (str(long.path), LONG)
+    assert (editor.buffers[number].path, editor.text(number)) == (str(unended.path), LONG)
 
 
 @pytest.mark.parametrize("saved", [True, False])
 async def test_a_file_written_on_disk_and_then_in_its_buffer_goes_back_through_both(
-    root: Path, edited: Workspace, editor: Editor, long: TextFile, saved: bool
+    root: Path, edited: Workspace, editor: Editor, unended: TextFile, saved: bool
 ) -> None:
     before = tree(root)
     await run(edited)
-    number = editor.load(long.path, WANTED)
+    number = editor.load(unended.path, WANTED)
     again = WANTED.replace("line 18", "eighteen")
     await edited.apply([edit(NAME, WANTED, again)], execution_id="run")
     assert editor.text(number) == again
@@ -167,14 +144,14 @@ async def test_a_file_written_on_disk_and_then_in_its_buffer_goes_back_through_b
 
 
 async def test_a_buffer_that_was_closed_after_it_was_typed_in_is_merged_on_disk(
-    edited: Workspace, editor: Editor, number: int, long: TextFile
+    edited: Workspace, editor: Editor, number: int, unended: TextFile
 ) -> None:
     await run(edited, number)
     types(editor, number, *TYPED)
     await edited.save([NAME])
     del editor.buffers[number]
     assert await edited.rollback_best_effort("run") == RollbackResult([], [NAME], [])
-    assert long.text == LONG.replace(*TYPED) + "\n"
+    assert unended.text == LONG.replace(*TYPED) + "\n"
 
 
 async def test_a_buffer_that_cannot_be_saved_is_said_and_the_next_try_goes_on(
@@ -192,19 +169,19 @@ async def test_a_buffer_that_cannot_be_saved_is_said_and_the_next_try_goes_on(
 
 
 async def test_a_file_that_got_the_runs_text_behind_an_unmodified_buffer_goes_back(
-    root: Path, edited: Workspace, editor: Editor, number: int, long: TextFile
+    root: Path, edited: Workspace, editor: Editor, number: int, unended: TextFile
 ) -> None:
     before = tree(root)
     await run(edited, number)
     editor.types(number, LONG)
     editor.saves(number)
-    long.write(WANTED + "\n")
+    unended.write(WANTED + "\n")
     assert await edited.rollback_best_effort("run") == RollbackResult([NAME], [], [])
     assert (tree(root), editor.text(number)) == (before, LONG)
 
 
 async def test_a_person_who_types_while_it_is_restored_loses_nothing(
-    edited: Workspace, editor: Editor, number: int, long: TextFile
+    edited: Workspace, editor: Editor, number: int, unended: TextFile
 ) -> None:
     await run(edited, number)
     await edited.save([NAME])
@@ -216,4 +193,4 @@ async def test_a_person_who_types_while_it_is_restored_loses_nothing(
 
     editor.before_replace = type_on
     assert await edited.rollback_best_effort("run") == RollbackResult([], [NAME], [])
-    assert (editor.text(number), long.text) == (LONG + "\nmore\nmore", LONG + "\nmore\nmore\n")
+    assert (editor.text(number), unended.text) == (LONG + "\nmore\nmore", LONG + "\nmore\nmore\n")

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tests.support.modes import new_mode
-from tests.workspace.project import TextFile, tree
-from tests.workspace.test_changes_merging import PERSONS, edited_by_hand
+from tests.workspace.project import BY_HAND, LONG, NAME, WANTED, TextFile, change_by_hand, edit, tree
+from tests.workspace.test_changes import PERSONS, edited_by_hand
 from tests.workspace.test_transaction import EVERYTHING, GOOD
 from tideate_core.errors import RollbackConflict
 from tideate_core.workspace import (
@@ -30,30 +30,6 @@ from tideate_core.workspace import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-LONG = "\n".join(f"line {number}" for number in range(1, 21))
-WANTED = LONG.replace("line 5", "five").replace("line 15\n", "")
-NAME = "src/long.py"
-
-
-def edit(name: str, before: str, after: str) -> FileChange:
-    return FileChange(name, "modify", before, after)
-
-
-@pytest.fixture
-def long(root: Path) -> TextFile:
-    file = TextFile(root / NAME)
-    file.write(LONG + "\n")
-    return file
-
-
-def change_by_hand(file: TextFile) -> None:
-    """Change two lines that the run did not touch."""
-    file.change("line 10", "mine")
-    file.change("line 20", "line 20\nmine, too")
-
-
-BY_HAND = LONG.replace("line 10", "mine").replace("line 20", "line 20\nmine, too") + "\n"
 
 
 async def test_what_a_person_changed_elsewhere_in_a_file_stays(
@@ -219,6 +195,7 @@ async def test_without_what_was_written_nothing_is_merged_and_the_rest_is_restor
 
 
 async def test_a_run_that_wrote_nothing_has_nothing_to_roll_back(workspace: Workspace) -> None:
+    assert await workspace.rollback("never") == []
     assert await workspace.rollback_best_effort("never") == RollbackResult([], [], [])
 
 
