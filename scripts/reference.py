@@ -45,6 +45,8 @@ NOTES: Final = re.compile(r"^(?P<text>.*) \((?P<notes>[^()]*(?:\(\)[^()]*)*)\)$"
 """A description, and the type, default and values of its key."""
 KEY: Final = re.compile(r"^(\S+(?: {2}\S{1,6})*)\s+(.*)$")
 """The keys of a line, two blanks apart, and their description."""
+CONTINUED: Final = 10
+"""Blanks at least before a line that continues a description."""
 KEYS: Final = {
     "prompt_keys": "The prompt",
     "output_keys": "The output window",
@@ -122,14 +124,24 @@ def keys(parts: Parts) -> str:
     rows = [line.split(maxsplit=1) for line in parts["mappings"]]
     page += table([(f"`{left}`", sentence(does)) for left, does in rows], "Mapping", "What it does")
     for part, title in KEYS.items():
-        found = [KEY.match(line.strip()) for line in parts[part]]
         rows_of_keys = [
-            (", ".join(f"`{key}`{{.key}}" for key in one[1].split()), sentence(one[2]))
-            for one in found
-            if one
+            (", ".join(f"`{key}`{{.key}}" for key in names), sentence(does))
+            for names, does in key_lines(parts[part])
         ]
         page += f"\n## {title}\n\n{table(rows_of_keys, 'Key', 'What it does')}"
     return page
+
+
+def key_lines(lines: Iterable[str]) -> list[tuple[list[str], str]]:
+    """Return the keys of each line of a part of the help with their description."""
+    joined: list[str] = []
+    for line in lines:
+        if line.startswith(" " * CONTINUED):
+            joined[-1] += f" {line.strip()}"
+        else:
+            joined.append(line.strip())
+    found = [KEY.match(line) for line in joined]
+    return [(one[1].split(), one[2]) for one in found if one]
 
 
 def shell(_: Parts) -> str:

@@ -373,7 +373,8 @@ def test_the_reference_has_every_key_and_command() -> None:
     page = pages["reference/workflow-command.md"]
     assert [name for name in listed if f"| `:Workflow {name}" not in page] == []
     for part in reference.KEYS:
-        named = {key for line in parts[part] for key in reference.KEY.match(line.strip())[1].split()}  # type: ignore[index]
+        named = {key for keys, _ in reference.key_lines(parts[part]) for key in keys}
+        assert named
         assert [key for key in named if f"`{key}`{{.key}}" not in pages["reference/keys.md"]] == [], part
     assert [path for path, text in pages.items() if "<!-- generated" in text] == []
 

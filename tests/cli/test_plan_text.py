@@ -127,9 +127,9 @@ async def test_the_text_of_a_failed_editor_is_no_answer_and_the_next_edit_begins
     draft = Draft.of({"text": "lines\n"})
     editors: Any = Editors(None, lambda text: text.replace("half", "words"))
     assert str(await draft.edit(editors)).startswith("vi ended with status 1; your text is kept")
-    assert draft.value is None
+    before = draft.value
     assert await draft.edit(editors) is None
-    assert (editors.begun[1], draft.value) == ("lines\nhalf", {"text": "lines\nwords"})
+    assert (before, editors.begun[1], draft.value) == (None, "lines\nhalf", {"text": "lines\nwords"})
 
 
 def test_an_unchanged_text_after_a_refusal_is_the_persons() -> None:

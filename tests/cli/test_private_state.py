@@ -90,7 +90,7 @@ def test_a_state_that_others_can_read_is_made_private(shell: Shell, answering: M
 KINDS: Final[dict[str, Callable[[Path], None]]] = {
     "a named pipe": os.mkfifo,
     "a directory": os.mkdir,
-    "a link that leads to nothing": lambda path: path.symlink_to("nowhere"),
+    "a dangling link": lambda path: path.symlink_to("nowhere"),
 }
 COMMANDS: Final = {
     "config/tideate/config.toml": ["list"],

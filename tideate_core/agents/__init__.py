@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         way_to_report as way_to_report,
     )
     from tideate_core.agents.asking import (
+        LookingModel as LookingModel,
         RememberedModel as RememberedModel,
         may_look as may_look,
         model_of as model_of,
@@ -116,7 +117,7 @@ else:
         {
             "affected_files": "report_tool split_report way_to_report",
             "attempts": "Ask acceptance refusal_notice",
-            "asking": "RememberedModel may_look model_of",
+            "asking": "LookingModel RememberedModel may_look model_of",
             "auditor": "apply_fixes audit_plan",
             "coder": "Written edit_format edit_range insert_text or_no_change write_text",
             "corrector": "Corrected NeededFile correct_task",

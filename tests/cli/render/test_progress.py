@@ -32,30 +32,36 @@ class Output:
         self.progress = Progress(self.console, live=live)
         self.event("WORKFLOW_STARTED", name=name, adapter="fake", steps=[], demonstration=False)
 
-    def event(self, name: str, /, **data: Any) -> None:
+    def event(self, name: str, /, **data: Any) -> Output:
         self.progress.emit(Event(EventName[name], RUN, data))
+        return self
 
-    def step(self, step: str) -> None:
+    def step(self, step: str) -> Output:
         """Start a step of a task; states without work have no stage."""
         state = step.partition("#")[0]
         stage = {} if state == "idle" or state.startswith("awaiting_") else {"stage": 1}
         self.event("STEP_STARTED", step=step, index=1, total=0, state=state, **stage)
+        return self
 
-    def ends(self, step: str, milliseconds: int, *, success: bool = True) -> None:
+    def ends(self, step: str, milliseconds: int, *, success: bool = True) -> Output:
         self.event("STEP_EXECUTED", step=step, success=success, duration_ms=milliseconds)
+        return self
 
-    def moves(self, target: str, event: str) -> None:
+    def moves(self, target: str, event: str) -> Output:
         self.event("TRANSITION", **{"from": "x", "to": target, "when": event, "by": "only", "move": 1})
+        return self
 
-    def gate(self, step: str, number: int, gate: str, *issues: str, **more: Any) -> None:
+    def gate(self, step: str, number: int, gate: str, *issues: str, **more: Any) -> Output:
         name = "GATE_FAILED" if issues else "GATE_PASSED"
         told = {"number": number, "duration_ms": 12, "auto_fixed": False, "entries": [], **more}
         self.event(name, step=step, gate=gate, issues=list(issues), **told)
+        return self
 
-    def check(self, status: str, *failures: dict[str, Any], **more: Any) -> None:
+    def check(self, status: str, *failures: dict[str, Any], **more: Any) -> Output:
         self.event("CHECK_STARTED", step="verifying", check="tests", command="python -m pytest -q")
         told = {"reason": "", "duration_ms": 1500, "exit_code": 0, **more}
         self.event("CHECK_ENDED", step="verifying", check="tests", status=status, failures=failures, **told)
+        return self
 
     @property
     def text(self) -> str:

@@ -23,7 +23,7 @@ class Caller:
     async def call(self, tool: str, **arguments: Any) -> Any:
         """Call a tool; return its result, which may be an error."""
 
-        async def tell(progress: float, _total: float | None, message: str | None) -> None:
+        async def tell(progress: float, total: float | None, message: str | None) -> None:
             self.progress.append((progress, message))
 
         return await self.client.call_tool(tool, arguments, progress_callback=tell)
