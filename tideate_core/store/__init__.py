@@ -1,4 +1,5 @@
-"""Durable record of runs: the database `tideate.db` and files beside it. Only this room speaks SQL."""
+"""Durable record of runs: the SQLite database `tideate.db` and files beside it. Only this package uses
+SQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQL that makes a checkpoint of a run, and forks a run at one or at a step."""
+"""SQL to create a checkpoint of a run, and to fork a run at a checkpoint or a step."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["checkpoint_fork", "fork", "make_checkpoint"]
 
 _COPIES: Final = (
-    # a run by itself, also where the old one was a step of another: nobody waits for its answer
+    # a top-level run, even if the old one was a step of another run
     "INSERT INTO workflow_executions (id, workflow_id, status, total_steps, started_at, definition_hash,"
     " source, path, request, prompt, restored_from, completed_steps, failed_steps, input_tokens,"
     " output_tokens, cost, cached_tokens, continues, forked_from, forked_step, reused)"
@@ -45,14 +45,14 @@ _COPIES: Final = (
     " duration, started_at, completed_at, position, ordinal, attempts, input_tokens, output_tokens, cost,"
     " cached_tokens, files, memory FROM workflow_steps WHERE execution_id = :old AND ordinal <= :cursor"
     " AND step_id NOT IN (SELECT value FROM json_each(:again)) ORDER BY id",
-    # the definition's other steps, as they were before the run began
+    # the definition's other steps, in their initial state
     "INSERT INTO workflow_steps (execution_id, step_id, step_name, agent_id, task, dependencies, position)"
     " SELECT :new, step_id, step_name, agent_id, '', dependencies, position FROM workflow_steps"
     " WHERE execution_id = :old AND position IS NOT NULL"
     " AND (ordinal IS NULL OR ordinal > :cursor OR step_id IN (SELECT value FROM json_each(:again)))"
     " ORDER BY position",
-    # of a step that was running then, its memos from before: answers that were given are not asked again;
-    # items of a list have memos of their own
+    # for a step that was running, its earlier memos, so that no question is asked again;
+    # items of a list have their own memos
     "INSERT INTO workflow_memos (execution_id, step_id, key, value, cursor, event)"
     " SELECT :new, m.step_id, m.key, m.value, MIN(m.cursor, :last), m.event - 1 - (SELECT"
     "   COALESCE(MAX(sequence), 0) FROM workflow_events WHERE execution_id = :old) FROM workflow_memos m"
@@ -67,7 +67,7 @@ _COPIES: Final = (
     "     NOT IN (SELECT value FROM json_each(:again))) END",
     "INSERT INTO workflow_graphs (execution_id, nodes, edges, execution_order, created_at)"
     " SELECT :new, nodes, edges, execution_order, :at FROM workflow_graphs WHERE execution_id = :old",
-    # the files in objects/ that the copied columns name
+    # files in objects/ referenced by the copied columns
     "INSERT OR IGNORE INTO workflow_objects (execution_id, hash)"
     " SELECT :new, substr(value, 2) FROM ("
     "   SELECT request AS value FROM workflow_executions WHERE id = :new"
@@ -97,7 +97,7 @@ _LAST: Final = (
 
 
 def make_checkpoint(transaction: Transaction, run: str, at: int) -> CheckpointRow:
-    """Make the checkpoint that a person wants, where the run is now.
+    """Create a manual checkpoint at a run's current position.
 
     :raises RunNotFound: no run has this id.
     """
@@ -119,16 +119,16 @@ def fork(
     results: Mapping[str, str | Packed] | None = None,
     memos: Mapping[str, str | Packed] | None = None,
 ) -> None:
-    """Make a run that nobody has, paused where another one stood; that one stays as it is.
+    """Create a paused copy of a run as of an earlier position; the source is unchanged.
 
-    It has the definition, the request and the graph of the old one, the steps that had ended then, with
-    their memos, and the earlier memos of those that were running then. It has no events yet.
+    The copy has the source's definition, request and graph, the steps that had ended by then with their
+    memos, and the earlier memos of steps that were running. It has no events yet and no owner.
 
-    :param request: what the new run is started with, as a column holds it; None: what the old one was.
-    :param results: other results of steps that it has, as columns hold them, by step.
-    :param memos: of the named step that it has beside those of the old run, or in place of them, by key.
-    :raises RunNotFound: the old run is gone.
-    :raises StoreError: there is a run with the new id.
+    :param request: the new run's request as a column value; None: the source's.
+    :param results: replaced step results as column values, by step.
+    :param memos: memos to add to the named step, or to replace, by key.
+    :raises RunNotFound: the source is gone.
+    :raises StoreError: the new id is taken.
     """
     if run_status(transaction, wanted.source) is None:
         raise RunNotFound(wanted.source)
@@ -140,7 +140,7 @@ def fork(
     named |= {"checkpoint": wanted.checkpoint, "step": wanted.step, "at": wanted.at, "memos_before": before}
     lists = {"again": wanted.again, "memos": wanted.memos, "no_memos": wanted.no_memos}
     named |= {name: json.dumps(value) for name, value in lists.items()}
-    # the new run counts on from there
+    # the new run continues this count
     [(named["last"],)] = transaction.connection.execute(_LAST, named)
     copy_run, *copy_rest = _COPIES
     transaction.connection.execute(copy_run, named)
@@ -168,11 +168,11 @@ def fork(
 def checkpoint_fork(
     transaction: Transaction, checkpoint_id: str, new_id: str, at: int, again: Collection[str]
 ) -> Fork:
-    """Return the fork of a run where a checkpoint of it was made.
+    """Return the fork of a run at one of its checkpoints.
 
-    :param checkpoint_id: or the beginning of it.
+    :param checkpoint_id: an id or its beginning.
     :raises CheckpointNotFound: no checkpoint has this id.
-    :raises InvalidInput: several begin so.
+    :raises InvalidInput: several ids begin with it.
     """
 
     def fetch(statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
@@ -183,7 +183,7 @@ def checkpoint_fork(
 
 
 def _add_checkpoint(transaction: Transaction, run: str, step: str, cursor: int, at: int) -> CheckpointRow:
-    """Write a checkpoint; no two are of one millisecond: nothing else has their order."""
+    """Insert a checkpoint with a unique time in milliseconds: its order depends on nothing else."""
     taken = "SELECT 1 FROM workflow_checkpoints WHERE created_at = ?"
     while transaction.execute(taken, (at,)).fetchone():
         at += 1

@@ -1,4 +1,4 @@
-"""The file `tideate.db`: connections that write and that read, its lock, and its errors in plain words."""
+"""SQLite connections to `tideate.db`: read and write access, locking, readable errors."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ __all__ = [
 FILE: Final = "tideate.db"
 
 BUSY: Final = 5.0
-"""Seconds to wait for another process's commit."""
+"""Seconds to wait for a commit of another process."""
 
 _LOCK_TRY: Final = 50
-"""Milliseconds that SQLite waits at a time for the write lock."""
+"""Milliseconds that one attempt to get the write lock waits in SQLite."""
 
 _PAGE: Final = 2048
-"""Bytes of a page. A step's commit changes about ten; half the usual size halves what it writes."""
+"""Bytes of a page. A step's commit changes about ten pages; half the default size halves the writes."""
 
 _CHECKPOINT_PAGES: Final = 8000
-"""Pages in the log before they move into the database: two fsyncs more, once per 16 MB."""
+"""Pages in the log before a checkpoint moves them to the database: two more fsyncs per 16 MB."""
 
 _LOG_BYTES: Final = 4 * 1024 * 1024
-"""Bytes kept of the log's file when it starts anew."""
+"""Bytes of the log file that are kept when it restarts."""
 
 _MAKING: Final = threading.Lock()
 
@@ -72,7 +72,7 @@ _MEANINGS: Final[Mapping[int, str]] = {
 
 
 def translated(path: Path, error: sqlite3.Error | OSError) -> StoreError:
-    """Return the error that tells a person what happened to the database and what to do."""
+    """Return a StoreError with the cause and a remedy for a person."""
     if _has_no_room(path, error):
         return StoreError(f"{path} {_MEANINGS[sqlite3.SQLITE_FULL]} ({error})")
     if isinstance(error, OSError):
@@ -86,7 +86,7 @@ def translated(path: Path, error: sqlite3.Error | OSError) -> StoreError:
 
 
 def _has_no_room(path: Path, error: sqlite3.Error | OSError) -> bool:
-    """Tell whether the disk is full; SQLite calls some of it an error of input and output."""
+    """Return whether the disk is full; SQLite reports some of these cases as an I/O error."""
     if isinstance(error, OSError):
         return error.errno in (errno.ENOSPC, errno.EDQUOT)
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
@@ -94,7 +94,7 @@ def _has_no_room(path: Path, error: sqlite3.Error | OSError) -> bool:
 
 
 def is_of_the_database(error: sqlite3.Error | OSError) -> bool:
-    """Tell whether nothing can be written now, rather than that this one thing cannot."""
+    """Return whether the database as a whole cannot be written, not only this value."""
     if isinstance(error, OSError):
         return True
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
@@ -102,7 +102,7 @@ def is_of_the_database(error: sqlite3.Error | OSError) -> bool:
 
 
 def may_pass(error: sqlite3.Error | OSError) -> bool:
-    """Tell whether it may be possible to write in a moment: another process ends, somebody frees space."""
+    """Return whether a retry may succeed: the lock or the full disk may be temporary."""
     if isinstance(error, OSError):
         return error.errno in (errno.ENOSPC, errno.EDQUOT)
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
@@ -110,7 +110,7 @@ def may_pass(error: sqlite3.Error | OSError) -> bool:
 
 
 def open_to_write(path: Path) -> sqlite3.Connection:
-    """Open the database, made and migrated where need be; any one thread at a time may use it.
+    """Open the database for writing; create or migrate it if needed. One thread may use it at a time.
 
     :raises StoreIsNewer: a newer tideate made it; nothing was changed.
     :raises StoreError: it cannot be used, with the reason.
@@ -136,15 +136,15 @@ def open_to_write(path: Path) -> sqlite3.Connection:
 
 
 def make_database_file(path: Path) -> None:
-    """Make the file of a database if there is none, for the person alone: it holds texts of their files.
+    """Create the database file if it is missing, readable only by the person: it holds texts of their files.
 
     SQLite gives the files beside it the same mode.
 
-    :raises OSError: it cannot be made, or something else than a regular file has one of the names.
+    :raises OSError: it cannot be created, or one of its names belongs to something else than a regular file.
     """
     make_private_directory(path.parent)
     check_database_files(path)
-    # one at a time: closing a file here would drop the locks of a connection that another thread made to it
+    # one at a time: closing a file here would drop the locks of another thread's connection to it
     with _MAKING, contextlib.suppress(OSError):  # what is in the way SQLite says better, as it opens the file
         os.close(open_private(path, os.O_CREAT | os.O_EXCL | os.O_RDWR))
         return
@@ -154,9 +154,9 @@ def make_database_file(path: Path) -> None:
 
 
 def check_database_files(path: Path) -> None:
-    """Check that SQLite meets no pipe or device under the names of a database, on which it would hang.
+    """Check that no database file is a named pipe or device, on which SQLite would hang.
 
-    :raises OSError: something else than a regular file has one of the names.
+    :raises OSError: one of the names belongs to something else than a regular file.
     """
     for one in _files_of(path):
         check_regular(one)
@@ -167,7 +167,7 @@ def _files_of(path: Path) -> list[Path]:
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
-    """Open the database to read; waits for nobody.
+    """Open the database for reading; never waits for a writer.
 
     :raises StoreError: it cannot be used, with the reason.
     """
@@ -209,9 +209,9 @@ def _set_up(path: Path, connection: sqlite3.Connection) -> None:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> str:
-    """Turn the write-ahead log on and return the mode that this led to.
+    """Turn on the write-ahead log and return the resulting mode.
 
-    SQLite does not wait by itself when two processes do so at once.
+    SQLite itself does not wait if two processes do this at once.
     """
     end = time.monotonic() + BUSY
     while True:
@@ -224,17 +224,17 @@ def _write_ahead(connection: sqlite3.Connection) -> str:
 
 
 def wait_briefly(connection: sqlite3.Connection) -> None:
-    """Have a connection wait for a lock no longer than `begin_transaction` needs."""
+    """Limit a connection's wait for a lock to the interval that `begin_transaction` needs."""
     connection.execute(f"PRAGMA busy_timeout = {_LOCK_TRY}")
 
 
 def begin_transaction(connection: sqlite3.Connection, patience: float, meanwhile: Callable[[], None]) -> None:
-    """Begin a transaction that writes.
+    """Begin a write transaction.
 
-    :param connection: that waits briefly.
+    :param connection: prepared by `wait_briefly`.
     :param patience: seconds.
-    :param meanwhile: called every 50 ms while another process has the lock.
-    :raises sqlite3.OperationalError: it has it all the time.
+    :param meanwhile: called every 50 ms while another process holds the lock.
+    :raises sqlite3.OperationalError: another process held the lock all the time.
     """
     end = time.monotonic() + patience
     while True:
@@ -248,11 +248,11 @@ def begin_transaction(connection: sqlite3.Connection, patience: float, meanwhile
 
 
 def file_identity(path: Path) -> tuple[int, int] | None:
-    """Return device and inode of the database, None where there is none.
+    """Return device and inode of the database, None if it does not exist.
 
-    :raises OSError: its directory may not be looked into, or it is no regular file.
+    :raises OSError: its directory cannot be searched, or it is not a regular file.
     """
-    # never opened: closing a plain file of it would drop the locks that SQLite has on it in this process
+    # never opened: closing a plain file would drop this process's SQLite locks on it
     try:
         check_regular(path)
         status = path.stat()
@@ -265,13 +265,13 @@ def file_identity(path: Path) -> tuple[int, int] | None:
 class _Opened:
     connection: sqlite3.Connection
     identity: tuple[int, int]
-    """Of the file that it was opened for."""
+    """Identity of the file when it was opened."""
 
 
 class ReadConnections:
-    """Connections that only read, one per thread, to a database that may not be there.
+    """Read-only connections, one per thread, to a database that may not exist.
 
-    SQLite's readers wait for no writer, and in threads of their own not for each other.
+    SQLite's readers never wait for a writer, and in separate threads not for each other.
     """
 
     def __init__(self, path: Path) -> None:
@@ -279,20 +279,20 @@ class ReadConnections:
         self._local = threading.local()
 
     def fetch(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Return all rows of a statement, none where there is no database.
+        """Return all rows of a statement; none if there is no database.
 
         :raises StoreIsNewer: a newer tideate made the database.
         :raises StoreError: it cannot be read, with the reason.
         """
         try:
             connection = self._connection()
-            # all rows at once: a read that stays open keeps the write-ahead log from starting anew
+            # all rows at once: an open read keeps the write-ahead log from restarting
             return [] if connection is None else connection.execute(statement, values).fetchall()
         except (sqlite3.Error, OSError) as error:
             raise translated(self._path, error) from error
 
     def close(self) -> None:
-        """Close this thread's."""
+        """Close this thread's connection."""
         opened: _Opened | None = getattr(self._local, "opened", None)
         if opened is not None:
             self._local.opened = None
@@ -303,7 +303,7 @@ class ReadConnections:
         opened: _Opened | None = getattr(self._local, "opened", None)
         if opened is not None and opened.identity == identity:
             return opened.connection
-        self.close()  # it is another file now: the old one was moved away or deleted
+        self.close()  # the path is another file now: the old one was moved or deleted
         if identity is None:
             return None
         connection = self._connect()
@@ -317,7 +317,7 @@ class ReadConnections:
         if version >= READABLE:
             return connection
         connection.close()
-        if version == 0:  # another process is just making it
+        if version == 0:  # another process is creating it
             return None
         open_to_write(self._path).close()  # migrates it
         return connect_to_read(self._path)

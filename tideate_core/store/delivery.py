@@ -1,4 +1,4 @@
-"""Results and notices that the writer's thread hands to event loops."""
+"""Delivery of write results and notices from the writer's thread to event loops."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Delivery", "RunCallbacks", "call_in", "deliver"]
 
 @dataclass(slots=True)
 class Delivery:
-    """The result of a write, for the one who waits for it."""
+    """The result of a write, delivered to its waiting caller."""
 
     future: asyncio.Future[Any]
     result: Any = None
@@ -25,9 +25,9 @@ class Delivery:
     delivered: bool = False
 
     async def outlast(self) -> bool:
-        """Wait until it is delivered, however often the caller is cancelled; returns whether it was.
+        """Wait for the delivery even if the caller is cancelled; returns whether it was.
 
-        :raises Exception: the error that is delivered.
+        :raises Exception: the delivered error.
         """
         cancelled = False
         while not self.delivered:
@@ -42,9 +42,9 @@ class Delivery:
         return cancelled
 
     def deliver(self) -> None:
-        """Wake the one who waits. In the future's event loop."""
+        """Wake the waiting caller; runs in the future's event loop."""
         self.delivered = True
-        if self.future.done():  # nobody waits any more
+        if self.future.done():  # the caller no longer waits
             return
         if self.error is None:
             self.future.set_result(self.result)
@@ -53,7 +53,7 @@ class Delivery:
 
 
 def deliver(deliveries: Iterable[Delivery]) -> None:
-    """Wake all who wait, each event loop once."""
+    """Wake all waiting callers, with one call per event loop."""
     loops: dict[asyncio.AbstractEventLoop, list[Delivery]] = {}
     for delivery in deliveries:
         loops.setdefault(delivery.future.get_loop(), []).append(delivery)
@@ -67,7 +67,7 @@ def _deliver_here(deliveries: list[Delivery]) -> None:
 
 
 def call_in(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *values: object) -> None:
-    """Call something in a loop from another thread; in one that has ended nobody is there to hear it."""
+    """Schedule a call in a loop from another thread; ignored if the loop has ended."""
     try:
         loop.call_soon_threadsafe(call, *values)
     except RuntimeError:  # it is closed
@@ -75,7 +75,7 @@ def call_in(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *value
 
 
 class RunCallbacks:
-    """Callbacks of one run, in the event loop in which this was made: control requests, loss of the run."""
+    """Callbacks of one run in its event loop: control requests, loss of the run."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -86,7 +86,7 @@ class RunCallbacks:
 
     @property
     def on_control_request(self) -> Callable[[ControlRequest], None] | None:
-        """Called when another process asks for something; set late, it is called then."""
+        """Called with another process's request; requests made before it is set are passed then."""
         return self._on_control_request
 
     @on_control_request.setter
@@ -97,7 +97,7 @@ class RunCallbacks:
 
     @property
     def on_lost(self) -> Callable[[], None] | None:
-        """Called when the run must stop at once; `failure` says why."""
+        """Called when the run must stop at once; `failure` has the reason."""
         return self._on_lost
 
     @on_lost.setter
@@ -108,17 +108,17 @@ class RunCallbacks:
 
     @property
     def failure(self) -> StoreError | None:
-        """Why nothing more of the run can be written here: RunLost where another process has it."""
+        """The reason why this process can no longer write the run; RunLost if another process owns it."""
         return self._failure
 
     def fail(self, error: StoreError) -> None:
-        """Have nothing more of this run written by this process. In the writer's thread."""
+        """Stop all further writes of this run by this process; called in the writer's thread."""
         if self._failure is None:
             self._failure = error
             call_in(self._loop, self._call_on_lost)
 
     def pass_on(self, request: ControlRequest) -> None:
-        """Pass on what another process asks for. In the writer's thread."""
+        """Pass on another process's request; called in the writer's thread."""
         call_in(self._loop, self._call_on_control_request, request)
 
     def _call_on_lost(self) -> None:

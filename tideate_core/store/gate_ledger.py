@@ -1,4 +1,4 @@
-"""Counts of gate decisions across all runs of a project."""
+"""Ledger of gate decisions: counts by gate and day, across all runs of a project."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ADD: Final = (
 
 
 class GateLedger:
-    """Counts the decisions of gates in a store."""
+    """Counts gate decisions in a store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -39,9 +39,9 @@ class GateLedger:
         await self._store.write(partial(_count_decision, outcome=outcome))
 
     async def counts(self, *, days: int | None = None) -> list[GateCount]:
-        """Return the counts by gate; a gate that never decided is not there.
+        """Return the counts by gate; a gate without decisions is missing.
 
-        :param days: only of so many days (UTC), today among them.
+        :param days: number of days (UTC) including today; None: all.
         :raises StoreError: it cannot be read.
         """
         import asyncio  # here, because a list of runs needs none

@@ -1,4 +1,4 @@
-"""Group commit: the buffered writes of runs, and other jobs, that go into one transaction."""
+"""Group commit: buffered writes of runs, and other jobs, in one transaction."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tideate_core.store.transaction import Transaction
 
     Write = Callable[[Transaction, Tally], Any]
-    """Writes one thing that happened in a run."""
+    """Writes one record of a run."""
 
 __all__ = ["Batch", "GroupCommit", "Job", "Rejected", "RunBuffer"]
 
@@ -31,32 +31,32 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Batch:
-    """The writes of one run for one commit."""
+    """The writes of one run in one commit."""
 
     tally: Tally
     events: list[EventValues] = field(default_factory=list)
     starts: dict[str, Started] = field(default_factory=dict)
-    """Steps that have started and not ended in this commit; written before `writes`."""
+    """Steps that started but did not end in this commit; written before `writes`."""
     writes: list[tuple[Write, Delivery | None]] = field(default_factory=list)
-    """In their order; with a delivery if somebody waits."""
+    """In order; with a delivery if a caller waits."""
     status: tuple[Status, str | None] | None = None
 
     def __bool__(self) -> bool:
-        """Tell whether there is anything to write."""
+        """Return whether there is anything to write."""
         return bool(self.events or self.starts or self.writes or self.status)
 
     @property
     def is_awaited(self) -> bool:
-        """Somebody waits for something of it."""
+        """A caller waits for one of the writes."""
         return any(delivery is not None for _, delivery in self.writes)
 
     @property
     def deliveries(self) -> list[Delivery]:
-        """Those of all who wait."""
+        """The deliveries of all waiting callers."""
         return [delivery for _, delivery in self.writes if delivery is not None]
 
     def refuse(self, error: Exception) -> list[Delivery]:
-        """Have an error delivered to all who wait; returns their deliveries."""
+        """Set an error for all waiting callers and return their deliveries."""
         waiting = self.deliveries
         for delivery in waiting:
             delivery.error = error
@@ -64,17 +64,17 @@ class Batch:
 
 
 class RunBuffer(RunCallbacks):
-    """Writes of one run that wait for a commit. The methods here are the writer's, in its thread."""
+    """Buffered writes of one run; the methods here belong to the writer and run in its thread."""
 
     def __init__(self, run_id: str) -> None:
         super().__init__()
         self.run_id = run_id
         self._sequence = 0
-        """The last event's number."""
+        """Number of the last event."""
         self._cursor = 0
-        """Number of steps that have ended, as far as is durable."""
+        """Number of steps that have durably ended."""
         self._status: Status | None = None
-        """As it is in the database, None before the first was written here."""
+        """Status in the database, None before the first write here."""
         self._next = Batch(Tally(run_id, 0))
 
     @property
@@ -82,25 +82,25 @@ class RunBuffer(RunCallbacks):
         return f"run {self.run_id} was taken over by another process; this one does not go on with it"
 
     def count_from(self, sequence: int, cursor: int) -> None:
-        """Count on: events from there, steps that ended from there."""
+        """Continue the counts of events and of ended steps."""
         self._sequence, self._cursor = sequence, cursor
 
     def take_batch(self) -> Batch:
-        """Hand over what is buffered. With the writer's lock held."""
+        """Take the buffered writes; the caller holds the writer's lock."""
         batch, self._next = self._next, Batch(Tally(self.run_id, self._cursor))
         return batch
 
     def write(self, transaction: Transaction, batch: Batch) -> None:
         """Write a batch.
 
-        :raises RunLost: another process has the run.
+        :raises RunLost: another process owns the run.
         """
         if self._failure is not None:
             raise self._failure
         has = transaction.execute("SELECT owner FROM workflow_leases WHERE execution_id = ?", (self.run_id,))
         if has.fetchone() != (transaction.owner.id,):
             raise RunLost(self.lost_message)
-        # counted anew at every try
+        # counted again at each attempt
         batch.tally = tally = Tally(self.run_id, self._cursor)
         if batch.status is not None:
             status, tally.step = batch.status
@@ -117,16 +117,16 @@ class RunBuffer(RunCallbacks):
         write_counts(transaction, tally)
 
     def committed(self, batch: Batch) -> list[Delivery]:
-        """Count what is durable now; returns the deliveries of those who wait for it."""
+        """Update the durable counts and return the deliveries of waiting callers."""
         self._cursor = batch.tally.cursor
         if batch.status is not None:
             self._status = batch.status[0]
         return batch.deliveries
 
     def keep(self, batch: Batch) -> bool:
-        """Keep a batch that was not written for the next commit; returns whether there is anything.
+        """Return an unwritten batch to the buffer for the next commit; returns whether the buffer has writes.
 
-        With the writer's lock held.
+        The caller holds the writer's lock.
         """
         later = self._next
         self._next = replace(
@@ -141,14 +141,14 @@ class RunBuffer(RunCallbacks):
 
 @dataclass(slots=True, eq=False)
 class Job(Generic[T]):
-    """A write that is no run's log: done in a transaction, its result delivered."""
+    """A write outside of any run's log, with its result to deliver."""
 
     do: Callable[[Transaction], T]
     delivery: Delivery
 
 
 class Rejected(Exception):
-    """One of those in a transaction cannot be written; the others can."""
+    """One item of a transaction cannot be written; the others can."""
 
     def __init__(self, item: RunBuffer | Job[Any], error: Exception) -> None:
         super().__init__(str(error))
@@ -158,16 +158,16 @@ class Rejected(Exception):
 
 @dataclass(slots=True)
 class GroupCommit:
-    """The jobs and batches that go into one transaction."""
+    """The jobs and batches of one transaction."""
 
     jobs: list[Job[Any]] = field(default_factory=list)
     batches: dict[RunBuffer, Batch] = field(default_factory=dict)
 
     def write(self, path: Path, transaction: Transaction) -> None:
-        """Write all of it.
+        """Write all items.
 
-        :param path: the database's.
-        :raises Rejected: one of it cannot be written.
+        :param path: the database's path.
+        :raises Rejected: one item cannot be written.
         :raises sqlite3.Error, OSError: nothing can be written now.
         """
         for log, batch in self.batches.items():
@@ -176,14 +176,14 @@ class GroupCommit:
             job.delivery.result = _attempt(path, job, job.do, transaction)
 
     def finish_jobs(self, failure: StoreError | None) -> list[Delivery]:
-        """Return the deliveries of its jobs, with the reason where nothing was written."""
+        """Return the deliveries of its jobs, with an error if nothing was written."""
         for job in self.jobs:
             job.delivery.error = failure
         return [job.delivery for job in self.jobs]
 
 
 def _attempt(path: Path, item: RunBuffer | Job[Any], write: Callable[..., T], *values: object) -> T:
-    """Write one of a transaction; what is wrong with it alone must not stop the others."""
+    """Write one item; an error of this item alone must not stop the others."""
     try:
         return write(*values)
     except TideateError as error:

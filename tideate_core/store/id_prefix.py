@@ -1,4 +1,4 @@
-"""Look up a run or a checkpoint by its id, or by the beginning of it, as a person types it."""
+"""Lookup of runs and checkpoints by id or its beginning, as typed by a person."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
     Row = tuple[Any, ...]
     Fetch = Callable[[str, Sequence[Any]], list[Row]]
-    """Runs a statement and returns all of its rows."""
+    """Runs a statement and returns all rows."""
 
 __all__ = ["LAST", "find_checkpoint", "find_run_id"]
 
 _NAMED: Final = 5
-"""Ids that the error of an ambiguous beginning lists."""
+"""Maximum number of ids listed in the error of an ambiguous beginning."""
 
 _NEAR: Final = 0.8
-"""Ids are random digits: below this similarity one is near another by chance."""
+"""Minimum similarity of a suggestion: ids are random digits, and lower values are chance."""
 
 _WANTED: Final = (
     "SELECT id, execution_id, step_id, cursor, created_at, manual, memory FROM workflow_checkpoints"
@@ -28,20 +28,20 @@ _WANTED: Final = (
 )
 
 LAST: Final = "last"
-"""Names the newest run in place of its id."""
+"""Name of the newest run, in place of an id."""
 
 _LAST_RUN: Final = "SELECT id FROM workflow_executions WHERE parent_id IS NULL ORDER BY rowid DESC LIMIT 1"
 
 _CANDIDATES: Final = 200
-"""The newest ones, among which the nearest is looked for."""
+"""Number of newest runs searched for the nearest id."""
 
 
 def find_run_id(fetch: Fetch, wanted: str) -> str:
-    """Return the id of the run that has this one, or the only one whose id begins so.
+    """Return the id of the one run with this id or beginning.
 
-    :param wanted: `last` is the run that began last, whatever the clock was then.
+    :param wanted: `last` is the run that started last, even if the clock was set back.
     :raises RunNotFound: there is none; the message names the nearest.
-    :raises InvalidInput: several begin so.
+    :raises InvalidInput: several ids begin with it.
     """
     wanted = _storable(wanted)
     if wanted.strip().lower() == LAST and (last := fetch(_LAST_RUN, ())):
@@ -63,17 +63,17 @@ def find_run_id(fetch: Fetch, wanted: str) -> str:
 
 
 def _storable(wanted: str) -> str:
-    """Return what was typed with bytes that are not UTF-8 as escapes: the database takes no other text."""
+    """Return a typed id with escapes in place of bytes that are not UTF-8, which SQLite rejects."""
     return wanted.encode("utf-8", "backslashreplace").decode()
 
 
 def find_checkpoint(fetch: Fetch, wanted: str) -> Row:
-    """Return the row of `CHECKPOINTS` that has this id, or the only one whose id begins so.
+    """Return the `CHECKPOINTS` row of the one checkpoint with this id or beginning.
 
-    Of `RUN.ORDINAL`, as a run makes them by itself, the run's id may be shortened.
+    In `RUN.ORDINAL`, the id of automatic checkpoints, the run's id may be shortened.
 
     :raises CheckpointNotFound: there is none.
-    :raises InvalidInput: several begin so.
+    :raises InvalidInput: several ids begin with it.
     """
     wanted = _storable(wanted)
     beginning, point, ordinal = wanted.strip().lower().partition(".")
@@ -108,8 +108,8 @@ def _no_checkpoint(wanted: str) -> CheckpointNotFound:
 
 
 def _range(wanted: str) -> tuple[str, str, int]:
-    """Return the bounds of all ids that begin so, and how many are worth reading."""
-    # ids are hexadecimal: no character of theirs is behind `g`
+    """Return the bounds of all ids with this beginning, and the maximum number to read."""
+    # ids are hexadecimal, so `g` sorts after all of them
     beginning = wanted.strip().lower()
     return beginning, f"{beginning}g", _NAMED + 1
 

@@ -1,4 +1,4 @@
-"""Leases: the process that owns a run, identified beyond its id, and signs that it is alive."""
+"""Leases: ownership of runs by processes, with heartbeats and identity checks beyond the pid."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tideate_core.store.records import Lease
 __all__ = ["HEARTBEAT", "TAKEOVER_AFTER", "Owner", "is_alive", "lease_of", "now_ms", "this_process"]
 
 HEARTBEAT: Final = 2.0
-"""Seconds between two signs of life of an owner."""
+"""Seconds between two heartbeats of an owner."""
 
 TAKEOVER_AFTER: Final = 10.0
-"""Seconds without a heartbeat after which another machine's run may be taken over, unless told otherwise."""
+"""Default seconds without a heartbeat after which a run of another machine may be taken over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,12 @@ class Owner:
 
 
 def now_ms() -> int:
-    """Return milliseconds since the epoch."""
+    """Return the time in milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
 
 
 def this_process() -> Owner:
-    """Return a new owner in this process."""
+    """Return a new owner for this process."""
     pid = os.getpid()
     return Owner(secrets.token_hex(16), pid, _host(), process_started(pid) or "")
 
@@ -47,11 +47,11 @@ def this_process() -> Owner:
 def lease_of(
     row: tuple[str, int, str, str, int], *, takeover_after: float = TAKEOVER_AFTER, now: int | None = None
 ) -> Lease:
-    """Return a lease as it stands.
+    """Return the lease in a row, with the current state of its owner.
 
     :param row: owner, pid, host, process_started, heartbeat_at.
-    :param takeover_after: as of `is_alive`.
-    :param now: milliseconds since the epoch, None for the clock's.
+    :param takeover_after: see `is_alive`.
+    :param now: milliseconds since the epoch; None: the current time.
     """
     owner, pid, host, started, heartbeat = row
     alive = is_alive(pid, host, started, heartbeat, takeover_after=takeover_after, now=now)
@@ -61,13 +61,13 @@ def lease_of(
 def is_alive(
     pid: int, host: str, started: str, heartbeat: int, *, takeover_after: float, now: int | None = None
 ) -> bool:
-    """Tell whether an owner lives, as far as can be told from here.
+    """Return whether an owner is alive, as far as this machine can tell.
 
-    A process of this machine lives if it is there and the same one: a clock that was set, or a machine that
-    slept, make heartbeats old. Another machine's process lives if its heartbeat is young; one from the future
-    is that of a clock that jumped back, and a living process would have written a new one since.
+    A process of this machine is alive if it exists and is the same one: clock changes and a sleeping machine
+    make heartbeats old. A process of another machine is alive if its heartbeat is recent; a heartbeat in the
+    future comes from a clock that was set back, and a living process would have written a new one since.
 
-    :param takeover_after: seconds; a negative number gives up every owner.
+    :param takeover_after: seconds; negative: every owner counts as dead.
     """
     if takeover_after < 0:
         return False
@@ -78,7 +78,7 @@ def is_alive(
 
 
 def _is_here(host: str, started: str) -> bool:
-    """Tell whether a process is one of this machine, which may have got another name since."""
+    """Return whether a process belongs to this machine, which may have been renamed."""
     if host == _host():
         return True
     boot, _, since = started.rpartition(":")
@@ -88,9 +88,9 @@ def _is_here(host: str, started: str) -> bool:
 
 
 def process_started(pid: int) -> str | None:
-    """Return what tells a process from others with its id, None if there is none.
+    """Return an identity of the process with this pid, None if there is none.
 
-    With the boot in it: after a restart of the machine, ids and times since boot come again.
+    It includes the boot id: after a restart, pids and times since boot repeat.
     """
     if sys.platform != "linux":
         return _started_by_ps(pid)
@@ -98,7 +98,7 @@ def process_started(pid: int) -> str | None:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
         return None
-    # after the name, which may have spaces and parentheses: state is field 3, starttime field 22
+    # after the name, which may contain spaces and parentheses: state is field 3, starttime field 22
     fields = stat[stat.rindex(b")") + 2 :].split()
     return None if fields[0] in (b"Z", b"X") else f"{_boot()}:{fields[19].decode()}"
 
@@ -116,7 +116,7 @@ def _boot() -> str:
 
 @functools.cache
 def _host() -> str:
-    """Return what machine this is; a container with process ids of its own is another one."""
+    """Return this machine's identity; a container with its own pid namespace has another one."""
     name = os.uname().nodename
     try:
         return f"{name} {Path('/proc/self/ns/pid').readlink()}"

@@ -1,4 +1,4 @@
-"""Log of one run that this process owns: events, steps, memos, ending, written in their order."""
+"""Log of one owned run: buffers and writes events, steps, memos and the ending in order."""
 
 from __future__ import annotations
 
@@ -37,30 +37,29 @@ __all__ = ["RunLog"]
 Ended = TypeVar("Ended", "StepOutcome", "Ending")
 
 _MOST_TOKENS: Final = 2**53 - 1
-"""Sums of a thousand steps fit SQLite's integers, and it is exact in every JSON."""
+"""Sums of a thousand steps fit SQLite's integers, and every JSON reader keeps it exact."""
 
 
 class RunLog(RunBuffer):
-    """Writes one run down.
+    """Writes the record of one run.
 
-    Methods without `await` buffer what they get: it goes with the next commit, or after at most 100 ms. All
-    is written in its order. A commit that fails as the database is locked or the disk is full is tried again
-    for `writer.PATIENCE`. After that, or where it fails for another reason, those who wait get a StoreError,
-    what they wanted is dropped with all that was to go with it, and the run is lost here. What nobody waits
-    for is kept and tried again.
+    Methods without `await` buffer their data, which goes with the next commit or within 100 ms, in order. A
+    commit that fails because the database is locked or the disk is full is retried for `writer.PATIENCE`.
+    After that, or after any other failure, waiting callers get a StoreError, their writes and the rest of the
+    commit are dropped, and this process loses the run. Writes without a waiting caller are kept and retried.
 
-    Once the run was lost, to another process or so, methods without `await` do nothing, the others say why.
+    After the run is lost, methods without `await` do nothing; the others raise the reason.
     """
 
     def __init__(self, run_id: str, writer: Writer) -> None:
         super().__init__(run_id)
         self.unread: tuple[Message, ...] = ()
-        """Messages to a run that was taken up that no model had read then."""
+        """Messages that no model had read when the run was taken over."""
         self._writer = writer
         self._given_up = False
 
     def event(self, name: str, at: int, data: dict[str, Any]) -> int:
-        """Write an event; returns its number, from 1.
+        """Write an event and return its number, from 1.
 
         :param at: milliseconds since the epoch.
         """
@@ -70,9 +69,9 @@ class RunLog(RunBuffer):
             return self._add_event(name, at, value)
 
     def status(self, status: Status, step: str | None) -> None:
-        """Write the run's status and current step; of several before a commit the last counts.
+        """Write the run's status and current step; the last one before a commit wins.
 
-        That it ended is written by `ended` alone, with all that belongs to it.
+        Terminal statuses are written only by `ended`, with the rest of the ending.
         """
         self._refuse_if_given_up()
         if status in TERMINAL:
@@ -83,7 +82,7 @@ class RunLog(RunBuffer):
                 self._writer.dirty[self] = None
 
     def started(self, start: StepStart) -> None:
-        """Write that a step starts, or starts again."""
+        """Write the start of a step, or of another attempt."""
         started = start, pack(list(start.dependencies))
         self._refuse_if_given_up()
         with self._writer.lock:
@@ -92,9 +91,9 @@ class RunLog(RunBuffer):
                 self._writer.dirty[self] = None
 
     def finish(self, outcome: StepOutcome) -> Delivery:
-        """Write that a step ended; durable when the caller gets the delivery.
+        """Write the outcome of a step; durable when the caller gets the delivery.
 
-        Of a completed step it brings the checkpoint that is after it.
+        For a completed step the result is the checkpoint after it.
 
         :raises StoreError: the run was lost, or the store was closed.
         """
@@ -108,7 +107,7 @@ class RunLog(RunBuffer):
     def note(self, step: str, key: str, value: Any) -> None:
         """Write a memo of a step.
 
-        :raises InvalidInput: its key or its value cannot be kept.
+        :raises InvalidInput: its key or value cannot be stored.
         """
         _require_memo(step, key, value)
         self._buffer(partial(write_memo, step=step, key=key, value=pack(value), event=self._sequence))
@@ -116,20 +115,20 @@ class RunLog(RunBuffer):
     async def remember(self, step: str, key: str, value: Any) -> None:
         """Write a memo of a step; durable when this returns.
 
-        :raises InvalidInput: its key or its value cannot be kept.
-        :raises RunLost: another process has the run.
+        :raises InvalidInput: its key or value cannot be stored.
+        :raises RunLost: another process owns the run.
         :raises StoreError: it could not be written.
         """
         _require_memo(step, key, value)
         await self._durable(partial(write_memo, step=step, key=key, value=pack(value), event=self._sequence))
 
     async def read(self, step: str, key: str, messages: Sequence[Message]) -> None:
-        """Write a memo of a step, the texts that its model reads; durable when this returns.
+        """Write the texts that a step's model reads as a memo; durable when this returns.
 
-        With it the messages are deleted: no other model reads them, whatever happens then.
+        The same commit deletes the messages, so no other model ever reads them.
 
-        :param messages: to this run, or to one around it.
-        :raises RunLost: another process has the run.
+        :param messages: messages to this run, or to one around it.
+        :raises RunLost: another process owns the run.
         :raises StoreError: it could not be written.
         """
         value = pack([message.text for message in messages])
@@ -141,11 +140,12 @@ class RunLog(RunBuffer):
         self._buffer(partial(delete_messages, messages=(message,)))
 
     async def ended(self, ending: Ending, last: tuple[str, int, dict[str, Any]] | None = None) -> int:
-        """Write that the run ended, and release it; durable when this returns. Nothing more can be written.
+        """Write the run's ending and release the run; durable when this returns, and the last write.
 
-        :param last: its last event, as `event` takes it; durable with the end or not at all.
+        :param last: the last event, with the arguments of `event`; durable together with the ending or not at
+            all.
         :returns: the number of the run's last event.
-        :raises RunLost: another process has the run.
+        :raises RunLost: another process owns the run.
         :raises StoreError: it could not be written; the run can be resumed.
         """
         ending = _with_bounded_tokens(ending)
@@ -153,17 +153,17 @@ class RunLog(RunBuffer):
         return await self._last(partial(write_ending, ending=ending, response=pack(ending.response)), event)
 
     async def release(self) -> None:
-        """Release the run, to be resumed; durable when this returns. Nothing more can be written.
+        """Release the run so that it can be resumed; durable when this returns, and the last write.
 
-        :raises RunLost: another process has the run.
+        :raises RunLost: another process owns the run.
         :raises StoreError: it could not be written.
         """
         await self._last(write_release)
 
     async def flush(self) -> None:
-        """Wait until all so far is durable.
+        """Wait until all earlier writes are durable.
 
-        :raises RunLost: another process has the run.
+        :raises RunLost: another process owns the run.
         :raises StoreError: it could not be written.
         """
         await self._durable(lambda _transaction, _tally: None)
@@ -176,7 +176,7 @@ class RunLog(RunBuffer):
                 self._writer.dirty[self] = None
 
     def _add_event(self, name: str, at: int, value: str | Packed) -> int:
-        """Buffer an event. With the writer's lock held."""
+        """Buffer an event; the caller holds the writer's lock."""
         self._sequence += 1
         if self._failure is None:
             self._next.events.append((self.run_id, self._sequence, name, at, value))
@@ -202,7 +202,7 @@ class RunLog(RunBuffer):
         return await delivery.future
 
     def _hand_over(self, write: Write) -> Delivery:
-        """Have something written at once. With the writer's lock held."""
+        """Request an immediate write; the caller holds the writer's lock."""
         if self._failure is not None:
             raise self._failure
         self._writer.refuse_if_closed()
@@ -227,12 +227,12 @@ class RunLog(RunBuffer):
             )
 
     def release_later(self) -> None:
-        """Release the run without waiting: nobody has this log."""
+        """Release the run without waiting: no caller uses this log."""
         self._buffer(partial(self._final, write_release))
 
 
 def _with_bounded_tokens(ended: Ended) -> Ended:
-    """Return it with counts that columns can hold: one beyond `_MOST_TOKENS` is not worth a run."""
+    """Clamp token counts to the range of their columns: an absurd count must not fail a run."""
     tokens = ended.tokens
     counts = (tokens.input, tokens.output, tokens.cached)
     if all(0 <= count <= _MOST_TOKENS for count in counts):
@@ -243,9 +243,9 @@ def _with_bounded_tokens(ended: Ended) -> Ended:
 
 
 def _require_memo(step: str, key: str, value: Any) -> None:
-    """Refuse a memo that a commit would fail with, and with it all else that is in it.
+    """Reject a memo that would fail the whole commit.
 
-    :raises InvalidInput: its key is no UTF-8, or its value is too deep.
+    :raises InvalidInput: its key is not UTF-8, or its value is nested too deeply.
     """
     for text in (step, key):
         if not is_storable(text):

@@ -1,4 +1,4 @@
-"""SQL that writes one run's log: events, steps, memos, counts, its ending."""
+"""SQL to write one run's log: events, steps, memos, counts and the ending."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     """Run, sequence, name, time, data."""
 
     Started = tuple[StepStart, str | Packed]
-    """A step's start, and its dependencies as a column holds them."""
+    """A step's start, and its dependencies as a column value."""
 
 __all__ = [
     "delete_messages",
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 TASK_LENGTH: Final = 2000
-"""Characters of a step's task that are kept: it is shown, never run again."""
+"""Characters of a step's task that are stored: it is shown, never run again."""
 
 _BEGUN: Final = (
     "UPDATE workflow_steps SET task = ?, dependencies = ?, attempts = ?, started_at = ?, status = 'running',"
@@ -61,7 +61,7 @@ _BEGUN_AND_ENDED: Final = (
 
 
 def write_events(transaction: Transaction, events: Sequence[EventValues]) -> None:
-    """Write events that happened."""
+    """Insert events."""
     rows = [
         (run, sequence, name, at, transaction.column(run, data)) for run, sequence, name, at, data in events
     ]
@@ -71,10 +71,10 @@ def write_events(transaction: Transaction, events: Sequence[EventValues]) -> Non
 
 
 def write_start(transaction: Transaction, tally: Tally, started: Started) -> None:
-    """Write that a step starts, or starts again."""
+    """Write the start of a step, or of another attempt."""
     start, _ = started
     values = _start_values(transaction, tally, started)
-    # the name and the agent of a step that has a row are in it, and an index on agents would be written anew
+    # an existing row keeps its name and agent: writing them would update the index on agents
     done = transaction.execute(_BEGUN, (*values, tally.run, start.step))
     if done.rowcount:
         return
@@ -92,9 +92,9 @@ def write_outcome(
     result: str | Packed,
     started: Started | None = None,
 ) -> CheckpointRow | None:
-    """Write that a step ended; returns the checkpoint after it, of a completed one.
+    """Write the outcome of a step; returns the checkpoint after a completed step.
 
-    :param started: its start, where that is not written yet.
+    :param started: its start, if not yet written.
     """
     tally.cursor += 1
     memory = memory_usage()
@@ -107,7 +107,7 @@ def write_outcome(
             write_start(transaction, tally, started)
     if not done:
         done = transaction.execute(_ENDED, ended).rowcount
-    if not done:  # a step that never started: skipped
+    if not done:  # a skipped step never started
         transaction.execute(
             "INSERT INTO workflow_steps (status, result, error, error_code, duration, completed_at, ordinal,"
             " input_tokens, output_tokens, cost, cached_tokens, files, memory, execution_id, step_id,"
@@ -118,16 +118,16 @@ def write_outcome(
     _count(tally, outcome)
     if outcome.status != "completed":
         return None
-    identity = f"{tally.run}.{tally.cursor}"  # as the view `all_checkpoints` has it
+    identity = f"{tally.run}.{tally.cursor}"  # as in the view `all_checkpoints`
     return CheckpointRow(identity, tally.run, outcome.step, tally.cursor, outcome.completed_at, memory=memory)
 
 
 def write_memo(
     transaction: Transaction, tally: Tally, step: str, key: str, value: str | Packed, event: int
 ) -> None:
-    """Write a memo of a step; a key's last value counts.
+    """Write a memo of a step; replaces an earlier value of the key.
 
-    :param event: the number of the last event when it was made.
+    :param event: the number of the last event at that time.
     """
     transaction.execute(
         "INSERT INTO workflow_memos (execution_id, step_id, key, value, cursor, event)"
@@ -146,21 +146,21 @@ def write_read_messages(
     event: int,
     read: Sequence[Message],
 ) -> None:
-    """Write the memo of a step whose model reads these messages, and delete them, of any run."""
+    """Write messages as a memo of the step that reads them, and delete them, of any run."""
     write_memo(transaction, tally, step, key, value, event)
     delete_messages(transaction, tally, read)
 
 
 def delete_messages(transaction: Transaction, _tally: Tally, messages: Sequence[Message]) -> None:
-    """Delete messages that no model is to read any more."""
+    """Delete messages."""
     numbers = [(message.id,) for message in messages]
     transaction.connection.executemany("DELETE FROM workflow_wishes WHERE id = ?", numbers)
 
 
 def write_counts(transaction: Transaction, tally: Tally) -> None:
-    """Bring the run's own row up to date."""
+    """Update the status and the counts in the run's row."""
     if tally.status is not None:
-        # alone, as it is in an index
+        # separate, because the status is indexed
         transaction.execute(
             "UPDATE workflow_executions SET status = ? WHERE id = ?", (tally.status, tally.run)
         )
@@ -188,7 +188,7 @@ def write_counts(transaction: Transaction, tally: Tally) -> None:
 
 
 def write_ending(transaction: Transaction, tally: Tally, ending: Ending, response: str | Packed) -> None:
-    """Write that the run ended: its row is final, no step of it runs any more, and nobody owns it."""
+    """Write the run's final row, fail steps that still run, and delete its lease."""
     tally.status, tally.moved = None, False
     tokens = ending.tokens
     transaction.execute(
@@ -220,7 +220,7 @@ def write_ending(transaction: Transaction, tally: Tally, ending: Ending, respons
         ),
     )
     index_answers(transaction.connection, transaction.objects, tally.run)
-    # what the row has now is what `ending` says, not one more
+    # the row has the final counts of `ending`; nothing is added to them
     tally.completed = tally.failed = tally.input_tokens = tally.output_tokens = tally.cached_tokens = 0
     tally.cost = None
     transaction.execute("DELETE FROM workflow_wishes WHERE execution_id = ?", (tally.run,))
@@ -228,7 +228,7 @@ def write_ending(transaction: Transaction, tally: Tally, ending: Ending, respons
 
 
 def write_release(transaction: Transaction, tally: Tally) -> None:
-    """Delete the run's lease, and the control requests to its owner; messages are for the next one, too."""
+    """Delete the run's lease and the control requests to its owner; messages stay for the next owner."""
     transaction.execute("DELETE FROM workflow_leases WHERE execution_id = ?", (tally.run,))
     transaction.execute(
         "DELETE FROM workflow_wishes AS w WHERE w.execution_id = ? AND w.wish <> 'say'", (tally.run,)
@@ -236,7 +236,7 @@ def write_release(transaction: Transaction, tally: Tally) -> None:
 
 
 def _start_values(transaction: Transaction, tally: Tally, started: Started) -> tuple[Any, ...]:
-    """Return what `_BEGUN` begins with."""
+    """Return the first values of `_BEGUN`."""
     start, dependencies = started
     column = transaction.column(tally.run, dependencies)
     return plain(start.task[:TASK_LENGTH]), column, start.attempt, start.started_at
@@ -245,7 +245,7 @@ def _start_values(transaction: Transaction, tally: Tally, started: Started) -> t
 def _outcome_values(
     transaction: Transaction, tally: Tally, outcome: StepOutcome, result: str | Packed
 ) -> tuple[Any, ...]:
-    """Return what `_ENDED` begins with."""
+    """Return the first values of `_ENDED`."""
     tokens = outcome.tokens
     return (
         outcome.status,
@@ -264,7 +264,7 @@ def _outcome_values(
 
 
 def memory_usage() -> int:
-    """Return the peak memory of this process, in bytes."""
+    """Return the peak memory of this process in bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 

@@ -1,7 +1,7 @@
-"""Values of JSON columns; the big ones are files beside the database, each content once.
+"""Values of JSON columns; large ones are content-addressed files beside the database.
 
-A column holds JSON text, or `@` and the blake3 of a file under `objects/` that holds it: no JSON begins with
-`@`.
+A column holds JSON text, or `@` and the blake3 hash of a file under `objects/` with that text: no JSON text
+begins with `@`.
 """
 
 from __future__ import annotations
@@ -33,17 +33,18 @@ __all__ = [
 ]
 
 BIG: Final = 16 * 1024
-"""Characters of JSON from which a value becomes a file."""
+"""Characters of JSON above which a value becomes a file."""
 
 DEPTH: Final = 200
-"""Levels of lists and objects that a step's result may have."""
+"""Maximum nesting of lists and objects in a step's result."""
 
 DEEPEST: Final = DEPTH + 300
-"""Levels of any column: responses and memos have results in them. Much deeper, Python fails to read it."""
+"""Maximum nesting in any column: responses and memos contain results. Python fails to read much deeper
+JSON."""
 
 
 def _encoder(escape: Callable[[str], str]) -> Callable[[Any], str]:
-    """Return a `JSONEncoder.encode` that does not make its encoder anew for every value: half the time."""
+    """Return a `JSONEncoder.encode` that reuses its C encoder: half the time."""
     make: Any = json.encoder.c_make_encoder  # type: ignore[attr-defined] # CPython's
     refuse = json.JSONEncoder().default
     encode = make(None, refuse, escape, None, ":", ",", False, False, True)
@@ -56,7 +57,7 @@ _encode_ascii = json.JSONEncoder(separators=(",", ":")).encode
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A big value on its way into a column: `content` is to be saved under `hash`."""
+    """A large value to be stored: `content` is saved as a file under `hash`."""
 
     hash: str
     content: bytes
@@ -67,25 +68,25 @@ class Packed:
 
 
 def definition_hash(text: str) -> str:
-    """Return what the store keeps a definition's text under: its blake3, 64 hexadecimal digits."""
+    """Return the key of a definition's text: its blake3 hash, 64 hexadecimal digits."""
     return _blake3(plain(text).encode())
 
 
 def pack(value: Any) -> str | Packed:
-    """Return a JSON value as a column holds it.
+    """Return the column value of a JSON value.
 
-    :raises StoreError: it is not JSON.
+    :raises StoreError: it is not JSON, or too deeply nested.
     """
     try:
         text = _encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise StoreError(f"a value cannot be kept, it is not JSON: {error}") from error
-    if len(text) <= DEEPEST and text.isascii():  # no deeper than it is long
+    if len(text) <= DEEPEST and text.isascii():  # its depth is at most its length
         return text
     if text.count("[") + text.count("{") > DEEPEST and is_deeper(value, DEEPEST):
         raise StoreError(f"a value cannot be kept, it is nested deeper than {DEEPEST} levels; flatten it")
     if not is_storable(text):
-        text = _encode_ascii(value)  # as \udc80: a name of a file that is no UTF-8
+        text = _encode_ascii(value)  # as \udc80: a file's name that is not UTF-8
     if len(text) <= BIG:
         return text
     content = text.encode()
@@ -93,10 +94,10 @@ def pack(value: Any) -> str | Packed:
 
 
 def is_deeper(value: Any, levels: int) -> bool:
-    """Tell whether a JSON value has more levels of lists and objects; of one that contains itself, it has."""
+    """Return whether a JSON value has more nested levels; true for a value that contains itself."""
     inner = [value]
     for _ in range(levels + 1):
-        # what contains itself many times would grow without end
+        # without duplicates: a value that contains itself repeatedly would grow without end
         inner = list({id(item): item for item in inner if isinstance(item, dict | list | tuple)}.values())
         if not inner:
             return False
@@ -105,28 +106,28 @@ def is_deeper(value: Any, levels: int) -> bool:
 
 
 def plain(text: str) -> str:
-    """Return a text that SQLite can hold: what UTF-8 cannot say becomes `?`."""
+    """Return a text that SQLite can store: characters without UTF-8 encoding become `?`."""
     return text if is_storable(text) else text.encode("utf-8", "replace").decode()
 
 
 class Objects:
     """The files under `objects/` of a private directory.
 
-    `save` and `remove` are called under the database's write lock: a file that nothing names yet is never
-    taken away while a row that names it is being written.
+    `save` and `remove` need the database's write lock: it keeps a file that is not yet referenced from being
+    deleted while its row is written.
     """
 
     def __init__(self, private: Path) -> None:
         self._directory = private / "objects"
 
     def path(self, digest: str) -> Path:
-        """Return where a content is; it may not exist."""
+        """Return the location of a stored value; the file may not exist."""
         return self._directory / digest[:2] / digest
 
     def load(self, text: str) -> Any:
         """Return the value of a JSON column.
 
-        :raises StoreError: its file is gone or damaged, or the text is not JSON.
+        :raises StoreError: its file is missing or damaged, or the text is not JSON.
         """
         try:
             return json.loads(self._content(text[1:]) if text.startswith("@") else text)
@@ -134,9 +135,9 @@ class Objects:
             raise StoreError(f"a value in {self._directory.parent} is damaged: {error}") from error
 
     def save(self, packed: Packed) -> None:
-        """Write a content, durable when it returns; one that is there already is left.
+        """Write a value's file, durable when this returns; an existing file is kept.
 
-        :raises OSError: it cannot be written; nothing is left of it.
+        :raises OSError: it cannot be written; nothing is left behind.
         """
         path = self.path(packed.hash)
         if path.is_file() and path.stat().st_size == len(packed.content):
@@ -148,7 +149,7 @@ class Objects:
         write_atomic(path, packed.content, prefix=".new-")
 
     def remove(self, digest: str) -> int:
-        """Delete a content that no row names any more; returns its bytes, 0 if it was not there."""
+        """Delete an unreferenced file; returns its bytes, 0 if it was missing."""
         path = self.path(digest)
         try:
             size = path.stat().st_size
@@ -171,7 +172,7 @@ class Objects:
 
 
 def is_storable(text: str) -> bool:
-    """Tell whether SQLite can hold a text."""
+    """Return whether SQLite can store a text."""
     if text.isascii():
         return True
     try:

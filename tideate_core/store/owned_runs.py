@@ -1,4 +1,4 @@
-"""Runs that this process owns: heartbeats, control requests of other processes, takeovers by them."""
+"""Supervision of owned runs: heartbeats, control requests from other processes, takeovers."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 __all__ = ["TICK", "LeaseMonitor", "OwnedRuns"]
 
 TICK: Final = 0.05
-"""Seconds between two looks for what other processes wrote."""
+"""Seconds between two checks for writes of other processes."""
 
 
 class OwnedRuns:
-    """Runs with a lease of this process, for the writer's thread alone.
+    """Runs leased by this process; used only in the writer's thread.
 
-    :param owner: whose leases they are.
+    :param owner: the owner of the leases.
     """
 
     def __init__(self, connection: sqlite3.Connection, owner: Owner) -> None:
         self.had_any = False
-        """There was at least one, so that there may be leases of this owner."""
+        """There was at least one run, so that leases of this owner may exist."""
         self._logs: dict[str, RunBuffer] = {}
         self._monitor = LeaseMonitor(connection, owner)
         self._next_look = self._next_beat = 0.0
@@ -46,21 +46,22 @@ class OwnedRuns:
         return list(self._logs.values())
 
     def attach(self, log: RunBuffer) -> None:
-        """Care for a run from now on."""
+        """Start to supervise a run."""
         self.had_any = True
         self._logs[log.run_id] = log
 
     def detach(self, log: RunBuffer) -> None:
-        """Care for a run no longer."""
+        """Stop supervising a run."""
         self._logs.pop(log.run_id, None)
 
     def pass_on(self, run: str, request: ControlRequest) -> None:
-        """Pass a control request on to the run, if it is one of these."""
+        """Pass a control request to the run if it is supervised here."""
         if (log := self._logs.get(run)) is not None:
             log.pass_on(request)
 
     def find_lost(self) -> list[RunBuffer]:
-        """Return the runs that other processes took, if it is time to look; passes on what they ask."""
+        """Return the runs taken over by other processes, at most once a tick; passes on their control
+        requests."""
         now = time.monotonic()
         if not self._logs or now < self._next_look:
             return []
@@ -72,7 +73,7 @@ class OwnedRuns:
         return [log for run, log in self._logs.items() if run not in found.owned]
 
     def pass_requests_on(self) -> None:
-        """Pass on what other processes ask; the runs that they took are found later."""
+        """Pass on control requests; a later check finds runs that were taken over."""
         found = self._monitor.look()
         if found is not None:
             self._monitor.look_again()
@@ -82,11 +83,11 @@ class OwnedRuns:
         return bool(self._logs) and time.monotonic() >= self._next_beat
 
     def beat_later(self, seconds: float) -> None:
-        """Try a heartbeat that failed again after some time."""
+        """Schedule the next heartbeat after a failed one."""
         self._next_beat = time.monotonic() + seconds
 
     def write(self, transaction: Transaction) -> None:
-        """Write, with a commit that is made anyway or when it is time, a heartbeat and what was passed on."""
+        """Write a due heartbeat and delete delivered requests, as part of any commit."""
         self._monitor.delete_seen(transaction)
         now = time.monotonic()
         if self._logs and now >= self._next_beat - HEARTBEAT / 2:
@@ -101,13 +102,13 @@ class OwnedRuns:
 @dataclass(frozen=True, slots=True)
 class _Found:
     owned: frozenset[str]
-    """The runs that are this owner's, as the database has it."""
+    """Runs of this owner, according to the database."""
     requests: tuple[tuple[str, ControlRequest], ...]
-    """Run and request, in the order in which they came; each is found once."""
+    """Run and request in order of arrival; each is found once."""
 
 
 class LeaseMonitor:
-    """Finds what other processes wrote about an owner's runs; cheap where nobody else wrote."""
+    """Finds changes by other processes to an owner's runs; cheap if there are none."""
 
     def __init__(self, connection: sqlite3.Connection, owner: Owner) -> None:
         self._connection = connection
@@ -117,7 +118,7 @@ class LeaseMonitor:
         self._seen: list[tuple[int]] = []
 
     def look(self) -> _Found | None:
-        """Return what there is, None if no other connection has committed since the last look."""
+        """Return the changes, None if no other connection committed since the last check."""
         try:
             version = self._connection.execute("PRAGMA data_version").fetchone()[0]
             if version == self._data_version:
@@ -131,12 +132,12 @@ class LeaseMonitor:
                 (self._owner, self._last_seen),
             ).fetchall()
         except sqlite3.Error:
-            # nobody waits for this: the next look tries again, and the next commit says what is wrong
+            # no caller waits: the next check tries again, and the next commit reports the error
             return None
         self._data_version = version
         for number, _, word, _ in requests:
             self._last_seen = number
-            if word != "say":  # a message is there until a model reads it
+            if word != "say":  # a message stays until a model reads it
                 self._seen.append((number,))
         return _Found(
             frozenset(run for (run,) in owned),
@@ -147,11 +148,11 @@ class LeaseMonitor:
         )
 
     def look_again(self) -> None:
-        """Have the next look find what the last one did, but for control requests."""
+        """Repeat the last check next time, without its control requests."""
         self._data_version = -1
 
     def delete_seen(self, transaction: Transaction) -> None:
-        """Delete the control requests that were seen, but for messages, with a commit that is made anyway."""
+        """Delete delivered control requests, except messages, as part of any commit."""
         if self._seen:
             transaction.connection.executemany("DELETE FROM workflow_wishes WHERE id = ?", self._seen)
             transaction.after.append(self._seen.clear)

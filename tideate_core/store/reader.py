@@ -1,4 +1,4 @@
-"""Reader of the store: runs, steps, events, checkpoints, counts; waits for no writer."""
+"""Reader of the store: runs, steps, events, checkpoints and counts; never waits for a writer."""
 
 from __future__ import annotations
 
@@ -43,29 +43,28 @@ __all__ = ["MOST_UNFINISHED", "Reader", "resumable_runs"]
 T = TypeVar("T")
 
 MOST_UNFINISHED: Final = 1000
-"""Unfinished runs among which those that can be resumed are looked for."""
+"""Maximum number of unfinished runs searched for resumable ones."""
 
 _UNFINISHED: Final = (
     "e.status IN ('idle', 'parsing', 'validating_workflow', 'building_dependency_graph', 'scheduling_steps',"
     " 'executing_steps', 'awaiting_completion', 'creating_checkpoint', 'restoring_from_checkpoint',"
     " 'aggregating_results', 'paused')"
 )
-"""The statuses one by one, so that an index finds them."""
+"""Spelled out, so that SQLite uses an index."""
 
 _NO_NUMBER: Final = 2**63 - 1
 
 _NO_LIMIT: Final = -1
-"""SQLite's."""
+"""SQLite's value for no limit."""
 
 
 class Reader:
-    """Reads `tideate.db` and `objects/` of a private directory, over a connection per thread.
+    """Reads `tideate.db` and `objects/` of a private directory, with one connection per thread.
 
-    All methods block: an event loop calls them in a thread. Where there is no database there were no runs. Of
-    one that an older tideate made, the first to read it brings it up to date.
+    All methods block: an event loop calls them in a thread. Without a database there are no runs.
 
-    Every method raises StoreError where the database or a value in it cannot be read, and StoreIsNewer where
-    a newer tideate made it.
+    Every method raises StoreError if the database or a value in it cannot be read, and StoreIsNewer if a
+    newer tideate made it.
     """
 
     def __init__(self, private: Path) -> None:
@@ -86,19 +85,19 @@ class Reader:
         with_memo: str | None = None,
         as_begun: bool = False,
     ) -> list[RunRow]:
-        """Return runs, the newest first.
+        """Return runs, newest first.
 
-        :param before: only those that started earlier: milliseconds since the epoch.
-        :param before_id: with `before` the last run of the page before this one: of the runs that started in
-            the same millisecond as that one, those behind it are on this page.
-        :param name: only those of workflows of this name.
-        :param unfinished: only those that have not ended.
-        :param parents_only: without the runs that are steps of others.
-        :param with_memo: only those with a memo of the whole run whose key begins with this text.
-        :param as_begun: in the order in which they began, even if the clock was set back between them.
+        :param before: only runs that started earlier, in milliseconds since the epoch.
+        :param before_id: with `before`, the last run of the previous page: runs that started in the same
+            millisecond continue after it.
+        :param name: only runs of workflows with this name.
+        :param unfinished: only runs that have not ended.
+        :param parents_only: without runs that are steps of others.
+        :param with_memo: only runs with a run-level memo whose key begins with this text.
+        :param as_begun: in the order of their starts, even if the clock was set back in between.
         """
-        # few runs of many are unfinished or of one name, so those are found by what they are and then sorted;
-        # all others are found in their order: a `+` keeps an index from being used
+        # few runs are unfinished or of one name: find them by that index, then sort;
+        # read all others in the order of their index: a `+` keeps SQLite from using one
         narrow = unfinished or name is not None or (status is not None and status not in TERMINAL)
         start = "+e.started_at" if narrow else "e.started_at"
         wheres: list[str] = [_UNFINISHED] if unfinished else []
@@ -125,13 +124,12 @@ class Reader:
         return [rows.run_of(row, self._objects) for row in found]
 
     def search(self, words: str, *, limit: int, before: int | None = None) -> list[FoundRun]:
-        """Return runs in whose prompts or answers all of some words occur, the newest first.
+        """Return runs with all the given words in their prompts or answers, newest first.
 
-        Of English words the stems count; one with a `*` behind it is the beginning of one; words in quotes
-        stand one behind another. Answers are found once a run has ended. A run is found twice where a run
-        that is a step of it has the words, too.
+        English words match by stem; `*` at the end matches a beginning; quoted words match as a phrase.
+        Answers are indexed once a run has ended. A run appears twice if a run within it also matches.
 
-        :param before: only those behind the run of this `FoundRun.number`.
+        :param before: only runs before this `FoundRun.number`.
         :raises InvalidInput: there is no word.
         """
         values = (query_of(words), _NO_NUMBER if before is None else before, _limit(limit))
@@ -139,9 +137,9 @@ class Reader:
         return [FoundRun(number, run, excerpt_of(*texts)) for number, run, *texts in found]
 
     def near(self, prompt: str) -> list[str]:
-        """Return the completed runs whose prompts are near to this one, the nearest first.
+        """Return completed runs with similar prompts, most similar first.
 
-        They share two rare words with it, and half of the weight of all its words.
+        They share two rare words with the prompt, and half of the weight of all its words.
         """
         words = telling_words(prompt)
         found = {word: {row[0] for row in self._fetch(WITH_WORD, (f'prompt : "{word}"',))} for word in words}
@@ -154,7 +152,7 @@ class Reader:
         return [run for number, run in ranked if number in numbers]
 
     def texts(self, run_id: str) -> tuple[str, str]:
-        """Return a run's prompt and its models' answers; long texts are cut off.
+        """Return a run's prompt and its models' answers, both truncated.
 
         :raises RunNotFound: no run has this id.
         """
@@ -162,44 +160,44 @@ class Reader:
         return prompt, answers
 
     def runs_named(self, ids: Iterable[str]) -> list[RunRow]:
-        """Return the runs with these ids, as far as they are there, the newest first."""
+        """Return the existing runs among some ids, newest first."""
         where = "WHERE e.id IN (SELECT value FROM json_each(?)) ORDER BY e.started_at DESC, e.rowid DESC"
         found = self._fetch(f"{rows.RUNS} {where}", (json.dumps(list(ids)),))
         return [rows.run_of(row, self._objects) for row in found]
 
     def number_of(self, run_id: str) -> int:
-        """Return the `FoundRun.number` that a run would have; 0 of one that is gone."""
+        """Return a run's `FoundRun.number`; 0 if the run is gone."""
         found = self._fetch("SELECT number FROM run_texts WHERE execution_id = ?", (run_id,))
         return int(found[0][0]) if found else 0
 
     def has_workflow(self, part: str) -> bool:
-        """Tell whether a run was one of a workflow with this in its name, in capitals or not."""
+        """Return whether a recorded workflow has a name that contains this text, ignoring case."""
         return bool(
             self._fetch("SELECT 1 FROM workflows WHERE instr(lower(name), lower(?)) LIMIT 1", (part,))
         )
 
     def unfinished_within(self, run_id: str) -> list[RunRow]:
-        """Return the runs that are a run's own steps and have not ended, the oldest first."""
+        """Return the unfinished runs that are steps of a run, oldest first."""
         where = f"WHERE e.parent_id = ? AND {_UNFINISHED}"
         found = self._fetch(f"{rows.RUNS} {where} ORDER BY e.rowid", [run_id])
         return [rows.run_of(row, self._objects) for row in found]
 
     def within(self, run_id: str) -> list[RunRow]:
-        """Return the runs that are a run's own steps, the oldest first."""
+        """Return the runs that are steps of a run, oldest first."""
         found = self._fetch(f"{rows.RUNS} WHERE e.parent_id = ? ORDER BY e.rowid", [run_id])
         return [rows.run_of(row, self._objects) for row in found]
 
     def run(self, id_or_prefix: str) -> RunRow:
-        """Return a run by its id or the beginning of it.
+        """Return a run by its id or its beginning.
 
         :raises RunNotFound: there is none; the message names the nearest.
-        :raises InvalidInput: several begin so.
+        :raises InvalidInput: several ids begin with it.
         """
         run_id = find_run_id(self._fetch, id_or_prefix)
         return rows.run_of(self._one(run_id, f"{rows.RUNS} WHERE e.id = ?"), self._objects)
 
     def request(self, run_id: str) -> dict[str, Any]:
-        """Return the request that a run was started with.
+        """Return the request of a run.
 
         :raises RunNotFound: no run has this id.
         """
@@ -208,7 +206,7 @@ class Reader:
         return request
 
     def response(self, run_id: str) -> Any:
-        """Return the response that a run ended with, None while it has not.
+        """Return the response of a run, None before it ends.
 
         :raises RunNotFound: no run has this id.
         """
@@ -216,14 +214,14 @@ class Reader:
         return None if row[0] is None else self._loaded(run_id, lambda: self._objects.load(row[0]))
 
     def definition(self, run_id: str) -> Definition:
-        """Return the definition that a run was started with, whatever became of its file.
+        """Return the definition that a run started with, even if its file changed.
 
         :raises RunNotFound: no run has this id.
         """
         return rows.definition_of(self._one(run_id, rows.DEFINITION))
 
     def graph(self, run_id: str) -> Graph | None:
-        """Return a run's graph, None of a machine.
+        """Return a run's graph, None for a machine.
 
         :raises RunNotFound: no run has this id.
         """
@@ -231,7 +229,7 @@ class Reader:
         return self._loaded(run_id, lambda: rows.graph_of(found[0], self._objects)) if found else None
 
     def steps(self, run_id: str) -> list[StepRow]:
-        """Return a run's steps: in the order of the definition, then those that are not in it by their start.
+        """Return a run's steps: in the order of the definition, then other steps by start.
 
         :raises RunNotFound: no run has this id.
         """
@@ -239,9 +237,9 @@ class Reader:
         return self._loaded(run_id, lambda: [rows.step_of(row, self._objects) for row in found])
 
     def events(self, run_id: str, *, after: int = 0, limit: int | None = None) -> list[EventRow]:
-        """Return a run's events in their order.
+        """Return a run's events in order.
 
-        :param after: only those with a greater sequence number.
+        :param after: only events with a greater sequence number.
         :raises RunNotFound: no run has this id.
         """
         most = _NO_LIMIT if limit is None else _limit(limit)
@@ -249,7 +247,7 @@ class Reader:
         return self._loaded(run_id, lambda: [rows.event_of(row, self._objects) for row in found])
 
     def last_event(self, run_id: str, name: str) -> EventRow | None:
-        """Return a run's last event of a name, None where it has none.
+        """Return a run's last event with a name, None if there is none.
 
         :raises RunNotFound: no run has this id.
         """
@@ -269,20 +267,20 @@ class Reader:
         return memos
 
     def memos_of(self, run_id: str, step: str, beginning: str) -> dict[str, Any]:
-        """Return a step's memos whose keys begin so, by the rest of the key; none of a run that is gone."""
+        """Return a step's memos with a key prefix, by the rest of the key; none if the run is gone."""
         values = (run_id, step, len(beginning), beginning)
         found = self._fetch(rows.MEMOS_OF_STEP, values)
         return {key[len(beginning) :]: self._objects.load(value) for key, value in found}
 
     def events_of_memos(self, run_id: str, step: str) -> dict[str, int]:
-        """Return, by the keys of a step's memos, the number of the last event when each was made.
+        """Return the number of the last event at the time of each memo of a step, by key.
 
-        It is below 0 in a run that was forked from the memo's.
+        It is negative for memos copied from the source of a fork.
         """
         return dict(self._fetch(rows.EVENTS_OF_MEMOS, (run_id, step)))
 
     def checkpoints(self, run_id: str | None = None, *, limit: int = 200) -> list[CheckpointRow]:
-        """Return the checkpoints of a run, or of all runs, the newest first.
+        """Return the checkpoints of a run, or of all runs, newest first.
 
         :raises RunNotFound: no run has this id.
         """
@@ -292,18 +290,18 @@ class Reader:
         return [rows.checkpoint_of(row) for row in found]
 
     def checkpoint(self, id_or_prefix: str) -> CheckpointRow:
-        """Return a checkpoint by its id or the beginning of it.
+        """Return a checkpoint by its id or its beginning.
 
         :raises CheckpointNotFound: there is none.
-        :raises InvalidInput: several begin so.
+        :raises InvalidInput: several ids begin with it.
         """
         return rows.checkpoint_of(find_checkpoint(self._fetch, id_or_prefix))
 
     def metrics(self, *, name: str | None = None, days: int | None = None) -> list[MetricsRow]:
-        """Return the counts of each workflow on each day, the newest day first.
+        """Return the counts of each workflow by day, newest day first.
 
-        :param name: only of workflows of this name.
-        :param days: only of so many days (UTC), today among them.
+        :param name: only workflows with this name.
+        :param days: number of days (UTC) including today; None: all.
         """
         wheres: list[str] = []
         values: list[Any] = []
@@ -317,28 +315,28 @@ class Reader:
         return [rows.metrics_of(row) for row in found]
 
     def costs(self, event: str, *, days: int | None = None) -> list[CostRow]:
-        """Return what models took on each day, the newest day first and the dearest model first.
+        """Return the usage of models by day, newest day and most expensive model first.
 
-        :param event: name of the event that tells of an answer: its data has `model` and `usage`.
-        :param days: only of so many days (UTC), today among them.
+        :param event: name of the event of a model's answer, with `model` and `usage` in its data.
+        :param days: number of days (UTC) including today; None: all.
         """
         since = 0 if days is None else _begin_of(_first_day(days, "costs"))
         return [rows.costs_of(row) for row in self._fetch(rows.COSTS, (event, since))]
 
     def gates(self, *, days: int | None = None) -> list[GateCount]:
-        """Return how often each gate passed and failed, by gate.
+        """Return passed and failed decisions by gate.
 
-        :param days: only of so many days (UTC), today among them.
+        :param days: number of days (UTC) including today; None: all.
         """
         since = "" if days is None else _first_day(days, "decisions")
         return [GateCount(*row) for row in self._fetch(rows.GATES, (since,))]
 
     def close(self) -> None:
-        """Close this thread's connection; those of other threads end with them, or with the reader."""
+        """Close this thread's connection; other threads' connections close with them or with the reader."""
         self._connections.close()
 
     def _newest_checkpoints(self, limit: int) -> list[CheckpointRow]:
-        """Return those that a person wanted and of the runs that began last: no index has all."""
+        """Return manual checkpoints and the checkpoints of the newest runs: no index covers all."""
         found = dict.fromkeys(self._fetch(rows.WANTED_CHECKPOINTS, (limit,)))
         own = 0
         newest = "SELECT id FROM workflow_executions ORDER BY started_at DESC, rowid DESC LIMIT ?"
@@ -348,7 +346,7 @@ class Reader:
             of_run = self._fetch(rows.NEWEST_CHECKPOINTS, (run, _NO_LIMIT))
             own += len(of_run)
             found |= dict.fromkeys(of_run)
-        # stable: of one millisecond they stay as they were found
+        # stable sort: checkpoints of one millisecond keep their order
         found_rows = map(rows.checkpoint_of, found)
         return sorted(found_rows, key=lambda row: (row.created_at, row.cursor), reverse=True)[:limit]
 
@@ -359,14 +357,14 @@ class Reader:
         return found[0]
 
     def _of_run(self, run_id: str, statement: str, values: Sequence[Any]) -> list[Row]:
-        """Return rows of which a run may well have none."""
+        """Return rows; if there are none, check that the run exists."""
         found = self._fetch(statement, values)
         if not found:
             self._one(run_id, "SELECT 1 FROM workflow_executions WHERE id = ?")
         return found
 
     def _loaded(self, run_id: str, load: Callable[[], T]) -> T:
-        """Return values of rows of a run; with the run, their files may have been pruned meanwhile."""
+        """Load values of a run's rows; if pruning deleted their files meanwhile, raise RunNotFound."""
         try:
             return load()
         except StoreError:
@@ -375,7 +373,7 @@ class Reader:
 
 
 def resumable_runs(reader: Reader) -> list[RunRow]:
-    """Return the runs that can be resumed, the newest first; blocking.
+    """Return the runs that can be resumed, newest first; blocking.
 
     :raises StoreError: the store cannot be read.
     """
@@ -393,12 +391,12 @@ def _where(conditions: list[str]) -> str:
 
 
 def _begin_of(day: str) -> int:
-    """Return milliseconds since the epoch."""
+    """Return the start of a day (UTC) in milliseconds since the epoch."""
     return int(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp() * 1000)
 
 
 def _first_day(days: int, counted: str) -> str:
-    """Return the first (UTC) of so many days, of which today is the last."""
+    """Return the first of the last days (UTC), including today."""
     if days < 1:
         raise InvalidInput(f"{counted} of {days} days are none; give 1 for today, or more")
     return (datetime.now(UTC) - timedelta(days=days - 1)).date().isoformat()

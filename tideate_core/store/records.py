@@ -1,4 +1,4 @@
-"""Records that go into the store and come out of it: plain, frozen, JSON inside."""
+"""Records written to and read from the store: plain frozen data with JSON values."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Status = Literal[
     "paused",
     "cancelled",
 ]
-"""Of a run: the values of `machines.ExecutionState`."""
+"""Status of a run: the values of `machines.ExecutionState`."""
 
 TERMINAL: Final = ("completed", "failed", "cancelled")
 """Statuses of runs that ended."""
@@ -57,23 +57,23 @@ TERMINAL: Final = ("completed", "failed", "cancelled")
 StepStatus = Literal["pending", "running", "completed", "failed", "skipped"]
 
 State = Literal["cancelled", "completed", "failed", "interrupted", "paused", "running"]
-"""Of a run, for a person: `interrupted` is one that its process did not bring to an end."""
+"""State of a run as shown to a person; `interrupted`: its process ended before the run did."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A person's message to the model that works in a run."""
+    """A person's message to the model of a run."""
 
     text: str
     id: int = 0
-    """Its number in the store, where it is kept until a model reads it or its run ends; 0 before."""
+    """Its number in the store while it waits there to be read; 0 before."""
 
     def __str__(self) -> str:
         return "say"
 
 
 ControlRequest: TypeAlias = Literal["pause", "resume", "cancel"] | Message
-"""Asked of a run's owner by another process."""
+"""A request of another process to a run's owner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,36 +87,36 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """The definition that a run was started from, kept by the hash of its text."""
+    """The definition of a run, stored by the hash of its text."""
 
     workflow_id: str
-    """A UUID, the same for every version of a workflow of one name and source."""
+    """A UUID, equal for all versions of a workflow with one name and source."""
     name: str
     kind: Literal["graph", "machine"]
     text: str
-    """The definition as JSON, or a `.workflow` file's text: whole, a run is continued with it."""
+    """JSON, or the text of a `.workflow` file; complete, so that a run can continue with it."""
     description: str = ""
     version: str = "1.0.0"
     source: str = ""
-    """As `workflows.Source`."""
+    """See `workflows.Source`."""
     path: str | None = None
-    """The file that it was read from, None where there is none."""
+    """The file that it was read from; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Tokens that models were asked and answered with; `cost` in US dollars, None where nobody knows."""
+    """Token usage of models; `cost` in US dollars, None if unknown."""
 
     input: int = 0
     output: int = 0
     cost: float | None = None
     cached: int = 0
-    """Of the input, those that a provider had in its cache."""
+    """Input tokens that were in the provider's cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """A run that begins. Times are milliseconds since the epoch."""
+    """A run that starts. Times are milliseconds since the epoch."""
 
     id: str
     """32 hexadecimal digits."""
@@ -124,31 +124,31 @@ class NewRun:
     request: dict[str, Any]
     """JSON of the engine's `RunRequest`."""
     total_steps: int
-    """0 of a machine: nobody knows how many there will be."""
+    """0 for a machine: unknown in advance."""
     started_at: int
     graph: Graph | None = None
-    """None of a machine."""
+    """None for a machine."""
     parent: str | None = None
-    """The run whose step this is, None of a run by itself."""
+    """The run that has this run as a step; None for a top-level run."""
     parent_step: str | None = None
     status: Status = "idle"
     steps: tuple[tuple[str, str, str], ...] = ()
-    """Id, name and what does it (an agent, a handler, …) of every step of a graph, in its order."""
+    """Id, name and worker (an agent, a handler, …) of every step of a graph, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepStart:
-    """A step that starts, or starts again."""
+    """The start of a step, or of another attempt."""
 
     step: str
-    """Unique in the run; of `for_each` with `[0]`, of a machine's second visit with `#2`."""
+    """Unique in the run; `for_each` items end in `[0]`, repeated visits of a machine's state in `#2`."""
     name: str
     agent: str
-    """The one that does it: an agent's name, `handler`, `tool`, `workflow`, `machine`."""
+    """The worker: an agent's name, `handler`, `tool`, `workflow` or `machine`."""
     task: str
-    """Its task; cut by the store where it is long."""
+    """Its task; the store truncates it."""
     attempt: int
-    """From 1, over all processes that tried."""
+    """From 1, counted over all processes."""
     started_at: int
     dependencies: tuple[str, ...] = ()
 
@@ -167,7 +167,7 @@ class StepOutcome:
     error_code: str | None = None
     tokens: Tokens = Tokens()
     files: tuple[str, ...] = ()
-    """Paths that it changed."""
+    """Paths of changed files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ class Ending:
     completed_steps: int = 0
     failed_steps: int = 0
     reason: str | None = None
-    """Of a cancelled run: `declined` or `cancelled`."""
+    """Reason of a cancelled run: `declined` or `cancelled`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,20 +193,20 @@ class Lease:
     """The process that owns a run."""
 
     owner: str
-    """Unique among all processes there ever were."""
+    """Globally unique."""
     pid: int
     host: str
     process_started: str
-    """Tells a process from a later one with the same id."""
+    """Distinguishes a process from a later one with the same pid."""
     heartbeat_at: int
     """Milliseconds since the epoch."""
     alive: bool
-    """As far as can be told from here: same machine and the process is there, else a recent heartbeat."""
+    """As far as this machine can tell: the process exists here, or its heartbeat is recent."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run as lists show it."""
+    """A run as shown in lists."""
 
     id: str
     name: str
@@ -227,23 +227,23 @@ class RunRow:
     files: tuple[str, ...]
     parent: str | None
     lease: Lease | None
-    """None where no process has it."""
+    """None if no process owns it."""
     workflow_id: str
     definition_hash: str
     path: str | None
     source: str
     restored_from: str | None = None
-    """The checkpoint that it began with, None of a run from the start."""
+    """The checkpoint that it was forked from; None otherwise."""
     continues: str | None = None
-    """The run whose conversation it goes on with, which may be gone."""
+    """The run that it continues, which may be gone."""
     forked_from: str | None = None
-    """The run whose results it began with, which may be gone; None of a run from the start."""
+    """The run that it was forked from, which may be gone; None if it was not forked."""
     forked_step: str | None = None
-    """The step from which on it ran anew what that run had done."""
+    """The first step that it ran itself after the fork."""
     reused: int = 0
-    """Steps whose `order` is at most this are another run's, which did them."""
+    """Steps with an `order` up to this were done by another run."""
     compared: tuple[str, ...] = ()
-    """The models of the comparison that it is part of, its own among them; empty: it is part of none."""
+    """The models of its comparison, including its own; empty without a comparison."""
 
     @property
     def ended(self) -> bool:
@@ -251,57 +251,57 @@ class RunRow:
 
     @property
     def resumable(self) -> bool:
-        """It has not ended, and no living process has it."""
+        """It has not ended, and no living process owns it."""
         return not self.ended and (self.lease is None or not self.lease.alive)
 
 
 @dataclass(frozen=True, slots=True)
 class FoundRun:
-    """A run with the words that were looked for."""
+    """A run found by a search."""
 
     number: int
-    """Ascending in the order in which runs began."""
+    """Ascending in the order of the runs' starts."""
     run: str
-    """Its id, of a run that is a step of another that one's."""
+    """Its id, or the id of the run around it."""
     excerpt: str
-    """Where the words stand."""
+    """Text around the match."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """A new run that begins with what another one did."""
+    """A new run that copies the results of another run."""
 
     source: str
     run: str
-    """The new one's id, 32 hexadecimal digits."""
+    """The new run's id, 32 hexadecimal digits."""
     at: int
-    """When it begins, milliseconds since the epoch."""
+    """Its start, in milliseconds since the epoch."""
     cursor: int
-    """Steps of the source that ended later are not in it."""
+    """Position in the source; steps that ended later are not copied."""
     again: tuple[str, ...] = ()
-    """Steps that are not in it either; it runs them itself."""
+    """Steps that are not copied; the new run runs them."""
     step: str | None = None
-    """The step that a person named; None of a checkpoint."""
+    """The step named by the person; None for a checkpoint."""
     checkpoint: str | None = None
     memos_before: int | None = None
-    """Memos of the whole run are in it that were made before so many steps had ended; None: `cursor`."""
+    """Run-level memos made before this many steps had ended are copied; None: `cursor`."""
     memos: tuple[str, ...] = ()
-    """Keys of such memos that are in it whenever they were made."""
+    """Keys of run-level memos that are always copied."""
     no_memos: tuple[str, ...] = ()
-    """Keys of such memos that are not in it."""
+    """Keys of run-level memos that are never copied."""
     request: dict[str, Any] | None = None
-    """What it is started with; None: what the source was."""
+    """Its request; None: the source's."""
     results: Mapping[str, Any] = field(default_factory=dict)
-    """Other results of steps that are in it, by step."""
+    """Replaced results of copied steps, by step."""
     until: int | None = None
-    """Memos of `step`, its items and the whole run are in it that were made before this event."""
+    """Memos of `step`, its items and the whole run from before this event are copied."""
     step_memos: Mapping[str, Any] = field(default_factory=dict)
-    """Memos of `step` that are in it beside those, or in place of them, by key."""
+    """Memos of `step` to add, or to replace, by key."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """A step as the store has it."""
+    """A step's row."""
 
     step: str
     name: str
@@ -319,7 +319,7 @@ class StepRow:
     tokens: Tokens
     files: tuple[str, ...]
     order: int | None
-    """Its place among the steps that ended, from 1; None before."""
+    """Its order among the ended steps, from 1; None before it ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,7 +327,7 @@ class EventRow:
     """An event of a run."""
 
     sequence: int
-    """From 1, without gaps, in the order they happened."""
+    """From 1, without gaps, in order."""
     name: str
     at: int
     data: dict[str, Any] = field(default_factory=dict)
@@ -335,23 +335,23 @@ class EventRow:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRow:
-    """A point that a run can be forked at: a cursor into its ended steps, not a copy of them."""
+    """A position at which a run can be forked: a cursor into its ended steps, not a copy of them."""
 
     id: str
     run: str
     step: str
-    """The step after which it was made."""
+    """The step before it."""
     cursor: int
-    """All steps whose `order` is at most this belong to it."""
+    """Includes all steps with an `order` up to this."""
     created_at: int
     memory: int
-    """Peak memory of the process when it was made, in bytes."""
+    """Peak memory of the process at that time, in bytes."""
     manual: bool = False
-    """A person wanted it; retention spares it."""
+    """Created by a person; retention keeps it."""
 
 
 def state_of(run: RunRow) -> State:
-    """Return the state of a run, as every list names it."""
+    """Return the state of a run, as shown in every list."""
     if run.status in ("completed", "failed", "cancelled"):
         return run.status
     if run.status == "paused":
@@ -360,9 +360,9 @@ def state_of(run: RunRow) -> State:
 
 
 def last_result_value(steps: Iterable[StepRow], key: str) -> dict[str, Any] | None:
-    """Return the value under a key of the last completed step's result that has it.
+    """Return the value of a key in the last completed step's result that has the key.
 
-    So a task's plan is the one that was agreed on, not the one that was made first.
+    For a task's plan, this is the confirmed plan, not the first draft.
     """
     ended = sorted((row for row in steps if row.status == "completed"), key=lambda row: row.started_at or 0)
     found = [row.result[key] for row in ended if isinstance(row.result, dict) and row.result.get(key)]

@@ -24,20 +24,20 @@ _DAY: Final = 24 * 60 * 60 * 1000
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """Limits of what is kept of ended runs; None is no limit, a run beyond any of the limits goes.
+    """Limits for ended runs; None is no limit, and a run beyond any limit is deleted.
 
-    Spared are runs that have not ended, those with a checkpoint that a person made, and `spare`. The runs
-    that are a run's steps stay and go with it.
+    Runs that have not ended, runs with a manual checkpoint, and the runs in `spare` are kept. Runs that are
+    steps of a run are kept or deleted with it.
     """
 
     keep_runs: int | None = None
-    """The newest so many of each workflow that ended are kept."""
+    """Number of newest ended runs to keep for each workflow."""
     max_age_days: float | None = None
-    """Days since they ended."""
+    """Days since a run's end."""
     max_bytes: int | None = None
-    """Of all files in `objects/` together; the oldest runs that have some go first."""
+    """Total size of `objects/`; the oldest runs with files there are deleted first."""
     spare: frozenset[str] = frozenset()
-    """Ids of runs that are still needed, as those with a journal to roll back with."""
+    """Ids of runs that are still needed, such as runs with a journal for a rollback."""
 
     def __post_init__(self) -> None:
         limits = {"keep_runs": self.keep_runs, "max_age_days": self.max_age_days, "max_bytes": self.max_bytes}
@@ -48,24 +48,24 @@ class Retention:
 
 @dataclass(slots=True)
 class Pruned:
-    """Counts of what was deleted. The files are deleted after the rows are, and counted as they are."""
+    """Counts of deleted rows and files. Files are deleted, and counted, after the rows."""
 
     runs: int = 0
-    """With those that were steps of others."""
+    """Including runs that were steps of others."""
     checkpoints: int = 0
     objects: int = 0
-    """Files in `objects/`, those that nothing named any more included."""
+    """Files in `objects/`, including unreferenced ones."""
     bytes: int = 0
-    """Of these files."""
+    """Total bytes of these files."""
     ids: tuple[str, ...] = ()
-    """Of the runs."""
+    """Ids of the deleted runs."""
     left: str | None = None
-    """Why some of the files are still there; the next prune deletes them."""
+    """The reason why some files remain; the next prune deletes them."""
 
 
 @dataclass(slots=True)
 class _Family:
-    """A run with the runs that are its steps, and theirs."""
+    """A run with all runs that are, at any depth, its steps."""
 
     workflow: str
     started_at: int
@@ -76,11 +76,11 @@ class _Family:
 
 
 def prune(transaction: Transaction, policy: Retention, at: int, *, dry_run: bool = False) -> Pruned:
-    """Forget runs as a policy says, and delete the files in `objects/` that no run names any more.
+    """Delete the runs beyond a policy's limits, and all unreferenced files in `objects/`.
 
     :param at: milliseconds since the epoch.
-    :param dry_run: only say which runs would go.
-    :returns: what is complete once the transaction's `after` has been called.
+    :param dry_run: only return the runs to delete.
+    :returns: counts, complete after the transaction's `after` calls.
     """
     families = _families(transaction, policy)
     gone = _beyond(families, policy, at)
@@ -92,7 +92,7 @@ def prune(transaction: Transaction, policy: Retention, at: int, *, dry_run: bool
     pruned = Pruned(runs=len(ids), checkpoints=_forget(transaction, gone, ids), ids=tuple(ids))
 
     def sweep() -> None:
-        # only now: were the commit to fail, rows would name files that are gone
+        # only after the commit: if it failed, rows would reference deleted files
         _sweep(transaction.connection, transaction.objects, pruned)
 
     transaction.after.append(sweep)
@@ -100,10 +100,10 @@ def prune(transaction: Transaction, policy: Retention, at: int, *, dry_run: bool
 
 
 def _families(transaction: Transaction, policy: Retention) -> dict[str, _Family]:
-    """Return all runs by the run that they belong to, the oldest first."""
+    """Return all runs grouped by top-level run, oldest first."""
     families: dict[str, _Family] = {}
     root_of: dict[str, str] = {}
-    # a run's parent is there before it: in the order of rows
+    # in row order, a run's parent comes first
     runs = transaction.execute(
         "SELECT e.id, e.parent_id, e.workflow_id, e.started_at, COALESCE(e.completed_at, e.started_at),"
         " e.status IN ('completed', 'failed', 'cancelled')"
@@ -136,7 +136,7 @@ def _beyond(families: dict[str, _Family], policy: Retention, at: int) -> set[str
 
 
 def _over(families: dict[str, _Family], gone: set[str], objects: Objects, most: int) -> set[str]:
-    """Return the oldest runs without which the files of those that stay are not too many bytes."""
+    """Return the oldest runs to delete until the files of the others fit the size limit."""
     staying = {root: family for root, family in families.items() if root not in gone}
     names = Counter(digest for family in staying.values() for digest in family.objects)
     sizes = {digest: _size(objects.path(digest)) for digest in names}
@@ -155,10 +155,10 @@ def _over(families: dict[str, _Family], gone: set[str], objects: Objects, most: 
 
 
 def _forget(transaction: Transaction, roots: Iterable[str], ids: Iterable[str]) -> int:
-    """Delete the rows of runs; returns how many checkpoints they had."""
+    """Delete the rows of runs; returns the number of their checkpoints."""
     count = "SELECT COUNT(*) FROM all_checkpoints WHERE execution_id = ?"
     checkpoints = sum(transaction.execute(count, (run,)).fetchone()[0] for run in ids)
-    # all other rows of a run, and the runs that are its steps, go with it
+    # cascades to all other rows of a run, and to runs that are its steps
     transaction.connection.executemany(
         "DELETE FROM workflow_executions WHERE id = ?", [(run,) for run in roots]
     )
@@ -170,7 +170,7 @@ def _forget(transaction: Transaction, roots: Iterable[str], ids: Iterable[str]) 
 
 
 def _sweep(connection: sqlite3.Connection, objects: Objects, pruned: Pruned) -> None:
-    """Delete the files that no row names, with the write lock held: nobody names one meanwhile."""
+    """Delete unreferenced files under the write lock, so that no new reference appears meanwhile."""
     try:
         connection.execute("BEGIN IMMEDIATE")
         try:
@@ -188,7 +188,7 @@ def _sweep(connection: sqlite3.Connection, objects: Objects, pruned: Pruned) -> 
 
 
 def _files(objects: Objects) -> Iterator[Path]:
-    """Yield all files of `objects/`, those that a crash left half written included."""
+    """Yield all files of `objects/`, including partial files left by a crash."""
     directory = objects.path("00").parents[1]
     if directory.is_dir():
         for folder in directory.iterdir():

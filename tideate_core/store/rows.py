@@ -1,4 +1,4 @@
-"""SQL that reads each table, and the records made of its rows."""
+"""SQL queries of each table, and conversion of their rows to records."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ __all__ = [
     "step_of",
 ]
 
-# CROSS JOIN: SQLite is not to begin with the workflows, a list is read in the order of an index of the runs
+# CROSS JOIN keeps SQLite from starting with workflows: lists are read in the order of an index of the runs
 RUNS: Final = (
     "SELECT e.id, w.name, d.kind, e.status, e.started_at, e.completed_at, e.duration, e.completed_steps,"
     " e.failed_steps, e.total_steps, e.current_step, e.prompt, e.error, e.error_code, e.reason,"
@@ -116,7 +116,7 @@ METRICS: Final = (
     " FROM workflow_metrics m LEFT JOIN workflows w ON w.id = m.workflow_id"
 )
 
-# big data is in a file and begins with `@`; what a model took is small
+# large data is in a file and begins with `@`; usage is small
 COSTS: Final = (
     "SELECT DATE(at / 1000, 'unixepoch') AS day, json_extract(data, '$.model') AS model,"
     " COUNT(DISTINCT execution_id), COUNT(*),"
@@ -227,5 +227,5 @@ def costs_of(row: Row) -> CostRow:
 
 
 def _strings(text: str | None, objects: Objects) -> tuple[str, ...]:
-    # most columns are empty lists: 20,000 of them are in a run of 10,000 steps
+    # most columns are empty lists: a run of 10,000 steps has 20,000 of them
     return () if text is None or text == "[]" else tuple(objects.load(text))

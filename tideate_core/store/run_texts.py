@@ -1,4 +1,4 @@
-"""Full-text index of runs: what persons asked and models answered, kept with the rows that it is made of."""
+"""Full-text index of runs: prompts and models' answers; search and similarity."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 LONGEST: Final = 200_000
-"""Characters of a prompt, and of the answers of one run, that are searched."""
+"""Maximum characters indexed of a prompt, and of the answers of one run."""
 
 SEARCH: Final = (
     "SELECT w.rowid, COALESCE(e.parent_id, e.id), "
@@ -43,8 +43,8 @@ SEARCH: Final = (
     " JOIN workflow_executions e ON e.id = t.execution_id"
     " WHERE run_words MATCH ? AND w.rowid < ? ORDER BY w.rowid DESC LIMIT ?"
 )
-"""The newest first; of a run that is a step of another the other one's id, and its texts with a `_MARK`
-before what was found. FTS5's own `snippet` takes minutes for a word that stands there 40,000 times."""
+"""Newest first; for a run within another, the id of the outer one; texts have a `_MARK` before each match.
+FTS5's own `snippet` takes minutes for a word with 40,000 matches in a text."""
 
 WITH_WORD: Final = (
     "SELECT w.rowid, e.id FROM run_words w CROSS JOIN run_texts t ON t.number = w.rowid"
@@ -58,7 +58,7 @@ NEAREST_FIRST: Final = "ORDER BY bm25(run_words, 4.0, 1.0), w.rowid DESC"
 
 _MARK: Final = "\2"
 _NEAR: Final = 400
-"""Characters before and behind what was found of which an excerpt is made."""
+"""Characters on both sides of a match that an excerpt is cut from."""
 
 _WORD: Final = re.compile(r'"([^"]*)"|(\S+)')
 
@@ -66,10 +66,10 @@ TOKENIZER: Final = "porter unicode61 remove_diacritics 2"
 """Tokenizer of `run_words`."""
 _LETTERS: Final = re.compile(r"[^\W\d_]{3,}")
 _ASKED: Final = 4_000
-"""Characters of a prompt whose words are searched for in earlier prompts."""
+"""Characters of a prompt that are compared with earlier prompts."""
 _MOST_WORDS: Final = 64
 _UNSEEN: Final = 20
-"""Runs without the words that are added to the total: among few runs every word seems common."""
+"""Runs added to the total: among few runs every word would seem common."""
 _COMMON: Final = (
     "about add again all also and any are argument arguments because been bug but can change class code "
     "could create delete did does each error every explain file files fix for from function functions get "
@@ -79,7 +79,7 @@ _COMMON: Final = (
     "use uses using was way were what when where which while who why will with without work works would "
     "write you your"
 )
-"""Words that are common in requests for code."""
+"""Words common in requests for code."""
 
 _CONVERSATIONS: Final = (
     "SELECT value FROM workflow_memos WHERE execution_id = ? AND step_id = ''"
@@ -88,11 +88,11 @@ _CONVERSATIONS: Final = (
 
 
 def query_of(words: str) -> str:
-    """Return the query for all of some words; in quotes one behind another, with a `*` what begins so.
+    """Return the FTS5 query for all words; quoted words are a phrase, `*` at the end matches a beginning.
 
     :raises InvalidInput: there is no word.
     """
-    words = plain(words.replace("\0", " "))  # SQLite's queries end at such a sign
+    words = plain(words.replace("\0", " "))  # a NUL would end SQLite's query
     texts = (phrase or word.replace('"', "") for phrase, word in _WORD.findall(words))
     terms = [f'"{text.rstrip("*")}"{"*" * text.endswith("*")}' for text in texts if _has_word(text)]
     if not terms:
@@ -101,7 +101,7 @@ def query_of(words: str) -> str:
 
 
 def excerpt_of(prompt: str, answers: str) -> str:
-    """Return some words around the first that was found, of texts as `SEARCH` has them."""
+    """Return a few words around the first match in the texts of a `SEARCH` row."""
     before, _, behind = (prompt if _MARK in prompt else answers).partition(_MARK)
     words, more = before[-_NEAR:].split(), behind[:_NEAR].replace(_MARK, "").split()
     start = "…" if len(words) > 4 or len(before) > _NEAR else ""
@@ -111,7 +111,7 @@ def excerpt_of(prompt: str, answers: str) -> str:
 
 
 def telling_words(text: str) -> list[str]:
-    """Return the distinctive words of a text, one of each stem."""
+    """Return the distinctive words of a text, one for each stem."""
     common = set(_COMMON.split())
     words = [word for word in _LETTERS.findall(plain(text[:_ASKED]).lower()) if word not in common]
     stems: dict[str, str] = {}
@@ -121,7 +121,7 @@ def telling_words(text: str) -> list[str]:
 
 
 def _stems(words: Sequence[str]) -> list[str]:
-    """Return the stem that the index has of each word."""
+    """Return each word's stem in the index."""
     with closing(sqlite3.connect(":memory:")) as index:
         index.execute(f"CREATE VIRTUAL TABLE words USING fts5(word, tokenize = '{TOKENIZER}')")
         index.execute("CREATE VIRTUAL TABLE stems USING fts5vocab(words, instance)")
@@ -149,7 +149,7 @@ def near_numbers(found: Mapping[str, set[int]], total: int) -> set[int]:
 
 
 def add_prompt(connection: sqlite3.Connection, run: str, prompt: str) -> None:
-    """Index what a run that begins was asked."""
+    """Index the prompt of a new run."""
     connection.execute(
         "INSERT INTO run_texts (execution_id, prompt) VALUES (?, ?)"
         " ON CONFLICT (execution_id) DO UPDATE SET prompt = excluded.prompt",
@@ -158,7 +158,7 @@ def add_prompt(connection: sqlite3.Connection, run: str, prompt: str) -> None:
 
 
 def index_answers(connection: sqlite3.Connection, objects: Objects, run: str) -> None:
-    """Index what the models of a run said, as its rows have it; for a run that ends."""
+    """Index the models' answers of a run that ends."""
     answers = "\n".join(dict.fromkeys(_said(connection, objects, run)))
     connection.execute(
         "UPDATE run_texts SET answers = ?1 WHERE execution_id = ?2 AND answers <> ?1",
@@ -176,7 +176,7 @@ def _said(connection: sqlite3.Connection, objects: Objects, run: str) -> Iterato
 
 
 def _texts_of(conversation: Any) -> Iterator[str]:
-    """Yield what a model said; the messages to it are mostly templates and files."""
+    """Yield the models' texts; messages to models are mostly templates and files."""
     messages = conversation.get("messages") if isinstance(conversation, dict) else None
     for message in messages if isinstance(messages, list) else ():
         turn = message.get("turn") if isinstance(message, dict) else None
@@ -185,7 +185,7 @@ def _texts_of(conversation: Any) -> Iterator[str]:
 
 
 def _loaded(objects: Objects, column: str) -> Any:
-    """Return a value; None of one that is damaged, which is no reason that a run could not end."""
+    """Return a value, None if it is damaged: that must not keep a run from ending."""
     try:
         return objects.load(column)
     except StoreError as error:

@@ -1,4 +1,4 @@
-"""SQL that adds runs, changes their definition, takes them over, and sends control requests."""
+"""SQL to add runs, change their definition, take them over, and send control requests."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 __all__ = ["add_control_request", "add_run", "change_definition", "run_status", "take_over"]
 
 PROMPT_LENGTH: Final = 1000
-"""Characters of a prompt that lists show; the request has all of it."""
+"""Characters of a prompt shown in lists; the request has all of it."""
 
 
 def _compared(request: Mapping[str, Any]) -> str | None:
-    """Return the models of the comparison that a run is part of, as a JSON list."""
+    """Return the models of a run's comparison as a JSON list."""
     compared = request.get("compared")
     return plain(json.dumps(list(compared.values()))) if compared else None
 
 
 def add_run(transaction: Transaction, run: NewRun, request: str | Packed) -> None:
-    """Write a run that begins, and who has it.
+    """Insert a new run with its lease.
 
-    :raises StoreError: there is a run with this id.
+    :raises StoreError: the id is taken.
     """
     definition = run.definition
     if run_status(transaction, run.id) is not None:
@@ -71,12 +71,12 @@ def add_run(transaction: Transaction, run: NewRun, request: str | Packed) -> Non
 
 
 def change_definition(transaction: Transaction, run: NewRun) -> None:
-    """Have a run of this process go on with another definition: its own from now on.
+    """Replace the definition of a run owned by this process.
 
-    What ended stays as it is; of the other steps those that the definition does not have are deleted.
+    Ended steps stay; other steps that are missing in the new definition are deleted.
 
-    :param run: as it would begin with that definition.
-    :raises RunLost: another process has it.
+    :param run: the run as it would start with the new definition.
+    :raises RunLost: another process owns it.
     """
     lease = _lease(transaction, run.id, TAKEOVER_AFTER)
     if lease is None or lease.owner != transaction.owner.id:
@@ -98,7 +98,7 @@ def change_definition(transaction: Transaction, run: NewRun) -> None:
     _add_steps(transaction, run)
     if run.graph is not None:
         _add_graph(transaction, run.id, run.graph, run.started_at)
-        # of a machine no step has a position
+        # a machine's steps have no position
         transaction.execute(
             "DELETE FROM workflow_steps WHERE execution_id = ? AND status = 'running' AND position IS NULL",
             (run.id,),
@@ -108,15 +108,15 @@ def change_definition(transaction: Transaction, run: NewRun) -> None:
 def take_over(
     transaction: Transaction, run: str, takeover_after: float
 ) -> tuple[int, int, tuple[Message, ...]]:
-    """Make a run this process's.
+    """Make this process the owner of a run.
 
-    :returns: the number of its last event and of its last step that ended, and the messages that no model
-        has read.
+    :returns: the number of the last event, the number of ended steps, and the messages that no model has
+        read.
 
-    :param takeover_after: seconds without a sign of life.
+    :param takeover_after: seconds without a heartbeat.
     :raises RunNotFound: no run has this id.
     :raises RunEnded: it has ended.
-    :raises RunIsOwned: a living process has it.
+    :raises RunIsOwned: a living process owns it.
     """
     status = run_status(transaction, run)
     if status is None:
@@ -129,7 +129,7 @@ def take_over(
             f"run {run} is being run by process {lease.pid} on {lease.host.split()[0]}; "
             "pause or cancel it there, or end that process"
         )
-    # what was asked of the one before is not asked of this one
+    # requests to the previous owner do not apply to this one
     transaction.execute(
         "DELETE FROM workflow_wishes AS w WHERE w.execution_id = ? AND w.wish <> 'say'", (run,)
     )
@@ -148,12 +148,12 @@ def take_over(
 def add_control_request(
     transaction: Transaction, run: str, request: ControlRequest
 ) -> tuple[str, ControlRequest]:
-    """Ask a run's owner for something; a message is kept, also from this process, until a model reads it.
+    """Insert a request to a run's owner; a message stays, also from this process, until a model reads it.
 
-    :returns: the owner, and the request as it is kept.
+    :returns: the owner, and the stored request.
 
     :raises RunNotFound: no run has this id.
-    :raises RunNotActive: no living process has it.
+    :raises RunNotActive: no living process owns it.
     """
     status = run_status(transaction, run)
     if status is None:
@@ -186,7 +186,7 @@ def run_status(transaction: Transaction, run: str) -> str | None:
 
 
 def _add_definition(transaction: Transaction, definition: Definition, at: int) -> str:
-    """Keep a definition's text, and what its workflow is now; returns the text's hash."""
+    """Store a definition's text and update its workflow; returns the text's hash."""
     digest = definition_hash(definition.text)
     transaction.execute(
         "INSERT OR IGNORE INTO workflow_definitions (hash, kind, text, created_at) VALUES (?, ?, ?, ?)",
@@ -238,7 +238,7 @@ def _add_steps(transaction: Transaction, run: NewRun) -> None:
     transaction.connection.executemany(
         "INSERT INTO workflow_steps (execution_id, step_id, step_name, agent_id, task, dependencies,"
         " position) VALUES (?, ?, ?, ?, '', ?, ?)"
-        # of a run that has begun, the steps that ended keep what they did
+        # for a run in progress, ended steps keep their outcome
         " ON CONFLICT (execution_id, step_id) DO UPDATE SET step_name = excluded.step_name,"
         " agent_id = excluded.agent_id, position = excluded.position",
         rows,

@@ -1,4 +1,4 @@
-"""Schema versions of databases: make, migrate, refuse those that this version cannot use."""
+"""Schema version of the database: creation, migration, rejection of unusable versions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["READABLE", "migrate", "refuse_unusable", "schema_version"]
 
 READABLE: Final = 24
-"""The oldest version with every table and column that reading names."""
+"""The oldest version that the reader can read."""
 
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 
@@ -29,17 +29,17 @@ CREATE TABLE IF NOT EXISTS schema_version (
 
 
 def migrate(path: Path, connection: sqlite3.Connection) -> None:
-    """Bring the database to this version in one transaction: with one for each migration, each would sync.
+    """Migrate the database to this version in one transaction: several would each sync.
 
     :raises StoreIsNewer: a newer tideate migrated it meanwhile.
-    :raises sqlite3.Error: a migration failed; the database is as it was before all of them.
+    :raises sqlite3.Error: a migration failed; the database is unchanged.
     """
     missing = list(_missing(schema_version(connection)))
     if missing:
         connection.execute("BEGIN IMMEDIATE")
         try:
             for number, script in missing:
-                # another process may have done it while this one waited for the lock
+                # another process may have applied it while this one waited for the lock
                 if schema_version(connection) < number:
                     _apply(connection, number, script)
             connection.execute("COMMIT")
@@ -60,7 +60,7 @@ def _apply(connection: sqlite3.Connection, number: int, script: str) -> None:
 
 
 def refuse_unusable(path: Path, connection: sqlite3.Connection) -> None:
-    """Refuse a database of a newer version, and one from before the first version.
+    """Reject a database of a newer version, or from before the first version.
 
     :raises StoreIsNewer: a newer tideate made it.
     :raises StoreError: it is too old to be migrated.
@@ -79,7 +79,7 @@ def refuse_unusable(path: Path, connection: sqlite3.Connection) -> None:
 
 
 def schema_version(connection: sqlite3.Connection) -> int:
-    """Return the newest migration that the database has, 0 of an empty one."""
+    """Return the newest applied migration, 0 for an empty database."""
     known = connection.execute(
         "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'schema_version'"
     ).fetchone()
@@ -90,7 +90,7 @@ def schema_version(connection: sqlite3.Connection) -> int:
 
 @cache
 def _files() -> tuple[tuple[int, str], ...]:
-    """Return number and name of every migration, ascending."""
+    """Return number and name of every migration in ascending order."""
     names = sorted(file.name for file in _MIGRATIONS.glob("*.sql"))
     return tuple((int(name.partition("_")[0]), name) for name in names)
 
@@ -102,7 +102,7 @@ def _missing(version: int) -> Iterator[tuple[int, str]]:
 
 
 def _statements(script: str) -> Iterator[str]:
-    """Cut a script into statements; `executescript` would commit before it begins."""
+    """Split a script into statements; `executescript` would commit the open transaction."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line

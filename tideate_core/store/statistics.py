@@ -1,4 +1,4 @@
-"""Rows of statistics: runs and costs by day, decisions of gates."""
+"""Records of statistics: runs and costs by day, decisions of gates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["CostRow", "GateCount", "GateOutcome", "MetricsRow"]
 
 @dataclass(frozen=True, slots=True)
 class MetricsRow:
-    """Counts of a workflow's runs on one day (UTC), kept by triggers."""
+    """Counts of a workflow's runs on one day (UTC), maintained by triggers."""
 
     workflow_id: str
     name: str
@@ -37,7 +37,7 @@ class CostRow:
     answers: int
     tokens: Tokens
     unpriced: int
-    """Answers of which nobody knows the price."""
+    """Answers of unknown price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +54,13 @@ class GateOutcome:
 
 @dataclass(frozen=True, slots=True)
 class GateCount:
-    """The decisions of one gate."""
+    """Counts of one gate's decisions."""
 
     gate: int
     passed: int = 0
     failed: int = 0
     auto_fixed: int = 0
-    """Of the passed ones."""
+    """Included in `passed`."""
     total_ms: int = 0
     longest_ms: int = 0
     last_at: int = 0

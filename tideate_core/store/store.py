@@ -1,4 +1,4 @@
-"""Store of a project's runs: begin, take over, fork, prune; the one way to the writer and the reader."""
+"""Store of a project's runs: begin, take over, fork and prune runs; access to writer and reader."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["Store"]
 class Store:
     """`tideate.db` and `objects/` in a private directory.
 
-    Everything is written by one thread, one transaction at a time; reading waits for nobody.
+    One thread writes, one transaction at a time; readers never wait.
     """
 
     def __init__(self, private: Path, writer: Writer, documents: Documents) -> None:
@@ -42,7 +42,7 @@ class Store:
 
     @property
     def private(self) -> Path:
-        """The directory that it is in."""
+        """The directory of the database."""
         return self._private
 
     @property
@@ -52,23 +52,23 @@ class Store:
 
     @property
     def is_stuck(self) -> bool:
-        """Something waits to be written, because another process locks the database or the disk is full."""
+        """A write waits because another process locks the database or the disk is full."""
         return self._writer.is_stuck
 
     @property
     def is_gone(self) -> bool:
-        """Its file was deleted or replaced: it is to be closed, and opened anew."""
+        """The database file was deleted or replaced: close the store and open it again."""
         return self._writer.is_gone
 
     @classmethod
     def open(cls, private: Path, documents: Documents | None = None) -> Store:
-        """Open the store of a private directory, made and migrated where need be.
+        """Open the store of a private directory, created or migrated if needed.
 
-        Blocks while another process migrates it, at most some seconds.
+        Blocks for at most some seconds while another process migrates it.
 
-        :param documents: where reports about its runs are left; beside it if None.
+        :param documents: directory for reports about its runs; None: beside the store.
         :raises StoreIsNewer: a newer tideate made it; nothing was changed.
-        :raises StoreError: it cannot be used; the message says why and what to do.
+        :raises StoreError: it cannot be used; the message has the cause and a remedy.
         """
         path = private / FILE
         connection = open_to_write(path)
@@ -76,9 +76,9 @@ class Store:
         return cls(private, writer, documents or Documents(private, ""))
 
     async def begin(self, run: NewRun) -> RunLog:
-        """Write a run that begins and belongs to this process; durable when this returns.
+        """Write a new run that this process owns; durable when this returns.
 
-        :raises StoreError: it could not be written, or there is a run with this id.
+        :raises StoreError: it could not be written, or the id is taken.
         """
         log = RunLog(run.id, self._writer)
         request = pack(run.request)
@@ -91,13 +91,14 @@ class Store:
         return await self._logged(log, job)
 
     async def add_refused(self, run: NewRun, ending: Ending, event: tuple[str, int, dict[str, Any]]) -> int:
-        """Write a run that was refused before it began, with its end and its only event; durable then.
+        """Write a run that was rejected before it started, with its ending and only event; durable when this
+        returns.
 
-        It counts in no metrics.
+        Metrics do not count it.
 
-        :param run: its status is that of its end.
+        :param run: its status is the status of the ending.
         :returns: the number of its event.
-        :raises StoreError: it could not be written, or there is a run with this id.
+        :raises StoreError: it could not be written, or the id is taken.
         """
         name, at, data = event
         request, value, response = pack(run.request), pack(data), pack(None)
@@ -125,12 +126,12 @@ class Store:
         await self._writer.do(job)
 
     async def adopt(self, run_id: str, *, takeover_after: float = TAKEOVER_AFTER) -> RunLog:
-        """Make a run that nobody has this process's; durable when this returns.
+        """Take over a run without a living owner; durable when this returns.
 
-        :param takeover_after: seconds without a sign of life after which a run is taken from its owner.
+        :param takeover_after: seconds without a heartbeat after which a run is taken from its owner.
         :raises RunNotFound: no run has this id.
         :raises RunEnded: it has ended.
-        :raises RunIsOwned: a living process has it.
+        :raises RunIsOwned: a living process owns it.
         :raises StoreError: it could not be written.
         """
         log = RunLog(run_id, self._writer)
@@ -144,19 +145,19 @@ class Store:
         return await self._logged(log, job)
 
     async def change_definition(self, run: NewRun) -> None:
-        """Have a run of this process go on with another definition, its own from now on; durable then.
+        """Replace the definition of a run owned by this process; durable when this returns.
 
-        :param run: as it would begin with that definition.
-        :raises RunLost: another process has it.
+        :param run: the run as it would start with the new definition.
+        :raises RunLost: another process owns it.
         :raises StoreError: it could not be written.
         """
         await self._writer.do(lambda transaction: change_definition(transaction, run))
 
     async def fork(self, checkpoint_id: str, new_id: str, at: int, *, again: Collection[str] = ()) -> None:
-        """Make a paused run of what another one had done at a checkpoint; that one stays as it is.
+        """Copy a run's state at a checkpoint to a new paused run; the source is unchanged.
 
         :param at: milliseconds since the epoch.
-        :param again: steps that had ended and of which the new run is to know nothing: it runs them itself.
+        :param again: ended steps that are not copied: the new run runs them.
         :raises CheckpointNotFound: no checkpoint has this id.
         :raises StoreError: it could not be written.
         """
@@ -168,9 +169,9 @@ class Store:
         await self._writer.do(job)
 
     async def fork_at_step(self, wanted: Fork) -> None:
-        """Make a paused run of what another one did; that one stays as it is.
+        """Copy a run's state to a new paused run; the source is unchanged.
 
-        :raises RunNotFound: there is no such run any more.
+        :raises RunNotFound: the source is gone.
         :raises StoreError: it could not be written.
         """
         from tideate_core.store.checkpoints import fork
@@ -181,12 +182,12 @@ class Store:
         await self._writer.do(lambda transaction: fork(transaction, wanted, request, results, memos))
 
     async def send_control_request(self, run_id: str, request: ControlRequest) -> None:
-        """Ask the process that has a run for something; it knows within 50 ms, this process at once.
+        """Send a request to a run's owner: within 50 ms to another process, at once within this one.
 
-        A message outlives that process: whoever resumes the run has it until a model has read it.
+        A message outlives the owner: the process that resumes the run gets it until a model has read it.
 
         :raises RunNotFound: no run has this id.
-        :raises RunNotActive: no living process has it.
+        :raises RunNotActive: no living process owns it.
         :raises StoreError: it could not be written.
         """
 
@@ -198,7 +199,7 @@ class Store:
         await self._writer.do(job)
 
     async def checkpoint(self, run_id: str, *, at: int) -> CheckpointRow:
-        """Make a checkpoint where the run is now; retention spares it.
+        """Create a manual checkpoint at a run's current position; retention keeps it.
 
         :param at: milliseconds since the epoch.
         :raises RunNotFound: no run has this id.
@@ -209,10 +210,10 @@ class Store:
         return await self._writer.do(lambda transaction: make_checkpoint(transaction, run_id, at))
 
     async def prune(self, policy: Retention, *, at: int, dry_run: bool = False) -> Pruned:
-        """Delete runs that ended, as a policy says; never one that has not.
+        """Delete ended runs beyond a policy's limits.
 
         :param at: milliseconds since the epoch.
-        :param dry_run: only say which.
+        :param dry_run: only return the runs to delete.
         :raises StoreError: it could not be written.
         """
         from tideate_core.store.retention import prune
@@ -220,14 +221,14 @@ class Store:
         return await self._writer.do(lambda transaction: prune(transaction, policy, at, dry_run=dry_run))
 
     async def write(self, job: Callable[[Transaction], None]) -> None:
-        """Do what another module of this room writes, in a transaction of its own; durable then.
+        """Run a write of another module of this package in its own transaction; durable when this returns.
 
         :raises StoreError: it could not be written.
         """
         await self._writer.do(job)
 
     def reader(self) -> Reader:
-        """Return what reads the store, always the same; its methods block."""
+        """Return the store's reader, always the same object; its methods block."""
         from tideate_core.store.reader import Reader
 
         if self._reader is None:
@@ -235,9 +236,9 @@ class Store:
         return self._reader
 
     def close(self) -> None:
-        """Write what is buffered, release the runs that are still owned, and close.
+        """Write the buffers, release all owned runs, and close.
 
-        :raises StoreError: something buffered could not be written.
+        :raises StoreError: a buffer could not be written.
         """
         self._writer.close()
 
@@ -246,7 +247,7 @@ class Store:
         try:
             return await asyncio.shield(done)
         except asyncio.CancelledError:
-            # nobody will have the log: the run must not stay with this process
+            # no caller will get the log: release the run
             done.add_done_callback(partial(_release_later, log))
             raise
 

@@ -1,4 +1,4 @@
-"""The file `symbols.db`: words and definitions of a project's files; a cache that may be lost at any time."""
+"""Symbol index `symbols.db`: words and definitions of a project's files; a cache that may be lost."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["IndexedFile", "SymbolStore"]
 
 _VERSION: Final = 2
-"""Of the tables and of what is in them; another one is made anew."""
+"""Version of the tables and their content; another version is rebuilt."""
 _BUSY: Final = 5.0
 """Seconds to wait for another process."""
 _TABLES: Final = """
@@ -36,20 +36,20 @@ CREATE INDEX definitions_by_file ON definitions (id);
 
 @dataclass(frozen=True, slots=True)
 class IndexedFile:
-    """A file as it was when it was indexed."""
+    """A file as of its indexing."""
 
     path: str
     """Relative to the root."""
     size: int
     mtime: int
-    """Nanoseconds; 0 where the file was written just before, so that its time tells nothing."""
+    """Nanoseconds; 0 if the file was written just before, so that its time proves nothing."""
     digest: bytes
     words: bytes
     """Hashes of four bytes each."""
 
 
 class SymbolStore:
-    """An open index, for one thread. A damaged one, or one of another version, is made anew.
+    """An open index for one thread. A damaged index, or one of another version, is rebuilt.
 
     :raises sqlite3.Error: it cannot be used at all.
     """
@@ -73,7 +73,7 @@ class SymbolStore:
         make_database_file(self._path)
         database = sqlite3.connect(self._path, timeout=_BUSY, isolation_level=None)
         try:
-            # a power loss may take the last updates: they are made again
+            # a power loss may lose the last updates; they are repeated
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = OFF")
             database.execute("PRAGMA foreign_keys = ON")
@@ -93,12 +93,12 @@ class SymbolStore:
         self._database.close()
 
     def known(self) -> dict[str, tuple[int, int, bytes]]:
-        """Return size, time and digest of all indexed files, by path."""
+        """Return size, time and digest of all indexed files by path."""
         rows = self._database.execute("SELECT path, size, mtime, digest FROM files")
         return {path: (size, mtime, digest) for path, size, mtime, digest in rows}
 
     def put(self, files: Iterable[IndexedFile], gone: Iterable[str] = ()) -> None:
-        """Replace files, whose definitions are not known then, and remove those that are gone."""
+        """Replace files, without their definitions, and remove deleted ones."""
         with self._transaction():
             self._database.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in gone])
             for one in files:
@@ -110,7 +110,7 @@ class SymbolStore:
                 self._database.execute("INSERT INTO words VALUES (?, ?)", (row.lastrowid, one.words))
 
     def touch(self, files: Iterable[tuple[str, int, int]]) -> None:
-        """Note another time of files whose content is the same.
+        """Update the times of files with unchanged content.
 
         :param files: path, size and time of each.
         """
@@ -121,7 +121,7 @@ class SymbolStore:
             )
 
     def put_absent(self, name: str, files: Iterable[str]) -> None:
-        """Note that files have a name and do not define it."""
+        """Record that files contain a name but do not define it."""
         with self._transaction():
             self._database.executemany(
                 "INSERT INTO definitions SELECT id, ?, 0, '' FROM files WHERE path = ?",
@@ -129,7 +129,7 @@ class SymbolStore:
             )
 
     def put_definitions(self, found: Iterable[tuple[str, Sequence[tuple[str, int, str]]]]) -> None:
-        """Note what files define: name, line and container of each definition, by path."""
+        """Record the definitions of files: name, line and container of each, by path."""
         with self._transaction():
             for path, rows in found:
                 known = self._database.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
@@ -142,14 +142,14 @@ class SymbolStore:
                 self._database.execute("UPDATE files SET is_parsed = 1 WHERE id = ?", known)
 
     def files_with(self, word: bytes) -> list[str]:
-        """Return the files that probably have a word, in order."""
+        """Return the files that probably contain a word, sorted."""
         rows = self._database.execute(
             "SELECT path FROM words JOIN files USING (id) WHERE instr(words, ?) ORDER BY path", (word,)
         )
         return [path for (path,) in rows]
 
     def unread_files_with(self, word: bytes, name: str) -> list[str]:
-        """Return those of them of which it is not known whether they define a name, in order."""
+        """Return the files with a word that are not yet indexed for definitions of a name, sorted."""
         rows = self._database.execute(
             "SELECT path FROM words JOIN files USING (id) WHERE NOT is_parsed AND instr(words, ?) "
             "AND id NOT IN (SELECT id FROM definitions WHERE name = ?) ORDER BY path",
@@ -158,7 +158,7 @@ class SymbolStore:
         return [path for (path,) in rows]
 
     def definitions(self, name: str) -> list[tuple[str, int, str]]:
-        """Return path, line and container of each known definition of a name, in order."""
+        """Return path, line and container of each known definition of a name, sorted."""
         rows = self._database.execute(
             "SELECT path, line, container FROM definitions JOIN files USING (id) WHERE name = ? AND line > 0 "
             "ORDER BY path, line",

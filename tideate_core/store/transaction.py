@@ -1,4 +1,4 @@
-"""An open transaction of the writer, and the counts that one commit adds to a run."""
+"""An open write transaction, and the counts that one commit adds to a run."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ __all__ = ["Tally", "Transaction"]
 
 @dataclass(slots=True)
 class Transaction:
-    """An open transaction, with the database's write lock held."""
+    """An open transaction that holds the database's write lock."""
 
     connection: sqlite3.Connection
     objects: Objects
     owner: Owner
     now: int
-    """Milliseconds since the epoch, the same for all that is written."""
+    """Milliseconds since the epoch, equal for all writes."""
     after: list[Callable[[], None]] = field(default_factory=list)
-    """Called in the writer's thread once this is durable, not at all if it fails."""
+    """Called in the writer's thread after the commit, never after a failure."""
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         return self.connection.execute(statement, values)
 
     def beat(self, runs: Iterable[str]) -> None:
-        """Show that the owner of these runs lives."""
+        """Update the heartbeats of this owner's runs."""
         self.connection.executemany(
             "UPDATE workflow_leases SET heartbeat_at = ? WHERE execution_id = ? AND owner = ?",
             [(self.now, run, self.owner.id) for run in runs],
         )
 
     def release(self, runs: Collection[str]) -> None:
-        """Give up these runs, as far as they are this owner's."""
+        """Release the runs owned by this process."""
         if not runs:
             return
         self.connection.executemany(
@@ -47,7 +47,7 @@ class Transaction:
         )
 
     def column(self, run: str, value: str | Packed) -> str:
-        """Return the text of a JSON column of a run; a big value's file is durable then."""
+        """Return the text of a run's JSON column; saves a large value's file first."""
         if isinstance(value, str):
             return value
         self.objects.save(value)
@@ -59,15 +59,15 @@ class Transaction:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts that one commit adds to a run's own row: it is updated once, however much happened."""
+    """Counts that one commit adds to a run's row in a single update."""
 
     run: str
     cursor: int
-    """Number of steps that have ended."""
+    """Number of ended steps."""
     status: str | None = None
-    """The new one, None if it is as at the last commit."""
+    """The new status, None if unchanged."""
     moved: bool = False
-    """`step` is to be written."""
+    """`step` must be written."""
     step: str | None = None
     completed: int = 0
     failed: int = 0

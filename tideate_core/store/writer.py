@@ -1,4 +1,4 @@
-"""The one thread that writes to the database, by group commit."""
+"""The writer thread: sole owner of the write connection, with group commit and retries."""
 
 from __future__ import annotations
 
@@ -36,42 +36,42 @@ __all__ = ["Writer"]
 T = TypeVar("T")
 
 RETRY_AFTER: Final = 1.0
-"""Seconds until what nobody waits for is tried again after a commit failed."""
+"""Seconds until writes without a waiting caller are retried after a failed commit."""
 
 STUCK: Final = 0.5
-"""Seconds of a commit after which something is in its way."""
+"""Seconds after which a commit counts as stuck."""
 
 LOCKED: Final = 5.0
-"""Seconds that one commit waits while another process has the database locked."""
+"""Seconds that one commit waits while another process locks the database."""
 
 PATIENCE: Final = 30.0
-"""Seconds for which what a run waits for is tried again while the database is locked or the disk full."""
+"""Seconds for which awaited writes of a run are retried while the database is locked or the disk full."""
 
 
 class Writer:
-    """Owns the connection; whoever wants something written hands it over and waits.
+    """Thread that owns the write connection and commits jobs and buffers.
 
-    :param owner: of the leases of this process.
+    :param owner: owner of this process's leases.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection, objects: Objects, owner: Owner) -> None:
         self.owner = owner
         self.lock = threading.Lock()
-        """Guards what logs buffer and `dirty`; held for moments, never during input or output."""
+        """Guards the logs' buffers and `dirty`; held for moments, never during I/O."""
         self.dirty: dict[RunBuffer, None] = {}
-        """The logs that have something buffered."""
+        """Logs with buffered writes."""
         self.owned_runs = OwnedRuns(connection, owner)
-        """For this thread alone."""
+        """Used only in the writer's thread."""
         self._path = path
         self._connection = connection
         self._objects = objects
         self._inbox: SimpleQueue[Job[Any] | None] = SimpleQueue()
         self._jobs: list[Job[Any]] = []
         self._abandoned: set[str] = set()
-        """Runs whose leases are to go as soon as something can be written."""
+        """Runs whose leases must be deleted with the next successful commit."""
         self._committing_since: float | None = None
         self._since: dict[RunBuffer, float] = {}
-        """Since when the runs wait that cannot be written."""
+        """Start of the wait of each run with failed writes."""
         self._identity = file_identity(path)
         self._gone: StoreError | None = None
         self._closed = False
@@ -83,9 +83,9 @@ class Writer:
         self._thread.start()
 
     async def do(self, job: Callable[[Transaction], T]) -> T:
-        """Do something in a transaction; durable when this returns.
+        """Run a job in a transaction; durable when this returns.
 
-        :param job: called in the writer's thread; what it writes is rolled back if it raises.
+        :param job: called in the writer's thread; rolled back if it raises.
         :raises StoreError: it could not be written.
         """
         delivery = Delivery(asyncio.get_running_loop().create_future())
@@ -96,7 +96,7 @@ class Writer:
         return result
 
     def urge(self) -> None:
-        """Commit what is dirty at once. To be called with the lock held."""
+        """Request an immediate commit; the caller holds the lock."""
         self._inbox.put(None)
 
     def refuse_if_closed(self) -> None:
@@ -107,12 +107,12 @@ class Writer:
             raise StoreError(f"{self._path} was closed; open the store again")
 
     def attach(self, log: RunBuffer) -> None:
-        """Care for a run from now on. In the writer's thread."""
+        """Start to supervise a run; called in the writer's thread."""
         self.owned_runs.attach(log)
         self._abandoned.discard(log.run_id)
 
     def abandon(self, log: RunBuffer) -> None:
-        """Release a run that could not be released, as soon as the database can be written again."""
+        """Release a run with the next successful commit, after its release failed."""
         with self.lock:
             if self._gone is None and log.run_id not in self.owned_runs:
                 self._abandoned.add(log.run_id)
@@ -120,19 +120,19 @@ class Writer:
 
     @property
     def is_stuck(self) -> bool:
-        """Something has been waiting to be written for longer than a commit takes."""
+        """A write has been waiting for longer than a commit takes."""
         begun = self._committing_since
         return bool(self._since) or (begun is not None and time.monotonic() - begun > STUCK)
 
     @property
     def is_gone(self) -> bool:
-        """The database is no more where it was: nothing more can be written to it."""
+        """The database file was moved or replaced; nothing more can be written."""
         return self._gone is not None or file_identity(self._path) != self._identity
 
     def close(self) -> None:
-        """Commit what is buffered, give all runs up, end the thread and close the connection.
+        """Commit the buffers, release all runs, end the thread and close the connection.
 
-        :raises StoreError: something buffered could not be written.
+        :raises StoreError: a buffer could not be written.
         """
         with self.lock:
             if self._closed:
@@ -148,7 +148,7 @@ class Writer:
             while not (self._closed and self._inbox.empty()):
                 self._receive()
                 self._commit_if_due()
-            # one that never had a run leaves nothing behind, and waits for no lock to say so
+            # without a run there is nothing to release, and no lock to wait for
             error = self._commit(last=True) if self.owned_runs.had_any else None
             self._error = None if self._gone else error  # those who had runs in it know
         finally:
@@ -156,7 +156,7 @@ class Writer:
             self._refuse_the_rest()
 
     def _refuse_the_rest(self) -> None:
-        """Leave nobody waiting, whatever ended the thread."""
+        """Fail all waiting callers when the thread ends for any reason."""
         error = StoreError(f"{self._path} was closed before this was written; open the store again")
         with self.lock:
             self._closed = True
@@ -186,13 +186,13 @@ class Writer:
         for log in self.owned_runs.find_lost():
             self._give_up(log, RunLost(log.lost_message))
         waiting = self.dirty or self._abandoned
-        # who closes it is urgent, too, and may leave nothing to write
+        # closing is urgent, too, but may find nothing to write
         urgent, self._urgent = self._urgent and (waiting or self._jobs), False
         if urgent or (waiting and time.monotonic() >= self._next_flush) or self.owned_runs.beat_is_due():
             self._commit()
 
     def _commit(self, *, last: bool = False) -> StoreError | None:
-        """Write everything there is; returns why nothing of it could be written."""
+        """Write everything that is pending; returns the error if nothing could be written."""
         self._committing_since = time.monotonic()
         group = GroupCommit(self._jobs)
         self._jobs = []
@@ -227,11 +227,11 @@ class Writer:
         abandoned = self._abandoned.copy()
         transaction = Transaction(self._connection, self._objects, self.owner, now_ms())
         begin_transaction(self._connection, LOCKED, self.owned_runs.pass_requests_on)
-        # a request from before a step's end is known before that end is, and before the next step starts
+        # a request from before a step's end is delivered before that end, and before the next step starts
         if self.owned_runs:
             self.owned_runs.pass_requests_on()
         try:
-            # before the jobs: one of them may take such a run up again
+            # before the jobs: one of them may take over such a run
             transaction.release(abandoned)
             group.write(self._path, transaction)
             self.owned_runs.write(transaction)
@@ -248,7 +248,7 @@ class Writer:
             call()
 
     def _refuse_if_replaced(self) -> None:
-        """:raises StoreError: nobody would ever read what is written, the file was deleted or replaced."""
+        """:raises StoreError: the file was deleted or replaced; writes to it would be lost."""
         if file_identity(self._path) != self._identity:
             raise StoreError(
                 f"{self._path} was deleted or replaced while a run was written to it; what is not in the file"
@@ -267,9 +267,9 @@ class Writer:
         return group.batches.pop(item).refuse(error)
 
     def _settle(self, group: GroupCommit, failure: StoreError | None, *, passes: bool) -> list[Delivery]:
-        """Return what is to be delivered; of what could not be written, keep what is tried again.
+        """Return the deliveries of a finished group; return writes to be retried to their buffers.
 
-        :param passes: the failure may pass by itself.
+        :param passes: the failure may be temporary.
         """
         deliveries = group.finish_jobs(failure)
         with self.lock:
@@ -280,7 +280,7 @@ class Writer:
                     if log.keep(batch):
                         self.dirty[log] = None
                 else:
-                    # whole: an event of what is not there would be a lie
+                    # drop the whole batch: an event without its step would be wrong
                     deliveries += batch.refuse(failure)
                     self._give_up(log, failure)
         if failure is None:

@@ -1,4 +1,4 @@
-"""Workflows before they run: definitions, parsing, templates, prompts, the registry and the catalog."""
+"""Workflow definitions: parsing, checks, templates, prompts, registry and catalog."""
 
 from __future__ import annotations
 

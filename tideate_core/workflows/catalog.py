@@ -1,4 +1,4 @@
-"""Catalog of the workflows that can be named: those of the registry, and those in files."""
+"""Catalog of all workflows by name or path: registered ones and files."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ __all__ = ["Catalog"]
 @dataclass(slots=True)
 class _Files:
     used: dict[str, WorkflowFile] = field(default_factory=dict)
-    """By name: those that have the say."""
+    """The winning file by name."""
     problems: list[WorkflowFile] = field(default_factory=list)
     shadows: dict[str, str] = field(default_factory=dict)
-    """By name: that a project's file takes the place of what the person may expect."""
+    """By name: notices about project files that hide another workflow of that name."""
 
 
 class Catalog:
     """Finds workflows by name or path.
 
-    The first that has a name wins: a built-in graph or one of the editor, a file of the project's
-    `.tideate/workflows/`, one of the person's, what packages registered, a built-in machine. A machine's file
-    takes the place of no graph, a definition's that of a package's. Directories are listed at each call, a
-    file is parsed again only when it changed.
+    The first match wins: a built-in or editor graph, a file of the project's `.tideate/workflows/`, one of
+    the person's, a workflow of a package, a built-in machine. A machine's file replaces no graph; a
+    definition's file may replace a package's. Directories are listed at each call; a file is parsed again
+    only after a change.
 
     :param root: the project; None outside of any.
-    :param cwd: where relative paths begin, by default where the process is.
-    :param agents: gives the names of the agents that steps may name, by default only the assistant.
-    :param tools: gives those of tideate's own tools; None: they are not checked.
+    :param cwd: base of relative paths; by default the process's directory.
+    :param agents: returns the agents that steps may name; by default only the assistant.
+    :param tools: returns the names of tideate's own tools; None: they are not checked.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Catalog:
 
     @property
     def notices(self) -> list[str]:
-        """Packages and files whose workflows are left out, and why; for the person."""
+        """Packages and files that are left out, with the reason."""
         files = self._files()
         read = (self._parse(file, files) for file in files.used.values())
         return [
@@ -83,7 +83,7 @@ class Catalog:
         ]
 
     def notices_of(self, name: str) -> list[str]:
-        """Return the notices for a person who runs this workflow; no file is read for it."""
+        """Return the notices about one workflow, without reading a file."""
         files = self._files()
         problems = [file.problem for file in files.problems if file.is_directory or file.name == name]
         shadow = files.shadows.get(name)
@@ -92,13 +92,13 @@ class Catalog:
     def get(self, name: str, *, obfuscate: bool = False) -> Registration:
         """Return a workflow that may run.
 
-        :param name: its name, or the path of a file: with a `/`, or ending in `.workflow`, `.yaml`, `.yml` or
-            `.json`. A name that no workflow has may also be that of a file.
-        :param obfuscate: with tokens for the names of its states.
+        :param name: a name, or the path of a file: it contains `/` or ends in `.workflow`, `.yaml`, `.yml` or
+            `.json`. If no workflow has the name, it may also be a file's.
+        :param obfuscate: replace the names of states by tokens.
         :raises UnknownWorkflow: with the nearest name.
-        :raises InvalidWorkflowFile: its machine's file has mistakes; all of them are told.
-        :raises InvalidDefinitionFile: its definition's file has mistakes; all of them are told.
-        :raises InvalidDefinition: its file cannot be used, or has to be trusted first.
+        :raises InvalidWorkflowFile: the machine's file has mistakes; all are listed.
+        :raises InvalidDefinitionFile: the definition's file has mistakes; all are listed.
+        :raises InvalidDefinition: the file cannot be used, or must be trusted first.
         :raises InvalidInput: only a machine can be obfuscated.
         """
         found = self.look_at(name)
@@ -106,17 +106,18 @@ class Catalog:
         return found.obfuscated(self._root) if obfuscate else found
 
     def kept(self, definition: WorkflowDefinition, source: Source, path: Path | None) -> Registration:
-        """Return what a run goes on with whose workflow is another one now.
+        """Return a run's stored workflow, for a run that started with another definition.
 
-        :param definition: the one that the run began with.
-        :raises InvalidDefinition: it cannot or may not go on; words for behind "the definition".
+        :param definition: the definition that the run started with.
+        :raises InvalidDefinition: the run cannot or may not continue; the message continues "the definition
+            …".
         """
         kept = Registration(definition, self._registry.handlers_of(definition), source, path)
         check_kept(kept, self.look_at)
         return kept
 
     def parse(self, text: str, format: TextFormat, name: str) -> Registration:  # noqa: A002
-        """Return the workflow of a text that is in no file.
+        """Return the workflow of a text that is not in a file.
 
         :raises TideateError: as `parse_text`.
         """
@@ -124,7 +125,7 @@ class Catalog:
         return parse_text(text, format, name, known, self._registry.handlers_of)
 
     def look_at(self, name: str) -> Registration:
-        """Return a workflow to be shown; to run, its file may have to be trusted first.
+        """Return a workflow to show; before it runs, its file may have to be trusted.
 
         :raises TideateError: as `get`.
         """
@@ -133,7 +134,7 @@ class Catalog:
             return found
         read = self._parse(found)
         if isinstance(read, str):
-            # read again where it had mistakes, so that all of them are raised
+            # read again, so that the error lists all mistakes
             read = load(found, self.known_names(found.path) if found.is_definition else None)
         return self._registration(found, read)
 
@@ -147,30 +148,30 @@ class Catalog:
         return found.path if isinstance(found, WorkflowFile) else None
 
     def list(self) -> list[Registration]:
-        """Return all workflows by name, each name once; `notices` has what could not be read."""
+        """Return all workflows sorted by name; `notices` lists files that could not be read."""
         known = self._registered()
         files = self._files()
         for name, file in files.used.items():
             read = self._parse(file, files)
             if isinstance(read, str):
-                # as `get` does: no namesake takes the place of a file that has mistakes
+                # as in `get`: a file with mistakes still hides its namesakes
                 known.pop(name, None)
             else:
                 known[name] = self._registration(file, read)
         return [known[name] for name in sorted(known)]
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of all workflows; no file is read, so some may have mistakes."""
+        """Return the names of all workflows; files are not read and may have mistakes."""
         return tuple(sorted({*self._registered(), *self._files().used}))
 
     def files(self) -> tuple[WorkflowFile, ...]:
-        """Return all files of the project and the person, those with a problem too, by where they are."""
+        """Return all files of the project and the person, including unusable ones, sorted by path."""
         found = self._files()
         files = [file for file in (*found.used.values(), *found.problems) if file.source != "builtin"]
         return tuple(sorted(files, key=lambda file: (file.source, file.path)))
 
     def known_names(self, path: Path) -> KnownNames:
-        """Return what the steps of a definition in this file may name."""
+        """Return the names that steps of a definition in this file may use."""
         return self._known_names(path, self._files())
 
     def _known_names(self, path: Path, files: _Files) -> KnownNames:
@@ -217,14 +218,14 @@ class Catalog:
         return file
 
     def _taken(self, file: WorkflowFile) -> str:
-        """Tell why a file cannot be a workflow beside the graphs; what is set for theirs is not for it."""
+        """Return why a file cannot replace a graph of its name; empty if it can."""
         path, known = file.path, self._registered().get(file.name)
         if known is None or known.kind == "machine" or (known.source == "package" and file.is_definition):
             return ""
         return f"{path} was not used: {path.stem!r} is a workflow already ({known.source}); rename the file"
 
     def _files(self) -> _Files:
-        """List the files that have the say about their name, and what is wrong with others."""
+        """List the winning files by name, and the problems of others."""
         registered = self._registered()
         found = _Files()
         for file in find_files(self._root):
@@ -244,7 +245,7 @@ class Catalog:
         return found
 
     def _parse(self, file: WorkflowFile, files: _Files | None = None) -> Content | str:
-        """Read a file, if it changed since; a notice in place of one that has mistakes."""
+        """Return a file's content, cached until it changes, or a notice about its first mistake."""
         if not file.is_definition:
             return self._cache.read(file, None)
         return self._cache.read(file, self._known_names(file.path, files or self._files()))
@@ -258,12 +259,12 @@ def _is_file(path: Path) -> bool:
 
 
 def _check_exists(path: Path) -> None:
-    """Refuse a path that leads nowhere; the nearest file beside it is named."""
+    """Reject a missing path; suggest the nearest file beside it."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError) as error:
         beside = path.parent.iterdir() if path.parent.is_dir() else ()
-        # by their stems: with the suffix all are alike
+        # by stem: suffixes make all names similar
         files = {
             file.stem: file.name
             for file in beside
@@ -275,4 +276,4 @@ def _check_exists(path: Path) -> None:
         hint = f"; did you mean {files[near]!r}?" if near else ""
         raise InvalidDefinition(f"{shown_path(path)} cannot be read: {error.strerror}{hint}") from error
     except (OSError, ValueError):
-        return  # whoever reads it tells
+        return  # reading the file reports it

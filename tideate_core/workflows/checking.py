@@ -1,6 +1,6 @@
-"""Check a definition beyond the shape of its parts: unknown names, cycles, templates.
+"""Check a definition beyond the shape of its parts: unknown names, cycles, templates, schemas.
 
-It looks at values as a file gives them, whatever else is wrong with them, so that all is told at once.
+Checks read raw values, even of a definition with other mistakes, so that one pass reports everything.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ TOO_LONG: Final = "checking takes too long from here on"
 
 @dataclass(frozen=True, slots=True)
 class KnownNames:
-    """Names that steps may use; where one is None nothing is known, and no name is checked."""
+    """Names that steps may use; None: unknown, so not checked."""
 
     handlers: Collection[str] | None = None
     workflows: Collection[str] | None = None
     machines: Collection[str] | None = None
-    """Those of `workflows` that are machines."""
+    """The names in `workflows` that are machines."""
     agents: Collection[str] | None = KNOWN_AGENTS
     servers: Collection[str] | None = None
-    """MCP servers: of the person, too, so that one that is missing here is only warned of."""
+    """MCP servers; the person may have others, so an unknown one is only a warning."""
     tools: Callable[[], Collection[str]] | None = None
-    """Gives the tools and groups of them that come with tideate; called where a step names any."""
+    """Returns tideate's own tools and groups; called only if a step names tools."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A step as far as it can be read: keys in snake_case, values of any kind."""
+    """A step's raw values, with keys in snake_case."""
 
     index: int
     values: Mapping[str, Any]
@@ -62,7 +62,7 @@ class _Step:
 
     @property
     def named(self) -> list[tuple[int, str]]:
-        """The dependencies that are texts, with their places in the list."""
+        """Dependencies that are texts, with their list indices."""
         found = self.values.get("dependencies")
         listed = found if isinstance(found, list) else []
         return [(place, name) for place, name in enumerate(listed) if isinstance(name, str)]
@@ -76,10 +76,10 @@ class _Step:
 
 
 def check_definition(values: Mapping[str, Any], name: str, known: KnownNames) -> list[Finding]:
-    """Return all mistakes but those of shape; each in the order of its kind, not of the file.
+    """Return the mistakes beyond a wrong shape, grouped by kind.
 
     :param values: the whole definition, as JSON.
-    :param name: what the workflow is called.
+    :param name: the workflow's name.
     """
     root = _spelled(values)
     steps = [_Step(i, _spelled(step)) for i, step in enumerate(_listed(root)) if isinstance(step, Mapping)]
@@ -96,7 +96,7 @@ def check_definition(values: Mapping[str, Any], name: str, known: KnownNames) ->
 
 
 def too_many(values: Mapping[str, Any]) -> Finding | None:
-    """Tell of more steps, or dependencies, than can be checked and drawn in a moment."""
+    """Return a finding if there are too many steps or dependencies to check and draw quickly."""
     steps = _listed(_spelled(values))
     if len(steps) > LIMITS.steps:
         message = f"a workflow has at most {LIMITS.steps:,} steps, and this one has {len(steps):,}"
@@ -167,7 +167,7 @@ class _Checks:
         return {name: step.dependencies for name, step in self._by_id.items() if name not in order}
 
     def _order(self) -> list[str]:
-        """Return the steps that can run, each behind its dependencies; unknown ones are told elsewhere."""
+        """Return the steps that can run, dependencies first; unknown dependencies are reported elsewhere."""
         missing = {}
         dependents: dict[str, list[str]] = {name: [] for name in self._by_id}
         for name, step in self._by_id.items():
@@ -176,7 +176,7 @@ class _Checks:
             for one in needed:
                 dependents[one].append(name)
         order = [name for name, count in missing.items() if not count]
-        for name in order:  # it grows on the way
+        for name in order:  # grows during the loop
             for dependent in dependents[name]:
                 missing[dependent] -= 1
                 if not missing[dependent]:
@@ -229,7 +229,7 @@ class _Checks:
             yield from self._unknown("machine", name, self._known.machines, at)
 
     def _tools(self, step: _Step) -> Iterator[Finding]:
-        """Check the names of tools that a step's model may call."""
+        """Check the tools named for a step's model."""
         named = step.values.get("tools")
         if not isinstance(named, list) or not named or self._known.tools is None:
             return
@@ -264,7 +264,7 @@ class _Checks:
             yield Finding(at, f"no {kind} is called {name!r}", hint, severity)
 
     def templates(self, root: Mapping[str, Any]) -> Iterator[Finding]:
-        """Check what templates name against the steps that have ended when they are filled in."""
+        """Check that templates use only steps that end before the step starts, and declared names."""
         numbers = {name: number for number, name in enumerate(self._by_id)}
         before: dict[str, int] = {}
         for name in self._order():
@@ -281,7 +281,7 @@ class _Checks:
             yield from checks.check(StepTemplates(own, step.at(), step.values))
 
     def schemas(self) -> Iterator[Finding]:
-        """Check each schema of an output."""
+        """Check output schemas."""
         for step in self._steps:
             schema = step.values.get("output_schema")
             if isinstance(schema, Mapping):
@@ -292,12 +292,12 @@ class _Checks:
 
 
 def _inputs(declared: Mapping[str, Any]) -> Iterator[Finding]:
-    """Check that defaults and listed values fit the type."""
+    """Check that defaults and listed values match the input's type."""
     for name, about in declared.items():
         try:
             of = InputDefinition.model_validate(about)
         except ValidationError:
-            continue  # its shape is told by who reads the file
+            continue  # the shape check reports it
         allowed = of.model_copy(update={"enum": None})
         for place, value in enumerate(of.enum or ()):
             if problem := allowed.problem_with(value):

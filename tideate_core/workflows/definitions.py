@@ -45,19 +45,19 @@ RESERVED_NAMES = frozenset(
         *("snapshot", "model", "login", "say", "compare", "export"),
     }
 )
-"""Subcommands of `:Workflow`; a workflow may not take such a name."""
+"""Subcommands of `:Workflow`, which no workflow may be called."""
 
 Needs = Literal["prompt", "text", "lines", "place"]
-"""Needs of a run: a prompt, a text, or a text that may be changed; `place` is where lines go,
-a new buffer if there is none."""
+"""Inputs that a run requires: a prompt, a text, or a text that may be changed; `place` is a position for new
+lines, in a new buffer if there is none."""
 
 MOST_CONCURRENT: Final = 64
 
 
 class WorkflowDefinition(Part):
-    """A named set of steps, and what a run of it needs.
+    """A named set of steps, with the inputs of a run.
 
-    `name` is how it is called, for a file its stem; `title` is what people are shown.
+    `name` is the identifier, for a file its stem; `title` is shown to people.
     """
 
     name: Name
@@ -107,13 +107,13 @@ class WorkflowDefinition(Part):
         return tuple(step.id for step in self.steps)
 
     def as_text(self) -> str:
-        """Return it as JSON: the same for two that differ only in layout, comments or the order of keys."""
+        """Return canonical JSON: equal for definitions that differ only in layout, comments or key order."""
         shape = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
         return json.dumps(shape, sort_keys=True, separators=(",", ":"))
 
     @classmethod
     def chain(cls, name: str, steps: list[str], **rest: Any) -> Self:
-        """Make a workflow whose steps run one after another.
+        """Make a workflow that runs its steps in sequence.
 
         :raises InvalidDefinition: with every mistake, one a line.
         """
@@ -129,15 +129,15 @@ class WorkflowDefinition(Part):
 
 @dataclass(frozen=True, slots=True)
 class MachineWorkflow:
-    """A machine that can be run by its name.
+    """A machine that can run under a name.
 
     :param path: the file it was read from.
-    :param confirm: states before which the person is asked.
-    :param takes: the inputs that a run of it knows.
-    :param tools: names of tools by state that its model is given where it can call tools; those of `""` are
-        of all states that are not named.
-    :param obfuscator: given where `machine` has tokens in place of names.
-    :raises InvalidDefinition: the name may not be taken, or `confirm` has what is no state.
+    :param confirm: states that need the person's confirmation before they are entered.
+    :param takes: names of the inputs that its runs accept.
+    :param tools: tool names by state, for models that can call tools; `""` holds the default for states
+        without an entry.
+    :param obfuscator: set if `machine` has tokens in place of names.
+    :raises InvalidDefinition: the name is reserved or invalid, or `confirm` names an unknown state.
     """
 
     name: str
@@ -153,7 +153,7 @@ class MachineWorkflow:
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        # of a machine that comes with tideate the states are made when they are asked for
+        # a built-in machine makes its states on demand
         stray = sorted(self.confirm - self.machine.states.keys()) if self.confirm else []
         if stray:
             raise InvalidDefinition(
@@ -163,14 +163,14 @@ class MachineWorkflow:
 
     @property
     def step_names(self) -> tuple[str, ...]:
-        """The states in the order of their first mention; a run may visit them in any."""
+        """The states in the order of their first mention; a run may visit them in any order."""
         return tuple(self.machine.states)
 
     def state_named(self, name: str) -> str:
-        """Return what this definition calls a state.
+        """Return this definition's name of a state.
 
         :param name: a state's name or, in an obfuscated definition, its token.
-        :raises InvalidInput: with the nearest state; of an obfuscated definition only tokens are told.
+        :raises InvalidInput: with the nearest state; an obfuscated definition reveals only tokens.
         """
         if name in self.machine.states:
             return name
@@ -182,29 +182,29 @@ class MachineWorkflow:
         )
 
     def obfuscated(self, obfuscator: Obfuscator) -> MachineWorkflow:
-        """Return the same workflow with tokens for names in everything that may leave."""
+        """Return the workflow with tokens in place of all names that may leave the machine."""
         return replace(
             self,
             machine=obfuscator.definition(),
             description=obfuscator.hide(self.description),
             confirm=frozenset(obfuscator.token(name) for name in self.confirm),
             obfuscator=obfuscator,
-            tools={},  # what tools show has the names that are to be hidden
+            tools={},  # output of tools contains the hidden names
         )
 
 
 def check_name(name: str, before: str = "", after: str = "; choose another name") -> None:
-    """Check that a workflow may be called so.
+    """Check a workflow's name.
 
-    :param before: where the name stands, for the message.
-    :param after: what to do about it.
-    :raises InvalidDefinition: it is no name, or a subcommand of `:Workflow`.
+    :param before: location of the name, for the message.
+    :param after: remedy, for the message.
+    :raises InvalidDefinition: the name is invalid or a subcommand of `:Workflow`.
     """
     if name in RESERVED_NAMES:
         raise InvalidDefinition(f"{before}{name!r} is a subcommand of :Workflow{after}")
     if len(name) > LONGEST_NAME:
         raise InvalidDefinition(f"{before}a workflow's name has at most {LONGEST_NAME} characters{after}")
-    # `fullmatch`: to `re`, `$` is also before a final newline
+    # `fullmatch`: `$` also matches before a final newline
     if not re.fullmatch(NAME_PATTERN, name):
         raise InvalidDefinition(
             f"{before}{name!r} is not a workflow name (a letter or _, then letters, digits, _ . -){after}"

@@ -1,4 +1,4 @@
-"""Discovery of workflow files: of the project, the person and tideate, those that win first."""
+"""Discovery of workflow files of the project, the person and tideate, by precedence."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ __all__ = ["WorkflowFile", "find_files"]
 
 PROJECT_WORKFLOWS: Final = ".tideate/workflows"
 RANK: Final = {suffix: rank for rank, suffix in enumerate((MACHINE_SUFFIX, *DEFINITION_SUFFIXES))}
-"""Of files of one name in a directory the first is used."""
+"""If several files of a directory have one name, the first suffix wins."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkflowFile:
-    """A file that was found; `problem` says why it is not used."""
+    """A workflow file; `problem` says why it is not used."""
 
     path: Path
     source: Source
     problem: str = ""
     is_directory: bool = False
-    """It is a directory of such files, which has a problem."""
+    """The entry is a directory of workflow files that cannot be used."""
     root: Path | None = None
-    """Of the project that it came with: no link on the way from there is followed."""
+    """The file's project; no link below this directory is followed."""
 
     @property
     def name(self) -> str:
@@ -49,14 +49,14 @@ class WorkflowFile:
 
     @property
     def is_definition(self) -> bool:
-        """It has steps, and no states."""
+        """It has steps, not states."""
         return is_definition_path(self.path.name)
 
 
 def find_files(root: Path | None) -> list[WorkflowFile]:
-    """List the files, those that win first: the project's, the person's, the built-in ones.
+    """List workflow files by precedence: the project's, the person's, the built-in ones.
 
-    Nothing is read but the directories.
+    Only directories are read.
     """
     found = [] if root is None else _of_project(root)
     found += _found(config_dir() / "workflows", "user")
@@ -76,7 +76,7 @@ def _of_project(root: Path) -> list[WorkflowFile]:
 
 
 def _found(directory: Path, source: Source) -> list[WorkflowFile]:
-    """List a directory's files; one that cannot be listed is itself what has a problem."""
+    """List a directory's files; a directory that cannot be listed becomes one entry with a problem."""
     try:
         paths = list(directory.iterdir())
     except (FileNotFoundError, NotADirectoryError):

@@ -1,8 +1,8 @@
-"""Fill in the templates of a step and evaluate its expressions, on JSON values by name.
+"""Render the templates of a step and evaluate its expressions on JSON values.
 
-They are Jinja, in the sandbox of `templates`. They see JSON values by name: `inputs`, `context`, `prompt`,
-`steps.ID.result`, `.error` and `.status`, and where a step runs `for_each`, `item` and `index`. Nothing else
-is known, and what is missing is an error, never an empty text.
+Both are Jinja, in the sandbox of `templates`. They see JSON values by name: `inputs`, `context`, `prompt`,
+`steps.ID.result`, `.error` and `.status`, and within `for_each`, `item` and `index`. Any other name is an
+error, never an empty text.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 __all__ = ["ValueSandbox", "error_words", "evaluate", "holds", "parse_source", "render_task"]
 
 _NO: Final = frozenset({"", "0", "false", "no", "none", "null", "off"})
-"""Texts that fulfil no condition."""
+"""Texts that count as false."""
 RESULT: Final = "_result"
 JSON_TYPES: Final = (str, int, float, dict, list, type(None))
 
 
 def render_task(template: str, values: Mapping[str, Any]) -> str:
-    """Fill in a step's text; lists, mappings, true, false and null are written as JSON.
+    """Render a step's text; lists, mappings, true, false and null are written as JSON.
 
-    :raises InvalidDefinition: it is wrong, names what is not there, or takes too much time or room.
+    :raises InvalidDefinition: it is invalid, names an unknown value, or takes too much time or space.
     """
     if "{" not in template:
         return template
@@ -54,9 +54,9 @@ def render_task(template: str, values: Mapping[str, Any]) -> str:
 
 
 def evaluate(expression: str, values: Mapping[str, Any]) -> Any:
-    """Return the JSON value that an expression gives.
+    """Return the JSON value of an expression.
 
-    :raises InvalidDefinition: it is wrong, names what is not there, or takes too much time or room.
+    :raises InvalidDefinition: it is invalid, names an unknown value, or takes too much time or space.
     """
     sandbox = ValueSandbox(_room(values))
     given: list[Any] = []
@@ -72,12 +72,12 @@ def evaluate(expression: str, values: Mapping[str, Any]) -> Any:
 
 
 def holds(value: Any) -> bool:
-    """Tell whether a value fulfils a condition; a text that says no, as `false` or `0`, does not."""
+    """Return whether a value counts as true; texts such as `false`, `no` and `0` do not."""
     return bool(value) and not (isinstance(value, str) and value.strip().lower() in _NO)
 
 
 class _Missing(StrictUndefined):
-    """A missing value; its error names those that are there."""
+    """An undefined value; its error lists the known names."""
 
     __slots__ = ()
 
@@ -101,7 +101,7 @@ class _Missing(StrictUndefined):
 
 
 class ValueSandbox(Sandbox):
-    """For JSON values: a mapping has its keys, and no value has methods."""
+    """Sandbox for JSON values: mappings have keys as attributes, no value has methods."""
 
     def __init__(self, largest: int) -> None:
         super().__init__(largest)
@@ -122,7 +122,7 @@ class ValueSandbox(Sandbox):
 
 
 def parse_source(sandbox: Sandbox, source: str, *, is_expression: bool) -> nodes.Template:
-    """Parse a template; an expression becomes one whose only effect is to keep its value."""
+    """Parse a template; an expression becomes a template with that one output."""
     if not is_expression:
         return sandbox.parse(source)
     from jinja2.parser import Parser
@@ -153,9 +153,9 @@ def _run(sandbox: Sandbox, tree: nodes.Template, values: Mapping[str, Any]) -> N
 
 
 def _plain(value: Any) -> Any:
-    """Return a JSON value; ranges and what filters give become lists."""
+    """Return a JSON value; ranges and iterators become lists."""
     if isinstance(value, Undefined):
-        str(value)  # raises what is missing
+        str(value)  # raises the undefined error
     if isinstance(value, list):
         for item in value:
             if isinstance(item, Undefined):
@@ -177,14 +177,14 @@ def _iterator(value: Any) -> Iterator[Any]:
 
 
 def _written(value: Any) -> Any:
-    """Write a value into a text; what a filter gives is written as the list it is."""
+    """Return the text of a value in a template; iterators are written as lists."""
     if isinstance(value, str | Undefined) or (isinstance(value, int | float) and not isinstance(value, bool)):
         return value
     return json.dumps(_plain(value), ensure_ascii=False)
 
 
 def _room(values: Mapping[str, Any]) -> int:
-    # the results of all steps are not counted: that would take long, and no model reads so much
+    # step results are not counted: that takes long, and no model reads so much
     return LARGEST + sum(len(text) for text in values.values() if isinstance(text, str))
 
 
@@ -194,7 +194,7 @@ def _short(source: str) -> str:
 
 
 def error_words(error: Exception) -> str:
-    """Return what one of `RENDER_ERRORS` says to a person."""
+    """Return the message of one of `RENDER_ERRORS`."""
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     if isinstance(error, UndefinedError | TemplateError) and error.message:

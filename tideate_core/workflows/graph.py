@@ -1,4 +1,4 @@
-"""Order of a workflow's steps, in batches that could run side by side, and its diagram."""
+"""Dependency graph of a workflow's steps: execution order in parallel batches, cycles, diagram."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class DependencyGraph:
-    """Steps in their order; `edges` lead from a dependency to its dependent."""
+    """Steps in execution order; `edges` lead from a dependency to its dependent."""
 
     nodes: tuple[str, ...]
     edges: tuple[tuple[str, str], ...]
@@ -38,7 +38,7 @@ class DependencyGraph:
 def dependency_graph(steps: Sequence[WorkflowStep]) -> DependencyGraph:
     """Order the steps by Kahn's algorithm.
 
-    :raises InvalidDefinition: a dependency is no step, or steps wait for each other (the cycle is named).
+    :raises InvalidDefinition: a dependency is unknown, or steps form a cycle, which is named.
     """
     check_dependencies(steps)
     nodes = [step.id for step in steps]
@@ -69,7 +69,7 @@ def dependency_graph(steps: Sequence[WorkflowStep]) -> DependencyGraph:
 
 
 def check_dependencies(steps: Sequence[WorkflowStep]) -> None:
-    """Refuse unknown dependencies.
+    """Reject unknown dependencies.
 
     :raises InvalidDefinition: a step depends on an unknown one.
     """
@@ -84,9 +84,9 @@ def check_dependencies(steps: Sequence[WorkflowStep]) -> None:
 
 
 def cycles(waiting: Mapping[str, Iterable[str]]) -> list[tuple[str, ...]]:
-    """Return circles of steps that wait for each other, no step in two of them; each step is named once.
+    """Return disjoint dependency cycles; each step is listed once.
 
-    :param waiting: the steps that no order has a place for, with their dependencies.
+    :param waiting: the steps without a place in the order, with their dependencies.
     """
     following = {step: next((d for d in of if d in waiting), None) for step, of in waiting.items()}
     seen: set[str] = set()
@@ -111,7 +111,7 @@ def format_cycle(cycle: Sequence[str]) -> str:
 
 def draw_steps(
     definition: WorkflowDefinition,
-    format: Format,  # noqa: A002 what everybody calls it
+    format: Format,  # noqa: A002 the usual name
     *,
     width: int = 80,
     current: str | None = None,
@@ -135,9 +135,9 @@ def draw_steps(
 
 
 def step_diagram(definition: WorkflowDefinition, current: str | None = None) -> Diagram:
-    """Return a node for each step, which says what does its work and when it runs.
+    """Return a diagram with a node for each step: its worker, conditions and summary.
 
-    :raises InvalidDefinition: the steps have no order.
+    :raises InvalidDefinition: the steps form a cycle.
     """
     from tideate_core.machines.diagrams import Diagram, Edge, Node
 
@@ -157,7 +157,7 @@ def step_diagram(definition: WorkflowDefinition, current: str | None = None) -> 
 
 
 def step_summary(step: WorkflowStep) -> str:
-    """Return a step's title or name and its task, on one line."""
+    """Return a step's title and task on one line."""
     from tideate_core.machines.diagrams import one_line
 
     title = "" if step.name == step.id else step.name
@@ -165,7 +165,7 @@ def step_summary(step: WorkflowStep) -> str:
 
 
 def _worker(step: WorkflowStep) -> str:
-    """Return what does a step's work."""
+    """Return the label of a step's worker: tool, workflow, machine, agent or handler."""
     if step.tool is not None:
         return f"tool {step.tool.server}/{step.tool.name}"
     if step.workflow is not None:
@@ -176,7 +176,7 @@ def _worker(step: WorkflowStep) -> str:
 
 
 def _conditions(step: WorkflowStep) -> str:
-    """Return under which conditions a step runs."""
+    """Return the conditions under which a step runs."""
     parts = (
         f"when {step.when}" if step.when else "",
         f"for each of {step.for_each.items}" if step.for_each else "",

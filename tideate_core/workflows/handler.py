@@ -1,4 +1,4 @@
-"""Step handlers: the context they are given and the answers they may give, for built-in and foreign steps."""
+"""Interface of step handlers: their context, and the results and decisions they exchange with a run."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ __all__ = [
 ]
 
 DecisionKind = Literal["gate", "plan", "document", "review", "override", "tool", "compare"]
-"""`document`: a Markdown text that may be edited; the decision's value is `{"text": …}`, None as it was.
-`tool`: whether a tool may be called; the value is `run` or `project` where that is for longer than once.
+"""`document`: an editable Markdown text; the decision's value is `{"text": …}`, None if unchanged.
+`tool`: permission for a tool call; the value is `run` or `project` if it holds for longer than one call.
 `compare`: the value is `{"take": RUN}`."""
 
 
@@ -45,12 +45,12 @@ class _Missing:
 
 
 MISSING: Final = _Missing()
-"""The return value of `StepContext.recall` where nothing was remembered; None may have been."""
+"""The value of `StepContext.recall` if nothing was remembered; None can be a remembered value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Confirm:
-    """A step's result that a person confirms before the next step starts."""
+    """A step's result that a person must confirm before the next step starts."""
 
     value: Any
     message: str
@@ -63,11 +63,11 @@ class Confirm:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A person's or a policy's answer; kept with the run, so that it is not asked for again."""
+    """An answer of a person or a policy; stored with the run, so that the question is asked only once."""
 
     accepted: bool
     value: Any = None
-    """JSON: what was changed on the way, by kind."""
+    """JSON: the person's changes, by kind."""
     by: str = "user"
     reason: str = ""
 
@@ -76,12 +76,12 @@ class Decision:
 
     @classmethod
     def of_json(cls, shape: Mapping[str, Any]) -> Self:
-        """Return what `as_json` gave."""
+        """Restore from the shape of `as_json`."""
         return cls(shape["accepted"], shape["value"], shape["by"], shape["reason"])
 
 
 class Declined(Exception):
-    """The person said no: the run ends as cancelled."""
+    """A confirmation was declined; the run ends as cancelled."""
 
 
 @dataclass(slots=True)
@@ -89,26 +89,26 @@ class CallReport:
     """The outcome of a tool call, for its event."""
 
     size: int | None = None
-    """Characters of its result; None where nobody says."""
+    """Characters of the result; None if unknown."""
     result: str = ""
-    """What it returned, of which the event has the beginning; empty: the event is to have none of it."""
+    """The result, whose beginning the event shows; empty: the event shows none."""
     failed: str = ""
-    """The reason that the model was told; empty where it succeeded."""
+    """The error that the model was told; empty after a success."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """A budget of a step or a run, and what is left of it."""
+    """A budget of a step or a run, and the rest of it."""
 
     name: str
-    """Of its limit, as it is configured."""
+    """Name of the configured limit."""
     unit: str
     """`turns`, `tool_calls` or `tokens`."""
     limit: int
     left: int
-    """Negative where more was taken."""
+    """Negative if the budget is overdrawn."""
     of_run: bool
-    """It is the run's, and not the step's."""
+    """The budget is the run's, not the step's."""
 
 
 class ModelAccess(Protocol):
@@ -417,4 +417,4 @@ class StepContext(ModelAccess, PersonAccess, WorkspaceAccess, MemoryAccess, Prot
 
 
 StepHandler = Callable[[StepContext], Awaitable[Any]]
-"""Returns a JSON value, or a `Confirm` around one. Raises `StepFailed` or any other `TideateError`."""
+"""Returns a JSON value, or a `Confirm` with one. Raises `StepFailed` or any other `TideateError`."""

@@ -1,4 +1,4 @@
-"""Read JSON with the position of every value; explain its mistakes in plain words."""
+"""JSON parser that keeps the position of every value and explains mistakes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tideate_core.workflows.mistakes import Located, Problem
 __all__ = ["DEEPEST", "read_json", "text_problem"]
 
 DEEPEST: Final = 60
-"""Levels of lists and mappings in a definition."""
+"""Maximum nesting of lists and mappings in a definition."""
 LARGEST_INTEGER: Final = 2**63 - 1
 
 DECODER: Final = JSONDecoder()
@@ -23,7 +23,7 @@ INSTEAD: Final = {"True": "true", "False": "false", "None": "null", "nil": "null
 
 
 class _Stop(Exception):
-    """The text is no JSON; the first mistake ends the reading."""
+    """A syntax error; the first one ends the reading."""
 
     def __init__(self, start: int, message: str, hint: str = "", length: int = 1) -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class _Stop(Exception):
 
 
 def read_json(text: str) -> tuple[Located | None, list[Problem]]:
-    """Return the value of a text, None if it is not JSON, and its mistakes."""
+    """Return the value of a text, None if it is invalid JSON, and its mistakes."""
     reader = _Reader(text)
     try:
         return reader.document(), reader.problems
@@ -40,7 +40,7 @@ def read_json(text: str) -> tuple[Located | None, list[Problem]]:
 
 
 def text_problem(text: str) -> str:
-    """Return why a text cannot be kept, empty if it can: half of a surrogate pair is no character."""
+    """Return why a text cannot be stored (half of a surrogate pair), empty if it can."""
     if text.isascii():
         return ""
     try:
@@ -181,7 +181,7 @@ class _Reader:
             real = float(number[0])
             if abs(real) != float("inf"):
                 return real
-        # more digits than that are never converted: it takes long
+        # longer numbers are never converted: that takes long
         elif len(number[0]) < 25 and abs(whole := int(number[0])) <= LARGEST_INTEGER:
             return whole
         self.problems.append(Problem(at, at + len(number[0]), "the number is too large", "put it in quotes"))

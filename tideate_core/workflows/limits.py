@@ -1,7 +1,7 @@
-"""Limits of reading, checking and filling in definitions, which may be hostile.
+"""Limits on reading, checking and rendering definitions, which may be hostile.
 
-Those of the schemas of outputs are in `tideate_core/util/json_schemas.py`. Times are of the processor and of
-one thread, so that a slow disk or a busy machine refuses nothing.
+Limits of output schemas are in `tideate_core/util/json_schemas.py`. Times are processor time of one thread,
+so that a slow disk or a busy machine rejects nothing.
 """
 
 from __future__ import annotations
@@ -14,40 +14,40 @@ __all__ = ["LIMITS", "DefinitionLimits"]
 
 @dataclass(frozen=True, slots=True)
 class DefinitionLimits:
-    """Bounds of definitions; a workflow that a person wrote stays far below all of them."""
+    """Limits of definitions; workflows written by people stay far below all of them."""
 
     # files
     read_seconds: float = 4.0
-    """For reading one file of YAML."""
+    """Time to read one YAML file."""
     check_seconds: float = 2.0
-    """For checking one definition: its names, templates and schemas."""
+    """Time to check one definition: names, templates and schemas."""
     steps: int = 5_000
-    """Of one definition."""
+    """Steps of one definition."""
     dependencies: int = 20_000
     """Dependencies of one definition."""
 
     # templates and expressions
     template_characters: int = 64 * 1024
-    """Of one template or expression that is filled in."""
+    """Length of one template or expression."""
     filling_seconds: float = 2.0
-    """For filling in one template."""
+    """Time to render one template."""
     filling_all_seconds: float = 5.0
-    """For filling in all templates of one value, as of a tool's arguments."""
+    """Time to render all templates of one value, such as a tool's arguments."""
     text_characters: int = 1024 * 1024
-    """That a template may make out of what it is given, and add to it."""
+    """Characters that a template may add to its values."""
     made_texts: int = 8
-    """Times that many characters may all texts have that are made on the way."""
+    """Total of all intermediate texts, as a multiple of the largest text."""
     loop_turns: int = 100_000
-    """Of all loops of a template together."""
+    """Iterations of all loops of a template."""
     list_items: int = 2_000_000
-    """Of all lists that a template makes on the way."""
+    """Items of all intermediate lists of a template."""
     number_bits: int = 256
-    """Of a product or power."""
+    """Bits of a product or power."""
     number_digits: int = 400
-    """Of a text that is made a number."""
+    """Length of a text that is converted to a number."""
 
     loop_items: int = 10_000
-    """Of one `for_each`."""
+    """Items of one `for_each`."""
 
 
 LIMITS: Final = DefinitionLimits()

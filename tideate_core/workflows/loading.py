@@ -1,4 +1,4 @@
-"""Load workflows from files, parsed again only when they changed."""
+"""Load workflows from files; a cache parses a file again only after a change."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 BUILTIN_CONFIRM: Final[Mapping[str, frozenset[str]]] = {"PLANNER": frozenset({"execution"})}
-"""States of built-in machines, and of files that take their place, before which the person is asked."""
+"""States that need confirmation, by built-in machine; also for files that replace one."""
 BUILTIN_NEEDS: Final[Mapping[str, tuple[Needs, ...]]] = {"PLANNER": ("prompt",)}
 LOOKING: Final = ("look",)
 BUILTIN_TOOLS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
@@ -46,38 +46,38 @@ BUILTIN_TOOLS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "check_task": (*LOOKING, "checks"),
     }
 }
-"""By machine and state: tools that a model gets which can call tools. A project's file of the name gets
-none: it may come from anybody."""
+"""Tools by machine and state, for models that can call tools. A project's file of that name gets none: anyone
+may have written it."""
 SETTLED: Final = 1_000_000_000
-"""Nanoseconds within which a file may change twice and keep its times."""
+"""Nanoseconds within which a file may change twice without a new timestamp."""
 
 
 @dataclass(frozen=True, slots=True)
 class DefinitionFile:
-    """A definition, and all of its file's text."""
+    """A definition with its file's text."""
 
     definition: WorkflowDefinition
     text: str
 
 
 TextFormat: TypeAlias = Literal["yaml", "json", "workflow"]
-"""Language of a workflow's text; `workflow` is that of machines."""
+"""Format of a workflow's text; `workflow` is the machine language."""
 HandlersOf: TypeAlias = "Callable[[WorkflowDefinition], Mapping[str, StepHandler]]"
 Content: TypeAlias = MachineWorkflow | DefinitionFile
 
 
 class FileCache:
-    """Parses a file again only when it, or what its steps may name, changed."""
+    """Cache of parsed files, keyed by path; invalidated by changes of the file or of the known names."""
 
     def __init__(self) -> None:
         self._parsed: dict[Path, tuple[tuple[object, ...], Content | str]] = {}
 
     def read(self, file: WorkflowFile, known: KnownNames | None) -> Content | str:
-        """Return what a file has; a notice in place of one that has mistakes.
+        """Return a file's content, or a notice about its first mistake.
 
-        :param known: what steps of a definition may name; None of a machine.
+        :param known: names that steps of a definition may use; None for a machine.
         """
-        # stat before read: a change in between is seen the next time
+        # stat before read: a change in between is seen next time
         try:
             status = file.path.stat()
         except OSError as error:
@@ -102,10 +102,10 @@ class FileCache:
 def load(file: WorkflowFile, known: KnownNames | None) -> Content:
     """Read a file.
 
-    :param known: None for a machine.
-    :raises InvalidWorkflowFile: a machine's text has mistakes; all of them are told.
-    :raises InvalidDefinitionFile: a definition's text has; all of them are told.
-    :raises InvalidDefinition: it cannot be used.
+    :param known: names that steps may use; None for a machine.
+    :raises InvalidWorkflowFile: a machine's text has mistakes; all are listed.
+    :raises InvalidDefinitionFile: a definition's text has mistakes; all are listed.
+    :raises InvalidDefinition: the file cannot be used.
     """
     try:
         if known is None:
@@ -117,9 +117,9 @@ def load(file: WorkflowFile, known: KnownNames | None) -> Content:
 
 
 def registration_of(content: Content, file: WorkflowFile, handlers_of: HandlersOf) -> Registration:
-    """Return a file's workflow as a run takes it.
+    """Return the registration of a file's workflow.
 
-    :param handlers_of: gives the handlers that its steps may name.
+    :param handlers_of: returns the handlers that its steps name.
     """
     if isinstance(content, DefinitionFile):
         own = handlers_of(content.definition)
@@ -129,17 +129,17 @@ def registration_of(content: Content, file: WorkflowFile, handlers_of: HandlersO
 
 def parse_text(
     text: str,
-    format: TextFormat,  # noqa: A002 what everybody calls it
+    format: TextFormat,  # noqa: A002 the usual name
     name: str,
     known: KnownNames,
     handlers_of: HandlersOf,
 ) -> Registration:
-    """Return the workflow of a text that is in no file.
+    """Return the workflow of a text that is not in a file.
 
-    :param known: what its steps may name.
-    :param handlers_of: gives the handlers among these.
-    :raises InvalidWorkflowFile: a machine's text has mistakes; all of them are told.
-    :raises InvalidDefinitionFile: a definition's text has; all of them are told.
+    :param known: names that its steps may use.
+    :param handlers_of: returns the handlers that its steps name.
+    :raises InvalidWorkflowFile: a machine's text has mistakes; all are listed.
+    :raises InvalidDefinitionFile: a definition's text has mistakes; all are listed.
     :raises InvalidDefinition: the name cannot be a workflow's.
     """
     try:
@@ -158,7 +158,7 @@ def parse_text(
 
 
 def _of_machine(machine: MachineWorkflow, source: Source) -> Registration:
-    # whatever file has a built-in name: to copy it must not take the person's say away
+    # any file with a built-in name: a copy must not remove the person's confirmation
     confirm = BUILTIN_CONFIRM.get(machine.name, frozenset()) & machine.machine.states.keys()
     tools = BUILTIN_TOOLS.get(machine.name, {}) if source in ("builtin", "user") else {}
     machine = replace(machine, confirm=confirm, needs=BUILTIN_NEEDS.get(machine.name, ()), tools=tools)
@@ -195,11 +195,11 @@ def _more(count: int) -> str:
 
 
 def load_definition(path: Path, known: KnownNames, root: Path | None = None) -> DefinitionFile:
-    """Read a definition; it is called by the file's stem.
+    """Read a definition, named by its file's stem.
 
-    :param root: of the project that it came with.
+    :param root: the file's project.
     :raises InvalidDefinition: the file cannot be read, or its name cannot be a workflow's.
-    :raises InvalidDefinitionFile: the text has mistakes; all of them are told.
+    :raises InvalidDefinitionFile: the text has mistakes; all are listed.
     """
     check_stem(path)
     try:
@@ -212,7 +212,7 @@ def load_definition(path: Path, known: KnownNames, root: Path | None = None) -> 
 def parse_definition(path: Path, text: str, known: KnownNames, label: str | None = None) -> ParsedWorkflow:
     """Parse a definition's text.
 
-    :param label: how messages name the file; by default its path.
+    :param label: the file's name in messages; by default its path.
     """
     # here, because most runs need no parser
     from tideate_core.workflows.parsing import WorkflowParser, format_of

@@ -1,4 +1,4 @@
-"""Mistakes in a definition's text: their positions, words and hints."""
+"""Mistakes in a definition's text: positions, messages and hints."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ __all__ = [
 
 Severity = Literal["error", "warning"]
 Loc = tuple[str | int, ...]
-"""Keys and indices that lead from the whole definition to a part of it."""
+"""Path of keys and indices from the definition to a part of it."""
 
 LONGEST_MESSAGE = 600
-"""Characters of one mistake's words."""
+"""Maximum characters of one message."""
 SPELLINGS = {"agent_id": "agent", "agentId": "agent"}
 MOST_COMPARED: Final = 20_000
-"""Pairs of names that are compared for one file."""
+"""Maximum pairs of names compared for one file."""
 LONGEST_NAME: Final = 100
 
 
 class FileMistake(NamedTuple):
-    """One mistake or warning; lines and columns from 1, in characters, the end behind the last one."""
+    """One mistake or warning; lines and columns count characters from 1, the end is exclusive."""
 
     line: int
     column: int
@@ -47,9 +47,9 @@ class FileMistake(NamedTuple):
     end_column: int
     severity: Severity
     message: str
-    """Without the place."""
+    """Without the location."""
     hint: str = ""
-    """A remedy."""
+    """How to correct it."""
 
     def describe(self, file: str) -> str:
         """Return `file:line:column: message; hint`."""
@@ -58,7 +58,7 @@ class FileMistake(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """A mistake by its offsets in the text."""
+    """A mistake located by text offsets."""
 
     start: int
     end: int
@@ -68,12 +68,12 @@ class Problem(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """A mistake by the part of the definition that has it.
+    """A mistake located by the path of the definition's part.
 
-    :param on_key: it is in the part's key, not in its value.
-    :param needle: what to point at within the part's text.
-    :param see: another part that it is about, whose line is told.
-    :param of_graph: it is about the order of the steps.
+    :param on_key: it concerns the part's key, not its value.
+    :param needle: text to highlight within the part.
+    :param see: a related part, whose line the hint names.
+    :param of_graph: it concerns the order of the steps.
     """
 
     loc: Loc
@@ -88,11 +88,11 @@ class Finding(NamedTuple):
 
 @dataclass(slots=True)
 class Located:
-    """A value of a file, its offsets, and those of what is in it.
+    """A file's value with its offsets and its located items.
 
-    :param keys: of a mapping, the offsets of its keys.
-    :param weight: how much there would be if every alias were written out.
-    :param depth: levels of lists and mappings in it.
+    :param keys: offsets of a mapping's keys.
+    :param weight: size with every alias expanded.
+    :param depth: levels of nested lists and mappings.
     """
 
     value: Any
@@ -104,14 +104,14 @@ class Located:
     depth: int = 0
 
     def child(self, step: str | int) -> Located | None:
-        """Return what stands under a key, in either spelling, or an index."""
+        """Return the item at an index, or under a key in either spelling."""
         if isinstance(self.items, list):
             return self.items[step] if isinstance(step, int) and step < len(self.items) else None
         key = self.key(step)
         return None if key is None or self.items is None else self.items[key]
 
     def key(self, step: str | int) -> str | None:
-        """Return how the file spells a key."""
+        """Return the file's spelling of a key."""
         if not isinstance(self.items, dict) or not isinstance(step, str):
             return None
         if step in self.items:
@@ -121,20 +121,20 @@ class Located:
 
 
 class LineTable:
-    """Lines and columns of offsets; lines end as in editors."""
+    """Converts offsets to lines and columns; line ends as in editors."""
 
     def __init__(self, text: str) -> None:
         self._starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
         self._length = len(text)
 
     def place(self, offset: int) -> tuple[int, int]:
-        """Return line and column, from 1."""
+        """Return the 1-based line and column of an offset."""
         offset = max(0, min(offset, self._length))
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
 
     def mistake(self, problem: Problem) -> FileMistake:
-        """Return a problem with its lines and columns."""
+        """Return a problem located by lines and columns."""
         end = max(problem.start, problem.end)
         return FileMistake(
             *self.place(problem.start),
@@ -146,7 +146,7 @@ class LineTable:
 
 
 def _brief(words: str) -> str:
-    """Cut words that repeat a text of the file: that may be of any length."""
+    """Shorten a message that quotes a text of any length from the file."""
     return words if len(words) <= LONGEST_MESSAGE else f"{words[: LONGEST_MESSAGE // 2]} … {words[-100:]}"
 
 
@@ -157,7 +157,7 @@ def canonical(key: str) -> str:
 
 
 def span_of(root: Located, loc: Sequence[str | int], *, on_key: bool = False) -> tuple[int, int]:
-    """Return the offsets of a part, or of the nearest part around it that the file has.
+    """Return the offsets of a part, or of its nearest ancestor in the file.
 
     :param on_key: of its key rather than its value.
     """
@@ -174,7 +174,7 @@ def span_of(root: Located, loc: Sequence[str | int], *, on_key: bool = False) ->
 
 
 class Nearest:
-    """Hints with the nearest known name for the mistakes of one file; bounded, as comparing takes long."""
+    """Hints with the nearest known name; the number of comparisons for one file is limited."""
 
     def __init__(self) -> None:
         self._left = MOST_COMPARED

@@ -1,4 +1,4 @@
-"""Obfuscation key of a project: made at its first use, refused if others can read it."""
+"""Obfuscation key of a project: created at first use, rejected if others can read it."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ __all__ = ["KEY_BYTES", "key_file", "workflow_key"]
 
 KEY_BYTES = 32
 KEY_FILE = "workflow.key"
-READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe in its place must not block
+READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a named pipe must not block
 
 
 def key_file(private: Path) -> Path:
-    """Return the file of the key in a private directory; it may not exist."""
+    """Return the path of the key in a private directory; the file may not exist."""
     return private / "keys" / KEY_FILE
 
 
 def workflow_key(private: Path) -> bytes:
-    """Return the key for obfuscated names, made at the first use.
+    """Return the key for obfuscated names, created at first use.
 
-    Two processes that come first at once get the same key.
+    Two processes that start at once get the same key.
 
     :param private: a project's private directory; the key is its `keys/workflow.key`.
-    :raises ConfigError: the key cannot be read or made, or others could read or replace it.
+    :raises ConfigError: the key cannot be read or created, or others could read or replace it.
     """
     path = key_file(private)
     directory = path.parent
@@ -53,7 +53,7 @@ def workflow_key(private: Path) -> bytes:
 
 @contextmanager
 def _opened_directory(directory: Path) -> Iterator[int]:
-    """Open `keys/`, made if it is missing; what follows happens in the directory that was checked."""
+    """Open `keys/`, created if missing; later calls use the checked directory, not its path."""
     with suppress(FileExistsError):
         make_private_directory(directory)
     if directory.is_symlink():
@@ -69,7 +69,7 @@ def _opened_directory(directory: Path) -> Iterator[int]:
 
 def _read(folder: int, path: Path) -> bytes | None:
     try:
-        # asked before it is opened: only a link's own status tells that it is one
+        # before opening: only the link's own status shows that it is a link
         if stat.S_ISLNK(os.stat(KEY_FILE, dir_fd=folder, follow_symlinks=False).st_mode):
             raise ConfigError(f"{path} is a link; a key is read only from its own file: remove it")
         with open(KEY_FILE, "rb", opener=lambda name, _: os.open(name, READ_FLAGS, dir_fd=folder)) as file:
@@ -96,10 +96,10 @@ def _check_mode(mode: int, path: Path) -> None:
 
 
 def _make(folder: int) -> None:
-    """Make a key; whoever links it first has made the key of all, and nobody reads half of one."""
+    """Create a key; the first process to link the file wins, and none reads a partial key."""
     with suppress(FileExistsError):
         write_atomic_at(folder, KEY_FILE, secrets.token_bytes(KEY_BYTES), replace=False)
-    # a person's own .gitignore in the directory above may not know of keys
+    # a .gitignore in a parent directory may not cover keys
     with suppress(FileExistsError):
         write_atomic_at(folder, ".gitignore", b"*\n", replace=False)
-    os.fsync(folder)  # also a key that another process has just made
+    os.fsync(folder)  # including a key just created by another process

@@ -31,33 +31,33 @@ __all__ = ["FileFormat", "ParsedWorkflow", "WorkflowParser", "format_of"]
 FileFormat = Literal["yaml", "json"]
 
 MOST_TOLD: Final = 200
-"""Mistakes of a file that are told; the rest is counted."""
+"""Maximum number of mistakes listed for a file; the rest is counted."""
 ANY_NAME: Final = "workflow"
-"""In place of a name that cannot be one, so that the rest is checked."""
+"""Substitute for an invalid name, so that the rest is checked."""
 
 SUFFIXES: Final[dict[str, FileFormat]] = {".json": "json", ".yaml": "yaml", ".yml": "yaml"}
 
 
 def format_of(path: str) -> FileFormat | None:
-    """Return what a file is written in by its name, None if it is no definition."""
+    """Return a file's format by its suffix, None if it is not a definition."""
     return SUFFIXES.get(PurePath(path).suffix.lower())
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedWorkflow:
-    """A parsed text; `definition` is None if it has an error, `mistakes` are in the text's order."""
+    """A parsed text; `definition` is None if it has an error; `mistakes` are in text order."""
 
     definition: WorkflowDefinition | None
     mistakes: list[FileMistake]
     file: str
-    """Its name in messages."""
+    """The file's name in messages."""
     failed_in: ReadingStage = "validation"
-    """The first part of the work on the text that found an error; of nobody's interest without one."""
+    """The first stage that found an error; meaningless without one."""
 
     def require(self) -> WorkflowDefinition:
         """Return the definition.
 
-        :raises InvalidDefinitionFile: the text has mistakes; a line each: `file:line:column: message; hint`.
+        :raises InvalidDefinitionFile: the text has mistakes, one a line: `file:line:column: message; hint`.
         """
         if self.definition is not None:
             return self.definition
@@ -68,7 +68,7 @@ class ParsedWorkflow:
 class WorkflowParser:
     """Parses definitions.
 
-    :param known: what steps may name; by default only agents are checked.
+    :param known: names that steps may use; by default only agents are checked.
     """
 
     def __init__(self, known: KnownNames | None = None) -> None:
@@ -78,14 +78,14 @@ class WorkflowParser:
         self,
         text: str | bytes,
         *,
-        format: FileFormat,  # noqa: A002 - what everybody calls it
+        format: FileFormat,  # noqa: A002 the usual name
         name: str,
         path: str | None = None,
     ) -> ParsedWorkflow:
-        """Parse a text; it never raises.
+        """Parse a text; never raises.
 
-        :param text: bytes are UTF-8; a byte order mark is left out.
-        :param name: how the workflow is called: a file's stem.
+        :param text: bytes are UTF-8; a byte order mark is ignored.
+        :param name: the workflow's name: a file's stem.
         :param path: for messages; by default the name.
         """
         file = path or name
@@ -98,7 +98,7 @@ class WorkflowParser:
         definition = None
         if root is not None:
             definition, findings = self._understand(root, name)
-            # where a value could not be read, there is another in its place
+            # an unreadable value has a substitute, whose findings are dropped
             unread = {problem.start for problem in problems}
             understood = ((finding, _problem(decoded, root, lines, finding)) for finding in findings)
             right = (told for finding, told in understood if finding.on_key or told.start not in unread)
@@ -139,7 +139,7 @@ def _failed_in(problems: list[Problem], findings: list[Finding]) -> ReadingStage
 
 
 def _called(values: dict[str, Any], name: str) -> dict[str, Any]:
-    """Put a file's `name`, which is shown, where a definition has it: it is called as its file."""
+    """Move a file's `name`, which is shown, to `title`; the workflow's name is its file's stem."""
     given = {key: value for key, value in values.items() if key not in {"name", "title"}}
     if "name" in values:
         given["title"] = values["name"]
@@ -153,7 +153,7 @@ def _as_the_file_has_it(finding: Finding) -> Finding:
 
 
 def _decoded(text: str | bytes) -> str | FileMistake:
-    """Return the text, or why there is none."""
+    """Return the decoded text, or the mistake that prevents it."""
     if len(text) > LARGEST_FILE:
         message = f"the file is larger than {LARGEST_FILE >> 20} MiB"
         return FileMistake(1, 1, 1, 1, "error", message, "that is not a workflow; keep large data elsewhere")
@@ -169,7 +169,7 @@ def _decoded(text: str | bytes) -> str | FileMistake:
 
 
 def _read(text: str, kind: FileFormat) -> tuple[Located | None, list[Problem]]:
-    # here, because a run reads one kind at most
+    # here, because a run reads at most one format
     if kind == "json":
         from tideate_core.workflows.json_reader import read_json
 
@@ -180,7 +180,7 @@ def _read(text: str, kind: FileFormat) -> tuple[Located | None, list[Problem]]:
 
 
 def _problem(text: str, root: Located, lines: LineTable, finding: Finding) -> Problem:
-    """Place a finding."""
+    """Return a finding located in the text."""
     start, end = span_of(root, finding.loc, on_key=finding.on_key)
     if finding.needle:
         at = text.find(finding.needle, start, end)
@@ -196,7 +196,7 @@ def _sorted(mistakes: Iterable[FileMistake]) -> list[FileMistake]:
     told = sorted(set(mistakes), key=lambda one: (one.line, one.column, one.message))
     if len(told) <= MOST_TOLD:
         return told
-    # errors first: with none of them told it would not be seen that there is no definition
+    # errors first: otherwise a cut list could hide that there is no definition
     kept = sorted(told, key=lambda one: one.severity != "error")[:MOST_TOLD]
     more = kept[-1]._replace(message=f"and {len(told) - MOST_TOLD} more mistakes", hint="correct these first")
     return [*sorted(kept, key=lambda one: (one.line, one.column, one.message)), more]

@@ -1,4 +1,4 @@
-"""Parts of a definition: steps with what they run, and inputs with the values that fit them."""
+"""Parts of a definition: steps and their kinds, inputs and their checks."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ NAME_PATTERN: Final = r"^[A-Za-z_][\w.-]*$"
 LONGEST_TEXT: Final = 10_000
 """Characters of a task, a question or an expression."""
 LONGEST_WAIT: Final = 7 * 24 * 3_600_000
-"""Milliseconds of the longest time that a definition may name: a week."""
+"""Milliseconds of the longest time in a definition: one week."""
 
 DEFAULT_AGENT: Final = "assistant"
 KNOWN_AGENTS: Final = frozenset({DEFAULT_AGENT})
-"""Agents that a step may name; `checking` tells of others, so that a stored run can always be read."""
+"""Agents that a step may name by default; only `checking` reports others, so stored runs stay readable."""
 
 VALUE_NAMES: Final = ("context", "index", "inputs", "item", "prompt", "steps")
-"""Names that templates and expressions see."""
+"""Names available to templates and expressions."""
 STEP_FIELDS: Final = ("error", "result", "status")
-"""Fields of a step that they see."""
+"""Fields of a step available to them."""
 
 StepKind = Literal["agent", "handler", "tool", "workflow", "machine"]
 STEP_KINDS: Final[tuple[StepKind, ...]] = ("agent", "handler", "tool", "workflow", "machine")
@@ -78,7 +78,7 @@ WORDS: Final[dict[InputType, str]] = {
 
 
 class Part(BaseModel):
-    """Base of all parts of a definition: keys in camelCase or snake_case, and no others."""
+    """Base of all parts of a definition: keys in camelCase or snake_case, no others."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True, defer_build=True
@@ -115,7 +115,7 @@ class ForEach(Part):
 
 
 class KindProblem(NamedTuple):
-    """A mistake in the choice of what a step does, at a key."""
+    """A mistake in a step's kind, at a key."""
 
     key: str
     message: str
@@ -123,9 +123,9 @@ class KindProblem(NamedTuple):
 
 
 def kind_problems(given: Collection[str]) -> list[KindProblem]:
-    """Check that a step says once what it does.
+    """Check that a step has exactly one kind, and only keys that belong to it.
 
-    :param given: the keys of the step, in snake_case, that have a value.
+    :param given: the step's keys that have a value, in snake_case.
     """
     kinds = [kind for kind in STEP_KINDS if kind in given]
     found = [
@@ -162,9 +162,9 @@ def kind_problems(given: Collection[str]) -> list[KindProblem]:
 class WorkflowStep(Part):
     """One step of a graph.
 
-    It does exactly one thing: an `agent` gets a `task`, or a `handler`, a `tool`, a `workflow` or a `machine`
-    runs. With a task alone the agent is the assistant; with none of them what runs is the handler that was
-    registered under the step's id.
+    A step does exactly one thing: its `agent` gets a `task`, or it runs a `handler`, a `tool`, a `workflow`
+    or a `machine`. With only a task, the agent is the assistant; with none of these keys, the handler
+    registered under the step's id runs.
     """
 
     id: Name = Field(description="What other steps and templates call this step.")
@@ -230,7 +230,7 @@ class WorkflowStep(Part):
     @model_validator(mode="before")
     @classmethod
     def _spelled_out(cls, data: Any) -> Any:
-        """Put what may be written short, or left out, in its long form."""
+        """Expand short forms and fill in defaults."""
         if not isinstance(data, dict):
             return data
         data = dict(data)
@@ -256,12 +256,12 @@ class WorkflowStep(Part):
 
     @cached_property
     def kind(self) -> StepKind:
-        """The kind of what runs the step; `handler` where nothing is named."""
+        """The kind of worker; `handler` by default."""
         return next((kind for kind in STEP_KINDS if getattr(self, kind) is not None), "handler")
 
     @property
     def handler_name(self) -> str:
-        """The registered handler of a step of this kind: the one named, or that of the step's id."""
+        """The registered handler: the named one, or the one of the step's id."""
         return self.handler or self.id
 
 
@@ -271,7 +271,7 @@ def _given(data: dict[str, Any]) -> set[str]:
 
 
 class InputDefinition(Part):
-    """One input; without a default it has to be given, unless `required` is false: then it is null."""
+    """One input. Without a default it must be given, unless `required` is false: then it is null."""
 
     type: InputType = Field(default="string", description="What kind of value it is.")
     description: str = Field(default="", max_length=1000, description="What it is for, in a line.")
@@ -289,7 +289,7 @@ class InputDefinition(Part):
         return data
 
     def problem_with(self, value: Any) -> str:
-        """Say why a value does not fit: `must be a whole number, not a text`; an empty string if it does."""
+        """Return why a value does not fit, as `must be a whole number, not a text`; empty if it does."""
         if not _fits(self.type, value):
             return f"must be {WORDS[self.type]}, not {kind_in_words(value)}"
         if self.enum is not None and not any(_same(value, known) for known in self.enum):
@@ -298,7 +298,7 @@ class InputDefinition(Part):
 
 
 def kind_in_words(value: Any) -> str:
-    """Name the kind of a JSON value in words."""
+    """Return the kind of a JSON value in words."""
     if value is None:
         return "nothing"
     for kind in ("boolean", "string", "integer", "number", "array", "object"):
@@ -324,5 +324,5 @@ def _fits(kind: InputType, value: Any) -> bool:
 
 
 def _same(one: Any, other: Any) -> bool:
-    # to Python, True is 1
+    # in Python, True == 1
     return one == other and isinstance(one, bool) == isinstance(other, bool)

@@ -1,8 +1,8 @@
 """Library of prompts: Markdown templates that a person or a project can override.
 
-A prompt file is a Jinja template in Markdown: the instructions, a line `---`, then what is asked. It is
-looked for in the project (`.tideate/prompts/`, where its content is trusted), then in the person's
-configuration, then here.
+A prompt file is a Jinja template in Markdown: instructions, a line `---`, then the request. The project's
+file (`.tideate/prompts/`, if its content is trusted) wins over the person's, which wins over the built-in
+one.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ LARGEST_FILE = 64 * 1024
 class PromptLibrary:
     """Renders prompts by name.
 
-    :param overrides: directories looked into before the built-in one, first wins.
-    :param project: the root of a project whose trusted prompts come before all others.
+    :param overrides: directories searched before the built-in one; the first match wins.
+    :param project: the root of a project, whose trusted prompts win over all others.
     """
 
     def __init__(self, overrides: Sequence[Path] = (), *, project: Path | None = None) -> None:
@@ -37,10 +37,10 @@ class PromptLibrary:
         self._project = project
 
     def render(self, name: str, /, *, notice: Callable[[str], None] | None = None, **values: Any) -> Prompt:
-        """Fill in a prompt.
+        """Render a prompt.
 
-        :param notice: told why a project's file was left out.
-        :raises ConfigError: the file cannot be read or rendered; file and line are named.
+        :param notice: called with the reason if a project's file is ignored.
+        :raises ConfigError: the file cannot be read or rendered; names file and line.
         """
         path, source = self._trusted(name, notice) or self._find(name)
         return _render(path, source, values)
@@ -57,7 +57,7 @@ class PromptLibrary:
         except UnusableFile as error:
             words = str(error)
         else:
-            # the content that is trusted is the content that is used: nothing is read twice
+            # use exactly the content that was checked: nothing is read twice
             if Trust(self._project).is_trusted(document, content):
                 return path, _decode(path, content)
             words = (
@@ -101,7 +101,7 @@ def _render(path: Path, source: str, values: dict[str, Any]) -> Prompt:
     system, found, user = source.partition("\n---\n")
     if not found:
         raise ConfigError(f"{path}: no line `---` between the instructions and what is asked")
-    above = "\n" * (system.count("\n") + 2)  # so that an error's line is the file's
+    above = "\n" * (system.count("\n") + 2)  # so that errors have the file's line numbers
     try:
         return Prompt(
             system=render_template(system, values).strip(),

@@ -1,4 +1,4 @@
-"""References of templates and expressions: the names that they use, found without running them."""
+"""References of templates and expressions: the names they use, found without rendering."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ KEYWORDS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """The names that a template or expression uses.
+    """The names used by a template or expression.
 
-    :param fields: a step's id and what is asked of it, `("plan", "result")`.
-    :param names: what it takes for known and is not in `VALUE_NAMES`.
-    :param used: those of `VALUE_NAMES` that it uses.
+    :param fields: step id and field, such as `("plan", "result")`.
+    :param names: names not in `VALUE_NAMES`.
+    :param used: names in `VALUE_NAMES`.
     """
 
     steps: frozenset[str] = frozenset()
@@ -44,16 +44,16 @@ class References:
 
 
 def references(source: str, *, expression: bool = False) -> References:
-    """Return what a template names, or an expression.
+    """Return the names used by a template or an expression.
 
-    :raises InvalidDefinition: it cannot be read, or uses what is left out of the language.
+    :raises InvalidDefinition: it cannot be parsed, or uses a construct that is not allowed.
     """
     plain = None if expression else _plain_references(source)
     return _full_references(source, expression) if plain is None else plain
 
 
 def names_in_task(step: WorkflowStep) -> tuple[set[str], set[str]]:
-    """Return the steps and the names of the context that a step's task names, or its `for_each`; `*`: all."""
+    """Return the steps and context names used by a step's task and `for_each`; `*`: all of them."""
     texts = [(step.task or "", False)] if "{" in (step.task or "") else []
     if step.for_each is not None:
         texts.append((step.for_each.items, True))
@@ -66,9 +66,9 @@ def names_in_task(step: WorkflowStep) -> tuple[set[str], set[str]]:
 
 
 def _plain_references(source: str) -> References | None:
-    """Read a template that has only `{{ a.b }}`s, as most have; None of any other.
+    """Parse a template that has only `{{ a.b }}` outputs, as most do; None for any other.
 
-    That is ten times as fast as Jinja's parser, and the editor reads a file at every change.
+    This is ten times as fast as Jinja's parser, and the editor parses a file at every change.
     """
     pieces = PLAIN_OUTPUT.split(source)
     if any("{" in text or "}" in text for text in pieces[::2]):
@@ -101,7 +101,7 @@ def _full_references(source: str, expression: bool) -> References:
 
 @cache
 def _reading() -> ValueSandbox:
-    """Return a sandbox in which nothing is rendered."""
+    """Return a sandbox used only to parse."""
     return ValueSandbox(LARGEST)
 
 
@@ -115,7 +115,7 @@ def _free_names(tree: nodes.Template) -> set[str]:
 
 
 def _check_calls(tree: nodes.Template, sandbox: Sandbox) -> None:
-    """Check the names of filters and tests, which Jinja looks up only when it compiles."""
+    """Check the names of filters and tests, which Jinja looks up only at compile time."""
     for node in tree.find_all((nodes.Filter, nodes.Test)):
         known = sandbox.filters if isinstance(node, nodes.Filter) else sandbox.tests
         if node.name not in known:
@@ -144,7 +144,7 @@ class _References:
                 self._fields.add((step, name))
 
     def follow(self, first: str, rest: list[str]) -> None:
-        """See `first.a.b`."""
+        """Record `first.a.b`."""
         if first in self._named and rest:
             self._named[first].add(rest[0])
         if first == "steps" and len(rest) > 1:
@@ -162,7 +162,7 @@ class _References:
 
 
 def _constant_key(node: nodes.Getattr | nodes.Getitem) -> str | None:
-    """Return the key of `.key` and of `["key"]`, None of one that is known only when it runs."""
+    """Return the key of `.key` or `["key"]`, None if it is computed."""
     if isinstance(node, nodes.Getattr):
         return node.attr
     key = node.arg.value if isinstance(node.arg, nodes.Const) else None

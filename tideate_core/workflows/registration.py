@@ -1,11 +1,11 @@
-"""A workflow that can be run with the handlers of its steps, and the trust that it needs.
+"""A runnable workflow: its definition, handlers and source, and the trust that it needs.
 
-A project's definition that can only prompt a model needs no trust, as a machine's file needs none: its steps
-are agents, machines, and workflows that can do no more. Steps that run registered code or a server's tool
-act with arguments that the file chooses; so a person has to trust exactly this text first.
+A project's definition that can only prompt a model needs no trust, and neither does a machine's file: its
+steps are agents, machines, and workflows that do no more. Steps that run registered code or a server's tool
+act on arguments that the file chooses, so a person must first trust exactly this text.
 
-A run may go on with the definition that it began with, as long as the person did not stop trusting its file:
-it is kept in the person's own state, and it was allowed to begin.
+A run may continue with its stored definition while the person still trusts the file: the definition is kept
+in the person's own state, and it was allowed to start.
 """
 
 from __future__ import annotations
@@ -35,40 +35,40 @@ if TYPE_CHECKING:
 __all__ = ["Registration", "Source", "check_kept", "check_trust"]
 
 Source = Literal["builtin", "package", "editor", "user", "project", "file", "text"]
-"""`user` and `project`: a file of theirs; `file`: one that was named by its path; `text`: no file at all."""
+"""`user`, `project`: a file from that directory; `file`: named by its path; `text`: no file at all."""
 _Seen: TypeAlias = "set[tuple[str, Path | None]]"
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A definition, its handlers, and where it came from.
+    """A definition with its handlers and its source.
 
-    :param handlers: by the names that steps have for them: the step's id, or its `handler`.
+    :param handlers: by step id, or by the step's `handler`.
     """
 
     definition: WorkflowDefinition | MachineWorkflow
     handlers: Mapping[str, StepHandler]
     source: Source
     path: Path | None = None
-    """The file that it was read from."""
+    """The file that the definition was read from."""
     text: str | None = None
-    """All of that file, of a definition in YAML or JSON."""
+    """The whole text of that file; only for definitions in YAML or JSON."""
     continues: tuple[str, ...] = ()
-    """Names of built-in workflows whose runs it can go on with; `*` for every workflow's."""
+    """Built-in workflows whose runs it can continue; `*`: any workflow's."""
     comparable: bool = False
-    """Its runs write nothing before a review, so that several can stand side by side until one is taken."""
+    """Its runs write nothing before a review, so several can run in parallel until one is accepted."""
     reviewed: bool = False
-    """What its runs make of files is reviewed: where nobody answers, nothing comes of them."""
+    """Its file changes are reviewed; without an answer, none is made."""
 
     @property
     def kind(self) -> Literal["graph", "machine"]:
         return "machine" if isinstance(self.definition, MachineWorkflow) else "graph"
 
     def obfuscated(self, root: Path | None) -> Registration:
-        """Return the same with tokens for the names of its states.
+        """Return the registration with tokens in place of state names.
 
-        :param root: the project whose key makes the tokens; None is the person's.
-        :raises InvalidInput: it is a graph.
+        :param root: the project whose key makes the tokens; None: the person's key.
+        :raises InvalidInput: the workflow is a graph.
         :raises ConfigError: the key cannot be used.
         """
         # here, because few runs need it
@@ -87,9 +87,9 @@ class Registration:
 def check_trust(known: Registration, find: Callable[[str], Registration]) -> None:
     """Check that a workflow may run: it can only prompt a model, or the person trusts its file as read.
 
-    :param find: gives a workflow by its name; it need not be trusted.
-    :raises InvalidDefinition: it may not; says what it would do and how to trust it.
-    :raises ConfigError: what is trusted cannot be read.
+    :param find: returns a workflow by name, trusted or not.
+    :raises InvalidDefinition: it may not run; says what it would do and how to trust it.
+    :raises ConfigError: the record of trusted files cannot be read.
     """
     definition = known.definition
     if known.path is None or known.text is None or not isinstance(definition, WorkflowDefinition):
@@ -109,12 +109,12 @@ def check_trust(known: Registration, find: Callable[[str], Registration]) -> Non
 
 
 def check_kept(kept: Registration, find: Callable[[str], Registration]) -> None:
-    """Check that a run can and may go on with the definition that it is kept with.
+    """Check that a run can and may continue with its stored definition.
 
-    :param find: gives a workflow by its name; it need not be trusted.
-    :raises InvalidDefinition: it has no handlers, or its file is not trusted any more; words for behind "the
-        definition".
-    :raises ConfigError: what is trusted cannot be read.
+    :param find: returns a workflow by name, trusted or not.
+    :raises InvalidDefinition: it has no handlers, or its file is no longer trusted; the message continues
+        "the definition …".
+    :raises ConfigError: the record of trusted files cannot be read.
     """
     definition = kept.definition
     assert isinstance(definition, WorkflowDefinition)  # noqa: S101 a machine needs no trust
@@ -129,7 +129,7 @@ def check_kept(kept: Registration, find: Callable[[str], Registration]) -> None:
 
 
 def _project_of(known: Registration) -> Path | None:
-    """Return the project that a file may have come with; None of what the person put elsewhere."""
+    """Return the project that a file came with; None if the person keeps the file elsewhere."""
     path = known.path
     if path is None or (known.source == "file" and is_inside(path, config_dir() / "workflows")):
         return None
@@ -137,9 +137,9 @@ def _project_of(known: Registration) -> Path | None:
 
 
 def _does_more(known: Registration, find: Callable[[str], Registration], seen: _Seen) -> str:
-    """Say what a workflow does beyond prompting a model; empty if that is nothing.
+    """Describe the first action of a workflow beyond prompting a model; empty if there is none.
 
-    :param seen: workflows that are looked at already: they may name each other.
+    :param seen: workflows already visited; they may name each other.
     """
     definition = known.definition
     # two files in two directories may have one name

@@ -1,4 +1,4 @@
-"""Registry of workflows and of the handlers that run their steps."""
+"""Registry of workflows and their step handlers."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ __all__ = ["ENTRY_POINT_GROUP", "WorkflowRegistry"]
 log = logging.getLogger(__name__)
 
 ENTRY_POINT_GROUP = "tideate.workflows"
-"""Entry points of packages: each is a function that takes the registry and registers into it."""
+"""Entry points of packages: functions that take the registry and register workflows."""
 
 
 @dataclass
 class WorkflowRegistry:
-    """Workflows by name. A handler may be missing: the run fails when it gets there."""
+    """Workflows by name. A handler may be missing: the run fails at that step."""
 
     notices: list[str] = field(default_factory=list)
-    """Packages whose workflows could not be registered, and why."""
+    """Packages whose workflows could not be registered, with the reason."""
     _known: dict[str, Registration] = field(default_factory=dict)
     _functions: dict[str, StepHandler] = field(default_factory=dict)
 
@@ -48,9 +48,9 @@ class WorkflowRegistry:
         comparable: bool = False,
         reviewed: bool = False,
     ) -> None:
-        """Add a workflow; one of the same source replaces its namesake.
+        """Add a workflow; replaces one of the same name and source.
 
-        :param continues: see `Registration`; so are `comparable` and `reviewed`.
+        :param continues: see `Registration`, as for `comparable` and `reviewed`.
         :raises InvalidDefinition: the name belongs to another source, or a handler to no step.
         """
         before = self._known.get(definition.name)
@@ -75,7 +75,7 @@ class WorkflowRegistry:
     def get(self, name: str, *, obfuscate: bool = False) -> Registration:
         """Return a registered workflow.
 
-        :param obfuscate: with tokens for the names of its states, made with the person's key.
+        :param obfuscate: replace the names of states by tokens, made with the person's key.
         :raises UnknownWorkflow: with the nearest name.
         :raises InvalidInput: only a machine can be obfuscated.
         """
@@ -86,7 +86,7 @@ class WorkflowRegistry:
         return known.obfuscated(None) if obfuscate else known
 
     def parse(self, text: str, format: TextFormat, name: str) -> Registration:  # noqa: A002
-        """Return the workflow of a text that is in no file.
+        """Return the workflow of a text that is not in a file.
 
         :raises TideateError: as `parse_text`.
         """
@@ -99,13 +99,13 @@ class WorkflowRegistry:
         return parse_text(text, format, name, names, self.handlers_of)
 
     def list(self) -> list[Registration]:
-        """Return all workflows by name."""
+        """Return all workflows sorted by name."""
         return [self._known[name] for name in sorted(self._known)]
 
     def register_handler(self, name: str, handler: StepHandler) -> None:
-        """Let steps of definition files name a function, as `handler: NAME`.
+        """Register a function for definition files, which name it as `handler: NAME`.
 
-        :raises InvalidDefinition: it is no name, or another function has it.
+        :raises InvalidDefinition: the name is invalid or belongs to another function.
         """
         if not re.fullmatch(NAME_PATTERN, name):
             raise InvalidDefinition(
@@ -118,8 +118,8 @@ class WorkflowRegistry:
     def handlers_for(self, workflow: str) -> dict[str, StepHandler]:
         """Return the handlers that a definition file may name.
 
-        They are those that were registered by a name, `WORKFLOW.STEP` for each step of a registered workflow,
-        and, by their steps, those of the registered workflow whose name the file has.
+        They are functions registered by name, `WORKFLOW.STEP` for each step of a registered workflow, and, by
+        step, the handlers of the registered workflow with the file's name.
         """
         steps = {
             f"{name}.{step}": handler
@@ -130,29 +130,30 @@ class WorkflowRegistry:
         return {**steps, **self._functions, **(own.handlers if own else {})}
 
     def handlers_of(self, definition: WorkflowDefinition) -> dict[str, StepHandler]:
-        """Return those that a definition file's steps name and that are registered, by these names."""
+        """Return the registered handlers that a definition's steps name."""
         handlers = self.handlers_for(definition.name)
         wanted = {step.handler_name for step in definition.steps if step.kind == "handler"}
         return {name: handlers[name] for name in wanted & handlers.keys()}
 
     def kept(self, definition: WorkflowDefinition, source: Source, path: Path | None) -> Registration:
-        """Return what a run goes on with whose workflow is another one now.
+        """Return a run's stored workflow, for a run that started with another definition.
 
-        :param definition: the one that the run began with.
-        :raises InvalidDefinition: it cannot or may not go on; words for behind "the definition".
+        :param definition: the definition that the run started with.
+        :raises InvalidDefinition: the run cannot or may not continue; the message continues "the definition
+            …".
         """
         kept = Registration(definition, self.handlers_of(definition), source, path)
         check_kept(kept, self.get)
         return kept
 
     def load_packages(self) -> None:
-        """Let installed packages register theirs; one that cannot becomes a notice, not a failure."""
+        """Register workflows of installed packages; a failing package becomes a notice."""
         from importlib.metadata import entry_points
 
         for point in entry_points(group=ENTRY_POINT_GROUP):
             try:
                 point.load()(self)
-            except Exception as error:  # another's code may raise anything
+            except Exception as error:  # foreign code may raise anything
                 log.exception("the entry point %s = %s failed", point.name, point.value)
                 words = f"{type(error).__name__}: {error}"
                 self.notices.append(f"the package's workflows {point.value!r} were not loaded: {words}")

@@ -1,4 +1,4 @@
-"""Context that a run is started in: a text with its selection, cursor and diagnostics, or an earlier run."""
+"""Context of a run: buffer, selection, cursor and diagnostics; earlier and proposed runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Input(BaseModel):
 
 
 class BufferContext(_Input):
-    """A text that the person is looking at: an editor's buffer, or a file named in the shell."""
+    """The text in front of the person: an editor's buffer, or a file named in the shell."""
 
     path: str = ""
     """Absolute; empty for a buffer without a name."""
@@ -38,7 +38,7 @@ class BufferContext(_Input):
     """The lines joined by ``\\n``, without the last line end."""
     filetype: str = ""
     number: int | None = None
-    """The editor's buffer number, None outside it."""
+    """The editor's buffer number, None outside an editor."""
     tick: int | None = None
     modifiable: bool = True
     binary: bool = False
@@ -59,7 +59,7 @@ class Cursor(_Input):
 
 
 class DiagnosticContext(_Input):
-    """A language server's or linter's word on a line; `line` and `column` are 1-based."""
+    """A message of a language server or linter; `line` and `column` are 1-based."""
 
     line: int = Field(ge=1)
     column: int = Field(ge=1)
@@ -69,7 +69,7 @@ class DiagnosticContext(_Input):
 
 
 class RunContext(_Input):
-    """The context that a run was started in; further keys are handed on to handlers and templates."""
+    """The context in which a run was started; further keys are passed to handlers and templates."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -78,60 +78,60 @@ class RunContext(_Input):
     selection: Selection | None = None
     cursor: Cursor | None = None
     diagnostics: tuple[DiagnosticContext, ...] | None = None
-    """Of the buffer; None where nobody says, as outside of an editor."""
+    """Diagnostics of the buffer; None if unknown, as outside an editor."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileToChange:
-    """A file that a run leaves to the next one."""
+    """A file left for the next run to change."""
 
     path: str
-    """As the workspace names it."""
+    """In the workspace's form."""
     why: str = ""
-    """In one line."""
+    """One line."""
 
 
 @dataclass(frozen=True, slots=True)
 class NextRun:
-    """A run that a step proposes to follow its own, in the same conversation.
+    """A run that a step proposes as a follow-up in the same conversation.
 
-    Front ends offer it once the run is completed; without a person's yes nothing of it begins.
+    Front ends offer it after the run completes; it starts only if the person accepts.
     """
 
     workflow: str
     prompt: str
     message: str
-    """What is left to do, in a few words."""
+    """The remaining work, in a few words."""
     files: tuple[FileToChange, ...] = ()
     done: str = ""
-    """What was changed already, as a diff for the model."""
+    """Changes already made, as a diff for the model."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return what `of_json` reads."""
+        """Return the shape that `of_json` reads."""
         files = [{"path": one.path, "why": one.why} for one in self.files]
         return {name: getattr(self, name) for name in self.__slots__} | {"files": files}
 
     @classmethod
     def of_json(cls, shape: Mapping[str, Any]) -> Self:
-        """Return what `as_json` gave."""
+        """Restore from the shape of `as_json`."""
         return cls(**{**shape, "files": tuple(FileToChange(**one) for one in shape["files"])})
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierRun:
-    """The run that another goes on with."""
+    """The run that another run continues."""
 
     execution_id: str
     workflow: str
     prompt: str
-    """What was asked for, also in the runs that it went on with itself."""
+    """The request, including those of the runs that it continued."""
     conversation: Conversation
-    """Its last one, up to the turn after which it is gone on with."""
+    """Its last conversation, up to the turn from which it is continued."""
     staged: tuple[FileChange, ...]
-    """Edits that were made in that conversation, whether they were written or not."""
+    """Edits of that conversation, written or not."""
     context: RunContext
-    """In which it was started."""
+    """The context in which it was started."""
     results: Mapping[str, Any]
-    """Results of its completed steps, by step."""
+    """Results of completed steps by step."""
     proposed: NextRun | None = None
-    """The run that it proposed to follow it."""
+    """The follow-up that it proposed."""

@@ -1,4 +1,4 @@
-"""JSON Schema of a definition file, for editors that complete and check by it."""
+"""JSON Schema of a definition file, for completion and checks in editors."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ PARTS: Final[tuple[type[Part], ...]] = (ForEach, InputDefinition, NestedWorkflow
 
 
 def definition_schema(agents: Collection[str] = KNOWN_AGENTS, tools: Collection[str] = ()) -> dict[str, Any]:
-    """Return the schema of a definition file, of draft 2020-12.
+    """Return the schema of a definition file, draft 2020-12.
 
-    Keys are proposed in snake_case; their camelCase spellings fit, too.
+    Editors suggest keys in snake_case; camelCase spellings are also valid.
 
     :param agents: names that a step's agent may have.
-    :param tools: names of tideate's own tools, to propose; others fit, too: servers have names of their own.
+    :param tools: tideate's own tools to suggest; other names are valid, since servers have their own.
     """
     definitions = {part.__name__: _part(part) for part in PARTS}
-    # it depends on the input's own default
+    # depends on the input's own default
     del definitions["InputDefinition"]["properties"]["required"]["default"]
     _short_forms(definitions["WorkflowStep"]["properties"], agents)
     if tools:
@@ -64,7 +64,7 @@ def definition_schema(agents: Collection[str] = KNOWN_AGENTS, tools: Collection[
 
 
 def _part(part: type[Part]) -> dict[str, Any]:
-    """Return a model's schema, with its keys in snake_case."""
+    """Return a model's schema with keys in snake_case."""
     full = TypeAdapter(part).json_schema(by_alias=False, ref_template="#/$defs/{model}")
     properties = {key: _plain(full["properties"][key]) for key in file_keys(part)}
     required = [key for key in full.get("required", ()) if part is not WorkflowDefinition or key != "name"]
@@ -75,7 +75,7 @@ def _part(part: type[Part]) -> dict[str, Any]:
 
 
 def _plain(schema: dict[str, Any]) -> dict[str, Any]:
-    """Leave out the titles that pydantic makes of names, and defaults that say nothing."""
+    """Remove titles that pydantic derives from names, and empty defaults."""
     plain = {key: value for key, value in schema.items() if key != "title"}
     if plain.get("default", ...) in (None, "", []):
         del plain["default"]
@@ -83,7 +83,7 @@ def _plain(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _short_forms(properties: dict[str, Any], agents: Collection[str]) -> None:
-    """Add what a step may write short, and who may be named."""
+    """Add the short forms of a step's keys, and the known agents."""
     named = {"enum": sorted(agents), "type": "string"}
     properties["agent"] = {**named, "description": properties["agent"]["description"]}
     for key, example in (("workflow", "name"), ("for_each", "items")):
@@ -93,7 +93,7 @@ def _short_forms(properties: dict[str, Any], agents: Collection[str]) -> None:
 
 
 def _one_kind() -> dict[str, Any]:
-    """Return the rule that a step does one thing, and that an agent has a task."""
+    """Return the rules that a step has one kind and that an agent has a task."""
     others = [kind for kind in STEP_KINDS if kind != "agent"]
     return {
         "dependentRequired": {"agent": ["task"], "agentId": ["task"], "tools": ["task"]},
@@ -109,7 +109,7 @@ def _one_kind() -> dict[str, Any]:
 
 
 def _spell(part: dict[str, Any]) -> None:
-    """Let keys be spelled in camelCase, without proposing it."""
+    """Allow camelCase spellings without suggesting them."""
     properties = part["properties"]
     for key in list(properties):
         other = "agentId" if key == "agent" else to_camel(key)

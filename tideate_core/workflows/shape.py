@@ -1,4 +1,4 @@
-"""Check the shape of a definition in plain words: keys, values, and the schemas of outputs."""
+"""Check the shape of a definition: keys, values and output schemas, with plain messages."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ PARTS: Final[Mapping[tuple[str, ...], type[Part]]] = {
     ("steps", "*", "tool"): ToolCall,
     ("steps", "*", "workflow"): NestedWorkflow,
 }
-"""The models by where they stand; `*` is any name or index."""
+"""Models by path; `*` is any name or index."""
 
 TOLD_ELSEWHERE: Final = frozenset({"step_kind", "step_twice"})
-"""Kinds of errors that `checking` tells, with better places."""
+"""Error types that `checking` reports with better positions."""
 
 EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
     "bool_type": ("true or false", "write true or false, without quotes"),
@@ -54,22 +54,22 @@ EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
     "string_type": ("a text", "put it in quotes"),
     "tuple_type": ("a list", "begin each item with `- `, or write `[a, b]`"),
 }
-"""By pydantic's kind of error: what is wanted, and how to write it."""
+"""By pydantic error type: the expected value, and how to write it."""
 
 NAMES: Final = "a name is a letter or _, then letters, digits, _ . -"
 LEADS_OUT: Final = "a `$ref` leads out of the schema"
 VALUES: Final = frozenset({"const", "default", "enum", "examples"})
-"""Keywords whose value is no schema."""
+"""Keywords whose value is not a schema."""
 INPUT_NAMES: Final = "a name of an input is a letter or _, then letters, digits, _"
 
 
 def file_keys(part: type[Part]) -> list[str]:
-    """Return the keys that a part has in a file, in snake_case."""
+    """Return the keys of a part in a file, in snake_case."""
     return [name for name in part.model_fields if (part, name) != (WorkflowDefinition, "title")]
 
 
 def normalize_keys(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
-    """Return a file's values with the keys of all parts in snake_case; two spellings of one are a mistake."""
+    """Return a file's values with keys in snake_case; two spellings of one key are a mistake."""
     found: list[Finding] = []
     return _spelled(values, (), (), found), found
 
@@ -77,7 +77,7 @@ def normalize_keys(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Find
 def validate_definition(
     values: Mapping[str, Any], nearest: Nearest
 ) -> tuple[WorkflowDefinition | None, list[Finding]]:
-    """Make a definition, or say why not.
+    """Return a definition, or None with the mistakes.
 
     :param values: with keys in snake_case.
     """
@@ -89,7 +89,7 @@ def validate_definition(
 
 
 def _told_elsewhere(error: ErrorDetails) -> bool:
-    # pydantic counts only the items that are right
+    # pydantic counts only the valid items
     counted_wrong = error["type"] == "too_short" and len(error["input"]) >= error["ctx"]["min_length"]
     return counted_wrong or error["type"] in TOLD_ELSEWHERE
 
@@ -173,7 +173,7 @@ def _literal(loc: Loc, what: str, value: Any, nearest: Nearest) -> Finding:
 
 
 def _better_hint(kind: str, value: Any, loc: Loc) -> str:
-    """Guess what was meant."""
+    """Return a hint for a likely intention, empty if unknown."""
     if value is None:
         return "write a value, or remove the key"
     if kind == "bool_type" and isinstance(value, str) and (flag := SPOKEN.get(value.lower())):
@@ -190,7 +190,7 @@ def _better_hint(kind: str, value: Any, loc: Loc) -> str:
 
 
 def _milliseconds(value: str) -> int:
-    """Read `30s` or `5 min`; 0 if it is no time."""
+    """Parse `30s` or `5 min`; 0 if it is not a duration."""
     digits = value.rstrip("abcdefghijklmnopqrstuvwxyz ")
     unit = value[len(digits) :].strip()
     if not (digits.isascii() and digits.isdigit() and len(digits) < 10 and unit in UNITS):
@@ -199,27 +199,27 @@ def _milliseconds(value: str) -> int:
 
 
 def _what(loc: Loc) -> str:
-    """Name a part by its key: `timeout`, `an item of dependencies`."""
+    """Return a part's name by its key: `timeout`, `an item of dependencies`."""
     if isinstance(loc[-1], str):
         return f"`{canonical(loc[-1])}`" if loc[0] != "inputs" or len(loc) != 2 else f"the input {loc[-1]!r}"
     return "a step" if loc[:-1] == ("steps",) else f"an item of `{canonical(str(loc[-2]))}`"
 
 
 def _whole(loc: Loc) -> str:
-    """Name what a key is missing in."""
+    """Return the name of the part that lacks a key."""
     if len(loc) == 1:
         return "the workflow"
     return "the step" if loc[0] == "steps" and len(loc) == 3 else _what(loc[:-1])
 
 
 def _part_at(loc: Loc) -> type[Part]:
-    # what follows an index or an input's name is a key again
+    # after an index or an input's name comes a key
     path = tuple("*" if place == 1 else canonical(str(key)) for place, key in enumerate(loc))
     return PARTS[path]
 
 
 def check_output_schema(schema: Located) -> list[Problem]:
-    """Check the schema that a file of another kind has."""
+    """Check an output schema in a file that is not a definition."""
     found = schema_findings(schema.value, (), Deadline(LIMITS.check_seconds))
     return [
         Problem(*span_of(schema, one.loc, on_key=one.on_key), one.message, one.hint, one.severity)
@@ -228,7 +228,7 @@ def check_output_schema(schema: Located) -> list[Problem]:
 
 
 def schema_findings(schema: Mapping[str, Any], at: Loc, deadline: Deadline) -> Iterator[Finding]:
-    """Check a schema by the schema of schemas, and what that leaves open: references and patterns."""
+    """Check a schema against the metaschema, and its references and patterns."""
     try:
         mistake = check_schema(schema)
     except UnusableSchema as error:

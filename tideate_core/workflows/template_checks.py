@@ -1,4 +1,4 @@
-"""Check the templates and expressions of steps before anything runs."""
+"""Check the templates and expressions of steps before a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["StepTemplates", "TemplateChecks", "use_of_prompt"]
 
 OF_THE_RUN: Final = ("filetype", "path", "selection", "text")
-"""Keys of a run's `context` for the text that it was started on."""
+"""Keys of a run's `context` that describe its buffer."""
 
 
 class _Text(NamedTuple):
@@ -31,19 +31,19 @@ class _Text(NamedTuple):
     source: str
     is_expression: bool = False
     in_loop: bool = False
-    """Filled in once for every item of `for_each`."""
+    """Rendered once for every item of `for_each`."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepTemplates:
-    """A step's values, with keys in snake_case; `id` is empty where it is not known which step it is."""
+    """A step's values, with keys in snake_case; `id` is empty if unknown."""
 
     id: str
     loc: Loc
     values: Mapping[str, Any]
 
     def texts(self) -> Iterator[_Text]:
-        """Return the texts that are filled in or evaluated when the step runs."""
+        """Yield the texts that are rendered or evaluated when the step runs."""
         loops = self.values.get("for_each")
         for key in ("when", "confirm"):
             if isinstance(text := self.values.get(key), str):
@@ -64,13 +64,12 @@ class StepTemplates:
 
 
 class TemplateChecks:
-    """Checks of one workflow.
+    """Checks of one workflow's templates.
 
     :param root: the definition, with keys in snake_case.
-    :param numbers: of the steps, by id.
-    :param before: by id, the steps that have ended before it starts, each a bit by its number; a step that
-        waits for itself has none.
-    :param deadline: after it no text is read.
+    :param numbers: numbers of the steps by id.
+    :param before: by id, a bit mask of the steps that end before this one starts; none for steps in a cycle.
+    :param deadline: no text is read after it.
     """
 
     def __init__(
@@ -92,11 +91,11 @@ class TemplateChecks:
         self._beginnings: dict[str, str] | None = None
 
     def check(self, step: StepTemplates) -> Iterator[Finding]:
-        """Return the mistakes of one step's templates and expressions."""
+        """Yield the mistakes of one step's templates and expressions."""
         for text in step.texts():
             if self._deadline.is_over:
                 return
-            # one that is too long is told by its length, or by who fills it in
+            # a longer text is reported by its length, or when it is rendered
             if len(text.source) > LONGEST_TEXT or not (text.is_expression or "{" in text.source):
                 continue
             found = self._references(text.source, text.is_expression)
@@ -109,7 +108,7 @@ class TemplateChecks:
                 yield from self._no_list(text, found)
 
     def _references(self, source: str, is_expression: bool) -> References | str:
-        """Return the names that a text uses, or why it cannot be read; aliases have a file repeat a text."""
+        """Return the names that a text uses, or its error; cached, since YAML aliases repeat texts."""
         # here, because a workflow without templates needs no Jinja
         from tideate_core.workflows.references import references
 
@@ -161,7 +160,7 @@ class TemplateChecks:
         return self._nearest.hint(name, self._numbers)
 
     def _longer(self, name: str) -> str:
-        """Return a step whose id Jinja takes for a subtraction, or for a step and its part."""
+        """Return the step with an id that Jinja parses as a subtraction, or as a step and its field."""
         if name in self._numbers:
             return ""
         if self._beginnings is None:
@@ -191,7 +190,7 @@ class TemplateChecks:
                 yield Finding(text.loc, message, "it is not part of this", needle=name)
 
     def _no_list(self, text: _Text, found: References) -> Iterator[Finding]:
-        """Check the items of an expression that is the same in every run."""
+        """Check that a constant `for_each` expression gives a list."""
         from tideate_core.workflows.expressions import evaluate
 
         if found.names or found.used:
@@ -218,7 +217,7 @@ def _within(value: Any, loc: Loc, in_loop: bool) -> Iterator[_Text]:
 
 
 def use_of_prompt(definition: WorkflowDefinition) -> Literal["read", "given", "unread"]:
-    """Tell whether steps read the run's prompt, agents can be given it as material, or it has no use."""
+    """Return whether steps read the run's prompt, agents can get it as material, or it is unused."""
     for step in definition.steps:
         nested = step.workflow is not None and not step.workflow.prompt
         if nested or step.kind in ("handler", "machine") or any(map(_names_prompt, _texts(step))):
@@ -228,7 +227,7 @@ def use_of_prompt(definition: WorkflowDefinition) -> Literal["read", "given", "u
 
 
 def _texts(step: WorkflowStep) -> Iterator[tuple[str, bool]]:
-    """Return the templates of a step, with True for those that are expressions."""
+    """Yield a step's templates, each with True if it is an expression."""
     values = step.model_dump(include={"when", "confirm", "for_each", "task", "workflow", "tool"})
     for text in StepTemplates(step.id, (), values).texts():
         yield text.source, text.is_expression

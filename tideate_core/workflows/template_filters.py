@@ -1,4 +1,4 @@
-"""Filters of templates with a meter: each counts its output and stops where it is too much."""
+"""Jinja filters with limits: each counts its output and stops at the limit."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 __all__ = ["COMPARED", "COUNTED", "SLICED", "Meter", "bounded_filters", "with_meter"]
 
 COUNTED: Final = "_counted"
-"""Counts the turns of a loop."""
+"""Filter that counts the iterations of a loop."""
 COMPARED: Final = "_compared"
-"""Gives back what is compared, if there is time left."""
+"""Filter that passes on a compared value while time remains."""
 SLICED: Final = "_sliced"
-"""Takes a part of a list or text."""
+"""Filter for a slice of a list or text."""
 
 NAMES: Final = frozenset(
     {
@@ -34,9 +34,9 @@ NAMES: Final = frozenset(
 
 
 class Meter:
-    """Limits of one rendering: its texts, lists, loops and time.
+    """Limits of one rendering: texts, lists, loops and time.
 
-    :param largest: characters of its whole text, and of any text on the way.
+    :param largest: maximum characters of the rendered text and of each intermediate text.
     """
 
     def __init__(self, largest: int) -> None:
@@ -51,12 +51,12 @@ class Meter:
             raise SecurityError(f"it takes more than {LIMITS.filling_seconds:.0f} s")
 
     def check_size(self, size: int) -> None:
-        """Refuse a text that is not yet made."""
+        """Reject a text before it is made."""
         if size > self._largest:
             raise SecurityError(f"it makes a text of more than {LIMITS.text_characters // 1024} KiB")
 
     def made(self, value: Any) -> Any:
-        """Count what was made; returns it."""
+        """Count a new value and return it."""
         if isinstance(value, str):
             self._characters -= len(value)
         elif isinstance(value, list | tuple):
@@ -68,7 +68,7 @@ class Meter:
         return value
 
     def counted(self, items: Iterable[Any]) -> Iterator[Any]:
-        """Pass on the items of a loop."""
+        """Yield the items of a loop, counted."""
         for item in items:
             self._turns -= 1
             if self._turns < 0:
@@ -83,7 +83,7 @@ class Meter:
     def sliced(self, value: Any, *bounds: int | None) -> Any:
         self.check_time()
         if isinstance(value, Undefined):
-            str(value)  # raises what is missing
+            str(value)  # raises the undefined error
         return self.made(value[slice(*bounds)])
 
     def _passed(self, items: Iterator[Any]) -> Iterator[Any]:
@@ -98,10 +98,10 @@ class Meter:
 def bounded_filters(
     known: Mapping[str, Callable[..., Any]], meter: Meter, attribute: Callable[[Any, str], Any]
 ) -> dict[str, Callable[..., Any]]:
-    """Return all filters that there are.
+    """Return all available filters.
 
-    :param known: Jinja's.
-    :param attribute: gives an attribute of a value, or refuses it.
+    :param known: Jinja's filters.
+    :param attribute: returns an attribute of a value, or rejects it.
     """
     bounded = _Bounded(meter, attribute)
     found = {name: known[name] for name in NAMES}
@@ -119,9 +119,9 @@ def bounded_filters(
 
 
 def with_meter(function: Callable[..., Any], meter: Meter) -> Callable[..., Any]:
-    """Return a filter or test that is not called when the time is over, and whose result is counted."""
+    """Wrap a filter or test: it stops after the deadline, and its result is counted."""
     passed = getattr(function, "jinja_pass_arg", None)
-    at = 0 if passed is None else 1  # behind the environment or context
+    at = 0 if passed is None else 1  # after the environment or context
 
     def call(*arguments: Any, **options: Any) -> Any:
         meter.check_time()
@@ -135,7 +135,7 @@ def with_meter(function: Callable[..., Any], meter: Meter) -> Callable[..., Any]
 
 
 class _Bounded:
-    """Filters in place of Jinja's: they look before they make."""
+    """Replacements of Jinja filters that check sizes first."""
 
     def __init__(self, meter: Meter, attribute: Callable[[Any, str], Any]) -> None:
         self._meter = meter

@@ -1,8 +1,8 @@
-"""Render prompt templates in a sandbox that bounds their time and memory.
+"""Render prompt templates in a sandbox with limits on time and memory.
 
-Jinja's sandbox keeps a template away from the interpreter, not from its time and memory. So what can grow
-without end is left out of the language (macros, calls but `range`, blocks that capture text), and what
-remains is bounded: how often loops turn, how large a value and the whole text may get.
+Jinja's sandbox protects the interpreter, not its time and memory. Constructs that can grow without bound are
+not allowed (macros, calls except `range`, blocks that capture text); the rest has limits on loop iterations,
+values and the length of the text.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ RENDER_ERRORS = (
     *(TemplateError, ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError),
     *(NameError, RuntimeError, SyntaxError, TypeError, ValueError),
 )
-"""All that a wrong template raises."""
+"""All errors that an invalid template can raise."""
 
 LEFT_OUT: Mapping[type[nodes.Node], str] = {
     nodes.AssignBlock: "a `set` block",
@@ -61,18 +61,18 @@ LEFT_OUT: Mapping[type[nodes.Node], str] = {
 
 
 def render_template(source: str, values: Mapping[str, Any]) -> str:
-    """Fill in a template.
+    """Render a template.
 
-    :raises RENDER_ERRORS: it is wrong, or takes too much time or room.
+    :raises RENDER_ERRORS: it is invalid, or takes too much time or space.
     """
     sandbox = Sandbox(LARGEST + sum(len(text) for text in values.values() if isinstance(text, str)))
     return render_in(source, values, sandbox)
 
 
 def render_in(source: str, values: Mapping[str, Any], environment: Sandbox) -> str:
-    """Fill in a template within a sandbox that nothing was render_in in before.
+    """Render a template in an unused sandbox.
 
-    :raises RENDER_ERRORS: it is wrong, or takes too much time or room.
+    :raises RENDER_ERRORS: it is invalid, or takes too much time or space.
     """
     check_length(source)
     tree = environment.parse(source)
@@ -88,21 +88,21 @@ def render_in(source: str, values: Mapping[str, Any], environment: Sandbox) -> s
 
 
 def check_length(source: str) -> None:
-    """Refuse a template that would take too long to be read."""
+    """Reject a template that would take too long to parse."""
     if len(source) > LIMITS.template_characters:
         raise SecurityError(f"it is longer than {LIMITS.template_characters // 1024} KiB")
 
 
 class Sandbox(SandboxedEnvironment):
-    """For one rendering: it counts.
+    """Sandbox of one rendering, with a meter.
 
-    :param largest: characters of the whole text.
+    :param largest: maximum characters of the text.
     """
 
     intercepted_binops = frozenset({"*", "**", "%", "+"})
 
     def __init__(self, largest: int) -> None:
-        # unoptimized: working out constants takes long where they are nested, and nothing watches it
+        # unoptimized: constant folding of nested expressions takes long, and no limit stops it
         super().__init__(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, optimized=False)
         self._meter = Meter(largest)
         self.check_size = self._meter.check_size
@@ -133,7 +133,7 @@ def _bits(number: float) -> int:
 
 
 def restrict(tree: nodes.Template, environment: Sandbox) -> None:
-    """Refuse what is left out, and have loops and `~` go through what counts them."""
+    """Reject disallowed constructs; route loops, comparisons, `~` and slices through counting filters."""
     for node in tree.find_all(nodes.Node):
         what = LEFT_OUT.get(type(node)) or _left_out(node)
         if what:
@@ -142,7 +142,7 @@ def restrict(tree: nodes.Template, environment: Sandbox) -> None:
         loop.iter = _filtered(loop.iter, COUNTED)
     for compared in list(tree.find_all(nodes.Operand)):
         compared.expr = _filtered(compared.expr, COMPARED)
-    # what is inside first: a replacement takes over what it finds
+    # innermost first: a replacement keeps the nodes inside it
     for node in reversed(list(tree.find_all(nodes.Node))):
         for name, value in list(node.iter_fields()):
             if isinstance(value, nodes.Node):
@@ -157,7 +157,7 @@ def _left_out(node: nodes.Node) -> str:
         isinstance(node.node, nodes.Name) and node.node.name == "range" and not node.dyn_args
     ):
         return "a call of anything but `range`"
-    # a list of lists of lists… is small, and its text is not
+    # a list of lists of lists… is small, but its text is not
     if isinstance(node, nodes.List | nodes.Tuple) and getattr(node, "ctx", "load") == "load":
         return "" if all(isinstance(item, nodes.Const) for item in node.items) else "a list of variables"
     return "a dictionary" if isinstance(node, nodes.Dict) else ""
@@ -168,7 +168,7 @@ def _filtered(node: nodes.Node, name: str) -> nodes.Filter:
 
 
 def _replaced(node: nodes.Node) -> nodes.Node:
-    """Put a filter, which counts, in place of `~` and of a part `[from:to]`."""
+    """Replace `~` and slices by counting filters."""
     if isinstance(node, nodes.Concat):
         return _filtered(nodes.List(node.nodes, lineno=node.lineno), "join")
     if isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Slice):

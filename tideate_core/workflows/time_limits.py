@@ -1,4 +1,4 @@
-"""Time limits that stop while a person is asked."""
+"""Time limits that pause while a person is asked."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ class _Limit:
         self._left = None
 
 
-# of everything that is under way around a piece of code: a task has them of the one that started it
+# limits around the current code; a task inherits those of its creator
 _limits: ContextVar[tuple[_Limit, ...]] = ContextVar("limits_of_time", default=())
 
 
 @asynccontextmanager
 async def working_time(seconds: float | None) -> AsyncIterator[asyncio.Timeout]:
-    """Do something within a time that `persons_time` is no part of; None: without a limit.
+    """Limit the time of a block, without the time spent in `persons_time`; None: no limit.
 
-    Tasks that are started in here stop this limit, too, when they ask a person.
+    Tasks started inside also pause this limit when they ask a person.
 
-    :raises TimeoutError: it took longer; then `expired()` of the value tells so.
+    :raises TimeoutError: it took longer; `expired()` of the value is then true.
     """
     async with asyncio.timeout(seconds) as timeout:
         limit = _Limit(timeout)
@@ -60,7 +60,7 @@ async def working_time(seconds: float | None) -> AsyncIterator[asyncio.Timeout]:
 
 @contextmanager
 def persons_time() -> Iterator[None]:
-    """Wait for a person in this: no limit around it runs meanwhile."""
+    """Pause all surrounding time limits while a person is asked."""
     limits = _limits.get()
     for limit in limits:
         limit.stop()

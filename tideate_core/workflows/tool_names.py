@@ -1,8 +1,7 @@
-"""Names of tools in files: whether tideate's own or an MCP server's are meant.
+"""Names of tools in files: tideate's own or an MCP server's.
 
-A bare name is a tool or a group that comes with tideate, or a server, all of whose tools are meant then; one
-that may be either is refused. `own:NAME` is always tideate's own, `SERVER/TOOL` is one tool of a server and
-`SERVER/*` all of them.
+A bare name is one of tideate's tools or groups, or a server, which means all its tools; an ambiguous name is
+rejected. `own:NAME` is always tideate's own, `SERVER/TOOL` is one tool of a server, `SERVER/*` all of them.
 """
 
 from __future__ import annotations
@@ -17,30 +16,30 @@ if TYPE_CHECKING:
 __all__ = ["LOOK", "OWN", "NamedTool", "read_tool_name"]
 
 OWN: Final = "own:"
-"""Before the name of a tool or group that comes with tideate; no server's name has a colon."""
+"""Prefix of tideate's own tools and groups; no server's name has a colon."""
 LOOK: Final = "look"
-"""The group of all own tools that only read."""
+"""The group of all read-only tools of tideate."""
 
 
 class NamedTool(NamedTuple):
-    """A tool or group that comes with tideate, or a tool of a server, `*` for all of its tools."""
+    """A tool or group of tideate, or a tool of a server; `*` means all of its tools."""
 
     name: str
     server: str = ""
-    """Empty of tideate's own."""
+    """Empty for tideate's own tools."""
 
     @property
     def as_written(self) -> str:
-        """The name with its server."""
+        """The name including its server."""
         return f"{self.server}/{self.name}" if self.server else self.name
 
 
 def read_tool_name(name: str, own: Collection[str], servers: Collection[str]) -> NamedTool:
-    """Return what a name means; that there is such a server or tool of it is not looked at.
+    """Parse a tool's name; the server and its tool need not exist.
 
-    :param own: names of the tools and groups that come with tideate.
-    :param servers: names of the MCP servers that there are.
-    :raises ConfigError: it may be either, or is none of tideate's own; says how to write it.
+    :param own: names of tideate's tools and groups.
+    :param servers: names of the configured MCP servers.
+    :raises ConfigError: the name is ambiguous or unknown; says how to write it.
     """
     bare = name.removeprefix(OWN)
     if bare != name:

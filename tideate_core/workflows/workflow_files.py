@@ -1,10 +1,9 @@
-"""Files of workflows: their names, their text within bounds, and the reading of a machine.
+"""Workflow files: names, bounded reading, and machines.
 
-A machine file needs no trust. It names no program, no server and no file: all that it can do is to be text in
-a prompt, as any file of the project that a person asks about, and to choose which of its own states comes
-next. What a model answers under its guidance is text that is shown, never an edit or a command. So it runs
-unasked, and lists show where each comes from (`Registration.source`), because a project's file may take the
-name of a person's own.
+A machine file needs no trust. It names no program, server or file: it can only add text to a prompt, like any
+file of the project that a person asks about, and choose its own next state. A model's answer under its
+guidance is text to show, never an edit or a command. So machines run without a question, and lists show their
+source (`Registration.source`), because a project's file may have the name of one of the person's.
 """
 
 from __future__ import annotations
@@ -42,42 +41,42 @@ __all__ = [
 BUILTIN_MACHINES: Final = Path(__file__).parent / "builtin"
 MACHINE_SUFFIX: Final = ".workflow"
 PLAIN_NAMES: Final = frozenset({"PLANNER"})
-"""Files that are machines without the suffix."""
+"""Machine files without the suffix."""
 LARGEST_FILE: Final = 1024 * 1024
-"""Bytes of a workflow's file."""
+"""Maximum bytes of a workflow file."""
 BOM: Final = "\ufeff"
 TIDEATE: Final = ".tideate"
 
 
 def is_machine_path(name: str) -> bool:
-    """Tell whether this names a file; anything else is the name of a workflow."""
+    """Return whether a name is a path; anything else is a workflow's name."""
     return name.endswith(MACHINE_SUFFIX) or "/" in name
 
 
 def is_machine_name(file: str) -> bool:
-    """Tell whether a directory's file is a machine, by its name."""
+    """Return whether a directory entry is a machine, by its name."""
     return file in PLAIN_NAMES or (file.endswith(MACHINE_SUFFIX) and not file.startswith("."))
 
 
 def is_definition_name(file: str) -> bool:
-    """Tell whether a file is a definition in YAML or JSON, by its name."""
+    """Return whether a directory entry is a definition in YAML or JSON, by its name."""
     return is_definition_path(file) and not file.startswith(".")
 
 
 def is_definition_path(path: str) -> bool:
-    """Tell whether a path is that of a definition in YAML or JSON, by its suffix."""
+    """Return whether a path is a definition in YAML or JSON, by its suffix."""
     return PurePath(path).suffix.lower() in DEFINITION_SUFFIXES
 
 
 def is_workflow_path(name: str) -> bool:
-    """Tell whether this names a file; anything else is the name of a workflow."""
+    """Return whether a name is the path of a machine or definition."""
     return is_machine_path(name) or is_definition_path(name)
 
 
 def load_machine(path: Path, root: Path | None = None) -> MachineWorkflow:
-    """Read a machine; its name is the file's stem.
+    """Read a machine, named by its file's stem.
 
-    :param root: of the project that it came with.
+    :param root: the file's project.
     :raises InvalidDefinition: the file cannot be read, or its name cannot be a workflow's.
     :raises InvalidWorkflowFile: the text has mistakes; the message lists them all.
     """
@@ -94,42 +93,42 @@ def load_machine(path: Path, root: Path | None = None) -> MachineWorkflow:
 
 
 def check_stem(path: Path) -> None:
-    """Check that a workflow may be called as its file.
+    """Check that a file's stem is a valid workflow name.
 
-    :raises InvalidDefinition: it may not.
+    :raises InvalidDefinition: it is not.
     """
     check_name(path.stem, f"{shown_path(path)}: ", "; rename the file")
 
 
 def shown_path(path: Path) -> str:
-    """Return a path for a message: a file's name may hold anything, and this is shown in terminals."""
+    """Return a path for a message, escaped if a terminal could interpret it."""
     return str(path) if str(path).isprintable() else repr(str(path))
 
 
 def _description(text: str) -> str:
-    """Return the first line with words of the comment that the text begins with."""
+    """Return the first words of the comment at the start of a text."""
     for line in text.lstrip().splitlines():
         comment = line.strip()
         if not comment.startswith(("#", "//")):
             break
         words = comment.lstrip(comment[0]).strip()
         if words and not comment.startswith("#!"):
-            # it is shown in terminals
+            # shown in terminals
             return "".join(character for character in words if character.isprintable())[:200]
     return ""
 
 
 def read_machine_text(path: Path, root: Path | None = None) -> str:
-    """Return all of a file's text, a byte order mark and `\\r\\n` included.
+    """Return a file's whole text, including a byte order mark and `\\r\\n`.
 
-    No link below a `.tideate/` is followed, whoever named the file.
+    No link below a `.tideate/` is followed, even if the person named the file.
 
-    :param root: of the project that it came with: no link on the way from there is followed.
-    :raises InvalidDefinition: it cannot be used; the message begins after the file's name.
+    :param root: the file's project; no link below it is followed.
+    :raises InvalidDefinition: the file cannot be used; the message continues the file's name.
     """
     if root is not None:
         return _of_project(path, root)
-    absolute = Path(os.path.abspath(path))  # noqa: PTH100 links have to be seen
+    absolute = Path(os.path.abspath(path))  # noqa: PTH100 links must stay visible
     if TIDEATE in absolute.parts[:-1]:
         return _of_project(absolute, Path(*absolute.parts[: absolute.parts.index(TIDEATE)]))
     try:
@@ -144,9 +143,9 @@ def read_machine_text(path: Path, root: Path | None = None) -> str:
 
 
 def read_machine_stream(stream: BinaryIO) -> str:
-    """Return all of a stream's text.
+    """Return a stream's whole text.
 
-    :raises InvalidDefinition: it cannot be used; the message begins after the stream's name.
+    :raises InvalidDefinition: it cannot be used; the message continues the stream's name.
     """
     try:
         content = stream.read(LARGEST_FILE + 1)
@@ -179,5 +178,5 @@ def _text(content: bytes) -> str:
 
 
 def _open_at_once(path: str, flags: int) -> int:
-    # a pipe under this name would block until somebody writes
+    # opening a named pipe would block until a writer appears
     return os.open(path, flags | os.O_NONBLOCK)

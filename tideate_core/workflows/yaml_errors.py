@@ -1,4 +1,4 @@
-"""Explain ruamel.yaml's errors in plain words, each with a hint."""
+"""Translate ruamel.yaml's errors into plain messages with hints."""
 
 from __future__ import annotations
 
@@ -78,11 +78,11 @@ TABLE: Final[tuple[tuple[str, str, str], ...]] = (
     (r"expected alphabetic or numeric", "a name is missing after `&` or `*`", QUOTES),
     (r"directive|incompatible YAML document", "this directive cannot be used", "remove the line"),
 )
-"""Patterns of ruamel.yaml's words; our words, and the hint. The first that matches counts."""
+"""Patterns of ruamel.yaml's messages; our message and hint. The first match counts."""
 
 
 def explain_error(error: YAMLError, text: str) -> Problem:
-    """Return a parser's error with its place, in words."""
+    """Return a parser's error as a located problem."""
     if isinstance(error, ReaderError):
         character = text[error.position]
         message = f"the character U+{ord(character):04X} cannot stand in YAML"

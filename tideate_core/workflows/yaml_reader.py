@@ -1,8 +1,7 @@
-"""Read YAML 1.2 with the position of every value, limited to what JSON can express.
+"""YAML 1.2 parser that keeps the position of every value and accepts only values that JSON has.
 
 ruamel.yaml composes the nodes and resolves plain scalars; its constructors, which can make any Python object,
-are never used. Time, depth and size are bounded. A mistake ends the reading only where nothing can be read
-behind it.
+are never used. Time, depth and size are limited. A mistake ends the reading only if the rest cannot be read.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from tideate_core.workflows.yaml_errors import explain_error
 __all__ = ["HEAVIEST", "PARSER_SLIPS", "read_yaml"]
 
 HEAVIEST: Final = 300_000
-"""Values, and 32 characters of a text each, if every alias were written out."""
+"""Maximum number of values, plus one for each 32 characters of a text, with every alias expanded."""
 MOST_SECONDS: Final = LIMITS.read_seconds
 MOST_DIGITS: Final = 24
-"""Of an integer; converting longer ones takes long."""
+"""Maximum digits of an integer; converting longer ones takes long."""
 
 PARSER_SLIPS: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
-"""Errors of ruamel.yaml besides its own, as for the escape of a character that does not exist."""
+"""Errors that ruamel.yaml raises besides its own, as for the escape of a character that does not exist."""
 
 STANDARD: Final = "tag:yaml.org,2002:"
 STR: Final = f"{STANDARD}str"
@@ -46,7 +45,7 @@ BASES: Final = {"0o": 8, "0x": 16}
 
 
 def read_yaml(text: str) -> tuple[Located | None, list[Problem]]:
-    """Return the value of a text, None if it is not YAML or empty, and its mistakes."""
+    """Return the value of a text, None if it is invalid or empty, and its mistakes."""
     yaml: Any = YAML(typ="safe", pure=True)
     yaml.Resolver, yaml.Composer = _Resolver, _Composer
     composer: _Composer = yaml.composer
@@ -85,7 +84,7 @@ class _Alias:
 
 
 class _Resolver(VersionedResolver):
-    """YAML 1.2 whatever a `%YAML` line says: `yes` is a text."""
+    """Resolves scalars as YAML 1.2 even after a `%YAML` line: `yes` is a text."""
 
     @property
     def processing_version(self) -> tuple[int, int]:
@@ -93,14 +92,14 @@ class _Resolver(VersionedResolver):
 
 
 class _Composer(Composer):
-    """ruamel.yaml's composer with limits of time and depth, the positions of aliases, and checked tags."""
+    """ruamel.yaml's composer with limits on time and depth, positions of aliases, and checked tags."""
 
     def __init__(self, loader: Any) -> None:
         super().__init__(loader)
         self.warn_double_anchors = False
         self.problems: list[Problem] = []
         self.reached = 0
-        """Offset behind the last thing that was read."""
+        """Offset after the last parsed event."""
         self._deadline = Deadline(MOST_SECONDS)
 
     def compose_node(self, parent: Any, index: Any) -> Any:
@@ -122,7 +121,7 @@ class _Composer(Composer):
         return node
 
     def _check_tag(self, event: Any, node: Any) -> None:
-        """Report a tag that is not a standard one, or not its text's."""
+        """Report a tag that is not a standard one, or does not match its text."""
         start, end = node.start_mark.index, node.end_mark.index
         tag = str(event.tag)
         if tag != "!" and tag not in TAGS:
@@ -140,7 +139,7 @@ class _Composer(Composer):
 
 
 class _Builder:
-    """Values and positions of nodes; a node's anchor is written out where an alias names it."""
+    """Builds located values from nodes; aliases are expanded."""
 
     def __init__(self, text: str, problems: list[Problem]) -> None:
         self._text = text
@@ -148,7 +147,7 @@ class _Builder:
         self._anchored: dict[int, Located] = {}
 
     def build(self, node: Any) -> Located:
-        """Return a node's value and where it stands."""
+        """Return a node's value with its position."""
         if isinstance(node, _Alias):
             return self._alias(node)
         start = node.start_mark.index
@@ -210,7 +209,7 @@ class _Builder:
     def _merge(
         self, merged: list[Located], items: dict[str, Located], keys: dict[str, tuple[int, int]]
     ) -> None:
-        """Put in what `<<` gives; what the mapping says itself wins."""
+        """Insert the keys given by `<<`; the mapping's own keys win."""
         for given in merged:
             for source in given.items if isinstance(given.items, list) else [given]:
                 if not isinstance(source.items, dict):
@@ -232,7 +231,7 @@ class _Builder:
 
 
 class _Unkept(Exception):
-    """A scalar that JSON, and so a run, cannot keep."""
+    """A scalar that cannot be stored as JSON."""
 
     def __init__(self, message: str, hint: str, instead: Any = 0) -> None:
         super().__init__(message)
@@ -241,9 +240,9 @@ class _Unkept(Exception):
 
 
 def _value_of(text: str, kind: str) -> Any:
-    """Return the value of a scalar; times and dates stay texts.
+    """Return the value of a scalar; times and dates remain texts.
 
-    :raises _Unkept: it has none that can be kept.
+    :raises _Unkept: JSON has no such value.
     """
     if kind == "null":
         return None

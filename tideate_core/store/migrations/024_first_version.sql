@@ -1,17 +1,17 @@
 -- The tables of the specification's document 5, with these differences:
---   * a checkpoint is a cursor into the steps that ended, not a copy of their results;
---   * a metrics row is counted once per run, its averages are right from the second run on (correction 6),
---     and checkpoints that are made before the day's first run ends are counted, too (correction 7);
---   * averages are REAL: an integer would lose its fraction at every run.
+--   * a checkpoint is a cursor into the ended steps, not a copy of their results;
+--   * metrics count each run once, averages are correct from the second run on (correction 6), and checkpoints
+--     made before the day's first run ends are counted (correction 7);
+--   * averages are REAL: integers would lose their fraction at every run.
 -- Times are milliseconds since the epoch. A JSON column holds JSON text, or `@` and the name of a file in
--- `objects/` that holds it (no JSON text begins with `@`).
+-- `objects/` with that text (no JSON text begins with `@`).
 
 CREATE TABLE workflows (
   id TEXT PRIMARY KEY,
   name TEXT NOT NULL,
   description TEXT,
   version TEXT DEFAULT '1.0.0',
-  definition TEXT NOT NULL, -- hash of the newest one, whose text is in workflow_definitions
+  definition TEXT NOT NULL, -- hash of the newest definition, stored in workflow_definitions
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
   metadata TEXT -- JSON
@@ -27,7 +27,7 @@ CREATE TABLE workflow_executions (
   current_step TEXT,
   completed_steps INTEGER NOT NULL DEFAULT 0,
   total_steps INTEGER NOT NULL,
-  results TEXT, -- JSON: the run's response; those of its steps are in workflow_steps
+  results TEXT, -- JSON: the run's response; results of steps are in workflow_steps
   error TEXT,
   error_code TEXT,
   started_at INTEGER NOT NULL,
@@ -47,12 +47,12 @@ CREATE TABLE workflow_executions (
   parent_id TEXT REFERENCES workflow_executions(id) ON DELETE CASCADE,
   parent_step TEXT,
   restored_from TEXT, -- a checkpoint's id, which may be gone
-  cached_tokens INTEGER NOT NULL DEFAULT 0, -- of the input tokens, those that a provider had in its cache
-  continues TEXT, -- the run whose conversation this one goes on with; it may be gone
+  cached_tokens INTEGER NOT NULL DEFAULT 0, -- input tokens that were in the provider's cache
+  continues TEXT, -- the run that this one continues; it may be gone
   forked_from TEXT, -- a run, which may be gone
   forked_step TEXT,
-  reused INTEGER NOT NULL DEFAULT 0, -- steps whose `ordinal` is at most this are those of another run
-  compared TEXT, -- JSON array: the models of a comparison that this run is part of, its own among them
+  reused INTEGER NOT NULL DEFAULT 0, -- steps with an `ordinal` up to this were done by another run
+  compared TEXT, -- JSON array: the models of the comparison of this run, including its own
   FOREIGN KEY (workflow_id) REFERENCES workflows(id) ON DELETE CASCADE,
   CHECK (status IN (
     'idle', 'parsing', 'validating_workflow', 'building_dependency_graph',
@@ -83,8 +83,8 @@ CREATE TABLE workflow_steps (
   duration INTEGER,
   started_at INTEGER,
   completed_at INTEGER,
-  position INTEGER, -- in the definition, from 0; NULL of others
-  ordinal INTEGER, -- among the steps that ended, from 1; NULL before
+  position INTEGER, -- in the definition, from 0; NULL for other steps
+  ordinal INTEGER, -- order of ending, from 1; NULL before
   attempts INTEGER NOT NULL DEFAULT 0,
   error_code TEXT,
   input_tokens INTEGER NOT NULL DEFAULT 0,
@@ -92,36 +92,36 @@ CREATE TABLE workflow_steps (
   cost REAL, -- US dollars
   files TEXT NOT NULL DEFAULT '[]', -- JSON array
   cached_tokens INTEGER NOT NULL DEFAULT 0,
-  memory INTEGER, -- bytes that the process had used at most when the step ended
+  memory INTEGER, -- peak memory of the process when the step ended, in bytes
   FOREIGN KEY (execution_id) REFERENCES workflow_executions(id) ON DELETE CASCADE,
   CHECK (status IN ('pending', 'running', 'completed', 'failed', 'skipped')),
-  -- document 5's index on execution_id is the beginning of this one's
+  -- document 5's index on execution_id is a prefix of this one
   UNIQUE(execution_id, step_id)
 );
 
--- only of what went wrong: an index on all of them would cost every step two pages of every commit
+-- only failed steps: an index on all would cost two pages of every commit of a step
 CREATE INDEX idx_workflow_steps_status ON workflow_steps(status) WHERE status = 'failed';
 CREATE INDEX idx_workflow_steps_agent_id ON workflow_steps(agent_id);
 
--- Those that a person wanted, and pauses. The one that a run makes by itself is the record of a completed step and
--- its ordinal: a row of its own, with its indexes and its trigger, cost as much as the rest of the step.
+-- Manual checkpoints and pauses. An automatic checkpoint is a completed step and its ordinal: a row of its own,
+-- with indexes and trigger, would cost as much as the rest of the step.
 CREATE TABLE workflow_checkpoints (
   id TEXT PRIMARY KEY,
   execution_id TEXT NOT NULL,
-  step_id TEXT NOT NULL, -- the step after which it was made, '' before the first
-  cursor INTEGER NOT NULL, -- all steps whose `ordinal` is at most this belong to it
-  manual INTEGER NOT NULL DEFAULT 0, -- 1: a person wanted it
+  step_id TEXT NOT NULL, -- the step before it, '' at the start
+  cursor INTEGER NOT NULL, -- includes all steps with an `ordinal` up to this
+  manual INTEGER NOT NULL DEFAULT 0, -- 1: created by a person
   created_at INTEGER NOT NULL,
-  memory INTEGER NOT NULL, -- bytes that the process had used at most when it was made
+  memory INTEGER NOT NULL, -- peak memory of the process at that time, in bytes
   FOREIGN KEY (execution_id) REFERENCES workflow_executions(id) ON DELETE CASCADE,
   CHECK (manual IN (0, 1))
 ) WITHOUT ROWID;
 
 CREATE INDEX idx_workflow_checkpoints_execution_id ON workflow_checkpoints(execution_id, cursor);
--- upwards, unlike document 5's: rows that are always put first keep SQLite moving them from page to page
+-- ascending, unlike document 5's: inserting at the front makes SQLite move rows between pages
 CREATE INDEX idx_workflow_checkpoints_created_at ON workflow_checkpoints(created_at);
 
--- ids of the others are `RUN.ORDINAL`
+-- ids of automatic checkpoints are `RUN.ORDINAL`
 CREATE VIEW all_checkpoints AS
   SELECT id, execution_id, step_id, cursor, created_at, manual, memory FROM workflow_checkpoints
   UNION ALL
@@ -157,8 +157,8 @@ CREATE TABLE workflow_metrics (
 
 CREATE INDEX idx_workflow_metrics_date ON workflow_metrics(date);
 
--- Steps that the run completed itself count as its checkpoints, those that it was given do not. In DO UPDATE
--- the right-hand sides see the row as it was: total_executions is the count before this run.
+-- The checkpoints of a run are the steps that it completed itself, not reused ones. In DO UPDATE the right-hand
+-- sides see the old row: total_executions is the count before this run.
 CREATE TRIGGER update_workflow_metrics_on_completion
 AFTER UPDATE OF status ON workflow_executions
 WHEN NEW.status IN ('completed', 'failed', 'cancelled')
@@ -198,8 +198,8 @@ BEGIN
     updated_at = excluded.updated_at;
 END;
 
--- In this order, as the day's row is mostly there: an INSERT would count sqlite_sequence on every time, which is
--- one page more in the commit of every step. Within a trigger, changes() is that of the statement before.
+-- UPDATE first, because the day's row usually exists: each INSERT would update sqlite_sequence, one more page in
+-- every step's commit. Within a trigger, changes() is the count of the previous statement.
 CREATE TRIGGER update_metrics_on_checkpoint
 AFTER INSERT ON workflow_checkpoints
 BEGIN
@@ -211,9 +211,9 @@ BEGIN
   FROM workflow_executions WHERE id = NEW.execution_id AND changes() = 0;
 END;
 
--- What durable runs need beyond document 5: definitions by hash, requests, events, memos, leases, wishes.
+-- Tables for durable runs beyond document 5: definitions by hash, events, memos, leases, control requests.
 
--- Texts once, however many runs were started with them.
+-- Each text is stored once, for any number of runs.
 CREATE TABLE workflow_definitions (
   hash TEXT PRIMARY KEY, -- blake3 of the text, 64 hexadecimal digits
   kind TEXT NOT NULL,
@@ -232,32 +232,32 @@ CREATE TABLE workflow_events (
   FOREIGN KEY (execution_id) REFERENCES workflow_executions(id) ON DELETE CASCADE
 ) WITHOUT ROWID;
 
--- What a step learned before it ended: answers, transitions, replies.
+-- Facts that a step stored before it ended: answers, transitions, replies.
 CREATE TABLE workflow_memos (
   execution_id TEXT NOT NULL,
   step_id TEXT NOT NULL,
   key TEXT NOT NULL,
   value TEXT NOT NULL, -- JSON
-  cursor INTEGER NOT NULL DEFAULT 0, -- how many steps had ended when it was made
-  event INTEGER NOT NULL, -- the run's last one when it was made; below 0 for memos that a fork has of another run
+  cursor INTEGER NOT NULL DEFAULT 0, -- number of ended steps at that time
+  event INTEGER NOT NULL, -- number of the last event at that time; negative if a fork copied the memo
   PRIMARY KEY (execution_id, step_id, key),
   FOREIGN KEY (execution_id) REFERENCES workflow_executions(id) ON DELETE CASCADE
 ) WITHOUT ROWID;
 
--- Which process a run belongs to; no row: nobody has it.
+-- The process that owns a run; no row: no owner.
 CREATE TABLE workflow_leases (
   execution_id TEXT PRIMARY KEY,
-  owner TEXT NOT NULL, -- unique among all processes there ever were
+  owner TEXT NOT NULL, -- globally unique
   pid INTEGER NOT NULL,
   host TEXT NOT NULL,
-  process_started TEXT NOT NULL, -- tells a process from a later one with the same pid
+  process_started TEXT NOT NULL, -- distinguishes a process from a later one with the same pid
   heartbeat_at INTEGER NOT NULL,
   FOREIGN KEY (execution_id) REFERENCES workflow_executions(id) ON DELETE CASCADE
 ) WITHOUT ROWID;
 
 CREATE INDEX idx_workflow_leases_owner ON workflow_leases(owner);
 
--- What others ask of a run's owner; the owner deletes what it has heard.
+-- Control requests and messages to a run's owner, who deletes them.
 CREATE TABLE workflow_wishes (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   execution_id TEXT NOT NULL,
@@ -270,8 +270,8 @@ CREATE TABLE workflow_wishes (
 
 CREATE INDEX idx_workflow_wishes_execution_id ON workflow_wishes(execution_id);
 
--- Which files in objects/ a run's JSON columns name: a file that no row names can go. Rows are written and
--- files deleted under the database's write lock only, so that neither misses the other.
+-- Files in objects/ that a run's JSON columns reference: an unreferenced file can be deleted. Rows are written and
+-- files deleted only under the database's write lock, so that neither misses the other.
 CREATE TABLE workflow_objects (
   execution_id TEXT NOT NULL,
   hash TEXT NOT NULL,
@@ -281,14 +281,14 @@ CREATE TABLE workflow_objects (
 
 CREATE INDEX idx_workflow_objects_hash ON workflow_objects(hash);
 
--- How the gates decided: counted by gate and day (UTC), so that the table does not grow with the runs.
+-- Gate decisions by gate and day (UTC), so that the table does not grow with the runs.
 
 CREATE TABLE gate_statistics (
   gate INTEGER NOT NULL,
   date TEXT NOT NULL,
   passed INTEGER NOT NULL DEFAULT 0,
   failed INTEGER NOT NULL DEFAULT 0,
-  auto_fixed INTEGER NOT NULL DEFAULT 0, -- of the passed ones
+  auto_fixed INTEGER NOT NULL DEFAULT 0, -- included in passed
   total_duration INTEGER NOT NULL DEFAULT 0, -- milliseconds
   longest_duration INTEGER NOT NULL DEFAULT 0, -- milliseconds
   last_at INTEGER NOT NULL,
@@ -296,9 +296,9 @@ CREATE TABLE gate_statistics (
   CHECK (gate BETWEEN 1 AND 5)
 ) WITHOUT ROWID;
 
--- Words of runs, to be searched: what was asked, and, from its end on, what a run's models answered.
+-- Full text of runs for search: the prompt and, after the end, the models' answers.
 CREATE TABLE run_texts (
-  number INTEGER PRIMARY KEY, -- ascending in the order in which runs began
+  number INTEGER PRIMARY KEY, -- ascending in the order of the runs' starts
   execution_id TEXT NOT NULL UNIQUE,
   prompt TEXT NOT NULL,
   answers TEXT NOT NULL DEFAULT '',
@@ -307,10 +307,10 @@ CREATE TABLE run_texts (
 
 CREATE VIRTUAL TABLE run_words USING fts5(
   prompt, answers, content = 'run_texts', content_rowid = 'number',
-  tokenize = 'porter unicode61 remove_diacritics 2' -- of English words the stems
+  tokenize = 'porter unicode61 remove_diacritics 2' -- English stems
 );
 
--- these follow a deletion by a foreign key, too
+-- these triggers also follow deletions by a foreign key
 CREATE TRIGGER run_texts_added AFTER INSERT ON run_texts BEGIN
   INSERT INTO run_words (rowid, prompt, answers) VALUES (NEW.number, NEW.prompt, NEW.answers);
 END;
