@@ -1,4 +1,4 @@
-"""Table and state machine of a run: from parsing over steps and checkpoints to its end."""
+"""Transition table and state machine of a run: parsing, steps, checkpoints, ending."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["EXECUTION_TABLE", "ExecutionEvent", "ExecutionMachine", "ExecutionMe
 
 
 class ExecutionState(StrEnum):
-    """A state of a run; the values are stored."""
+    """A state of a run; the values are stored in the database."""
 
     IDLE = "idle"
     PARSING = "parsing"
@@ -130,11 +130,11 @@ EXECUTION_TABLE: Final[Table[ExecutionState, ExecutionEvent]] = {
     **{state: {**row, **_ENDS} for state, row in _FLOW.items()},
     **{state: {_E.RESET: _S.IDLE} for state in _TERMINAL},
 }
-"""Every non-terminal state may fail or be cancelled; every terminal one may be reset."""
+"""Every non-terminal state can fail or be cancelled; every terminal state can be reset."""
 
 
 class ExecutionMachine(StateMachine[ExecutionState, ExecutionEvent]):
-    """The execution table with its guards.
+    """State machine of a run, with its guards.
 
     :param guards: `has_steps`, `has_graph`, `has_more_batches`, `has_fatal_failure`, `all_settled`.
     """
@@ -145,25 +145,25 @@ class ExecutionMachine(StateMachine[ExecutionState, ExecutionEvent]):
 
 @dataclass(frozen=True, slots=True)
 class ExecutionMetrics:
-    """Numbers of a run, at any time of it."""
+    """Counts of a run's steps, checkpoints, time and tokens, at any time."""
 
     total_steps: int
-    """Of a machine those that have started, as nobody knows how many there will be."""
+    """For a machine only the started steps: the total is unknown."""
     pending_steps: int
     running_steps: int
     completed_steps: int
     failed_steps: int
     skipped_steps: int
     batches: int
-    """Sets of steps that could run side by side; 0 of a machine."""
+    """Sets of steps that can run in parallel; 0 for a machine."""
     current_batch: int | None
-    """From 1: the first with a step that has not ended; None behind the last, and of a machine."""
+    """From 1: the first with a step that has not ended; None after the last, and for a machine."""
     checkpoints: int
     duration_ms: int
     input_tokens: int
     output_tokens: int
     cost: float | None
-    """US dollars; None where nobody knows."""
+    """US dollars; None if unknown."""
 
     @classmethod
     def of(
@@ -175,11 +175,11 @@ class ExecutionMetrics:
         duration_ms: int,
         tokens: tuple[int, int, float | None],
     ) -> ExecutionMetrics:
-        """Count.
+        """Return the counts.
 
-        :param statuses: of the steps that are known: `pending`, `running`, `completed`, `failed`, `skipped`.
-        :param batches: the execution order of a graph; a step that has no status is pending.
-        :param tokens: those read, those written, and the cost.
+        :param statuses: step statuses: `pending`, `running`, `completed`, `failed`, `skipped`.
+        :param batches: the execution order of a graph; steps without a status are pending.
+        :param tokens: input tokens, output tokens, cost.
         """
         waiting = [step for batch in batches for step in batch if step not in statuses]
         found = [*statuses.values(), *("pending" for _ in waiting)]

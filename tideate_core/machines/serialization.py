@@ -1,4 +1,4 @@
-"""Serialization of state machines as versioned JSON; reading checks shape and types."""
+"""Serialization of state machines as versioned JSON, with checked shapes and types on reading."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Entry = tuple[str, str, str, float]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The serialized part of a machine."""
+    """A machine's serialized data."""
 
     state: str
     history: Sequence[Entry]
     archive: Sequence[Sequence[Entry]] = ()
-    """Histories that ended with a reset, oldest first."""
+    """Histories ended by a reset, oldest first."""
 
 
 def write_record(record: Record) -> str:
@@ -44,9 +44,9 @@ def write_record(record: Record) -> str:
 
 
 def read_record(text: str) -> Record:
-    """Read a record that `write_record` made.
+    """Parse the output of `write_record`.
 
-    :raises InvalidMachineRecord: it is not JSON, of another version, or not of this shape.
+    :raises InvalidMachineRecord: it is not JSON, has another version, or another shape.
     """
     shape = _load(text)
     if shape.get("version") != VERSION or isinstance(shape["version"], bool):

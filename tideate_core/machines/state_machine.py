@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 
 class StateTransition(NamedTuple, Generic[S, E]):
-    """One transition of a machine's history; `timestamp` in seconds since the epoch."""
+    """One transition of a history; `timestamp` in seconds since the epoch."""
 
     from_state: S
     to_state: S
@@ -44,13 +44,13 @@ class StateTransition(NamedTuple, Generic[S, E]):
 
 
 class StateMachine(Generic[S, E]):
-    """A table, the present state, and the history. Does no I/O; for one thread at a time.
+    """A table, the current state, and the history. No I/O; not thread-safe.
 
     :param table: every state is a key; a state without events is terminal.
-    :param guards: by the names that the table's choices use.
-    :param reset: the event that leads from the end back to `initial`; without one, nothing does.
-    :param clock: seconds since the epoch.
-    :raises ValueError: the table names a state or a guard that does not exist.
+    :param guards: guard functions by the names in the table's choices.
+    :param reset: the event that leads back to `initial`; None: there is none.
+    :param clock: returns seconds since the epoch.
+    :raises ValueError: the table names an unknown state or guard.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class StateMachine(Generic[S, E]):
         self._reset = reset
         self._clock = clock
         self._row = self._initial
-        # a move is shared by all histories that have it, so a transition costs two words
+        # histories share their moves, so a transition costs two words
         self._moves: list[Move[S, E]] = []
         self._times = array("d")
         self._suspended: list[Row[S, E]] = []
@@ -82,7 +82,7 @@ class StateMachine(Generic[S, E]):
         return self._row.state
 
     def get_state(self) -> S:
-        """Return the present state."""
+        """Return the current state."""
         return self._row.state
 
     def get_history(self) -> list[StateTransition[S, E]]:
@@ -90,19 +90,19 @@ class StateMachine(Generic[S, E]):
         return _transitions(self._moves, self._times)
 
     def get_archive(self) -> list[list[StateTransition[S, E]]]:
-        """Return copies of the histories that a reset ended, oldest first."""
+        """Return copies of the histories ended by a reset, oldest first."""
         return [_transitions(moves, times) for moves, times in self._archive]
 
     def is_terminal(self) -> bool:
-        """Tell whether nothing but a reset leads out of the present state."""
+        """Return whether only a reset leads out of the current state."""
         return all(event == self._reset for event in self._row.links)
 
     def can_transition(self, event: E) -> bool:
-        """Tell whether the table and its guards allow the event now."""
+        """Return whether the table and its guards allow the event now."""
         return self._chosen_link(event) is not None
 
     def transition(self, event: E) -> bool:
-        """Follow the event; False, and nothing changed, where it is not allowed."""
+        """Apply an event; if it is not allowed, return False and change nothing."""
         link = self._row.links.get(event)
         if not isinstance(link, tuple):
             link = self._chosen_link(event)
@@ -120,7 +120,7 @@ class StateMachine(Generic[S, E]):
         return True
 
     def require(self, event: E) -> None:
-        """Follow the event.
+        """Apply an event.
 
         :raises InvalidTransition: it is not allowed now.
         """
@@ -130,14 +130,15 @@ class StateMachine(Generic[S, E]):
             raise InvalidTransition(f"{str(event)!r} is not allowed {where} (allowed: {allowed})")
 
     def reset(self) -> bool:
-        """Follow the reset event and archive the history; False, and nothing changed, where there is none."""
+        """Apply the reset event and archive the history; if it is not allowed, return False and change
+        nothing."""
         if self._reset is None or not self.transition(self._reset):
             return False
         self._restart()
         return True
 
     def force_reset(self) -> None:
-        """Go back to the initial state from any other, whatever the table says, and archive the history."""
+        """Return to the initial state from any state, even against the table, and archive the history."""
         _log.warning(
             "%s: forced from %s back to %s", type(self).__name__, self._row.state, self._initial.state
         )
@@ -150,12 +151,12 @@ class StateMachine(Generic[S, E]):
 
     @classmethod
     def deserialize(cls, text: str, *arguments: Any, **options: Any) -> Self:
-        """Make a machine from the text of `serialize`; every transition is checked against the table.
+        """Restore a machine from the output of `serialize`; every transition is checked against the table.
 
-        Guards are not asked again: of a choice, any branch is believed. `arguments` and `options` are
-        those of the constructor.
+        Guards are not evaluated again: any branch of a choice is accepted. `arguments` and `options` go to
+        the constructor.
 
-        :raises InvalidMachineRecord: names what is wrong.
+        :raises InvalidMachineRecord: names the mistake.
         """
         record = read_record(text)
         machine = cls(*arguments, **options)
@@ -170,7 +171,7 @@ class StateMachine(Generic[S, E]):
         return machine
 
     def _chosen_link(self, event: E) -> Link[S, E] | None:
-        """Return the link that the guards choose now."""
+        """Return the link chosen by the guards now."""
         link = self._row.links.get(event)
         if isinstance(link, Return):
             return self._previous_link(link)
@@ -185,7 +186,7 @@ class StateMachine(Generic[S, E]):
         return (self._row.state, row.state, back.event), row
 
     def _suspend(self, event: E, row: Row[S, E]) -> None:
-        """Push the state from which a suspension began, or pop it on the way back."""
+        """Push the state before a suspension, or pop it on return."""
         if isinstance(self._row.links[event], Return):
             self._suspended.pop()
         elif row.suspends:
@@ -218,7 +219,7 @@ class StateMachine(Generic[S, E]):
         self._row = row
 
     def _recorded_link(self, target: str, event: str, where: str) -> Link[S, E]:
-        """Return the link of a recorded transition: of a choice, any branch."""
+        """Return the link of a recorded transition; any branch of a choice matches."""
         link = self._row.links.get(cast("E", event))
         for possible in links_of(self._previous_link(link) if isinstance(link, Return) else link):
             if possible[0][1] == target:

@@ -1,7 +1,7 @@
-"""Tables of transitions: declared by people, and compiled into linked rows for the state machine.
+"""Transition tables: their declaration, and their compilation to linked rows for the state machine.
 
-A table maps a state and an event to the next state. Three kinds of target exist: a state, `PREVIOUS`
-(back to where the machine stood before it was suspended) and a `Choice` between two targets by a guard.
+A table maps a state and an event to a target: a state, `PREVIOUS` (the state before a suspension), or a
+`Choice` between two targets by a guard.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class _Previous(Enum):
 
 
 PREVIOUS = _Previous.PREVIOUS
-"""The state from which the present one was entered, suspensions of suspensions included."""
+"""Target: the state from which the current state was entered, also in nested suspensions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice(Generic[S]):
-    """`then` where the guard of this name holds, else `otherwise`; None refuses the event."""
+    """`then` if the named guard holds, else `otherwise`; None rejects the event."""
 
     guard: str
     then: S | Choice[S] | None
@@ -51,22 +51,22 @@ Target: TypeAlias = S | _Previous | Choice[S]
 Table = Mapping[S, Mapping[E, Target[S]]]
 Guard = Callable[[], bool]
 Move: TypeAlias = tuple[S, S, E]
-"""From, to, event: made once for a table and shared by every history."""
+"""From, to, event: created once for a table and shared by all histories."""
 
 
 @dataclass(slots=True, eq=False)
 class Row(Generic[S, E]):
-    """A state with the links out of it, each found by one look-up."""
+    """A state with its outgoing links by event."""
 
     state: S
     suspends: bool
-    """`PREVIOUS` leads out of it, so it has to be remembered where it was entered from."""
+    """`PREVIOUS` leads out of it, so the state before it must be remembered."""
     links: dict[E, Link[S, E] | Branch[S, E] | Return[E]] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Return(Generic[E]):
-    """`PREVIOUS`, by this event."""
+    """The target `PREVIOUS` of an event."""
 
     event: E
 
@@ -81,13 +81,13 @@ class Branch(Generic[S, E]):
 
 
 Link: TypeAlias = tuple[Move[S, E], Row[S, E]]
-"""A move and the row that it leads to."""
+"""A move and its target row."""
 
 
 def link_rows(table: Table[S, E], guards: Mapping[str, Guard]) -> dict[S, Row[S, E]]:
-    """Return the rows of a table, linked with each other.
+    """Return the linked rows of a table.
 
-    :raises ValueError: a target is no state of the table, or a guard is missing.
+    :raises ValueError: a target is not a state of the table, or a guard is missing.
     """
     rows: dict[S, Row[S, E]] = {
         state: Row(state, any(target is PREVIOUS for target in targets.values()))

@@ -1,4 +1,4 @@
-"""Table and state machine of a gated task: plan, audit, execute, document, verify, each behind a gate."""
+"""Transition table and state machine of a gated task: plan, audit, execute, document, verify."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ TASK_TABLE: Final[Table[WorkflowState, WorkflowEvent]] = {
     _S.COMPLETE: {_E.RESET: _S.IDLE},
     _S.FAILED: {_E.RESET: _S.IDLE},
 }
-"""A rejected audit leads back to planning; every other failed gate ends the task."""
+"""A failed audit gate leads back to planning; any other failed gate ends the task."""
 
 _GATES: Final = frozenset(
     {
@@ -94,11 +94,11 @@ _GATES: Final = frozenset(
 
 
 class WorkflowFSM(StateMachine[WorkflowState, WorkflowEvent]):
-    """The task table: stages in their order, and no way around a gate."""
+    """State machine of a gated task: fixed stages, with a gate after each."""
 
     def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
         super().__init__(TASK_TABLE, WorkflowState.IDLE, reset=WorkflowEvent.RESET, clock=clock)
 
     def is_awaiting_gate(self) -> bool:
-        """Tell whether a gate has to decide before the task goes on."""
+        """Return whether the task waits for a gate's decision."""
         return self.state in _GATES

@@ -1,9 +1,9 @@
-"""Become a program in namespaces of another process: ``python -I -S enter.py PID DIRECTORY PROGRAM ARGV…``.
+"""Run a program in the namespaces of another process: ``python -I -S enter.py PID DIRECTORY PROGRAM ARGV…``.
 
-A program with a slash is a path from the directory, else it is looked up in PATH, as seen in there. Entering
-wants a process without threads, so it is done in one of its own. Only its child is in the pid namespace: the
-process itself passes signals on, and ends as the child does, which ends with it. Run as a program, it imports
-nothing of this package: it has to be there in milliseconds.
+A program with a slash is a path relative to the directory; any other is looked up in PATH, both as seen in
+the namespaces. Entering needs a process without threads, hence this separate one. Only its child is in the
+pid namespace: the process itself forwards signals and ends as the child does, and the child ends with it.
+This file imports nothing of this package: it must start within milliseconds.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ PR_SET_PDEATHSIG = 1
 PR_CAPBSET_DROP = 24
 CAP_SYS_ADMIN = 21
 NOT_RUN = 127
-"""The status of a program that cannot be run, as in a shell."""
+"""Exit status for a program that cannot be run, as in a shell."""
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
-"""The program would inherit that."""
+"""Signals ignored by Python, which the program would inherit."""
 
 
 PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
@@ -29,12 +29,12 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def enter(process: int) -> int:
-    """Fork a child in the user, pid and mount namespace of a process that this person's own process made.
+    """Fork a child in the user, pid and mount namespace of another process of this user.
 
     :returns: its pid; 0 in the child.
     :raises OSError: the process is gone, or the system does not allow it.
     """
-    # in this order: who is in the first may enter the others
+    # in this order: entering the first namespace gives the right to enter the others
     users, pids, mounts = (
         (os.open(f"/proc/{process}/ns/{name}", os.O_RDONLY), kind) for name, kind in (USER, PIDS, MOUNTS)
     )
@@ -44,7 +44,7 @@ def enter(process: int) -> int:
     if not child:
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         _set(*mounts)
-        # the superuser would keep it in there, and could unmount what is mounted
+        # root would keep this capability there and could unmount file systems
         libc.prctl(PR_CAPBSET_DROP, CAP_SYS_ADMIN, 0, 0, 0)
     return child
 
@@ -57,7 +57,8 @@ def _set(descriptor: int, kind: int) -> None:
 
 
 def _end_like(child: int) -> None:
-    """Wait for the child's end, and end as it did; its streams and its socket are its own meanwhile."""
+    """Wait for the child's end and end in the same way; its streams and socket stay open only in the
+    child."""
     for number in PASSED_ON:
         signal.signal(number, lambda number, _: os.kill(child, number))
     os.closerange(0, 256)
@@ -75,7 +76,7 @@ def _end_like(child: int) -> None:
 
 
 def main() -> None:
-    """Become the program of the arguments in the namespaces of the process named first."""
+    """Replace this process by the given program in the namespaces of the given process."""
     try:
         if child := enter(int(sys.argv[1])):
             _end_like(child)

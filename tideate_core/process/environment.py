@@ -1,4 +1,4 @@
-"""Environment variables of programs: a few that are inherited, and those that are configured."""
+"""Environment variables of programs: an allowlist of inherited ones, and configured ones."""
 
 from __future__ import annotations
 
@@ -53,20 +53,20 @@ INHERITED: Final = frozenset(
         "XDG_STATE_HOME",
     }
 )
-"""Variables of places and of the language, and all of `LC_*`; none that is likely to hold a key."""
+"""Inherited variables, besides all `LC_*`: locations and languages; none is likely to hold a secret."""
 
 VIRTUAL_ENVIRONMENTS: Final = (".venv", "venv", "env")
-"""Directories of a Python project with its own programs, by habit."""
+"""Usual directories of a Python project's virtual environment."""
 
 _ALWAYS: Final = {"NO_COLOR": "1", "TERM": "dumb", "GIT_TERMINAL_PROMPT": "0", "PYTHONUNBUFFERED": "1"}
-"""Nobody is there to see colours or to answer; Python's output is wanted as it comes."""
+"""Set for every program: no one sees colours or answers prompts; Python's output is not buffered."""
 
 
 def make_environment(extra: Mapping[str, str] | None = None, inherit: Iterable[str] = ()) -> dict[str, str]:
-    """Return the environment of a program: of ours only what is in `INHERITED` or named.
+    """Return the environment of a program: of ours only `INHERITED` and named variables.
 
-    :param extra: set to these values, whatever ours are.
-    :param inherit: names of further variables of ours.
+    :param extra: variables that override ours.
+    :param inherit: names of further variables to inherit.
     """
     named = INHERITED.union(inherit)
     kept = {name: value for name, value in os.environ.items() if name in named or name.startswith("LC_")}
@@ -74,7 +74,7 @@ def make_environment(extra: Mapping[str, str] | None = None, inherit: Iterable[s
 
 
 def project_environment(root: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment in which a project's own programs are found before all others."""
+    """Return an environment with the project's own programs first in PATH."""
     known = dict(environment)
     folders = [root / "node_modules" / ".bin"]
     for name in VIRTUAL_ENVIRONMENTS:

@@ -1,4 +1,4 @@
-"""Process groups: start a program, read its output, end it with all that it started."""
+"""Process groups: start a program, read its output, end it with all its descendants."""
 
 from __future__ import annotations
 
@@ -23,41 +23,41 @@ if TYPE_CHECKING:
     from tideate_core.process.output import Stream
 
     OnData = Callable[[Stream, bytes], None]
-    """Called in the event loop with what was printed; with nothing at the end of a stream."""
+    """Called in the event loop with new output; with empty data at the end of a stream."""
 
 __all__ = ["GUARD_PROGRAM", "ProcessGroup", "entering"]
 
 MARK: Final = "TIDEATE_COMMAND"
-"""The variable by which those are found that left the group: unique to every program that is run."""
+"""Variable that identifies processes that left the group; its value is unique for each program."""
 
 _CHUNK: Final = 1 << 16
-"""Bytes; what a pipe holds on Linux."""
+"""Bytes; the capacity of a pipe on Linux."""
 
 _POLL: Final = 0.01
-"""Seconds between two looks whether a group that was asked to end has."""
+"""Seconds between two checks whether a group has ended."""
 
 _LAST_READS: Final = 32
-"""Of a pipe whose readers are gone: more than it can hold."""
+"""Final reads of a pipe without readers: more than it can hold."""
 
 _LOOKS: Final = 10
-"""For processes that left the group."""
+"""Attempts to find processes that left the group."""
 
 GUARD_PROGRAM: Final = str(Path(__file__).with_name("guard.py"))
 ENTER_PROGRAM: Final = str(Path(__file__).with_name("enter.py"))
 
 
 class ProcessGroup:
-    """A program in a session and process group of its own."""
+    """A program in its own session and process group."""
 
     def __init__(
         self, process: subprocess.Popen[bytes], mark: str, guard: socket.socket | None, on_data: OnData
     ) -> None:
         self.exited = asyncio.Event()
-        """The program has ended; what it started may not have."""
+        """The program has ended; its descendants may still run."""
         self.closed = asyncio.Event()
-        """Nobody has its output open any more."""
+        """No process has the output open any longer."""
         self.failure = 0
-        """The `errno` with which the guard could not start the program. To be asked after `end`."""
+        """`errno` of the guard's failure to start the program; valid after `end`."""
         self._process = process
         self._mark = mark
         self._guard = guard
@@ -77,12 +77,12 @@ class ProcessGroup:
         guarded: bool,
         namespace: int | None = None,
     ) -> ProcessGroup:
-        """Start a program; its standard input is empty.
+        """Start a program with empty standard input.
 
         :param program: absolute path.
-        :param guarded: the group ends with this process, even if that is killed.
-        :param namespace: as of `run_program`.
-        :raises ProgramNotExecutable: the system does not run it.
+        :param guarded: end the group with this process, even if this process is killed.
+        :param namespace: see `run_program`.
+        :raises ProgramNotExecutable: the system cannot run it.
         """
         mark = uuid.uuid4().hex
         ours, theirs = socket.socketpair() if guarded else (None, None)
@@ -97,27 +97,27 @@ class ProcessGroup:
                 theirs.close()
         group = cls(process, mark, ours, on_data)
         group._listen()
-        # a thread of its own: a pool's would be missing elsewhere for as long as the program runs
+        # its own thread: a pool's thread would be blocked for as long as the program runs
         threading.Thread(target=group._await_exit, name=f"tideate-wait-{process.pid}", daemon=True).start()
         return group
 
     @property
     def returncode(self) -> int:
-        """The program's status, negative: the signal that ended it. To be asked after `end`."""
+        """The program's exit status, or the negative signal that ended it; valid after `end`."""
         status = self._process.returncode
-        return -signal.SIGKILL if status is None else status  # the system is still busy killing it
+        return -signal.SIGKILL if status is None else status  # still being killed
 
     async def end(self, grace: float) -> bool:
-        """End all that is left of the group, and whoever left it; returns whether anything was.
+        """End the rest of the group, and processes that left it; returns whether there were any.
 
-        Asked first with SIGTERM, then killed. A cancellation meanwhile kills at once.
+        Sends SIGTERM first, then kills. A cancellation kills at once.
 
-        :param grace: seconds to end by itself, and then to be seen as ended.
+        :param grace: seconds for a voluntary end, and again to detect the end.
         """
         left = self._signal(signal.SIGTERM)
         try:
             if left:
-                # once to each: a second one would cut short what a program does at its end
+                # once to each process: a second signal could interrupt a program's cleanup
                 _signal_marked(self._mark, signal.SIGTERM, except_group=self._process.pid)
                 async with asyncio.timeout(grace):
                     await self._gone()
@@ -125,7 +125,7 @@ class ProcessGroup:
             pass
         finally:
             if self._guard is not None and not self.exited.is_set():
-                # as long as the guard is there, it is the parent of what left the group
+                # while the guard runs, it is the parent of processes that left the group
                 kill_descendants(self._process.pid)
             self._signal(signal.SIGKILL)
             if self._guard is not None or left or self._open:
@@ -138,17 +138,17 @@ class ProcessGroup:
 
     async def _gone(self) -> None:
         await self.exited.wait()
-        # of processes that are not our children the system tells nothing
+        # the system reports nothing about processes that are not our children
         while self._signal(0):  # noqa: ASYNC110
             await asyncio.sleep(_POLL)
         await self.closed.wait()
 
     def _signal(self, number: int) -> bool:
-        """Send a signal to the group; returns whether there is any."""
+        """Send a signal to the group; returns whether the group exists."""
         try:
             os.killpg(self._process.pid, number)
         except (ProcessLookupError, PermissionError):
-            return False  # macOS says EPERM of a group of zombies
+            return False  # macOS: EPERM for a group of zombies
         return True
 
     def _listen(self) -> None:
@@ -161,7 +161,7 @@ class ProcessGroup:
             self._loop.add_reader(descriptor, self._read, descriptor)
 
     def _read(self, descriptor: int) -> bool:
-        """Take what there is; False if there is nothing more."""
+        """Read available data; False if there is none."""
         try:
             data = os.read(descriptor, _CHUNK)
         except BlockingIOError:
@@ -182,9 +182,9 @@ class ProcessGroup:
         self._on_data(stream, b"")
 
     def _release(self) -> bool:
-        """Close what is open; returns whether the guard ended something that had left the group."""
+        """Close all pipes; returns whether the guard ended processes that had left the group."""
         for descriptor in list(self._open):
-            # whoever still writes must not keep us here
+            # a process that still writes must not block this
             for _ in range(_LAST_READS):
                 if not self._read(descriptor):
                     break
@@ -206,7 +206,7 @@ class ProcessGroup:
 
 
 def entering(namespace: int, cwd: Path, argv: Sequence[str]) -> list[str]:
-    """Return a command that becomes another one in the namespaces of a process; see `enter.py`.
+    """Return a command that runs another command in the namespaces of a process; see `enter.py`.
 
     :param namespace: pid of that process.
     """
@@ -243,21 +243,21 @@ def _spawn(
 
 
 def _kill_marked(mark: str) -> bool:
-    """Kill the processes that inherited a mark; returns whether there were any."""
+    """Kill the processes with a mark; returns whether there were any."""
     found = False
     for _ in range(_LOOKS):
         if not _signal_marked(mark, signal.SIGKILL):
             break
-        found = True  # each may have started another before it was killed
+        found = True  # each may have started another process before it was killed
     return found
 
 
 def _signal_marked(mark: str, number: int, *, except_group: int = 0) -> bool:
-    """Send a signal to the processes that inherited a mark; without Linux's /proc nobody is found."""
+    """Send a signal to the processes with a mark; without Linux's /proc none is found."""
     wanted = f"{MARK}={mark}".encode()
     found = False
     for folder in Path("/proc").glob("[0-9]*"):
-        # most are not ours to look into, and each may end meanwhile
+        # most belong to other users, and any may end meanwhile
         with contextlib.suppress(OSError):
             if wanted not in (folder / "environ").read_bytes().split(b"\0"):
                 continue

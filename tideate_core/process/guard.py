@@ -1,10 +1,11 @@
 """Guard process that ends a program's group with its parent: ``python -I guard.py SOCKET PROGRAM ARGV…``.
 
-It leads the program's process group, ends as the program ends, and ends the group when the socket's other
-side is gone: a program does not go on when the process that wanted its result was killed. What loses its
-parent in here becomes its child, where the system has that, so that nothing gets away by leaving the group.
+It leads the program's process group, ends in the same way as the program, and ends the group when the other
+side of the socket closes: the program stops when the process that wanted its result is killed. Where the
+system supports it, orphaned descendants become the guard's children, so that none escapes by leaving the
+group.
 
-Run as a program, it imports nothing of this package: it has to be there in milliseconds.
+Run as a program, it imports nothing of this package: it must start within milliseconds.
 """
 
 from __future__ import annotations
@@ -25,19 +26,19 @@ __all__ = ["descendants", "kill_descendants", "read_guard_report"]
 
 PR_SET_CHILD_SUBREAPER = 36
 LOOKS = 10
-"""For processes that start others while they are killed."""
+"""Attempts to kill processes that start others meanwhile."""
 GRACE = 2.0
-"""Seconds between asking the group to end and killing it."""
+"""Seconds between SIGTERM and SIGKILL for the group."""
 LEFT = b"left"
-"""Sent over the socket where processes that had left the group were ended."""
+"""Sent over the socket if processes that had left the group were ended."""
 PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
-"""Signals that the group is sent: for the program, not for its guard."""
+"""Signals to the group that are meant for the program, not for its guard."""
 SET_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
-"""Ignored by Python; the program is not to inherit that."""
+"""Signals ignored by Python; the program must not inherit that."""
 
 
 def main() -> None:
-    """Run the program of the arguments to its end, or to ours."""
+    """Run the given program until it or the parent ends."""
     wanted, program, argv = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
     os.set_inheritable(wanted, False)
     _adopt()
@@ -59,7 +60,7 @@ def main() -> None:
             _end_group()
         os.read(ended, 4096)
     if _end_strays():
-        with contextlib.suppress(OSError):  # nobody wants to know any more
+        with contextlib.suppress(OSError):  # the parent no longer listens
             os.write(wanted, LEFT)
     _end_like(status)
 
@@ -72,7 +73,7 @@ def _adopt() -> None:
 
 
 def _status_of(child: int) -> int | None:
-    """Take the status of whatever child has ended; returns that of the program, None while it runs."""
+    """Reap ended children; returns the program's status, None while it runs."""
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -83,7 +84,7 @@ def _status_of(child: int) -> int | None:
 
 
 def _end_group() -> None:
-    """End all, this process too."""
+    """End the whole group, including this process."""
     os.killpg(os.getpgrp(), signal.SIGTERM)
     _wait_for_end(lambda: descendants(os.getpid()))
     kill_descendants(os.getpid())
@@ -91,7 +92,7 @@ def _end_group() -> None:
 
 
 def _end_strays() -> bool:
-    """End what has left the group; the group itself is ended by whoever started it."""
+    """End processes that left the group; the parent ends the group itself."""
     if not (found := _strays()):
         return False
     for pid in found:
@@ -102,7 +103,7 @@ def _end_strays() -> bool:
 
 
 def _killed_strays() -> list[int]:
-    """Kill what left the group; returns what was still there, as a killed process takes its time to end."""
+    """Kill processes that left the group; returns the ones found, since a kill takes time."""
     found = _strays()
     for pid in found:
         _kill(pid, signal.SIGKILL)
@@ -120,11 +121,11 @@ def _wait_for_end(left: Callable[[], list[int]]) -> None:
 
 
 def read_guard_report(connection: socket) -> tuple[int, bool]:
-    """Return the report of a guard.
+    """Return a guard's report.
 
-    :returns: the `errno` with which it could not start the program, 0 if it did, and whether it ended
-        something that had left the group.
-    :param connection: our side, which this makes non-blocking.
+    :returns: the `errno` of a failed start, 0 after a successful one, and whether the guard ended processes
+        that had left the group.
+    :param connection: our side, which becomes non-blocking.
     """
     connection.setblocking(False)
     try:
@@ -135,20 +136,20 @@ def read_guard_report(connection: socket) -> tuple[int, bool]:
 
 
 def descendants(pid: int) -> list[int]:
-    """Return the processes that a process started, and those that they did.
+    """Return all descendants of a process.
 
-    None without Linux's /proc, or where it has the pids of another namespace.
+    Empty without Linux's /proc, or if /proc belongs to another pid namespace.
     """
     children: dict[int, list[int]] = {}
     try:
-        names = os.listdir("/proc")  # noqa: PTH208 pathlib takes longer to import than all of this
+        names = os.listdir("/proc")  # noqa: PTH208 importing pathlib takes longer than all of this
         if os.readlink("/proc/self") != str(os.getpid()):  # noqa: PTH115 as above
             return []
     except FileNotFoundError:
         return []
     for name in names:
         if name.isdigit():
-            # each may end meanwhile
+            # any process may end meanwhile
             with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
                 state, parent, *_ = file.read().rpartition(b") ")[2].split()
                 if state not in b"ZX":
@@ -162,7 +163,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def kill_descendants(pid: int) -> bool:
-    """Kill what a process started; returns whether there was anything."""
+    """Kill a process's descendants; returns whether there were any."""
     for turn in range(LOOKS):
         found = descendants(pid)
         if not found:

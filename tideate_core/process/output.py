@@ -1,4 +1,4 @@
-"""Output of programs: kept within a bound, split into lines as it comes."""
+"""Output of programs: size-limited capture, and live splitting into lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Stream: TypeAlias = Literal["stdout", "stderr"]
 _ESCAPES: Final = re.compile(
     r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]?|[\]P^_X][^\x07\x1b]*+(?:\x07|\x1b\\)?|[ -/]*+[0-Z\\-~]?)"
 )
-"""Sequences of a terminal: control, operating system command and its like, single. Linear on any text."""
+"""Terminal escape sequences: control, operating system command and similar, single. Linear on any text."""
 
 _UNSEEN: Final = dict.fromkeys(
     [
@@ -25,34 +25,34 @@ _UNSEEN: Final = dict.fromkeys(
         *range(0x2066, 0x206A),
     ]
 )
-"""Control characters, and those that turn the direction of a line: what is shown is what the text has."""
+"""Invisible characters: control characters, and marks that change the direction of text."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutputLine:
-    """One line as it came."""
+    """One line of live output."""
 
     stream: Stream
     text: str
-    """Without its end, control characters and escape sequences."""
+    """Without line end, control characters and escape sequences."""
     ended: bool = True
-    """False: a carriage return follows, and what comes next on this stream takes its place."""
+    """False: a carriage return follows, and the next line of the stream replaces this one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The kept part of one stream."""
+    """The captured part of one stream."""
 
     text: str = ""
-    """Its beginning and its end; between them a line that says how much was left out."""
+    """The beginning and the end, with a line in between that counts the omitted bytes."""
     size: int = 0
-    """Bytes that were printed."""
+    """Bytes printed."""
     cut: int = 0
-    """Bytes of these that were left out."""
+    """Bytes omitted."""
 
 
 def strip_control_sequences(text: str) -> str:
-    """Return a text as a terminal would leave it standing: overwritten lines and escapes are gone."""
+    """Return a text as a terminal would finally show it: without overwritten lines and escapes."""
     text = _ESCAPES.sub("", text)
     if "\r" in text:
         text = "\n".join(_overwritten(line) for line in text.split("\n"))
@@ -64,9 +64,9 @@ def _overwritten(line: str) -> str:
 
 
 class OutputCapture:
-    """Buffer of the first and the last bytes of a stream.
+    """Buffer of a stream's first and last bytes.
 
-    :param limit: bytes that are kept, half of them of the beginning.
+    :param limit: bytes to keep, half of them from the beginning.
     """
 
     def __init__(self, limit: int) -> None:
@@ -90,11 +90,11 @@ class OutputCapture:
             self._tail_size -= len(self._tail.popleft())
 
     def output(self) -> Output:
-        """Return what is kept, as text; bytes that are no UTF-8 are replaced."""
+        """Return the captured text; bytes that are not UTF-8 are replaced."""
         head, tail = bytes(self._head), b"".join(self._tail)[-self._half :]
         if len(head) + len(tail) == self._size:
             return Output(strip_control_sequences((head + tail).decode(errors="replace")), self._size)
-        # whole lines only, else whole words
+        # whole lines if possible, else whole words
         head = head[: head.rfind(b"\n") + 1] or head[: head.rfind(b" ") + 1] or head
         tail = tail[(tail.find(b"\n") + 1) or (tail.find(b" ") + 1) :] or tail
         cut = self._size - len(head) - len(tail)
@@ -107,9 +107,9 @@ class OutputCapture:
 
 
 class LineReader:
-    """Decoder of a stream's pieces into lines.
+    """Decodes chunks of a stream to lines.
 
-    :param longest: characters; what a line has beyond them is left out and its number said.
+    :param longest: maximum characters of a line; the rest is omitted and counted.
     """
 
     def __init__(self, stream: Stream, longest: int) -> None:
@@ -120,7 +120,7 @@ class LineReader:
         self._dropped = 0
 
     def feed(self, data: bytes, *, last: bool = False) -> list[OutputLine]:
-        """Return the lines that these bytes complete; with `last` also what has no end."""
+        """Return the lines completed by some bytes; with `last`, also an unterminated line."""
         *whole, rest = self._decoder.decode(data, last).split("\n")
         lines = []
         for text in whole:
@@ -129,7 +129,7 @@ class LineReader:
         self._add(rest)
         if last:
             return [*lines, self._take(_overwritten(self._pending), ended=True)] if self._pending else lines
-        # a return at the very end may be the first half of a line's end
+        # a carriage return at the very end may be half of a line end
         shown, mark, left = self._pending.rpartition("\r") if self._pending[-1:] != "\r" else ("", "", "")
         if mark:
             lines.append(self._take(_overwritten(shown), ended=False))

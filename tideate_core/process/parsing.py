@@ -1,7 +1,7 @@
-"""Parser process: parses texts with tree-sitter within limits, so that no text stops the host.
+"""Parser process: runs tree-sitter parsers within limits, so that no text can block the host.
 
-A grammar can take hours on odd text, and holds Python's global lock meanwhile. So every text is parsed by a
-child process that is kept. Run as a program (``python -I -S parsing.py PATHS``), this module is that child.
+A grammar can take hours on odd text and holds Python's global lock meanwhile. So a persistent child process
+parses every text. Run as a program (``python -I -S parsing.py PATHS``), this module is that child.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 __all__ = ["parse_outside"]
 
 SECONDS = 5.0
-"""Seconds of the processor for one call: a busy machine refuses no text."""
+"""Processor seconds for one call, so that a busy machine rejects no text."""
 PATIENCE = 30.0
-"""Seconds for one call by the clock."""
+"""Wall-clock seconds for one call."""
 MEMORY = 2 << 30
-"""Bytes of address space of the child."""
+"""Bytes of the child's address space."""
 MOST_REFUSED = 256
-"""Calls without an answer that are remembered: they are not tried again."""
+"""Number of failed calls that are remembered and not repeated."""
 INHERITED = ("DYLD_LIBRARY_PATH", "LD_LIBRARY_PATH", "NIX_LD", "NIX_LD_LIBRARY_PATH")
-"""Variables by which the system finds the libraries of the grammars."""
+"""Variables that the system needs to find the grammars' libraries."""
 HEAD = 8
-"""Bytes before each message: its length."""
+"""Bytes of the length before each message."""
 
 
 class Parser:
-    """A child process that is started with the first call, and anew after it was ended."""
+    """A child process, started at the first call and again after it ended."""
 
     def __init__(self) -> None:
         from threading import Lock
@@ -57,7 +57,7 @@ class Parser:
             was_running = self._process is not None
             reply, reason = self._exchange(request)
             if was_running and not reply and not reason:
-                # somebody may have ended the child before it was asked
+                # the child may have been ended before the request
                 reply, reason = self._exchange(request)
             if reply:
                 done, value = json.loads(reply)
@@ -71,7 +71,7 @@ class Parser:
         raise NotParsed(reason)
 
     def _exchange(self, request: bytes) -> tuple[bytes, str]:
-        """Return the reply; without one, the reason if the limit of time was reached."""
+        """Return the reply, or the reason if the time limit was exceeded."""
         import signal
         from threading import Event, Timer
 
@@ -108,15 +108,15 @@ class Parser:
             return 0
         for pipe in _pipes(process):
             pipe.close()
-        process.kill()  # of one that ended by itself, the status stays as it is
+        process.kill()  # has no effect on a child that already ended
         return process.wait()
 
 
 def parse_outside(function: str, *arguments: object) -> Any:
-    """Return the result of a function that parses, from a child process; blocking.
+    """Return the result of a parsing function, run in a child process; blocking.
 
-    :param function: `module:function` of this program; it gets and returns what JSON holds.
-    :raises NotParsed: the limits of time or memory were reached, or the function failed.
+    :param function: `module:function` of this program; arguments and result are JSON values.
+    :raises NotParsed: a limit of time or memory was exceeded, or the function failed.
     """
     return _parser.call(function, *arguments)
 
@@ -128,7 +128,7 @@ def _start() -> subprocess.Popen[bytes]:
     from tideate_core.errors import NotParsed
 
     own = Path(__file__).resolve()
-    # relative ones lead elsewhere from the child's directory
+    # relative paths would differ in the child's directory
     paths = [str(own.parents[2]), *(path for path in sys.path if Path(path).is_absolute())]
     try:
         return subprocess.Popen(  # noqa: S603 a list and no shell
@@ -157,7 +157,7 @@ def _send(descriptor: int, message: bytes) -> None:
 
 
 def _receive(descriptor: int) -> bytes:
-    """Return the next message; nothing at the end of the stream."""
+    """Return the next message; empty at the end of the stream."""
     return _read(descriptor, int.from_bytes(_read(descriptor, HEAD), "big"))
 
 
@@ -170,20 +170,20 @@ def _read(descriptor: int, size: int) -> bytes:
 
 
 def serve() -> None:
-    """Answer the calls on the standard input until its end."""
+    """Answer requests on standard input until it ends."""
     import resource
     import signal
 
     sys.path[:] = json.loads(sys.argv[1])
     replies = os.dup(1)
-    os.dup2(2, 1)  # what a function may print is no reply
+    os.dup2(2, 1)  # output printed by a function is not a reply
     with contextlib.suppress(OSError, ValueError):  # macOS has no such limit
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     while request := _receive(0):
         seconds, function, *arguments = json.loads(request)
-        # its signal ends this process, whatever holds Python's lock
+        # this signal ends the process even while a grammar holds Python's lock
         signal.setitimer(signal.ITIMER_PROF, seconds)
         reply = json.dumps(_answer(function, *arguments)).encode()
         signal.setitimer(signal.ITIMER_PROF, 0)
@@ -196,12 +196,12 @@ def _answer(function: str, *arguments: object) -> tuple[bool, object]:
     module, _, name = function.partition(":")
     try:
         return True, getattr(import_module(module), name)(*arguments)
-    except BaseException as error:  # noqa: BLE001 a panic in a grammar is no Exception
+    except BaseException as error:  # noqa: BLE001 a panic in a grammar is not an Exception
         return False, f"{type(error).__name__}: {error}"[:200]
 
 
 def _forget() -> None:
-    """Start with a child of its own in a fork: two processes would read each other's replies."""
+    """Start with a new child after a fork: two processes would read each other's replies."""
     global _parser
     _parser = Parser()
 

@@ -1,4 +1,4 @@
-"""Look-up of programs, with advice where one is missing."""
+"""Lookup of programs, with advice if one is missing."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["check_argv", "find_on_path", "find_program", "start_error"]
 
 
 def check_argv(argv: Sequence[str]) -> None:
-    """Refuse a command that no system can run.
+    """Reject a command that no system can run.
 
-    :raises InvalidCommand: it is empty, or an argument has a NUL character.
+    :raises InvalidCommand: it is empty, or an argument contains a NUL character.
     """
     if not argv or not argv[0]:
         raise InvalidCommand("a command needs a program; give a list of program and arguments")
@@ -39,11 +39,11 @@ def find_program(
 ) -> str:
     """Return the absolute path of a program.
 
-    :param name: with a slash a path from `cwd`, else looked up in the environment's PATH.
-    :param hint: what to install or to configure; for behind the reason.
-    :param seen: where the directory `/` of the program's namespace is seen; None for ours.
+    :param name: with a slash, a path relative to `cwd`; otherwise looked up in the environment's PATH.
+    :param hint: what to install or configure; added to the error.
+    :param seen: location of the namespace's `/` in ours; None for our own.
     :raises ProgramMissing: there is none.
-    :raises ProgramNotExecutable: it is a directory, or may not be run.
+    :raises ProgramNotExecutable: it is a directory, or not executable.
     """
     if "/" in name:
         path = cwd / name
@@ -63,11 +63,11 @@ def find_program(
 
 
 def find_on_path(name: str, environment: Mapping[str, str], seen: Path | None = None) -> Path | None:
-    """Return the first runnable file of this name in PATH, else the first of any kind.
+    """Return the first executable file of a name in PATH, else the first file of any mode.
 
-    Relative directories are passed over: they would make a project's file the program.
+    Relative directories are skipped: they could make a project's file the program.
 
-    :param seen: as of `find_program`.
+    :param seen: see `find_program`.
     """
     first = None
     for directory in environment.get("PATH", os.defpath).split(os.pathsep):
@@ -85,7 +85,7 @@ def _in(seen: Path | None, path: Path) -> Path:
 
 
 def start_error(program: str, number: int) -> ProgramNotExecutable:
-    """Return the error of a program that is there and that the system would not run.
+    """Return the error for an existing program that the system could not run.
 
     :param number: the system's `errno`.
     """

@@ -1,4 +1,4 @@
-"""Run of one program within limits, to a result with its output."""
+"""Run one program within limits and return its result with output."""
 
 from __future__ import annotations
 
@@ -20,40 +20,40 @@ if TYPE_CHECKING:
     from tideate_core.process.output import OutputLine, Stream
 
     OnLines = Callable[[Sequence[OutputLine]], None]
-    """Called in the event loop with the lines that came at once, in their order on their stream."""
+    """Called in the event loop with the lines that arrived together, in stream order."""
 
 __all__ = ["CommandResult", "ProcessLimits", "run_program"]
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessLimits:
-    """Limits of one program's time and output."""
+    """Limits on a program's time and output."""
 
     timeout_ms: int | None = 600_000
     """None: no limit."""
     grace_ms: int = 2_000
-    """Between SIGTERM and SIGKILL."""
+    """Time between SIGTERM and SIGKILL."""
     drain_ms: int = 500
-    """Time that processes it left behind may hold its output open after it ended."""
+    """Time after the end during which remaining processes may keep the output open."""
     output_bytes: int = 1 << 20
-    """Kept of each stream: the first and the last half of these."""
+    """Bytes kept of each stream: half from the beginning, half from the end."""
     line_characters: int = 8_192
-    """Of a line that is passed on live."""
+    """Characters of a line that is passed on live."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """The end of a program, with its output."""
+    """A program's end status and output."""
 
     argv: tuple[str, ...]
     exit_code: int | None
     """None if a signal ended it."""
     signal: str | None
-    """Its name, as ``SIGKILL``."""
+    """The signal's name, such as ``SIGKILL``."""
     duration_ms: int
     timed_out: bool
     left_behind: bool
-    """The program had ended, and processes that it started had to be ended."""
+    """After the program's end, processes that it had started were ended."""
     stdout: Output
     stderr: Output
 
@@ -64,7 +64,7 @@ class CommandResult:
 
     @property
     def ending(self) -> str:
-        """Words for its end."""
+        """A phrase that describes the end."""
         if self.timed_out:
             return f"did not end within its time and was ended after {self.duration_ms / 1000:.1f} s"
         if self.signal is not None:
@@ -73,7 +73,7 @@ class CommandResult:
 
     @property
     def summary(self) -> str:
-        """Words for its end, and for what its output may lack."""
+        """A phrase that describes the end, and omissions in the output."""
         said = [self.ending]
         if self.left_behind:
             said.append("processes that it left behind were ended")
@@ -83,7 +83,7 @@ class CommandResult:
 
     @property
     def printed(self) -> str:
-        """The kept output of both streams."""
+        """The captured output of both streams."""
         return "\n".join(output.text for output in (self.stdout, self.stderr) if output.text)
 
 
@@ -98,21 +98,21 @@ async def run_program(
     hint: str = "",
     namespace: int | None = None,
 ) -> CommandResult:
-    """Run a program, never through a shell, with nothing on its standard input.
+    """Run a program without a shell and without standard input.
 
-    It has a session and a process group of its own. Nothing of it goes on after this returns or raises:
-    when it ends, takes too long or the task is cancelled, all of the group is ended, and on Linux also
-    what left the group.
+    It has its own session and process group. None of it continues after this returns or raises: when the
+    program ends, exceeds its time or the task is cancelled, the whole group is ended, and on Linux also
+    processes that left the group.
 
-    :param argv: program and arguments; a program with a slash is a path from `cwd`.
-    :param environment: all of it; None for that of `make_environment()`.
-    :param guarded: end it also when this process is killed. Costs a process and some 15 ms.
+    :param argv: program and arguments; a program with a slash is a path relative to `cwd`.
+    :param environment: the complete environment; None: `make_environment()`.
+    :param guarded: also end the program if this process is killed. Costs a process and about 15 ms.
     :param hint: what a person should install or configure if the program is missing.
-    :param namespace: pid of a process in whose user and mount namespace it runs, always guarded; program
-        and `cwd` are what stands there.
-    :raises InvalidCommand: `argv` is no command.
+    :param namespace: pid of a process with the user and mount namespace to run in, always guarded; program
+        and `cwd` are paths in that namespace.
+    :raises InvalidCommand: `argv` is not a command.
     :raises ProgramMissing: there is no such program.
-    :raises ProgramNotExecutable: it is there and cannot be run.
+    :raises ProgramNotExecutable: it exists but cannot be run.
     """
     check_argv(argv)
     environment = make_environment() if environment is None else environment
@@ -140,7 +140,7 @@ async def run_program(
 
 
 async def _ends(group: ProcessGroup, limits: ProcessLimits) -> bool:
-    """Wait for the program's end and its last output; False if that is too late."""
+    """Wait for the program's end and its last output; False if it exceeds its time."""
     try:
         async with timeout(None if limits.timeout_ms is None else limits.timeout_ms / 1000):
             await group.exited.wait()
@@ -150,7 +150,7 @@ async def _ends(group: ProcessGroup, limits: ProcessLimits) -> bool:
         async with timeout(limits.drain_ms / 1000):
             await group.closed.wait()
     except TimeoutError:
-        pass  # what it left behind holds the pipes, and is ended now
+        pass  # remaining processes hold the pipes and are ended now
     return True
 
 
@@ -177,7 +177,7 @@ def _name(number: int) -> str:
 
 
 class _Streams:
-    """Both streams of a program: kept, and passed on by the line."""
+    """Both streams of a program: captured, and passed on by line."""
 
     def __init__(self, limits: ProcessLimits, on_lines: OnLines | None) -> None:
         names: tuple[Stream, ...] = ("stdout", "stderr")

@@ -1,4 +1,4 @@
-"""Detection of a project's tools, tests and builds; parsing of their results."""
+"""Toolchain of a project: detection of its checks, test runs, and parsing of their output."""
 
 from __future__ import annotations
 

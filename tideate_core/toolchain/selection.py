@@ -1,4 +1,4 @@
-"""Selection of the command of each check, and the trust that it needs to run."""
+"""Selection of each check's commands, and the trust that they need to run."""
 
 from __future__ import annotations
 
@@ -51,21 +51,21 @@ _HOW = {
     "mvn": "install Maven",
     "gradle": "install Gradle",
 }
-"""How to get a program."""
+"""Installation advice by program."""
 
 _UNATTENDED = {"CI": "1"}
-"""So that test runners neither watch nor write snapshots."""
+"""Keeps test runners from watching files and writing snapshots."""
 
 
 def verification_environment(root: Path, config: VerifyConfig) -> dict[str, str]:
-    """Return the environment in which a project's checks run, and in which they are looked for."""
+    """Return the environment in which a project's checks are detected and run."""
     return project_environment(root, make_environment({**_UNATTENDED, **config.environment}, config.inherit))
 
 
 def select_tools(
     root: Path, config: VerifyConfig, environment: Mapping[str, str] | None = None
 ) -> dict[Check, tuple[Tool, ...]]:
-    """Return the commands of each check; a check that is not there has none, an empty one was turned off."""
+    """Return the commands of each check; an empty tuple is a check that was turned off."""
     selected = detect_tools(root, environment)
     for check in Check:
         configured = getattr(config, check.value)
@@ -95,16 +95,16 @@ def _configured(root: Path, check: Check, words: list[str]) -> Tool:
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError:  # the script behind `bash -c` is longer than a name can be
+    except OSError:  # the script after `bash -c` is longer than any file name
         return False
 
 
 def affected_tools(
     root: Path, config: VerifyConfig, tools: Mapping[Check, Sequence[Tool]], changed: Collection[str]
 ) -> frozenset[Tool]:
-    """Return the tools that have to run after a change; blocking.
+    """Return the tools that must run after a change; blocking.
 
-    A configured command always has to, and every one if the project has one part only, or nothing changed.
+    Configured commands always run; all tools run if the project has only one part, or nothing changed.
 
     :param changed: files relative to the root.
     """
@@ -121,9 +121,9 @@ def affected_tools(
 def share_files(
     tools: Iterable[Tool], files: Sequence[str], *, configured: bool
 ) -> dict[Tool, tuple[str, ...]]:
-    """Return the tools that run the tests in some files, each with its own relative to its folder.
+    """Return the tools for the tests in some files, each with its files relative to its folder.
 
-    :param files: relative to the root; none: all tools, without any.
+    :param files: relative to the root; empty: all tools, each without files.
     """
     from tideate_core.toolchain.testing.listing import is_test_file
     from tideate_core.toolchain.testing.runners import runner_name
@@ -141,14 +141,15 @@ def share_files(
 
 
 def tool_environment(root: Path, tool: Tool, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a tool, with the programs of the folder that it runs in."""
+    """Return a tool's environment, with the programs of its folder first in PATH."""
     return project_environment(root / tool.folder, environment) if tool.folder else dict(environment)
 
 
 def missing_program(root: Path, tool: Tool, environment: Mapping[str, str]) -> str:
-    """Say which program a tool lacks, and how to get it; empty if it lacks none; blocking.
+    """Return a message about a tool's missing program and its installation; empty if none is missing;
+    blocking.
 
-    :param environment: of the root.
+    :param environment: the root's environment.
     """
     known = tool_environment(root, tool, environment)
     for name in filter(None, (tool.argv[0], tool.needs)):
@@ -166,11 +167,11 @@ def missing_program(root: Path, tool: Tool, environment: Mapping[str, str]) -> s
 
 
 class ProjectTrust:
-    """Permission of a person to run commands in a project.
+    """A person's permissions to run commands in a project.
 
-    Trusted is a command as it is: its arguments, and what the project's own file makes of them (the script
-    of package.json, the Makefile). Change either and it asks again. What such a command runs, the tests
-    themselves for example, may change: that is what it is run for.
+    Trust covers a command exactly: its arguments and the project text that it runs (the script in
+    package.json, the Makefile). If either changes, the person is asked again. The code behind it, such as the
+    tests, may change: the command exists to run it.
     """
 
     def __init__(self, root: Path) -> None:
@@ -178,23 +179,23 @@ class ProjectTrust:
         self._trust = Trust(root)
 
     def is_trusted(self, tool: Tool) -> bool:
-        """Tell whether the person trusts this command here.
+        """Return whether the person trusts this command here.
 
-        :raises ConfigError: what is trusted cannot be read.
+        :raises ConfigError: the record of trust cannot be read.
         """
         return self._trust.allows(tool.meaning)
 
     def allows(self, tool: Tool) -> bool:
-        """Tell whether a command may run: it is trusted, or named by the configuration, which is.
+        """Return whether a command may run: it is trusted, or declared in a trusted configuration.
 
-        :raises ConfigError: what is trusted cannot be read.
+        :raises ConfigError: the record of trust cannot be read.
         """
         return self.is_trusted(tool) or self._is_declared(tool)
 
     def trust(self, tools: Iterable[Tool]) -> None:
         """Trust these commands here.
 
-        :raises ConfigError: what is trusted cannot be read or written.
+        :raises ConfigError: the record of trust cannot be read or written.
         """
         for tool in tools:
             self._trust.allow(tool.meaning, f"`{tool.words}` ({tool.check})")
@@ -206,7 +207,7 @@ class ProjectTrust:
 
 
 def untrusted_message(tool: Tool) -> str:
-    """Return the message that a command may not run, with what a person can do about it."""
+    """Return the error for an untrusted command, with a remedy."""
     return (
         f"`{tool.words}` runs this project's code ({tool.reason}), which is not trusted yet; "
         "look at the project, then run `tideate trust` or `:Workflow trust`"
@@ -214,12 +215,12 @@ def untrusted_message(tool: Tool) -> str:
 
 
 def declared_checks(root: Path) -> frozenset[str]:
-    """Return the checks that the project's own configuration speaks of, trusted or not."""
+    """Return the checks declared in the project's own configuration, trusted or not."""
     return frozenset(_declared(root)[1])
 
 
 def _declared(root: Path) -> tuple[bytes, dict[str, Any]]:
-    """Return the project's configuration, and its `[verify]`; nothing of one that cannot be read."""
+    """Return the project's configuration and its `[verify]` table; empty if it cannot be read."""
     try:
         content = read_document(root, CONFIG_NAME)
         verify: Any = tomllib.loads(content.decode()).get("verify")

@@ -1,4 +1,4 @@
-"""Diagrams of state machines and of graphs of steps: text, SVG, Mermaid and DOT from one model."""
+"""Diagrams of state machines and step graphs as text, SVG, Mermaid or DOT."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = [
 
 
 def draw_diagram(diagram: Diagram, format: Format, width: int = 80) -> str:  # noqa: A002 the field's word
-    """Draw a diagram; the result ends with a line end.
+    """Draw a diagram; the result ends with a newline.
 
-    Of more than two thousand edges the text is a list, and its first line says so.
+    With more than two thousand edges the text becomes a list, and its first line says so.
 
-    :param width: of the text, in columns; less than 20 counts as 20.
-    :raises MachineError: there is no such format, or the diagram is too large for an SVG.
+    :param width: columns of the text; at least 20.
+    :raises MachineError: the format is unknown, or the diagram is too large for SVG.
     """
-    # here, because few of those who know the formats draw
+    # imported on use: most callers only need the names of the formats
     match format:
         case "text":
             from tideate_core.machines.diagrams.text import draw_text

@@ -1,4 +1,4 @@
-"""Text of diagrams: cleaned of control characters, measured in columns, cut; labels of boxes and arrows."""
+"""Text in diagrams: sanitizing, width in columns, truncation, labels of boxes and arrows."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ if TYPE_CHECKING:
 __all__ = ["UNREACHABLE", "arrow_label", "box_columns", "columns", "cut", "one_line", "padded", "title_label"]
 
 UNREACHABLE: Final = "unreachable:"
-"""Stands above the boxes to which no path leads from the entry."""
+"""Heading above the boxes that no path from the entry reaches."""
 LEAST: Final = 8
-"""Columns that the text of a box has at least."""
+"""Minimum columns of text in a box."""
 
-# all but letters of Latin alphabets and arrows: what may take no column, or two
+# outside Latin letters and arrows, a character may take no column, or two
 _UNUSUAL: Final = re.compile("[^\x00-\u02ff\u2190-\u21ff]")
 _SIGNS: Final = {Kind.ENTRY: "●", Kind.EXIT: "◉"}
 _CIRCLES: Final = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳"
 
 
 def one_line(text: str) -> str:
-    """Return the text on one line. Control and format characters go: a file is never a terminal's master."""
+    """Return the text on one line without control and format characters: a file must not control a
+    terminal."""
     text = " ".join(text.split())
     if text.isascii() and text.isprintable():
         return text
@@ -35,12 +36,12 @@ def one_line(text: str) -> str:
 
 
 def columns(text: str) -> int:
-    """Count the columns that a cleaned text takes in a terminal."""
+    """Return the width of a sanitized text in terminal columns."""
     return len(text) + sum(_columns(char) - 1 for char in _UNUSUAL.findall(text))
 
 
 def cut(text: str, room: int) -> str:
-    """Return the text if it fits, or as much of it as does, and an ellipsis."""
+    """Return the text, truncated with an ellipsis if it does not fit."""
     if columns(text) <= room:
         return text
     taken = 0
@@ -52,13 +53,13 @@ def cut(text: str, room: int) -> str:
 
 
 def padded(text: str, room: int) -> str:
-    """Return the text cut or filled up to exactly so many columns."""
+    """Return the text truncated or padded to exactly this many columns."""
     text = cut(text, room)
     return text + " " * (room - columns(text))
 
 
 def title_label(layout: Layout, box: Box) -> str:
-    """Return the text at the top of a box."""
+    """Return the label at the top of a box."""
     if box.node.kind is Kind.NODE:
         return _name(layout, box.at)
     sign = _SIGNS[box.node.kind]
@@ -66,7 +67,7 @@ def title_label(layout: Layout, box: Box) -> str:
 
 
 def arrow_label(layout: Layout, arrow: Arrow) -> str:
-    """Return the line of an arrow in its source's box."""
+    """Return the label of an arrow, for its line in the source's box."""
     label = one_line(arrow.label)
     if arrow.route is Route.SELF:
         return f"↺ {label}".rstrip()
@@ -76,7 +77,7 @@ def arrow_label(layout: Layout, arrow: Arrow) -> str:
 
 
 def box_columns(layout: Layout) -> int:
-    """Return the columns of text that the boxes need to cut nothing."""
+    """Return the columns that the boxes need without truncation."""
     lines = [title_label(layout, box) for box in layout.boxes]
     lines += [one_line(words) for box in layout.boxes for _, words in box.details]
     arrows = (arrow for box in layout.boxes for arrow in box.arrows)
@@ -99,7 +100,7 @@ def _number(number: int) -> str:
 
 
 def _is_drawn(char: str) -> bool:
-    # selectors make a sign two columns wide in some terminals and one in others
+    # variation selectors make a character two columns wide in some terminals, one in others
     return unicodedata.category(char)[0] != "C" and not "\ufe00" <= char <= "\ufe0f"
 
 

@@ -1,7 +1,7 @@
-"""Lanes beside the lines of steps that depend on each other, as `git log --graph` draws them.
+"""Dependency lanes beside a list of steps, in the style of `git log --graph`.
 
-Steps that need the same others share one lane: it begins at the first of those, takes in the rest, and
-ends at the last step that needs them. Many steps that run side by side between two others take two lanes.
+Steps with the same dependencies share one lane: it starts at the first dependency, joins the others, and ends
+at the last dependent step. Many parallel steps between two others take two lanes.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 __all__ = ["LaneRow", "lane_rows"]
 
 MOST_LANES: Final = 8
-"""More lines side by side cannot be followed; words can."""
+"""More parallel lines cannot be followed; further dependencies are named instead."""
 MOST_NAMED: Final = 3
-"""Steps that the words name."""
+"""Maximum number of named dependencies."""
 _UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8
 _SIGNS: Final = {
     _UP | _DOWN: "│",
@@ -35,13 +35,13 @@ _SIGNS: Final = {
 
 
 class LaneRow(NamedTuple):
-    """Signs around the mark of a step and before the lines below it, equally wide in all of a graph."""
+    """Characters around a step's mark and on the lines below it; equal widths in one graph."""
 
     before: str
     after: str
     below: str
     words: str = ""
-    """The steps that it needs, where there is no lane for them."""
+    """Names of the dependencies without a lane."""
 
 
 @dataclass(slots=True)
@@ -49,19 +49,20 @@ class _Lane:
     sources: int
     targets: int = 0
     last: int = 0
-    """The place of the last step that needs the sources."""
+    """Position of the last dependent step."""
     column: int | None = None
     begun: bool = False
-    """One of its sources was drawn: where there was no column for it then, it gets none."""
+    """A source was drawn; a lane without a free column then never gets one."""
 
 
 def lane_rows(batches: Iterable[Iterable[str]], edges: Iterable[tuple[str, str]]) -> dict[str, LaneRow]:
-    """Draw the lanes of steps, in their order; nothing of a simple list, each step needing the one before.
+    """Return the lanes of all steps in order; empty for a plain sequence, where each step needs only the
+    last.
 
-    The work grows with the steps and the edges.
+    The time is linear in steps and edges.
 
-    :param batches: the steps in the order of their execution.
-    :param edges: pairs of a step and one of a later batch that needs it.
+    :param batches: the steps in execution order.
+    :param edges: pairs of a step and a dependent step of a later batch.
     """
     order = [step for batch in batches for step in batch]
     place = {step: at for at, step in enumerate(order)}
@@ -77,12 +78,12 @@ def lane_rows(batches: Iterable[Iterable[str]], edges: Iterable[tuple[str, str]]
 
 
 class _Drawing:
-    """The columns as they stand between two rows."""
+    """State of the columns between two rows."""
 
     def __init__(self, order: Sequence[str], needs: list[tuple[int, ...]]) -> None:
         self._order = order
         self._needs = needs
-        """Places of the steps before it, by the place of each."""
+        """Positions of each step's dependencies."""
         self._columns: list[_Lane | None] = [None] * MOST_LANES
         self._lanes: dict[tuple[int, ...], _Lane] = {}
         self._leaving: list[list[_Lane]] = [[] for _ in order]
@@ -102,7 +103,7 @@ class _Drawing:
         before = [lane is not None for lane in self._columns]
         comes = self._lanes[self._needs[at]]
         if not comes.sources and comes.targets > 1 and not comes.begun:
-            self._open(comes, 0)  # steps that begin side by side
+            self._open(comes, 0)  # parallel steps at the start
         step = self._place_of_step(comes)
         joined = {step} | ({comes.column} if comes.column is not None else set())
         for lane in self._leaving[at]:
@@ -118,7 +119,7 @@ class _Drawing:
         return LaneRow(line[: 2 * step], line[2 * step + 1 :], below, words)
 
     def _place_of_step(self, comes: _Lane) -> int:
-        """Return the column of a step: that of a lane that leads to nothing else, or a free one beside it."""
+        """Return a step's column: its lane's if the lane leads nowhere else, or a free one beside it."""
         if comes.column is None:
             return self._free(0)
         if comes.targets == 1:
@@ -130,7 +131,7 @@ class _Drawing:
         return column < MOST_LANES and self._columns[column] is None
 
     def _free(self, first: int) -> int:
-        """Return a free column; behind all lanes there is always one."""
+        """Return a free column; the last one is always free."""
         columns = range(first, MOST_LANES)
         return next((column for column in columns if self._columns[column] is None), MOST_LANES)
 
@@ -153,7 +154,7 @@ def _fitted(row: LaneRow, width: int) -> LaneRow:
 
 
 def _line(before: list[bool], after: list[bool], joined: set[int], step: int) -> str:
-    """Draw a row: the step is connected with the columns that are joined, behind the lanes between them."""
+    """Draw a row: connect the step with the joined columns, behind the lanes in between."""
     first, last = min(joined), max(joined)
     parts = []
     for column in range(MOST_LANES + 1):

@@ -1,9 +1,9 @@
-"""Layout of a diagram in rows and lanes, the same for text and SVG.
+"""Layout of a diagram in rows and lanes, shared by text and SVG.
 
-The boxes stand in one column: the entry, the nodes as they are reached, the exit, then what cannot be
-reached; the boxes of a batch stand close together. An edge to the next box goes straight down. Any other
-leaves its source at a row of its own and runs in a lane to its target: downwards at the right side, upwards
-at the left. Edges to one target share a lane.
+All boxes stand in one column: the entry, the nodes in the order of reach, the exit, then unreachable nodes;
+boxes of a batch stand close together. An edge to the next box goes straight down. Any other edge leaves its
+source in its own row and follows a lane to its target: down at the right, up at the left. Edges to one target
+share a lane.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 __all__ = ["Arrow", "Box", "Layout", "Rail", "Route", "lay_out"]
 
 GAP: Final = 1
-"""Rows between two boxes: the room of the arrow down."""
+"""Rows between two boxes, for the arrow down."""
 
 
 class Route(StrEnum):
-    """The way that an arrow takes."""
+    """The route of an arrow."""
 
     NEXT = "next"
     SELF = "self"
@@ -42,7 +42,7 @@ _SIDES: Final = (Route.UP, Route.DOWN)
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """An edge between boxes. `row`: that of its line in its source's box, None without one."""
+    """An edge between boxes. `row`: its line in the source's box, None without one."""
 
     source: int
     target: int
@@ -53,14 +53,14 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """The `at`-th box. `title` is the row at which arrows arrive; without a frame it is the only one."""
+    """The `at`-th box. `title`: the row of incoming arrows; without a frame it is the only row."""
 
     at: int
     node: Node
     is_reached: bool
     is_current: bool
     batch: int
-    """The number of the batch that begins here, 0 without one."""
+    """Number of the batch that starts here, 0 if none does."""
     framed: bool
     top: int
     title: int
@@ -69,18 +69,18 @@ class Box:
 
     @property
     def details(self) -> Sequence[tuple[int, str]]:
-        """The lines below the title, with their rows."""
+        """The lines below the title with their rows."""
         return list(enumerate(filter(None, self.node.details), self.title + 1))
 
     @property
     def leads_down(self) -> bool:
-        """Tell whether an arrow goes straight to the next box."""
+        """Return whether an arrow goes straight to the next box."""
         return any(arrow.route is Route.NEXT for arrow in self.arrows)
 
 
 @dataclass(frozen=True, slots=True)
 class Rail:
-    """The piece of a lane that leads to `target`: in at the rows of `sources`, out at the row `head`."""
+    """The part of a lane to one `target`: in at the rows of `sources`, out at the row `head`."""
 
     route: Route
     target: int
@@ -90,29 +90,29 @@ class Rail:
 
     @property
     def first(self) -> int:
-        """The uppermost row."""
+        """The top row."""
         return min(*self.sources, self.head)
 
     @property
     def last(self) -> int:
-        """The lowest row."""
+        """The bottom row."""
         return max(*self.sources, self.head)
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Boxes from above; lanes are counted from the boxes outwards."""
+    """Boxes from top to bottom; lanes are numbered from the boxes outwards."""
 
     boxes: tuple[Box, ...]
     rails: tuple[Rail, ...]
     lanes: Mapping[Route, int]
     numbers: Mapping[int, int]
-    """The numbers of the boxes to which no lane was free."""
+    """Numbers of the target boxes for which no lane was free."""
     rows: int
 
     @property
     def batches(self) -> Sequence[tuple[Box, Box]]:
-        """The first and the last box of each batch."""
+        """The first and last box of each batch."""
         firsts = [box.at for box in self.boxes if box.batch]
         ends = [*firsts[1:], len(self.boxes)]
         return [(self.boxes[at], self.boxes[end - 1]) for at, end in zip(firsts, ends, strict=False)]
@@ -123,7 +123,7 @@ class Layout:
 
 
 def lay_out(diagram: Diagram, lanes: int) -> Layout:
-    """Lay a diagram out with at most so many lanes; edges that find none get a number."""
+    """Lay out a diagram with at most this many lanes; edges without a lane get a number."""
     boxes = _boxes(diagram)
     rails, left_out = _rails(boxes, lanes)
     numbers = {target: count for count, target in enumerate(sorted({to for _, to in left_out}), 1)}
@@ -164,7 +164,7 @@ def _box(node: Node, at: int, top: int, out: Iterable[tuple[int, str]]) -> Box:
     row = title + 1 + sum(map(bool, node.details))
     arrows: list[Arrow] = []
     for route, target, label in routes:
-        # the arrow down says enough when there is nothing to say about it
+        # an unlabelled arrow down needs no line
         silent = route is Route.NEXT and not label
         arrows.append(Arrow(at, target, route, label, None if silent else row))
         row += not silent
@@ -180,7 +180,7 @@ def _route(source: int, target: int) -> Route:
 
 
 def _rails(boxes: Sequence[Box], budget: int) -> tuple[tuple[Rail, ...], set[tuple[Route, int]]]:
-    """Give out the lanes, to the shortest rails first: they stay near the boxes and cross little."""
+    """Assign lanes to the shortest rails first, so that they stay near the boxes and rarely cross."""
     sources: dict[tuple[Route, int], list[int]] = defaultdict(list)
     for box in boxes:
         for arrow in box.arrows:
@@ -202,7 +202,7 @@ def _rails(boxes: Sequence[Box], budget: int) -> tuple[tuple[Rail, ...], set[tup
 
 
 def _is_free(others: Sequence[Rail], rail: Rail) -> bool:
-    """Tell whether a lane, its rails in the order of their rows, has room for one more."""
+    """Return whether a lane, with its rails in row order, has space for a rail."""
     at = bisect(others, rail.first, key=_first)
     before, after = others[at - 1 : at], others[at : at + 1]
     return all(each.last < rail.first for each in before) and all(rail.last < each.first for each in after)
@@ -213,7 +213,7 @@ def _first(rail: Rail) -> int:
 
 
 def _numbered(box: Box, left_out: set[tuple[Route, int]]) -> Box:
-    """Return the box with a number for each of its arrows that found no lane."""
+    """Return the box with numbers for arrows without a lane."""
     if not any((arrow.route, arrow.target) in left_out for arrow in box.arrows):
         return box
     arrows = (

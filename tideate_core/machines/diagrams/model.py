@@ -1,4 +1,4 @@
-"""Diagram model: nodes, labelled edges, and the batches in which the nodes of an ordered graph stand."""
+"""Diagram model: nodes, labelled edges, and batches of nodes in execution order."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Format = Literal["text", "mermaid", "dot", "svg"]
 
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)
 MOST_DRAWN: Final = 2_000
-"""Edges; nobody can follow the lines of more, and drawing them takes seconds and megabytes."""
+"""Maximum number of edges: more lines cannot be followed, and take seconds and megabytes to draw."""
 
 
 class Kind(StrEnum):
-    """The kind of a node: the begin and the end of a machine are signs without a name."""
+    """The kind of a node; a machine's entry and exit are symbols without a name."""
 
     ENTRY = "entry"
     EXIT = "exit"
@@ -29,17 +29,17 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A state or a step. All texts may come from a file and are cleaned when they are drawn."""
+    """A state or a step. Texts may come from a file and are sanitized when drawn."""
 
     name: str
     kind: Kind = Kind.NODE
     details: tuple[str, ...] = ()
-    """Lines below the name; empty ones are left out."""
+    """Lines below the name; empty lines are skipped."""
     tooltip: str = ""
 
 
 class Edge(NamedTuple):
-    """An arrow from one node to another, by their places in `Diagram.nodes`."""
+    """An arrow between two nodes, given by their indices in `Diagram.nodes`."""
 
     source: int
     target: int
@@ -48,13 +48,13 @@ class Edge(NamedTuple):
 
 @dataclass(frozen=True)
 class Diagram:
-    """A graph to be drawn.
+    """A graph to draw.
 
-    :param name: the workflow's.
-    :param edges: each pair of nodes once.
-    :param batches: the nodes of an acyclic graph in the order of their execution; empty for a state machine.
+    :param name: the workflow's name.
+    :param edges: at most one for each pair of nodes.
+    :param batches: an acyclic graph's nodes in execution order; empty for a state machine.
     :param current: the node to highlight.
-    :param title: for people, where the name is an identifier.
+    :param title: shown to people if the name is an identifier.
     """
 
     name: str
@@ -66,17 +66,17 @@ class Diagram:
 
     @cached_property
     def outgoing(self) -> Sequence[Sequence[Edge]]:
-        """The edges by the place of their source."""
+        """Edges by the index of their source."""
         return self._edges_by(0)
 
     @cached_property
     def incoming(self) -> Sequence[Sequence[Edge]]:
-        """The edges by the place of their target."""
+        """Edges by the index of their target."""
         return self._edges_by(1)
 
     @cached_property
     def reached(self) -> Sequence[int]:
-        """The nodes from above: batch by batch, else breadth first from the entry, and the exit last."""
+        """Nodes from top to bottom: by batch, or breadth first from the entry, with the exit last."""
         if self.batches:
             return [at for batch in self.batches for at in batch]
         found = dict.fromkeys(at for at, node in enumerate(self.nodes) if node.kind is Kind.ENTRY)

@@ -1,4 +1,4 @@
-"""Diagrams in the notations of other tools: Mermaid state diagrams and flowcharts, and DOT for Graphviz."""
+"""Diagrams in the notations of other tools: Mermaid and Graphviz DOT."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 __all__ = ["draw_dot", "draw_mermaid"]
 
 LONGEST: Final = 60
-"""Longer labels push the nodes apart; in DOT the tooltip has the whole text."""
+"""Maximum label length: longer labels push nodes apart; in DOT the tooltip has the full text."""
 
-# Mermaid's parser ends a label at `:` and `;`, and its renderer takes the rest for HTML and Markdown. A line
-# that says `direction LR` anywhere is a statement, and so is a comment that begins in it.
+# Mermaid's parser ends a label at `:` and `;`, and its renderer reads the rest as HTML and Markdown. A line
+# with `direction LR` anywhere in it is a statement, and so is a comment that begins inside a line.
 _UNSAFE: Final = re.compile(
     r"""["#%&*+:;<=>@\[\\\]^`{|}~$-]|(?<![^\W_])_|_(?![^\W_])|(?<=\d)[.)]|(?<=direction )[tblr]""",
     re.IGNORECASE,
@@ -27,9 +27,9 @@ _UNSAFE: Final = re.compile(
 
 
 def draw_mermaid(diagram: Diagram) -> str:
-    """Draw as `stateDiagram-v2`, or as a `flowchart` with a subgraph for each batch.
+    """Draw as a `stateDiagram-v2`, or as a `flowchart` with a subgraph for each batch.
 
-    Nodes have aliases, as a state may be called `end`.
+    Nodes have aliases, because a state may be named `end`.
     """
     ids = _ids(diagram, "[*]", "[*]")
     lines = list(_batches(diagram, ids) if diagram.batches else _states(diagram, ids))
@@ -43,7 +43,7 @@ def draw_mermaid(diagram: Diagram) -> str:
 
 
 def draw_dot(diagram: Diagram) -> str:
-    """Draw as a `digraph`: the entry is a point, the exit a double circle, a batch has one height."""
+    """Draw as a `digraph`: the entry is a point, the exit a double circle; a batch shares one rank."""
     ids = _ids(diagram, "entry", "exit")
     lines = [
         f"digraph {_dot(diagram.name)} {{",
@@ -87,13 +87,13 @@ def _batches(diagram: Diagram, ids: list[str]) -> Iterator[str]:
 
 
 def _looks(node: Node, *, reached: bool, current: bool) -> list[str]:
-    """Return the attributes of a node in DOT."""
+    """Return a node's attributes in DOT."""
     if node.kind is Kind.ENTRY:
         return ["shape=point", "width=0.15", 'tooltip="entry"']
     if node.kind is Kind.EXIT:
         look = ['label=""', "width=0.15", "style=filled", "fillcolor=black", 'tooltip="exit"']
         return ["shape=doublecircle", *look]
-    # the line end is DOT's own escape, which must not be quoted
+    # the newline is a DOT escape, which must not be escaped again
     label = r"\n".join(_dot(line)[1:-1] for line in _lines(node))
     looks = [f'label="{label}"']
     if not reached:
@@ -109,11 +109,11 @@ def _lines(node: Node) -> list[str]:
 
 
 def _mermaid(text: str) -> str:
-    """Return a text as a label of Mermaid's has it."""
+    """Return a text escaped as a Mermaid label."""
     return _UNSAFE.sub(lambda match: f"#{ord(match[0])};", one_line(text))
 
 
 def _dot(text: str) -> str:
-    """Return a text as a string of DOT."""
+    """Return a text as a quoted DOT string."""
     plain = one_line(text).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{plain}"'

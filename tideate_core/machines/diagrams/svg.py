@@ -1,4 +1,4 @@
-"""Diagrams as SVG, in light and dark; it needs no script, no font and no other style sheet."""
+"""Self-contained SVG diagrams in light and dark, without scripts, fonts or external styles."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ __all__ = ["draw_svg"]
 MOST_BOXES: Final = 5_000
 LANES: Final = 24
 ROOM: Final = 72
-"""Columns of text in a box; longer lines are cut, their tooltip has the whole."""
+"""Columns of text in a box; longer lines are truncated, their tooltip has the full text."""
 COLUMN: Final = 7.8
 ROW: Final = 20
 MARGIN: Final = 16
 PAD: Final = 12
 LANE: Final = 14
-"""From one lane to the next."""
+"""Distance between two lanes."""
 STUB: Final = 22
-"""From the boxes to the first lane."""
+"""Distance from the boxes to the first lane."""
 AXIS: Final = 40
 BEND: Final = 6
 BATCHES: Final = 30
-"""Room of the batches' numbers at the left."""
+"""Space for the batch numbers at the left."""
 
 _STYLE: Final = """
 .tideate { color: #1f2328; font: 13px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }
@@ -63,7 +63,7 @@ _STYLE: Final = """
 
 
 def draw_svg(diagram: Diagram) -> str:
-    """Draw with the layout of the text; every line of text has its whole as a tooltip.
+    """Draw with the layout of the text diagram; each line of text has its full text as a tooltip.
 
     :raises MachineError: there are too many edges or nodes.
     """
@@ -99,7 +99,7 @@ class _Drawing:
         return "\n".join([*head, *self._elements(), "</svg>"]) + "\n"
 
     def _elements(self) -> Iterator[str]:
-        """Yield all elements, the lowest first."""
+        """Yield all elements from back to front."""
         yield from map(self._rail, self.layout.rails)
         yield from self._batches()
         if lost := self.layout.first_unreachable:
@@ -111,7 +111,7 @@ class _Drawing:
                 yield self._down(box)
 
     def _batches(self) -> Iterator[str]:
-        """Yield the number of each batch, and a line beside the steps that run at the same time."""
+        """Yield each batch's number, and a line beside its parallel steps."""
         for first, last in self.layout.batches:
             y = self._y(first.title) + 4.5
             yield f'<text class="batch" x="{MARGIN}" y="{y:.1f}">{first.batch}</text>'
@@ -144,7 +144,7 @@ class _Drawing:
 
     def _text(self, text: str, tip: str, row: int, look: str) -> str:
         shown = cut(text, self.room)
-        # whatever font there is, the text keeps to its room
+        # with any font, the text keeps its width
         length = f'textLength="{columns(shown) * COLUMN:.1f}" lengthAdjust="spacingAndGlyphs"'
         at = f'x="{self.left + PAD:.1f}" y="{self._y(row) + 4.5:.1f}"'
         return (
@@ -168,7 +168,7 @@ class _Drawing:
         return f'{line}<path class="head" d="M{x:.1f} {end:.1f}l-4.5 -8h9z"/>'
 
     def _rail(self, rail: Rail) -> str:
-        """Draw a lane: each source's way to the head, with a joint where it meets the others."""
+        """Draw a lane: each source's path to the head, with a joint at each meeting point."""
         out = 1 if rail.route is Route.DOWN else -1
         edge = self.right if out > 0 else self.left
         lane, head = edge + out * (STUB - 4 + LANE * rail.lane), self._y(rail.head)

@@ -1,4 +1,4 @@
-"""Diagrams for a terminal or a buffer: boxes with lanes, batches of steps, or a plain list of edges."""
+"""Diagrams for a terminal or buffer: boxes with lanes, batches of steps, or a list of edges."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ __all__ = ["draw_text"]
 
 NARROWEST: Final = 20
 PITCH: Final = 2
-"""Columns from one lane to the next."""
+"""Columns between two lanes."""
 MOST_LANES: Final = 12
-"""More lines side by side cannot be followed; a number can."""
+"""More parallel lines cannot be followed; further edges get a number."""
 FRAME: Final = 4
-"""Columns of a box that are not its text: border and blank, on both sides."""
+"""Columns of a box's border and padding on both sides."""
 NUMBERED: Final = 4
 """Columns before a name in a numbered arrow."""
 AXIS: Final = 4
-"""The column of a box in which the arrows down stand."""
+"""The column of a box for arrows down."""
 WIDEST_COLUMN: Final = 30
-"""Columns for the names in a list of batches."""
+"""Maximum columns of names in a list of batches."""
 
 _SINGLE: Final = tuple("┌─┐│├┤┬└┘")
 _DOUBLE: Final = tuple("╔═╗║╟╢╤╚╝")
 _DASHED: Final = tuple("┌╌┐╎├┤┬└┘")
 _ROUND: Final = tuple("╭─╮│├┤┬╰╯")
-# which neighbours a cell of a rail is joined with
+# bits for the neighbours that a rail's cell connects to
 _NOTHING, _ABOVE, _BELOW, _INWARD, _OUTWARD = 0, 1, 2, 4, 8
 _LINES: Final = {0: " ", 3: "│", 5: "╯", 6: "╮", 7: "┤", 12: "─", 15: "┼"}
 _MIRROR: Final = str.maketrans("╯╮┤◀", "╰╭├▶")
 
 
 def draw_text(diagram: Diagram, width: int) -> str:
-    """Draw with box characters, or list what has batches or is too large; no line is wider than `width`."""
+    """Draw boxes with lines, or list batches and oversized graphs; no line is wider than `width`."""
     width = max(width, NARROWEST)
     if diagram.batches:
         lines = [cut(line, width) for line in _batch_lines(diagram)]
@@ -78,7 +78,7 @@ def _drawn(diagram: Diagram, width: int) -> list[str]:
 
 
 def _lanes(diagram: Diagram, width: int) -> int:
-    """Count the lanes that leave the boxes half of the width, and more if the names need it."""
+    """Return the number of lanes that leave the boxes half of the width, or enough for the names."""
     names = max((columns(one_line(node.name)) for node in diagram.nodes if node.kind is Kind.NODE), default=0)
     words = max(LEAST, min(max(names + NUMBERED, width // 2), width - FRAME - 2 * PITCH))
     return min(MOST_LANES, max(0, (width - FRAME - words - 2) // PITCH))
@@ -89,7 +89,7 @@ def _gutter_width(layout: Layout, route: Route) -> int:
 
 
 def _gutter(layout: Layout, route: Route) -> list[str]:
-    """Draw the rails of one side as if it were the right one."""
+    """Draw the rails of one side as if it were the right side."""
     cells = [[_NOTHING] * _gutter_width(layout, route) for _ in range(layout.rows)]
     rails = [rail for rail in layout.rails if rail.route is route]
     for rail in rails:
@@ -138,7 +138,7 @@ def _framed(layout: Layout, box: Box, inner: int, signs: Sequence[str]) -> list[
 
 
 def _sign(layout: Layout, box: Box, inner: int) -> str:
-    """Draw the entry or the exit as a sign on the axis; arrows reach up to it."""
+    """Draw the entry or exit as a symbol on the axis, with arrows up to it."""
     routes = {rail.route for rail in layout.rails if rail.target == box.at}
     sign = title_label(layout, box)
     if box.is_current:
@@ -149,7 +149,7 @@ def _sign(layout: Layout, box: Box, inner: int) -> str:
 
 
 def _batch_lines(diagram: Diagram) -> Iterator[str]:
-    """List the batches from above, each step with those that it waits for; `▶` stands before the current."""
+    """Yield the batches from top to bottom, each step with its dependencies; `▶` marks the current step."""
     counted = _counted(len(diagram.nodes), "step"), _counted(len(diagram.batches), "batch", "batches")
     yield f"{one_line(diagram.title)}: {' in '.join(counted)}"
     yield ""
@@ -183,9 +183,9 @@ def _counted(number: int, one: str, many: str = "") -> str:
 
 
 def _edge_lines(diagram: Diagram) -> Iterator[str]:
-    """List the edges below their sources; `▶` stands before the current node."""
+    """Yield the edges grouped by source; `▶` marks the current node."""
     for at, edges in enumerate(diagram.outgoing):
-        # a node without a way out is named where an edge leads to it
+        # a node without edges appears as a target
         if not edges and at != diagram.current:
             continue
         node = diagram.nodes[at]

@@ -1,4 +1,4 @@
-"""Definition of a machine: states, transitions, guidance, and their positions in the `.workflow` text."""
+"""Machine definition: states, transitions, guidance, and their positions in the `.workflow` text."""
 
 from __future__ import annotations
 
@@ -12,33 +12,34 @@ if TYPE_CHECKING:
 __all__ = ["BOUNDARY", "MachineDefinition", "Position", "State", "Transition", "WorkflowState"]
 
 BOUNDARY: Final = "*"
-"""The sign for both the entry (as a source) and the exit (as a target); it is no state."""
+"""The sign of the entry (as a source) and of the exit (as a target); it is not a state."""
 
 WorkflowState = NewType("WorkflowState", str)
-"""The name of a state that a machine is known to have, or `*`."""
+"""The name of an existing state, or `*`."""
 
 
 class Position(NamedTuple):
-    """A place in a text: line and column from 1, the column in characters."""
+    """A position in a text: line and column from 1; columns count characters."""
 
     line: int
     column: int
 
 
 class Transition(NamedTuple):
-    """One `from to to` line. `when`: the guidance line before it; `guidance`: what to do in the target."""
+    """One `from to to` line. `when`: the guidance line before it; `guidance`: the instructions for the
+    target."""
 
     source: str
     target: str
     when: str = ""
     guidance: str = ""
     line: int = 0
-    """From 1; 0 where there is no text. Numbers and no `Position`s: a large file has many of these."""
+    """From 1; 0 without a text. Stored as numbers, not as `Position`: large files have many."""
     target_column: int = 0
 
     @property
     def source_at(self) -> Position:
-        """The position of the source: always in the first column."""
+        """The source's position: always in the first column."""
         return Position(self.line, 1)
 
     @property
@@ -47,7 +48,7 @@ class Transition(NamedTuple):
 
 
 class State(NamedTuple):
-    """A state, made by its first mention. `guidance`: the first that a transition into it gives."""
+    """A state, defined by its first mention. `guidance`: from the first transition into it that has any."""
 
     name: str
     guidance: str = ""
@@ -56,7 +57,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class MachineDefinition:
-    """A workflow of the machine kind. `states` are in the order of their first mention, without `*`."""
+    """A machine of states and transitions. `states`: in the order of first mention, without `*`."""
 
     name: str
     states: Mapping[str, State]
@@ -64,7 +65,7 @@ class MachineDefinition:
 
     @cached_property
     def outgoing(self) -> Mapping[str, tuple[Transition, ...]]:
-        """The transitions by their source, `*` among the sources; each target once, the first wins."""
+        """Transitions by source, including `*`; for each target the first one wins."""
         rows: dict[str, dict[str, Transition]] = {BOUNDARY: {}, **{name: {} for name in self.states}}
         for transition in self.transitions:
             rows[transition.source].setdefault(transition.target, transition)

@@ -1,4 +1,4 @@
-"""Diagnostics of a `.workflow` text: warnings about the whole machine; display with a caret."""
+"""Diagnostics of a `.workflow` text: warnings about the whole machine; messages with a caret line."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ _TAB: Final = "    "
 _BEFORE: Final = 60
 _SHOWN: Final = 100
 _MOST: Final = 100
-# controls, surrogates, and what reorders a terminal's text
+# control characters, surrogates, and characters that reorder a terminal's text
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One mistake or warning: `length` characters from `position`; `code` is stable, for tools."""
+    """One mistake or warning: `length` characters from `position`; `code` is stable for tools."""
 
     position: Position
     length: int
     severity: Severity
     code: str
     message: str
-    """The error and the expectation, without the place."""
+    """The mistake and the expectation, without the location."""
 
 
 def warnings_for(definition: MachineDefinition, unsure: Collection[str] = ()) -> list[Diagnostic]:
     """Return the warnings about a machine that has transitions.
 
-    :param unsure: names in lines with mistakes: the transitions of such states are not all known.
+    :param unsure: names in lines with mistakes: not all transitions of these states are known.
     """
     unsure = {name for name in unsure if name == BOUNDARY or name in definition.states}
     return [
@@ -106,9 +106,9 @@ def _without_way_out(definition: MachineDefinition, unsure: Collection[str]) -> 
 
 
 def _closure(reached: set[str], definition: MachineDefinition, *, forward: bool) -> set[str]:
-    """Return the states reached from there, or those that lead there.
+    """Return the states reachable from a set, or the states that lead to it.
 
-    Most texts have the transitions in the order of the run, and one pass over them finds everything.
+    Most texts list transitions in the order of a run, so that one pass finds everything.
     """
     moves: Sequence[Transition] = definition.transitions
     here, there = _SOURCE, _TARGET
@@ -132,7 +132,7 @@ def _closure(reached: set[str], definition: MachineDefinition, *, forward: bool)
 
 
 def _hint(name: str, known: Collection[str], count: int) -> str:
-    """Suggest a name that looks like a slip of the pen; not in a text so large that looking takes long."""
+    """Return a suggestion for a misspelt name; empty in very large texts, where the search takes long."""
     if count * len(known) > _HINTED_STATES or len(name) > _HINTED_LENGTH:
         return ""
     short = [other for other in sorted(known) if len(other) <= _HINTED_LENGTH and other != name]
@@ -144,15 +144,15 @@ def _about(state: State, code: str, message: str) -> Diagnostic:
 
 
 def explain(diagnostic: Diagnostic, text: str, label: str) -> str:
-    """Return `label:LINE:COL: error: message [code]`, the line, and a caret line under it.
+    """Return `label:LINE:COL: error: message [code]`, the line, and a caret line.
 
-    Of a long line the part around the place is shown.
+    Long lines are truncated around the position.
     """
     return next(explanations([diagnostic], text, label))
 
 
 def explanations(diagnostics: Iterable[Diagnostic], text: str, label: str) -> Iterator[str]:
-    """Explain any number of diagnostics of one text, each when it is asked for; the text is split once."""
+    """Yield explanations of one text's diagnostics lazily; the text is split once."""
     lines = plain_text(text).split("\n")
     if not any(lines):
         lines = []
@@ -161,7 +161,7 @@ def explanations(diagnostics: Iterable[Diagnostic], text: str, label: str) -> It
 
 
 def explain_all(diagnostics: Sequence[Diagnostic], text: str, label: str) -> list[str]:
-    """Explain many diagnostics of one text; after a hundred, the last item tells how many more there are."""
+    """Explain up to a hundred diagnostics of one text; the last item counts the rest."""
     shown = list(explanations(diagnostics[:_MOST], text, label))
     more = len(diagnostics) - len(shown)
     return [*shown, f"{label}: and {more} more"] if more else shown
@@ -191,7 +191,7 @@ def _visible(text: str) -> str:
 
 
 def _width(text: str) -> int:
-    """Return the columns of a terminal that the text takes."""
+    """Return the width of a text in terminal columns."""
     return len(text) if text.isascii() else sum(map(_columns, text))
 
 

@@ -1,4 +1,4 @@
-"""Diagram of a machine: its states and transitions, the entry and the exit."""
+"""Diagram of a machine: states, transitions, entry and exit."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def draw(
     width: int = 80,
     current: str | None = None,
 ) -> str:
-    """Draw a machine; the result ends with a line end.
+    """Draw a machine; the result ends with a newline.
 
-    Of more than two thousand transitions the text is a list, and its first line says so.
+    With more than two thousand transitions the text becomes a list, and its first line says so.
 
-    :param width: of the text, in columns; less than 20 counts as 20.
+    :param width: columns of the text; at least 20.
     :param current: the state to highlight, `*` for the entry.
-    :raises MachineError: there is no such state or format, or the machine is too large for an SVG.
+    :raises MachineError: the state or format is unknown, or the machine is too large for SVG.
     """
     if current is not None and current != BOUNDARY and current not in definition.states:
         near = did_you_mean(current, definition.states)
@@ -37,7 +37,7 @@ def draw(
 
 
 def machine_diagram(definition: MachineDefinition, current: str | None = None) -> Diagram:
-    """Return the entry, the states in the order of the file, and the exit if a transition leads to it."""
+    """Return a diagram of the entry, the states in file order, and the exit if a transition leads there."""
     nodes = [Node("", Kind.ENTRY, tooltip="entry"), *map(_node, definition.states.values())]
     sources = {BOUNDARY: 0, **{name: at for at, name in enumerate(definition.states, 1)}}
     targets = {**sources, BOUNDARY: len(nodes)}

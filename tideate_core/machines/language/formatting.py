@@ -1,8 +1,8 @@
-"""Formatter of `.workflow` texts and writer of definitions as text; the meaning stays the same.
+"""Formatter of `.workflow` texts, and writer of definitions as text; neither changes the meaning.
 
-A transition with its guidance is a group, and between groups stands one empty line; one-line transitions
-may stand together. Comments keep their place, guidance of a block is indented by two spaces, an inline
-guidance stays inline. Line ends are those of the first line.
+A transition with its guidance is a group; an empty line separates groups, but one-line transitions may be
+adjacent. Comments keep their place, block guidance is indented by two spaces, inline guidance stays inline.
+Line endings follow the first line.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ INDENT: Final = "  "
 
 
 class _Piece(NamedTuple):
-    """A comment, a guidance line or a transition with its block; lines from `first` to `last`."""
+    """A comment, a guidance line, or a transition with its block; lines `first` to `last`."""
 
     kind: TokenKind
     text: str
@@ -36,7 +36,7 @@ class _Piece(NamedTuple):
 def format_text(text: str, label: str = "workflow") -> str:
     """Return the text in the canonical layout.
 
-    :raises InvalidWorkflowFile: it has errors; it is not changed then.
+    :raises InvalidWorkflowFile: it has errors and stays unformatted.
     """
     tokens = Lexer(text).tokens()
     parsed = Parser(tokens).parse()
@@ -48,9 +48,9 @@ def format_text(text: str, label: str = "workflow") -> str:
 
 
 def write_definition(definition: MachineDefinition) -> str:
-    """Write a definition as text; parsing that gives it back, but for its positions.
+    """Return a definition as text; parsing the text restores the definition except its positions.
 
-    That holds for what a parse can give: a state that no transition names is lost.
+    States without a transition, which no text can define, are lost.
     """
     return "\n".join(_transition_lines(transition) for transition in definition.transitions)
 
@@ -98,14 +98,14 @@ def _transition_lines(transition: Transition) -> str:
 
 
 def _when_lines(text: str) -> str:
-    """Write guidance lines, without the last newline."""
+    """Return guidance lines without the last newline."""
     return "\n".join(f": {line}" if line else ":" for line in text.split("\n"))
 
 
 def _move_lines(source: str, target: str, guidance: str, *, inline: bool = False) -> str:
-    """Write a transition and its guidance, without the last newline.
+    """Return a transition with its guidance, without the last newline.
 
-    :param inline: a guidance of one line stands after the `:`.
+    :param inline: one line of guidance follows the `:` directly.
     """
     move = f"{source} to {target}"
     if not guidance:
@@ -116,5 +116,5 @@ def _move_lines(source: str, target: str, guidance: str, *, inline: bool = False
 
 
 def _indented(text: str) -> str:
-    """Write a guidance text as the block that gives it back."""
+    """Return guidance as an indented block."""
     return "\n".join(f"{INDENT}{line}" if line else "" for line in text.split("\n"))

@@ -1,12 +1,12 @@
-"""Lexer of the `.workflow` language: one token for each line, with the guidance block below it.
+"""Lexer of the `.workflow` language: one token a line, including the guidance block below it.
 
-The language is one of lines, so a token is a line with all that belongs to it: a transition comes with its
-target, the text after its `:` and the indented block below. One regular expression reads the whole text;
-all its repetitions are possessive, so it never looks at a character twice but for one per line.
+The language is line-based, so a token is a line with everything that belongs to it: a transition has its
+target, the text after its `:` and the indented block below. One regular expression reads the whole text; all
+its repetitions are possessive, so it reads each character at most once, except one per line.
 
-A line ends with `\\n` or `\\r\\n`, and with nothing else: U+2028 is a character of the text, and a lone
-`\\r` is a mistake, as are all other control characters but the tab, and lone surrogates. A leading byte
-order mark is no part of the text. "Blank" means spaces and tabs.
+A line ends with `\\n` or `\\r\\n` only: U+2028 is an ordinary character, and a lone `\\r` is a mistake, like
+all other control characters except the tab, and lone surrogates. A leading byte order mark is ignored.
+"Blank" means spaces and tabs.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class TokenKind(Enum):
     """A guidance line, `: text`."""
     COMMENT = "comment"
     MALFORMED = "malformed"
-    """None of the others."""
+    """Any other line."""
     CHARACTER = "character"
-    """No line: a character that no line may have."""
+    """Not a line: a forbidden character."""
 
 
 class Token(NamedTuple):
-    """One line, `line` from 1, with the block that its `:` opens."""
+    """One line, `line` from 1, with the block opened by its `:`."""
 
     kind: TokenKind
     line: int
@@ -51,7 +51,7 @@ class Token(NamedTuple):
     inline: str | None = None
     """The text after the `:` of a transition or a malformed line; None without a `:`."""
     block: str = ""
-    """The indented and blank lines below that `:`, as they stand, a newline before each."""
+    """The indented and blank lines below that `:`, unchanged, each preceded by a newline."""
 
 
 _BLOCK = r":([^\n]*+)((?:\n(?:[ \t][^\n]*+)?+(?=\n|\Z))*+)"
@@ -76,13 +76,13 @@ def plain_text(text: str) -> str:
 
 
 class Lexer:
-    """Split a text into tokens; blank lines outside blocks make none."""
+    """Splits a text into tokens; blank lines outside blocks give none."""
 
     def __init__(self, text: str) -> None:
         self._text = plain_text(text)
 
     def tokens(self) -> list[Token]:
-        """Return all tokens, those of kind CHARACTER first."""
+        """Return all tokens, kind CHARACTER first."""
         return list(self)
 
     def __iter__(self) -> Iterator[Token]:
@@ -91,7 +91,7 @@ class Lexer:
 
     def _lines(self) -> Iterator[Token]:
         transition, malformed = TokenKind.TRANSITION, TokenKind.MALFORMED
-        token, make = Token, tuple.__new__  # half the price of calling Token
+        token, make = Token, tuple.__new__  # half the cost of calling Token
         line = 0
         for match in _LINE.finditer(self._text):
             line += 1
@@ -112,7 +112,7 @@ class Lexer:
                 line += (below or "").count("\n")
 
     def _characters(self) -> Iterator[Token]:
-        """Yield the first forbidden character of each line."""
+        """Yield each line's first forbidden character."""
         if _FORBIDDEN.search(self._text) is None:
             return
         for number, line in enumerate(self._text.split("\n"), 1):
@@ -121,9 +121,9 @@ class Lexer:
 
 
 def block_text(inline: str, block: str) -> str:
-    """Return the guidance that stands after a `:` and in the lines below.
+    """Return the guidance after a `:` and in the block below.
 
-    Blank lines at both ends, blanks at the ends of lines and the common indentation are dropped.
+    Blank lines at both ends, trailing blanks and common indentation are removed.
     """
     first = inline.strip(BLANKS)
     body = block.rstrip(_EMPTY) if block else ""
@@ -133,7 +133,7 @@ def block_text(inline: str, block: str) -> str:
         return f"{first}\n{_dedented(body)}"
     margin = body[: len(body) - len(body.lstrip(_EMPTY))]
     if body.count(margin) == body.count("\n") and " \n" not in body and "\t\n" not in body:
-        return body.replace(margin, "\n")[1:]  # what most blocks are; no line is looked at
+        return body.replace(margin, "\n")[1:]  # most blocks: no need to look at each line
     return _dedented(body).lstrip("\n")
 
 
@@ -141,7 +141,7 @@ def _dedented(body: str) -> str:
     lines = [line.rstrip(BLANKS) for line in body.split("\n")[1:]]
     indents = {_indent(line) for line in lines if line}
     margin = len(_common(indents))
-    if not margin:  # tabs here, spaces there: compare what one sees
+    if not margin:  # mixed tabs and spaces: compare their visible widths
         lines = [_indent(line).expandtabs(_TAB_STOP) + line.lstrip(BLANKS) for line in lines]
         margin = min(len(_indent(line)) for line in lines if line)
     return "\n".join(line[margin:] for line in lines)
@@ -152,7 +152,7 @@ def _indent(line: str) -> str:
 
 
 def _common(indents: set[str]) -> str:
-    """Return the common beginning: that of the first and the last in order is that of all."""
+    """Return the common prefix: the first and the last in sorted order determine it."""
     low, high = min(indents), max(indents)
     for place, blank in enumerate(low):
         if blank != high[place]:

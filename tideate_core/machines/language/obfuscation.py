@@ -1,4 +1,4 @@
-"""Obfuscation of state names: keyed tokens in texts and definitions, and their names again."""
+"""Obfuscation of state names: keyed tokens in texts and definitions, and the reverse lookup."""
 
 from __future__ import annotations
 
@@ -19,40 +19,40 @@ if TYPE_CHECKING:
 __all__ = ["Obfuscator"]
 
 KEY_BYTES: Final = 16
-"""A shorter key could be found by trying."""
+"""Shorter keys could be guessed."""
 
 PREFIX: Final = "obf_"
 DIGITS: Final = 12
 TRIES: Final = 10_000
 LONG: Final = 4
-"""From this length on a name is also hidden where it is a part of a longer word."""
+"""Minimum length of names that are also hidden inside longer words."""
 
 _TOKEN: Final = rf"{PREFIX}[0-9a-f]{{{DIGITS}}}(?!\w)"
 _DASHES: Final = r"_\-\u2010-\u2015\u2212\ufe58\ufe63\uff0d\uff3f"
 _MARKS: Final = rf"{_DASHES}./\\:+~|\u00b7"
 _GAP: Final = re.compile(rf"[\s{_MARKS}]+")
-# dashes with blanks or with marks: the end of a sentence and the next word are no name
+# dashes with blanks or marks: the end of a sentence and the next word are not a name
 _FOUND_GAP: Final = (
     r"(?>[\s{dashes}]{{{least},40}}(?=[^\W_])|[{marks}]{{{least},40}}(?=[^\W_]))(?!(?<!\w){token})"
 )
 _EDGE: Final = r"\\?_"
-"""An underscore at a name's ends; Markdown may have a backslash before it."""
+"""An underscore at an end of a name; Markdown may escape it with a backslash."""
 _ENDINGS: Final = r"(?:_?\d+)?(?:['\u2019]?s)?"
-"""Endings of a short name: a number, the plural and the genitive."""
+"""Endings of a short name: number, plural, genitive."""
 _INVISIBLE: Final = re.compile(
     "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff]"
 )
-# what `re.IGNORECASE` takes for these letters, `casefold` does not
+# `re.IGNORECASE` matches these letters, but `casefold` does not fold them
 _FOLDS: Final = str.maketrans({"\u0130": "i", "\u0131": "i"})
 _NESTING: Final = 20
 
 
 class Obfuscator:
-    """Tokens for the states of one workflow, the same for the same key and workflow.
+    """Tokens for the states of one workflow; they depend only on key and workflow.
 
-    The key is used here and not kept: without it nobody can make the object that reveals a token.
+    The key is not stored: only its owner can create an object that reveals tokens.
 
-    :param key: at least 16 bytes, secret.
+    :param key: at least 16 secret bytes.
     :raises ValueError: the key is shorter.
     """
 
@@ -69,11 +69,11 @@ class Obfuscator:
 
     @property
     def tokens(self) -> Mapping[str, str]:
-        """The tokens by the names, in the file's order."""
+        """Tokens by name, in file order."""
         return MappingProxyType(self._tokens)
 
     def token(self, name: str) -> str:
-        """Return the state's token; `*` stays `*`.
+        """Return a state's token; `*` stays `*`.
 
         :raises MachineError: the workflow has no such state.
         """
@@ -86,9 +86,9 @@ class Obfuscator:
         return self._tokens[name]
 
     def reveal(self, token: str) -> str:
-        """Return the name of the state behind a token.
+        """Return the name of a token's state.
 
-        :raises UnknownToken: this key and workflow do not give the token. The message has no names in it.
+        :raises UnknownToken: the token belongs to another key or workflow. The message contains no names.
         """
         if token == BOUNDARY:
             return token
@@ -100,11 +100,11 @@ class Obfuscator:
         return self._names[token]
 
     def hide(self, text: str) -> str:
-        """Replace the states' names in a text; tokens stay as they are.
+        """Replace state names in a text; existing tokens stay.
 
-        A name is found in any case, with blanks, dashes, dots, slashes or escaped underscores for its
-        underscores, and with characters in it that nobody sees. One of four or more characters also takes
-        the word of which it is a part, a shorter one its plural: no readable rest stays beside the token.
+        A name matches in any case, with blanks, dashes, dots, slashes or escaped underscores in place of its
+        underscores, and with invisible characters in it. A name of four or more characters also takes the
+        word around it, a shorter name its plural: no readable rest remains beside the token.
         """
         if not self._tokens:
             return text
@@ -114,7 +114,7 @@ class Obfuscator:
         return self._pattern.sub(self._hidden, text)
 
     def definition(self) -> MachineDefinition:
-        """The same machine under tokens; positions are dropped, columns would tell how long the names are."""
+        """Return the machine with tokens, without positions: columns would reveal the names' lengths."""
         states = {
             self._tokens[name]: State(self._tokens[name], self.hide(state.guidance))
             for name, state in self._definition.states.items()
@@ -134,11 +134,11 @@ class Obfuscator:
 
     @cached_property
     def _shown_name(self) -> str:
-        """The workflow's name, which may have a state's name in it."""
+        """The workflow's name with state names hidden."""
         return self.hide(self._definition.name)
 
     def _hide_seen(self, text: str, seen: str) -> str:
-        """Hide the names that a text has for who sees it; what is between them stays as it is."""
+        """Hide names with invisible characters in them; text between the names is unchanged."""
         places = [at for at, char in enumerate(text) if not _INVISIBLE.match(char)]
         parts: list[str] = []
         end = 0
@@ -156,7 +156,7 @@ class Obfuscator:
         word = match[0]
         if word in self._names:
             return word
-        # it looks like a token and is none, so a name may be in it by chance
+        # not a known token, so that a name may be in it by chance
         inside = [name for name in self._tokens if _is_long(name) and _fold(name) in _fold(word)]
         return self._tokens[max(inside, key=len)] if inside else word
 
@@ -177,14 +177,14 @@ class Obfuscator:
     def _pattern(self) -> re.Pattern[str]:
         long = _any_of(name for name in self._tokens if _is_long(name))
         short = _any_of(name for name in self._tokens if not _is_long(name))
-        # starts at the start of a word only: each word is looked through once
+        # starts only at the start of a word: each word is scanned once
         return re.compile(
             rf"(?<!\w)(?:{_TOKEN}|\w*?(?P<long>{long})\w*|(?P<short>{short}){_ENDINGS}(?!\w))", re.IGNORECASE
         )
 
 
 def _tokens(key: bytes, workflow: str, names: Iterable[str]) -> dict[str, str]:
-    """Make the tokens; by sorted name, so that the order in the file decides nothing."""
+    """Make the tokens in order of the sorted names, so that the file's order does not matter."""
     readable = {spelling for name in names if _is_long(name) for spelling in _spellings(name)}
     given: dict[str, str] = {}
     used: set[str] = set()
@@ -217,7 +217,7 @@ def _shows(token: str, readable: set[str]) -> bool:
 
 
 def _is_long(name: str) -> bool:
-    # every token starts with the prefix: a state of that very name can only be hidden as a word
+    # every token starts with the prefix: a state with exactly that name can only be hidden as a word
     return len(name) >= LONG and _fold(name) != PREFIX
 
 
@@ -234,7 +234,7 @@ def _spellings(name: str) -> tuple[str, str, str]:
 
 
 def _any_of(names: Iterable[str]) -> str:
-    """Return a pattern of any of the names, the longest that fits; `(?!)` for none."""
+    """Return a pattern that matches the longest of some names; `(?!)` for none."""
     spelled = {_atoms(name) for name in names}
     return _tree(sorted(spelled), _NESTING) if spelled else "(?!)"
 
@@ -252,7 +252,7 @@ def _atoms(name: str) -> tuple[str, ...]:
 
 
 def _tree(names: Sequence[tuple[str, ...]], nesting: int) -> str:
-    """Return the names as a tree of alternatives: at a place of the text few of them are tried."""
+    """Return the names as a tree of alternatives, so that few are tried at each position."""
     shared = 0
     while all(len(name) > shared and name[shared] == names[0][shared] for name in names):
         shared += 1
@@ -264,7 +264,7 @@ def _tree(names: Sequence[tuple[str, ...]], nesting: int) -> str:
     groups: dict[str, list[tuple[str, ...]]] = {}
     for tail in filter(None, tails):
         groups.setdefault(tail[0], []).append(tail)
-    # a gap may be empty: letters go first
+    # a gap may be empty: letters first
     keys = sorted(groups, key=lambda key: (len(key) > 2, key))
     branches = "|".join(_tree(groups[key], nesting - 1) for key in keys)
     return f"{head}(?:{branches})" + ("" if all(tails) else "?")

@@ -1,15 +1,15 @@
-"""Parser of the `.workflow` language: from tokens to a definition, with all errors of the text.
+"""Parser of the `.workflow` language: tokens to a definition, with all errors of the text.
 
-The rules beyond the grammar:
+Rules beyond the grammar:
 
-- A transition, a guidance line and the `:` of a guidance line stand in the first column. An indented line
-  belongs to the transition above that has a `:`; without one it is a mistake and never a transition.
-- Within such a block every line is text, `#` and `//` included. A block ends before the first line that
-  is neither indented nor blank. Text after the `:` is the block's first line.
-- Guidance lines in a row are one text; an empty one between them is an empty line. Comments and blank
-  lines may stand between them and their transition.
-- Blanks at the ends of lines are no part of a text; nor are empty lines at its ends.
-- `to` is a word only between two states: a state may have that name.
+- Transitions, guidance lines and their `:` start in the first column. An indented line belongs to the
+  transition above if that has a `:`; otherwise it is a mistake, never a transition.
+- In such a block every line is text, including `#` and `//`. A block ends before the first line that is
+  neither indented nor blank. Text after the `:` is the block's first line.
+- Consecutive guidance lines form one text; an empty guidance line is an empty line in it. Comments and blank
+  lines may stand between guidance lines and their transition.
+- Trailing blanks and empty lines at both ends are not part of a text.
+- `to` is a keyword only between two states: a state may be named `to`.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ _ALIKE: Final = 0.6
 
 @dataclass(frozen=True)
 class Parsed:
-    """The definition read from a text, and all diagnostics in the order of the text."""
+    """The definition in a text, and all diagnostics in text order."""
 
     definition: MachineDefinition
     diagnostics: tuple[Diagnostic, ...]
     text: str = ""
-    """The parsed text; empty where the parser was given tokens."""
+    """The parsed text; empty if the parser was given tokens."""
 
     @cached_property
     def errors(self) -> tuple[Diagnostic, ...]:
@@ -66,7 +66,7 @@ class Parsed:
     def require(self, label: str) -> MachineDefinition:
         """Return the definition of a text without errors.
 
-        :param label: the text's name in messages, as a file's path.
+        :param label: the text's name in messages, such as a file's path.
         :raises InvalidWorkflowFile: there are errors; the message explains each.
         """
         if self.errors:
@@ -75,12 +75,12 @@ class Parsed:
 
 
 def parse(text: str, name: str = "workflow") -> Parsed:
-    """Parse a text; never raises, whatever the text is."""
+    """Parse any text; never raises."""
     return Parser(text, name).parse()
 
 
 class Parser:
-    """Parses once; a mistake costs its line, not the rest."""
+    """Parses one text once; a mistake affects only its line."""
 
     def __init__(self, source: str | Iterable[Token], name: str = "workflow") -> None:
         self._text = source if isinstance(source, str) else ""
@@ -92,7 +92,7 @@ class Parser:
         self._pending: list[Token] = []
         self._unsure: set[str] = set()
         self._unreadable: set[int] = set()
-        self._indented_line = -1  # no line follows it
+        self._indented_line = -1  # no line follows this number
 
     def parse(self) -> Parsed:
         """Return the definition and all diagnostics."""
@@ -119,7 +119,7 @@ class Parser:
         guidance = "" if inline is None else self._guidance(token, inline, block)
         known = states.get(source)
         if known is not None:
-            source = known[0]  # one string for all mentions
+            source = known[0]  # share one string among all mentions
         elif source != BOUNDARY:
             states[source] = new(State, (source, "", new(Position, (line, column))))
         known = states.get(target)
@@ -176,7 +176,7 @@ class Parser:
                 )
 
     def _is_reported(self, token: Token, diagnostic: Diagnostic) -> bool:
-        """Tell whether another error covers this one: a bad character, or the indented line above."""
+        """Return whether another error covers this one: a bad character, or an indented line above."""
         follows = False
         if diagnostic.code == "unexpected-indent":
             follows = token.line == self._indented_line + 1
@@ -197,7 +197,7 @@ class Parser:
 
 
 class _Word(NamedTuple):
-    """A piece of a malformed line, `column` from 1."""
+    """A word of a malformed line, `column` from 1."""
 
     text: str
     column: int
@@ -208,7 +208,7 @@ class _Word(NamedTuple):
 
 
 class _Mistake(NamedTuple):
-    """A diagnostic, and the states that the line still names; both: the transition is clear."""
+    """A diagnostic, and the states recognized in the line; `clear`: both form a transition."""
 
     diagnostic: Diagnostic
     source: _Word | None = None
@@ -217,7 +217,7 @@ class _Mistake(NamedTuple):
 
 
 def _character_error(token: Token) -> Diagnostic:
-    """Describe a character that no line may have."""
+    """Return the error for a forbidden character."""
     if token.text == "\r":
         code, message = (
             "lone-carriage-return",
@@ -230,7 +230,7 @@ def _character_error(token: Token) -> Diagnostic:
 
 
 def _find_mistake(token: Token, *, after_guidance: bool = False) -> _Mistake:
-    """Find the first mistake of a malformed line.
+    """Return the first mistake of a malformed line.
 
     :param after_guidance: the line follows a guidance line.
     """
@@ -253,7 +253,7 @@ def _find_mistake(token: Token, *, after_guidance: bool = False) -> _Mistake:
 
 
 def _possible_states(token: Token) -> Iterator[str]:
-    """Yield the words of a line with a mistake that may have been meant as states, `*` included."""
+    """Yield words of a malformed line that may be states, including `*`."""
     for match in islice(_WORD.finditer(token.text), 4):
         word = match[0]
         yield word if word == "*" else _NO_NAME.sub("_", word)

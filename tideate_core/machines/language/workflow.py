@@ -1,4 +1,4 @@
-"""Engine of a `.workflow` machine: check a move; return its guidance and the next allowed moves."""
+"""Engine of a `.workflow` machine: checks moves, returns guidance and the next allowed moves."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ __all__ = ["EXIT", "Action", "Failure", "Success", "TransitionResult", "Workflow
 _HINTED_STATES: Final = 1000
 _HINTED_LENGTH: Final = 80
 EXIT: Final = "*exit"
-"""The end in the table of a `StateMachine`, where `*` is the entry; no state can have this name."""
+"""The exit in a `StateMachine` table, where `*` is the entry; no state can have this name."""
 
 
 class Action(NamedTuple):
-    """A move that is allowed: the state it leads to, or `*` for the end, and when it is taken."""
+    """An allowed move: its target state, or `*` for the end, and its condition."""
 
     action: str
     when: str
@@ -32,7 +32,7 @@ class Action(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Success:
-    """The move is allowed. `guidance`: for the next state; `valid_actions`: the moves from there."""
+    """An allowed move. `guidance`: for the next state; `valid_actions`: the moves from there."""
 
     state: WorkflowState
     next_state: WorkflowState
@@ -44,7 +44,7 @@ class Success:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The move is not allowed. `valid_actions`: the moves from the state one is in."""
+    """A rejected move. `valid_actions`: the allowed moves from the current state."""
 
     state: str
     message: str
@@ -56,7 +56,7 @@ TransitionResult: TypeAlias = Success | Failure
 
 
 class Workflow:
-    """Answer moves by a definition; keeps no position, so any number may use one.
+    """Checks moves against a definition; has no position, so it can be shared.
 
     :param source: the text of a `.workflow` file, or its parsed definition.
     :raises InvalidWorkflowFile: the text has errors.
@@ -81,20 +81,20 @@ class Workflow:
         return Success(WorkflowState(current), WorkflowState(next), guidance, actions, ended)
 
     def is_valid_state(self, name: str) -> bool:
-        """Tell whether the workflow has this state; `*`, its entry and its exit, is one here."""
+        """Return whether the workflow has this state; `*`, the entry and the exit, counts as one."""
         return name == BOUNDARY or name in self.definition.states
 
     def valid_actions(self, state: str) -> tuple[Action, ...]:
-        """Return the moves from a state; none from a state that the workflow does not have."""
+        """Return the moves from a state; none for an unknown state."""
         return self._actions.get(state, ())
 
     def guidance(self, state: str) -> str:
-        """Return the guidance of a state, empty without one."""
+        """Return a state's guidance, empty if there is none."""
         known = self.definition.states.get(state)
         return known.guidance if known else ""
 
     def table(self) -> Table[str, str]:
-        """Return the transitions for a `StateMachine`: from `*` to `EXIT`, the event is the target's name."""
+        """Return the table for a `StateMachine`: from `*` to `EXIT`, with target names as events."""
         rows = {
             source: {m.target: EXIT if m.target == BOUNDARY else m.target for m in moves}
             for source, moves in self.definition.outgoing.items()
@@ -102,7 +102,7 @@ class Workflow:
         return {**rows, EXIT: {}}
 
     def machine(self) -> StateMachine[str, str]:
-        """Return a machine that stands at the entry."""
+        """Return a state machine at the entry."""
         return StateMachine(self.table(), BOUNDARY)
 
     @cached_property
@@ -131,5 +131,5 @@ class Workflow:
         known = self.definition.states
         if len(name) > _HINTED_LENGTH:
             return f"unknown state {name[:_HINTED_LENGTH] + '…'!r}"
-        # looking for the nearest takes long in a very large machine
+        # the search for the nearest name takes long in a very large machine
         return f"unknown state {name!r}{did_you_mean(name, known if len(known) <= _HINTED_STATES else ())}"

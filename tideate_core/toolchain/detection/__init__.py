@@ -1,4 +1,4 @@
-"""Detection of the commands that check a project, from its files alone; nothing is run."""
+"""Detection of a project's check commands from its files; runs nothing."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ _LANGUAGES: Final[Sequence[MakeTools]] = (
     CMakeTools,
     *(partial(TableTools, kind=kind) for kind in KINDS),
 )
-"""Kinds that may be in one folder: each runs its own checks."""
+"""Kinds that may share a folder; each runs its own checks."""
 _OTHERS: Final[Sequence[MakeTools]] = (
     *(partial(TaskTools, tasks=tasks) for tasks in TASKS),
     partial(TableTools, kind=FORMATS),
 )
-"""For the checks that nothing before them in this order has in the folder."""
+"""Sources of checks that a folder's earlier kinds do not provide."""
 
 
 def detect_tools(root: Path, environment: Mapping[str, str] | None = None) -> dict[Check, tuple[Tool, ...]]:
-    """Return the tools of each check that the project has some for, those of the root first.
+    """Return the tools of each available check, the root's first.
 
-    :param environment: whose PATH is looked through; None for ours.
+    :param environment: supplies PATH; None: ours.
     """
     known = os.environ if environment is None else environment
     top = ProjectFiles(root)
@@ -61,14 +61,14 @@ def detect_tools(root: Path, environment: Mapping[str, str] | None = None) -> di
 
 
 def detect_clean_command(root: Path, environment: Mapping[str, str] | None = None) -> Tool | None:
-    """Return the command that removes what the build of the root made, if it has one."""
+    """Return the command that removes the root's build output, None if there is none."""
     files, known = ProjectFiles(root), os.environ if environment is None else environment
     kinds = (make(files, known) for make in (*_LANGUAGES, *_OTHERS))
     return next((tool for tools in kinds if tools.applies() and (tool := tools.clean())), None)
 
 
 def recipe_of(root: Path, argv: Sequence[str]) -> str:
-    """Return the project's own text that a command of a task or script runner runs; blocking."""
+    """Return the project's own text that a task or script runner's command executes; blocking."""
     folder, file, words = split_folder(argv)
     files = ProjectFiles(root, folder)
     known = [TaskTools(files, {}, tasks).text for tasks in TASKS if tasks.command.startswith(f"{argv[0]} ")]
@@ -78,7 +78,7 @@ def recipe_of(root: Path, argv: Sequence[str]) -> str:
 
 
 def _parts(root: Path, environment: Mapping[str, str]) -> Iterator[tuple[ProjectFiles, list[ProjectTools]]]:
-    """Yield the files of each part with its languages, without those that belong to a workspace above."""
+    """Yield each part's files with its languages, without languages covered by a workspace above."""
     above: dict[str, list[ProjectTools]] = {}
     for folder in ["", *sorted(find_folders(root))]:
         files = ProjectFiles(root, folder)
@@ -86,7 +86,7 @@ def _parts(root: Path, environment: Mapping[str, str]) -> Iterator[tuple[Project
             tools for make in _LANGUAGES if (tools := make(files, _environment(files, environment))).applies()
         ]
         own = [tools for tools in kinds if not _is_covered(tools, folder, above)]
-        # what belongs to another one runs no checks for those below
+        # a covered language does not cover folders below it
         above[folder] = own
         if own or not folder:
             yield files, own
@@ -118,7 +118,7 @@ def _of_folder(
 
 
 def _first(tools: Iterator[Tool]) -> dict[Check, list[Tool]]:
-    """Return the first tool of each check, with those that run beside it."""
+    """Return each check's first tool, and all tools marked `beside`."""
     found: dict[Check, list[Tool]] = {}
     for tool in tools:
         if tool.beside or tool.check not in found:

@@ -1,4 +1,4 @@
-"""Commands that a project's CI runs, read as data: offered for trust, and never run unasked."""
+"""Check commands in a project's CI configuration, read as data: offered for trust, never run unasked."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = ["ci_tools"]
 _FILES: Final = (".github/workflows/*.yml", ".github/workflows/*.yaml", ".gitlab-ci.yml")
 _MOST_FILES: Final = 30
 _LARGEST: Final = 60_000
-"""Characters of a file."""
+"""Maximum characters of a file."""
 _MOST_TOOLS: Final = 6
-"""Of one check in one folder."""
+"""Maximum tools of one check in one folder."""
 
 _TASK: Final = (
     r"(?:make|just|task|invoke|rake|nox -s|tox(?: run)? -e|npm run|npm|pnpm(?: run)?|yarn(?: run)?|bun run|"
@@ -64,7 +64,7 @@ _CHECKS: Final[Mapping[Check, tuple[str, ...]]] = {
         rf"{_TASK}(?:tests?\S*|unit\S*|spec|check|py\d*)",
     ),
 }
-"""Expressions of the commands of each check, in the order in which they are tried; others are passed over."""
+"""Patterns of commands by check, in order of preference; other commands are ignored."""
 _BEFORE: Final = (
     r"(?:(?:uv|poetry|pdm|hatch|pipenv|rye) run (?:--\S+ )*|bundle exec |npx (?:--no-install )?|bunx |"
     r"(?:pnpm|yarn) exec |python3? -m |\./|vendor/bin/|bin/|xvfb-run (?:-a )?)?"
@@ -73,7 +73,7 @@ _KNOWN: Final = tuple(
     (check, re.compile(rf"{_BEFORE}(?:{'|'.join(forms)})(?![\w.-])")) for check, forms in _CHECKS.items()
 )
 _SHELL: Final = re.compile(r"[|&;<>$`(){}\\*?~#!\n]|(?<!\S)\w+=")
-"""Characters of a shell, and settings of variables: such a line is not a plain command."""
+"""Shell characters and variable assignments: a line with one is not a plain command."""
 _REFUSED: Final = re.compile(
     r"\b(?:publish\w*|deploy\w*|(?:un)?install|upload\w*|release\w*|login|push|secrets?|token\w*|password\w*|"
     r"sudo|fix(?:es)?|updat\w*|accept|clean|watch|serve|drop|docker|curl|"
@@ -81,23 +81,23 @@ _REFUSED: Final = re.compile(
     r"--(?:write|no-run|collect-only|list|help|version)\b|(?<!\S)-u(?!\S)|https?://",
     re.IGNORECASE,
 )
-"""Commands that change something elsewhere, bring something here, or are given secrets."""
+"""Commands that change remote systems, download something, or use secrets."""
 _RECIPES: Final[Mapping[str, tuple[str, ...]]] = {
     **{tasks.command.removeprefix("{bundle} ").split(" ")[0]: tasks.files for tasks in TASKS},
     **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), ("package.json",)),
 }
-"""Files that say what such a command runs: what is trusted, is trusted with their text."""
+"""Files that define a command; trusting the command includes their text."""
 
 
 _UNKNOWN: Final = re.compile(
     r"\s*(?:cd|pushd|if|for|while|case|until|exit|return)\b|.*(?:<<|set \+e)|.*\{\s*$"
 )
-"""Lines after which it is not plain where others run, or whether."""
+"""Lines that make the folder, or the execution, of later lines uncertain."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line of a script in a CI file."""
+    """A script line in a CI file."""
 
     text: str
     folder: str
@@ -106,9 +106,9 @@ class _Line:
 
 
 def ci_tools(top: ProjectFiles) -> dict[str, list[Tool]]:
-    """Return the plain commands of checks that the CI configuration runs, by their folder; blocking.
+    """Return the plain check commands in the CI configuration, by folder; blocking.
 
-    A line with anything of a shell, with a secret, or of a job that publishes is passed over.
+    Lines with shell syntax or secrets, and jobs that publish, are ignored.
     """
     found: dict[str, list[Tool]] = {}
     for pattern in _FILES:
@@ -161,15 +161,15 @@ def _recipe(top: ProjectFiles, folder: str, argv: tuple[str, ...]) -> str:
 
 @lru_cache(maxsize=64)
 def _lines(name: str, text: str) -> tuple[_Line, ...]:
-    """Return the lines of the scripts of a CI file; the same text is parsed once."""
+    """Return the script lines of a CI file; each text is parsed once."""
     if not text or len(text) > _LARGEST:
         return ()
-    # here, because most projects are asked for their checks without one
+    # imported on use: most projects do not need it
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
     try:
-        # nodes, not values: an alias is followed nowhere, so that nothing multiplies
+        # nodes, not values: aliases are not expanded, so nothing multiplies
         root = YAML(typ="safe", pure=True).compose(text)
     except (YAMLError, RecursionError, ValueError):
         return ()
@@ -192,7 +192,7 @@ def _scripts(name: str, root: Any) -> Iterator[_Line]:
 
 
 def _counts(step: Any) -> bool:
-    """Tell whether a step is run by a shell, and fails the job where it fails."""
+    """Return whether a step is run by a shell and fails its job if it fails."""
     return (
         _text(_of(step, "continue-on-error")) in ("", "false")
         and _text(_of(step, "if")) != "false"
@@ -205,18 +205,18 @@ def _script(name: str, node: Any, folder: str) -> Iterator[_Line]:
     if not _is(node, "scalar") or "$" in folder or folder.startswith("."):
         return
     lines = str(node.value).split("\n")
-    # a block begins in the line after its mark
+    # a block starts on the line after its indicator
     first = node.start_mark.line + (2 if node.style in ("|", ">") else 1)
     if any(_UNKNOWN.match(line) for line in lines):
-        return  # it is not known where, or whether, the lines after it run
+        return  # later lines may run in another folder, or not at all
     for number, line in enumerate(lines):
-        # the end of a line before says that this one goes on
+        # the end of the previous line may continue on this one
         if number == 0 or not lines[number - 1].rstrip().endswith(("\\", "|", "&&")):
             yield _Line(line, folder, f"{name}:{first + number}")
 
 
 def _folder(job: Any, root: Any) -> str:
-    """Return the folder in which a job's commands run."""
+    """Return the folder of a job's commands."""
     found = (_text(_of(_of(_of(one, "defaults"), "run"), "working-directory")) for one in (job, root))
     return next(filter(None, found), "")
 

@@ -33,7 +33,7 @@ _MANAGERS: Final = {
     "bun.lockb": "bun",
     "package-lock.json": "npm",
 }
-"""By the file that only this one writes."""
+"""Package managers by the lock file that only they write."""
 
 _SCRIPTS: Final[Mapping[Check, tuple[str, ...]]] = {
     Check.TYPE_CHECK: ("typecheck", "type-check", "type_check", "check-types", "check:types", "types", "tsc"),
@@ -49,11 +49,11 @@ _RECURSIVE: Final[Mapping[str, tuple[str, ...]]] = {
     "yarn": ("workspaces", "foreach", "--all", "run"),
     "bun": ("run", "--filter", "*"),
 }
-"""How a script of all members of a workspace is run, by its manager."""
+"""Arguments of each package manager to run a script in all workspace members."""
 
 _PNPM: Final = "pnpm-workspace.yaml"
 _MOST_MEMBERS: Final = 100
-"""Folders of a workspace that are looked at."""
+"""Maximum number of workspace folders searched."""
 
 _FIRST_WORD: Final = re.compile(
     r"(?:(?:cross-env(?:-shell)?|env)[ \t]+)?(?:\w+=[^\s'\"]*[ \t]+)*([A-Za-z][\w.-]{0,60})(?![\w=./-])"
@@ -77,19 +77,19 @@ _SHELL: Final = frozenset(
         "node",
     ]
 )
-"""First words of a script that are no programs of a project's own."""
+"""First words of a script that are not the project's own programs."""
 
 _BUILT: Final = re.compile(r"(?<![\w./-])(?:\./)?(?:dist|build|out)/")
 _BUILDING: Final = re.compile(r"\b(?:build|compile|tsc)\b(?!/)")
-"""Signs that a script runs what was built, and that it builds it itself."""
+"""Patterns of a script that runs build output, and of a script that builds it."""
 
 _RUN: Final = re.compile(r"\b(?:npm|pnpm|yarn|bun)(?: run| -s| --silent){0,2} ([\w:.-]{1,60})")
 
 _ONCE: Final = re.compile(r"\bsingleRun['\"]?\s{0,9}:\s{0,9}true\b")
-"""Setting in the configuration of karma that ends it after one run."""
+"""Karma setting that ends it after one run."""
 
 _NO_TEST: Final = "no test specified"
-"""In the script that `npm init` writes."""
+"""Text of the script written by `npm init`."""
 
 _ESLINT: Final = tuple(f"eslint.config.{end}" for end in ("js", "mjs", "cjs", "ts", "mts", "cts")) + tuple(
     f".eslintrc{end}" for end in ("", ".js", ".cjs", ".json", ".yml", ".yaml")
@@ -97,7 +97,7 @@ _ESLINT: Final = tuple(f"eslint.config.{end}" for end in ("js", "mjs", "cjs", "t
 
 
 def _is_check(files: ProjectFiles, name: str) -> bool:
-    """Tell whether a script is there, does something, and ends."""
+    """Return whether a script exists, does something, and ends."""
     once = _ONCE.search(files.text(files.has("karma.conf.*")))
     scripts = {
         key: text.replace("karma start", "karma run") if once else text for key, text in files.scripts.items()
@@ -116,13 +116,13 @@ def _is_check(files: ProjectFiles, name: str) -> bool:
 
 
 def _fits(folder: str, pattern: str) -> bool:
-    """Tell whether a folder is one of a workspace's pattern; ``*`` stands for one name, ``**`` for any."""
+    """Return whether a folder matches a workspace pattern; ``*`` matches one name, ``**`` any path."""
     form = re.escape(pattern).replace(r"\*\*", ".+").replace(r"\*", "[^/]+")
     return re.fullmatch(form, folder) is not None
 
 
 class NodeTools(ProjectTools):
-    """Tools of a project with package.json: its scripts, else the programs in node_modules."""
+    """Tools of a project with package.json: its scripts, or programs in node_modules."""
 
     manifests = ("package.json",)
 
@@ -141,9 +141,9 @@ class NodeTools(ProjectTools):
         return bool(fits) and all(fits)
 
     def _workspaces(self) -> list[str]:
-        """Return the patterns of the folders that belong to this one.
+        """Return the patterns of workspace members.
 
-        Yarn 1 cannot run a script of those members only that have it: there each is a part of its own.
+        Yarn 1 cannot run a script in only the members that have it, so there each member is a separate part.
         """
         named = str(self._files.package.get("packageManager", ""))
         is_first = not self._files.has(".yarnrc.yml") and not re.match(r"yarn@[2-9]", named)
@@ -162,7 +162,7 @@ class NodeTools(ProjectTools):
         )
 
     def _of_members(self) -> Iterator[Tool]:
-        """Yield the scripts of a workspace's members, run by one command."""
+        """Yield the scripts of all workspace members, each run by one command."""
         patterns = [one for one in self._workspaces() if not one.startswith(("!", "/")) and ".." not in one]
         found = {
             path.parent.relative_to(self._files.root).as_posix()
@@ -198,7 +198,7 @@ class NodeTools(ProjectTools):
         )
 
     def recipe(self, argv: Sequence[str]) -> str:
-        """Return the text that a command of a package manager runs; empty if it is another command."""
+        """Return the text that a package manager's command runs; empty for other commands."""
         if argv[0] not in _RECURSIVE:
             return ""
         words = [word for word in argv[1:] if not word.startswith("-") and word != "run"]
@@ -206,11 +206,11 @@ class NodeTools(ProjectTools):
         option = argv[0] == "npm" and any(word in ("--workspaces", "-ws") for word in argv)
         if option:
             return next((tool.recipe for tool in self._of_members() if tool.argv[-1] == name), "")
-        # an option that takes a word may name another folder
+        # an option with a value may name another folder
         return self._text_of(name) if len(words) == 1 else ""
 
     def _text_of(self, name: str) -> str:
-        """Return a script with those before and after it, and those that they run."""
+        """Return a script with its `pre` and `post` scripts and the scripts that they run."""
         waiting, texts = [name], dict[str, str]()
         while waiting:
             one = waiting.pop(0)
@@ -249,16 +249,16 @@ class NodeTools(ProjectTools):
 
 
 _BUILDS: Final = ("build", "_build", "out", "cmake-build-debug", "cmake-build-release")
-"""Build directories of CMake, by habit."""
+"""Usual build directories of CMake."""
 
 _LINES: Final = re.IGNORECASE | re.MULTILINE
 _CTEST: Final = re.compile(r"^[ \t]*(?:enable_testing|include[ \t]*\([ \t]*CTest\b)", _LINES)
-"""Lines of a CMakeLists.txt with tests."""
+"""Lines of a CMakeLists.txt that enable tests."""
 
 _ADDED: Final = re.compile(
     r"(?:\badd_subdirectory[ \t]*\(|\bSOURCE_DIR)\s{0,99}\"?([^\s\")]{1,300})", re.IGNORECASE
 )
-"""Folder that a CMakeLists.txt adds to its own build."""
+"""Folder that a CMakeLists.txt adds to its build."""
 _HERE: Final = re.compile(
     r"^\$\{(?:CMAKE_CURRENT_(?:SOURCE|LIST)_DIR|CMAKE_SOURCE_DIR|PROJECT_SOURCE_DIR)\}/"
 )
@@ -300,7 +300,7 @@ class CargoTools(ProjectTools):
 
     def _tool(self, check: Check, verb: str, *options: str) -> Tool:
         workspace = table(self._manifest, "workspace")
-        # without it cargo takes the root's own package, or the default members, for all
+        # without it cargo uses only the root package or the default members
         part = "workspace" in self._manifest and (
             "package" in self._manifest or "default-members" in workspace
         )
@@ -320,7 +320,7 @@ class GoTools(ProjectTools):
         yield Tool(Check.TYPE_CHECK, "go", ("go", "vet", *packages), reason)
         if name := self._files.has(".golangci.yml", ".golangci.yaml", ".golangci.toml", ".golangci.json"):
             yield Tool(Check.LINT, "golangci-lint", ("golangci-lint", "run"), f"there is {name}")
-        # of a single program `go build` would leave the binary in the project
+        # for a single program, `go build` would leave a binary in the project
         yield Tool(Check.BUILD, "go", ("go", "build", "-o", "/dev/null", *packages), reason)
         yield Tool(Check.TESTS, "go", ("go", "test", *packages), reason)
 
@@ -328,7 +328,7 @@ class GoTools(ProjectTools):
         return folder in self._modules()
 
     def _modules(self) -> list[str]:
-        """Return the modules of the workspace, relative to it."""
+        """Return the workspace's modules relative to it."""
         text = re.sub(r"//[^\n]*", "", self._files.text("go.work"))
         listed = " ".join(re.findall(r"^[ \t]*use[ \t]*\(([^)]*)\)", text, re.MULTILINE))
         named = re.findall(r"^[ \t]*use[ \t]+([^\s(]+)", text, re.MULTILINE)
@@ -337,7 +337,7 @@ class GoTools(ProjectTools):
 
 
 class CMakeTools(ProjectTools):
-    """Tools of a CMake project: of the folder in which it was configured, else of one of tideate's own."""
+    """Tools of a CMake project: in its configured build folder, or in a private one."""
 
     manifests = ("CMakeLists.txt",)
 
@@ -346,7 +346,7 @@ class CMakeTools(ProjectTools):
         self._folder = next((name for name in _BUILDS if files.has(f"{name}/CMakeCache.txt")), "")
 
     def applies(self) -> bool:
-        # the build of a Python package runs CMake itself
+        # a Python package's build runs CMake itself
         return super().applies() and bool(self._folder or "build-system" not in self._files.pyproject)
 
     def covers(self, folder: str) -> bool:
@@ -356,7 +356,7 @@ class CMakeTools(ProjectTools):
 
     @cached_property
     def _added(self) -> set[str]:
-        """Return the folders that are built with this one; ``*`` stands for the value of a variable."""
+        """Return the folders built together with this one; ``*`` replaces variables."""
         found, waiting = set[str](), [""]
         while waiting and len(found) < _MOST_MEMBERS:
             folder = waiting.pop()
@@ -377,7 +377,7 @@ class CMakeTools(ProjectTools):
             return
         folder = f"{self._files.output}/cmake"
         generator = "Ninja" if find_on_path("ninja", self._environment) else "Unix Makefiles"
-        # configures and builds anew: nothing that was built of an earlier text is left
+        # configures and builds again: no stale output of an earlier text remains
         argv = ("ctest", "--build-and-test", ".", folder, "--build-generator", generator)
         reason = "there is CMakeLists.txt; it is built outside the project"
         yield Tool(Check.BUILD, "cmake", argv, reason, needs="cmake")

@@ -1,4 +1,4 @@
-"""Parts of a project: the folders with a project file of their own, and those that a change affects."""
+"""Parts of a project: folders with their own project file, and the parts affected by a change."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ PROJECT_FILES: Final = (
     "go.work", "go.mod", "CMakeLists.txt", "pom.xml", "build.gradle", "build.gradle.kts", "Gemfile",
     "*.gemspec", "mix.exs", "composer.json", "*.rockspec",
 )  # fmt: skip
-"""Files that make a folder below the root a part of its own."""
+"""Files that make a folder below the root a separate part."""
 _NAMING: Final = (
     *PROJECT_FILES, "setup.cfg", "requirements*.txt", "tsconfig.json", "settings.gradle",
     "settings.gradle.kts",
 )  # fmt: skip
-"""Files in which a part names others."""
+"""Files in which a part may name other parts."""
 _PASSED_OVER: Final = frozenset((
     "node_modules", "vendor", "third_party", "third-party", "external", "deps", "site-packages", "venv",
     "env", "target", "dist", "build", "_build", "out", "__pycache__", "fixtures", "testdata", "test-data",
     "test_data", "test", "tests", "spec", "specs", "__tests__", "examples", "example", "samples", "sample",
     "templates", "template", "demo", "demos", "benchmarks", "bench",
 ))  # fmt: skip
-"""Folders with what others wrote, a build made, or tests and examples are about; beside those with a dot."""
+"""Folders of foreign code, build output, tests or examples, besides hidden folders."""
 _MOST_LOOKED_AT: Final = 5_000
-"""Folders."""
+"""Maximum number of folders searched."""
 _MOST_PARTS: Final = 100
 _PROSE: Final = (".md", ".rst", ".txt", ".adoc")
 _PATH: Final = re.compile(r"(?<![\w.])\.{1,2}/[\w./@-]{0,200}")
@@ -47,15 +47,15 @@ _CHECK_IGNORE: Final = tuple(word for word in SAFE_OPTIONS if word != "--literal
 
 
 def find_folders(root: Path) -> dict[str, list[str]]:
-    """Return the folders below the root that have project files, with these; blocking.
+    """Return the folders below the root with project files, and these files; blocking.
 
-    Those that git ignores are left out, as are those whose names say that others wrote what is in them.
+    Folders that git ignores are left out, and folders with names usual for foreign code.
     """
     return _search(root)[0]
 
 
 def unsearched(root: Path) -> str:
-    """Say where the search for parts ended early; empty if all folders were looked at; blocking."""
+    """Return a warning if the search for parts ended early; empty otherwise; blocking."""
     found, begun = _search(root)
     if not begun:
         return ""
@@ -67,7 +67,7 @@ def unsearched(root: Path) -> str:
 
 
 def _search(root: Path) -> tuple[dict[str, list[str]], str]:
-    """Return the parts, and the first folder that was not looked at, empty if there is none."""
+    """Return the parts, and the first folder that was not searched, empty if there is none."""
     found: dict[str, list[str]] = {}
     waiting, looked = deque([""]), 0
     while waiting and looked < _MOST_LOOKED_AT and len(found) < _MOST_PARTS:
@@ -106,15 +106,15 @@ def _ignored(root: Path, names: list[str]) -> set[str]:
             repository, "check-ignore", "--stdin", "-z", cwd=root, given=given, options=_CHECK_IGNORE
         )
     except WorkspaceError:
-        return set()  # without git the names decide
+        return set()  # without git only names decide
     return {os.fsdecode(name).removeprefix("./") for name in said.out.split(b"\0") if name}
 
 
 def affected_folders(root: Path, folders: Collection[str], changed: Collection[str]) -> frozenset[str]:
-    """Return the parts whose checks have to run after a change; blocking.
+    """Return the parts that a change affects; blocking.
 
-    Those are the parts with a changed file, and those whose project files name such a part, or a changed
-    path. A changed file of no part affects all of them, unless it is prose.
+    Affected are parts with a changed file, and parts with project files that name such a part or a changed
+    path. A changed file outside all parts affects all of them, unless it is prose.
 
     :param changed: files relative to the root.
     """
@@ -156,13 +156,13 @@ def _texts(root: Path, folder: str) -> str:
 
 
 def _paths(folder: str, text: str) -> set[str]:
-    """Return the paths beside a part that its files name, relative to the root."""
+    """Return the paths outside a part that its files name, relative to the root."""
     paths = {posixpath.normpath(posixpath.join(folder, path)) for path in _PATH.findall(text)}
     return {path for path in paths if path != "." and not path.startswith("..") and not _holds(folder, path)}
 
 
 def _names(root: Path, folder: str) -> re.Pattern[str] | None:
-    """Return an expression of the names under which other parts' files name this one."""
+    """Return a pattern of a part's names in other parts' files, None if it has no name."""
     files = ProjectFiles(root, folder)
     found = [
         table(files.pyproject, "project").get("name"),
@@ -171,7 +171,7 @@ def _names(root: Path, folder: str) -> re.Pattern[str] | None:
         table(read_toml(files.text("Cargo.toml")), "package").get("name"),
         *re.findall(r"^module[ \t]+(\S+)", files.text("go.mod"), re.MULTILINE),
     ]
-    # a Python package may be written with `-`, `_` or `.`
+    # `-`, `_` and `.` are interchangeable in Python package names
     forms = [
         re.sub(r"(?:\\-|_|\\\.)+", "[-_.]", re.escape(name))
         for name in found

@@ -19,7 +19,7 @@ __all__ = ["PythonTools", "UnittestTools"]
 class PythonTools(ProjectTools):
     """Tools of a project with pyproject.toml, setup.cfg or setup.py.
 
-    A tool of the project's own virtual environment is preferred to one in PATH.
+    Tools in the project's virtual environment take precedence over PATH.
     """
 
     manifests = ("pyproject.toml", "setup.cfg", "setup.py", "pytest.ini", "tox.ini", "manage.py")
@@ -70,7 +70,7 @@ class PythonTools(ProjectTools):
             folder = f"{self._venv}/bin/" if self._venv else ""
             argv = (f"{folder}python" if folder else "python3", "manage.py", "test")
             reason = f"there is Django's manage.py; {f'from {self._venv}' if folder else self._path}"
-            # installed with Django
+            # installed together with Django
             yield Tool(Check.TESTS, "django", argv, reason, needs=f"{folder}django-admin")
 
     def _pytest(self, reason: str) -> Tool:
@@ -83,7 +83,7 @@ class PythonTools(ProjectTools):
         backend = (
             str(system.get("build-backend") or "setuptools.build_meta").partition(":")[0].partition(".")[0]
         )
-        # without isolation nothing has to be downloaded
+        # without isolation, nothing must be downloaded
         alone = ("--no-isolation",) if self._has_module(backend) else ()
         options = ("--wheel", *alone, "--outdir", f"{self._files.output}/dist")
         yield self._tool(Check.BUILD, "build", options, f"pyproject.toml has [build-system] ({backend})")
@@ -98,7 +98,7 @@ class PythonTools(ProjectTools):
             yield self._tool(Check.DOCUMENTATION, "sphinx", pages, f"there is {name}")
 
     def _uses(self, tool: str, own_files: tuple[str, ...], section: str, tox: str = "") -> str:
-        """Return the reason to think that the project uses a tool; empty if there is none."""
+        """Return evidence that the project uses a tool; empty if there is none."""
         if self._files.tool(tool) is not None:
             return f"pyproject.toml has [tool.{tool}]"
         if name := self._files.has(*own_files):
@@ -112,9 +112,9 @@ class PythonTools(ProjectTools):
     def _tool(
         self, check: Check, name: str, options: tuple[str, ...], reason: str, *, module: bool = True
     ) -> Tool:
-        """Make a tool of the project's environment, else of PATH.
+        """Return a tool from the project's environment, or from PATH.
 
-        :param module: it can be run as `python -m`, which also works in an environment that was moved.
+        :param module: it runs as `python -m`, which also works in an environment that was moved.
         """
         command = {"sphinx": "sphinx-build", "build": "pyproject-build"}.get(name, name)
         as_module = ("-m", {"sphinx": "sphinx"}.get(name, name))
@@ -137,20 +137,20 @@ class PythonTools(ProjectTools):
 
 
 class UnittestTools(PythonTools):
-    """Tests of a Python project that says nothing of how it runs them."""
+    """Tests of a Python project that does not declare its test runner."""
 
     def find(self) -> Iterator[Tool]:
         if self._files.has("tests") and self._installed("pytest"):
             yield self._pytest("there is tests/ and pytest is installed")
         elif folder := self._files.has("tests", "test"):
-            # from the top a folder can be reached only as a package
+            # from the root, a folder is importable only as a package
             top = ("-t", ".") if self._files.has(f"{folder}/__init__.py") else ()
             reason = f"there is {folder}/ and no sign of pytest"
             yield self._tool(Check.TESTS, "unittest", ("discover", "-s", folder, *top), reason)
 
 
 def _dependencies(files: ProjectFiles) -> dict[str, str]:
-    """Return the packages that the project's files name as needed, each with the file."""
+    """Return the packages that the project's files require, each with the file."""
     project = files.pyproject
     lists: list[Any] = [
         table(project, "project").get("dependencies"),

@@ -1,4 +1,4 @@
-"""Tools of kinds of projects that are tables: a file, what it has to say, and the command of a check."""
+"""Tools of project kinds and task runners declared as tables: files, patterns, commands of checks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LAUNCHERS: Final[Mapping[str, tuple[str, str, str]]] = {
     "{gradle}": ("gradlew", "./gradlew --console=plain", "gradle --console=plain"),
     "{bundle}": ("Gemfile", "bundle exec", ""),
 }
-"""A file of the project, the words if it is there, and those if it is not."""
+"""By placeholder: a file, the command if it exists, the command if it does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +33,15 @@ class Row:
 
     check: Check
     command: str
-    """Words; ``{file}`` is the file that was found, ``{out}`` a directory outside of the project."""
+    """Words; ``{file}`` is the matching file, ``{out}`` a directory outside the project."""
     files: str = ""
-    """Names or patterns, any of which has to be there; empty: the kind's own."""
+    """Names or patterns, at least one of which must exist; empty: the kind's manifest."""
     says: str = ""
-    """An expression that the file's text has to match."""
+    """A pattern that the file's text must match."""
     name: str = ""
-    """Of the program whose output it is; empty: that of the command."""
+    """Name of the program whose output is parsed; empty: derived from the command."""
     beside: bool = False
-    """It is run beside what else the check has."""
+    """It runs in addition to the check's other tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Kind:
     manifests: tuple[str, ...]
     rows: tuple[Row, ...]
     covers: str = ""
-    """An expression: a manifest whose text matches says which folders below belong to it."""
+    """A pattern: a manifest that matches lists the folders below that belong to it."""
 
 
 KINDS: Final[tuple[Kind, ...]] = (
@@ -177,7 +177,7 @@ KINDS: Final[tuple[Kind, ...]] = (
         ),
     ),
 )
-"""Kinds of projects by their files; the first row of a check counts."""
+"""Kinds of projects by their files; the first row of a check wins."""
 
 FORMATS: Final = Kind(
     (),
@@ -193,11 +193,11 @@ FORMATS: Final = Kind(
         Row(_L, "buf lint", "buf.yaml"),
     ),
 )
-"""Checks of the form of texts, where nothing else lints."""
+"""Format checks, used if nothing else lints."""
 
 
 class TableTools(ProjectTools):
-    """Tools of a kind that is a table."""
+    """Tools of a kind declared as a table."""
 
     def __init__(self, files: ProjectFiles, environment: Mapping[str, str], kind: Kind) -> None:
         super().__init__(files, environment)
@@ -266,23 +266,23 @@ _NAMES: Final[Mapping[Check, tuple[str, ...]]] = {
     _U: ("test", "tests", "py", "spec", "unit", "check"),
     _D: ("docs", "doc", "html", "docs-build", "build-docs"),
 }
-"""Names of targets, recipes and sessions for each check, the better one first."""
+"""Target, recipe and session names of each check, in order of preference."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """A program that runs what a file of the project calls by a name."""
+    """A program that runs tasks defined by name in a project file."""
 
     files: tuple[str, ...]
     names: str
-    """An expression of the lines that begin one, with its name, or several, in a group."""
+    """A pattern of lines that define a task; its group has one or several names."""
     command: str
     word: str
-    """For a reason: ``Makefile has the target 'test'``."""
+    """Noun for the reason: ``Makefile has the target 'test'``."""
     says: str = ""
-    """An expression that the text has to match."""
+    """A pattern that the text must match."""
     includes: str = ""
-    """An expression of lines that name further files in a group."""
+    """A pattern of lines that include other files, named in its group."""
 
 
 _DEF: Final = r"(?:\([^\n]{0,300}\))?[ \t]*\n(?:@[^\n]*\n)*(?:async )?def (\w{1,60})"
@@ -338,13 +338,13 @@ TASKS: Final[tuple[Tasks, ...]] = (
         says=r'"scripts"',
     ),
 )
-"""In the order in which they are asked, for the checks that nothing else in the project runs."""
+"""In order of precedence, for checks that nothing else in the project provides."""
 
 _MOST_INCLUDED: Final = 30
 
 
 class TaskTools(ProjectTools):
-    """Named tasks of a project's own file."""
+    """Named tasks of a project file."""
 
     def __init__(self, files: ProjectFiles, environment: Mapping[str, str], tasks: Tasks) -> None:
         super().__init__(files, environment)
@@ -375,14 +375,14 @@ class TaskTools(ProjectTools):
 
     @cached_property
     def _found(self) -> dict[str, str]:
-        """Return the tasks by name, each with the text below its first line that is further in."""
+        """Return the tasks by name, each with the more deeply indented text below its first line."""
         found: dict[str, str] = {}
         for match in re.finditer(self._tasks.names, self.text, re.MULTILINE):
             line = self.text[match.start() : match.end()].rpartition("\n")[2]
             depth = len(line) - len(line.lstrip())
             below = re.compile(rf"[^\n]*\n(?:[ \t]{{{depth + 1},}}[^\n]*\n?|[ \t]*\n)*")
             body = below.match(self.text, match.end())
-            # an environment without a name is the one of all tests
+            # an environment without a name is the base of all test environments
             for name in match[1].split() or ["py"]:
                 found.setdefault(
                     name.replace("_", "-") if self._tasks.word == "task" else name, body[0] if body else ""
@@ -390,7 +390,7 @@ class TaskTools(ProjectTools):
         return found
 
     def _whole(self) -> str:
-        """Return the file with those of the project that it includes."""
+        """Return the file's text with the project files that it includes."""
         texts = {self._name: self._files.text(self._name)} if self._name else {}
         waiting = list(texts)
         while self._tasks.includes and waiting and len(texts) < _MOST_INCLUDED:

@@ -1,4 +1,4 @@
-"""Checks, the tools that run them, and the project files that name the tools."""
+"""Checks, tools, and access to the project files that declare the tools."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ __all__ = [
 ]  # fmt: skip
 
 _LARGEST: Final = 1 << 20
-"""Bytes; no project file is larger."""
+"""Maximum bytes of a project file."""
 
 _RUNNERS: Final = {"uv": 1, "poetry": 1, "pdm": 1, "hatch": 1, "pipenv": 1, "bundle": 1, "npx": 0, "bunx": 0}
-"""Programs that run another one, and how many words of their own (`run`) stand before its name."""
+"""Programs that run another program, with the number of their own words (`run`) before its name."""
 
 _SERVERS: Final = re.compile(
     r"""(?<![\w./-])(?:
@@ -53,11 +53,11 @@ _SERVERS: Final = re.compile(
     |\b(?:tsc|vitest|webpack|rollup|mocha|ava|babel|swc|postcss|sass)\b[^;&|\n]{0,200}(?<!\S)-w(?!\S)""",
     re.VERBOSE | re.MULTILINE,
 )
-"""Commands that go on until somebody ends them."""
+"""Commands that run until they are ended."""
 
 
 class Check(StrEnum):
-    """Kinds of checks of a project, in the order in which they run; tests that need a build run after it."""
+    """Kinds of checks in the order of execution; tests that need a build run after it."""
 
     TYPE_CHECK = "type_check"
     LINT = "lint"
@@ -72,29 +72,29 @@ class Tool:
 
     check: Check
     name: str
-    """Of the program whose output it is, as `parse_failures` knows it: `mypy`, `npm`, `make`."""
+    """Name of the program whose output is parsed, as in `parse_failures`: `mypy`, `npm`, `make`."""
     argv: tuple[str, ...]
-    """A program with a slash is a path from the folder."""
+    """A program with a slash is relative to the folder."""
     reason: str
-    """Why this one, for a person: ``pyproject.toml has [tool.mypy]; from .venv``."""
+    """Reason for this tool, for a person: ``pyproject.toml has [tool.mypy]; from .venv``."""
     recipe: str = ""
     """The project's own text that `argv` runs: a script of package.json, a Makefile."""
     template: tuple[str, ...] = ()
-    """The configured command, where it says where the tests to run go; `argv` runs all of them."""
+    """The configured command, if it has placeholders for tests; `argv` runs all tests."""
     names_paths: bool = False
-    """The configured command says itself which of the project's files it is for."""
+    """The configured command itself names files of the project."""
     folder: str = ""
-    """The folder that it runs in, relative to the root; empty: the root itself."""
+    """The working folder relative to the root; empty: the root."""
     needs: str = ""
-    """A program that `argv` starts: the first word of a script of package.json."""
+    """A program that `argv` starts: the first word of a script in package.json."""
     beside: bool = False
-    """It is run beside what else its check has in this folder."""
+    """It runs in addition to its check's other tools in this folder."""
     after_build: bool = False
-    """It tests what the build of its folder made, and builds nothing itself."""
+    """It tests build output and does not build it."""
 
     @property
     def meaning(self) -> str:
-        """The text that is trusted with this command: another text, or another folder, is another command."""
+        """The identity for trust: another text or another folder is another command."""
         words = [list(self.template or self.argv), self.recipe]
         return json.dumps([*words, self.folder] if self.folder else words, ensure_ascii=False)
 
@@ -106,10 +106,10 @@ class Tool:
 
 
 class ProjectFiles:
-    """Files of a project's folder, read as far as they can be: a broken one is another check's matter.
+    """Files of one project folder, read tolerantly: broken files are reported by other checks.
 
-    :param top: the root of the project.
-    :param folder: relative to it; empty: the root itself.
+    :param top: the project's root.
+    :param folder: relative to the root; empty: the root.
     """
 
     def __init__(self, top: Path, folder: str = "") -> None:
@@ -120,14 +120,14 @@ class ProjectFiles:
 
     @property
     def output(self) -> str:
-        """A directory for what is built.
+        """A directory for build output.
 
-        Outside of the project: a tool empties such a directory, and a clone could make it a link.
+        Outside the project: tools empty such a directory, and a cloned project could make it a link.
         """
         return str(project_state(self.top) / "scratch" / self.folder)
 
     def has(self, *names: str) -> str:
-        """Return the first of these names or patterns (``*.gemspec``) that is there, empty if none is."""
+        """Return the first existing name or match of a pattern (``*.gemspec``), empty if there is none."""
         return next(filter(None, map(self._found, names)), "")
 
     def _found(self, name: str) -> str:
@@ -144,7 +144,7 @@ class ProjectFiles:
     def _read(self, name: str) -> str:
         path = self.root / name
         try:
-            # a named pipe would keep us waiting
+            # reading a named pipe would block
             if not path.is_file() or path.stat().st_size > _LARGEST:
                 return ""
             return path.read_text(encoding="utf-8", errors="replace")
@@ -157,7 +157,7 @@ class ProjectFiles:
 
     @cached_property
     def package(self) -> dict[str, Any]:
-        """Return package.json."""
+        """The content of package.json."""
         try:
             found = json.loads(self.text("package.json") or "{}")
         except (ValueError, RecursionError):
@@ -166,11 +166,11 @@ class ProjectFiles:
 
     @cached_property
     def scripts(self) -> dict[str, str]:
-        """Return the scripts of package.json."""
+        """The scripts in package.json."""
         return {name: text for name, text in table(self.package, "scripts").items() if isinstance(text, str)}
 
     def sections(self, name: str) -> set[str]:
-        """Return the names of the sections of an INI file."""
+        """Return the section names of an INI file."""
         parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
         try:
             parser.read_string(self.text(name))
@@ -179,24 +179,24 @@ class ProjectFiles:
         return set(parser.sections())
 
     def tool(self, name: str) -> dict[str, Any] | None:
-        """Return `[tool.NAME]` of pyproject.toml, None if there is none."""
+        """Return `[tool.NAME]` of pyproject.toml, None if it is missing."""
         found = table(self.pyproject, "tool").get(name)
         return found if isinstance(found, dict) else None
 
     def runnable(self, name: str) -> bool:
-        """Tell whether a path from the root is a program."""
+        """Return whether a path is an executable file."""
         path = self.root / name
         return path.is_file() and os.access(path, os.X_OK)
 
 
 class ProjectTools:
-    """Tools of one kind of project; the subclasses say of which.
+    """Tools of one kind of project; base class of all kinds.
 
-    :param environment: whose PATH is looked through.
+    :param environment: supplies PATH.
     """
 
     manifests: ClassVar[tuple[str, ...]] = ()
-    """The files that make a folder a project of this kind."""
+    """Files that make a folder a project of this kind."""
 
     def __init__(self, files: ProjectFiles, environment: Mapping[str, str]) -> None:
         self._files = files
@@ -204,44 +204,44 @@ class ProjectTools:
 
     @property
     def kind(self) -> str:
-        """The name of the kind."""
+        """Name of the kind."""
         return type(self).__name__
 
     def applies(self) -> bool:
-        """Tell whether the folder is a project of this kind."""
+        """Return whether the folder is a project of this kind."""
         return bool(self._files.has(*self.manifests))
 
     @property
     def alone(self) -> bool:
-        """It belongs to no project above it."""
+        """It never belongs to a project above it."""
         return False
 
     def covers(self, folder: str) -> bool:
-        """Tell whether a project of this kind in a folder below belongs to this one, as in a workspace."""
+        """Return whether a project of this kind in a folder below belongs to this one, as in a workspace."""
         return False
 
     def find(self) -> Iterator[Tool]:
-        """Yield the tools, the better one of a check first."""
+        """Yield the tools, the preferred tool of each check first."""
         raise NotImplementedError
 
     def clean(self) -> Tool | None:
-        """Return the command that removes what the build made."""
+        """Return the command that removes build output."""
         return None
 
 
 def never_ends(text: str) -> bool:
-    """Tell whether a script starts a development server, or watches files: no check ends with it."""
+    """Return whether a script starts a server or watches files, so that a check would never end."""
     return _SERVERS.search(text[:_LARGEST]) is not None
 
 
 def tool_name(argv: Sequence[str]) -> str:
-    """Return the name of the program whose output a command prints: of `python -m mypy` it is mypy."""
+    """Return the name of the program behind a command: `python -m mypy` is mypy."""
     words = list(argv)
     name = words[0].rpartition("/")[2]
     if name.startswith("python") and "-m" in words[1:-1]:
         return words[words.index("-m") + 1].partition(".")[0]
     if name in _RUNNERS:
-        # options of the runner stand before the name of what it runs
+        # skip the runner's options
         rest = words[1 + _RUNNERS[name] :]
         while rest and rest[0].startswith("-"):
             rest = rest[1:]
@@ -255,7 +255,7 @@ _PLACES: Final = re.compile(
 
 
 def split_folder(argv: Sequence[str]) -> tuple[str, str, list[str]]:
-    """Split a task or script runner's command into the folder and the file that it names, and its words."""
+    """Split a task or script runner's command into its folder, its file, and the other words."""
     found, rest, words = {"folder": "", "file": ""}, list[str](), iter(argv[1:])
     for word in words:
         if match := _PLACES.match(word):
@@ -266,7 +266,7 @@ def split_folder(argv: Sequence[str]) -> tuple[str, str, list[str]]:
 
 
 def read_toml(text: str) -> dict[str, Any]:
-    """Return the values of a TOML file, none if it is broken."""
+    """Return the values of a TOML file, empty if it is invalid."""
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError):
@@ -274,7 +274,7 @@ def read_toml(text: str) -> dict[str, Any]:
 
 
 def table(values: dict[str, Any], *keys: str) -> dict[str, Any]:
-    """Return a table within tables, empty if there is none."""
+    """Return a nested table, empty if it is missing."""
     for key in keys:
         found = values.get(key)
         if not isinstance(found, dict):

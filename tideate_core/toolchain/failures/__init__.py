@@ -1,4 +1,4 @@
-"""Failures of any tool, parsed from its output into one form."""
+"""Failures in the output of any tool, parsed to one format."""
 
 from __future__ import annotations
 
@@ -46,32 +46,32 @@ _ALL: Final[tuple[Parser, ...]] = tuple(
         parser for parsers in _PARSERS.values() for parser in parsers if parser is not compilers.parse_plain
     )
 )
-"""For what may run any tool: make, the scripts of npm."""
+"""Parsers for programs that may run any tool: make, npm scripts."""
 
 _LAST: Final[tuple[Parser, ...]] = (test_runners.parse_tracebacks, compilers.parse_plain)
-"""Used if no other parser found anything."""
+"""Parsers used if no other parser finds anything."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """Failures in the order in which each tool printed them."""
+    """Failures in the order of each tool's output."""
 
     found: tuple[Failure, ...] = ()
     cut: bool = False
-    """There are more than these."""
+    """There are more failures."""
 
 
 def parse_failures(text: str, *, root: Path, folder: str = "", tool: str = "", most: int = _MOST) -> Failures:
     """Return the failures in a tool's output.
 
-    Output that the tool's own parser finds nothing in is read as any tool's. Takes a time that grows with
-    the text and no faster, whatever it contains.
+    If the tool's own parser finds nothing, all other parsers are tried. The time is linear in the text for
+    any content.
 
-    :param text: without control sequences, as `Output.text` is.
+    :param text: without control sequences, as in `Output.text`.
     :param root: paths become relative to it.
-    :param folder: where the tool ran, relative to the root: paths are read as seen from there.
-    :param tool: as `Tool.name`; empty if it is not known.
-    :param most: failures that are returned.
+    :param folder: the tool's working folder relative to the root, base of the paths in the output.
+    :param tool: see `Tool.name`; empty if unknown.
+    :param most: maximum number of failures.
     """
     output = ToolOutput(text, root / folder, tool)
     for parsers in (_PARSERS.get(tool, ()), _ALL, _LAST):
@@ -84,14 +84,14 @@ def parse_failures(text: str, *, root: Path, folder: str = "", tool: str = "", m
 def _collect(
     output: ToolOutput, parsers: Sequence[Parser], most: int, path_of: Callable[[str], str]
 ) -> list[Failure]:
-    """Return the different failures, at most one too many."""
+    """Return distinct failures, at most one more than the limit."""
     collected: dict[Failure, None] = {}
     for parser in parsers:
-        # what one parser found is not found again by another one that reads its form less well
+        # a less exact parser does not repeat the findings of an earlier one
         taken = {(failure.file, failure.line) for failure in collected if failure.line}
         for failure in parser(output):
             file = path_of(failure.file) if failure.file else ""
-            # node names a file that is a test of its own by its whole path
+            # node names a test file as a test by its absolute path
             test = path_of(failure.test) if failure.test.startswith("/") else failure.test
             said = failure.message.replace(failure.test, test, 1) if test else failure.message
             if (file, failure.line) not in taken:

@@ -1,4 +1,4 @@
-"""Findings that stand on a line or two: those of compilers, type checkers and linters."""
+"""Parsers of one- or two-line findings: compilers, type checkers, linters."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _UNIX: Final = re.compile(rf"{AT}: (?P<rest>.*)")
 
 
 def parse_labelled(output: ToolOutput) -> Iterator[Failure]:
-    """Parse ``file:1:2: error: text [code]``: mypy, gcc, clang, sphinx and their like; without notes."""
+    """Parse ``file:1:2: error: text [code]``: mypy, gcc, clang, sphinx and similar tools; without notes."""
     for line in output.lines:
         match = _LABELLED.match(line)
         if match is None or severity_of(match["word"]) == "note":
@@ -112,11 +112,11 @@ def parse_arrows(output: ToolOutput) -> Iterator[Failure]:
         elif head is not None and (place := _ARROW.match(line)):
             severity = severity_of(head.groupdict().get("word") or "error")
             yield make_failure(place, head["message"], code=head["code"] or "", severity=severity)
-            head = None  # further arrows of it lead to what it is compared with
+            head = None  # later arrows of a finding point to related code
 
 
 def parse_cargo_json(output: ToolOutput) -> Iterator[Failure]:
-    """Parse what cargo and rustc print with ``--message-format=json``."""
+    """Parse the output of cargo and rustc with ``--message-format=json``."""
     for line in output.text.split("\n"):
         if not line.startswith("{") or '"spans"' not in line:
             continue
@@ -150,7 +150,7 @@ def _of_rustc(entry: dict[str, Any]) -> Failure | None:
 
 
 def parse_plain(output: ToolOutput) -> Iterator[Failure]:
-    """Parse ``file:1: text``, which is all that many tools have in common: go vet, shellcheck, grep."""
+    """Parse ``file:1: text``, the common format of many tools: go vet, shellcheck, grep."""
     for line in output.lines:
         match = _PLAIN.match(line)
         if match is not None and is_path(match["file"]) and match["message"]:
@@ -158,7 +158,7 @@ def parse_plain(output: ToolOutput) -> Iterator[Failure]:
 
 
 def parse_eslint(output: ToolOutput) -> Iterator[Failure]:
-    """Parse eslint's formats `stylish` (its own) and `unix`."""
+    """Parse eslint's formats `stylish` (the default) and `unix`."""
     file = ""
     for line in output.lines:
         if row := _ROW.match(line):

@@ -1,7 +1,7 @@
-"""Failure: one finding of a check or test, and helpers of the parsers that read them off tools' output.
+"""Failure record of a check or test, with helpers of the output parsers.
 
-All expressions of the parsers are anchored at a line's beginning, and what they repeat is bounded or cannot
-match in two ways: the time they take grows with the text and no faster, whatever stands in it.
+All patterns of the parsers are anchored at the start of a line; repetitions are bounded or unambiguous, so
+that their time is linear in the text for any content.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ _QUICKFIX: Final[Mapping[Severity, str]] = {"error": "E", "warning": "W", "note"
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A place in a file, and what is wrong there."""
+    """A location in a file and its problem."""
 
     file: str
-    """Relative to the project's root, absolute if it is outside; empty if the tool named none."""
+    """Relative to the root, absolute if outside; empty if the tool named none."""
     line: int | None
     """1-based."""
     column: int | None
-    """1-based, as the tool counts."""
+    """1-based, in the tool's units."""
     message: str
     code: str = ""
-    """The tool's name for this kind: a rule, an exception, a warning's option."""
+    """The tool's identifier: a rule, an exception, a warning option."""
     severity: Severity = "error"
     tool: str = ""
     test: str = ""
-    """The test that failed, whose name the message then begins with, where it is one."""
+    """The failed test, if it is one; the message then begins with its name."""
 
     def __str__(self) -> str:
         where = ":".join(str(part) for part in (self.file, self.line, self.column) if part)
@@ -61,7 +61,7 @@ class Failure:
         return f"{where}: {self.message}{code}" if where else f"{self.message}{code}"
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as an entry of `setqflist()`, with `code` and `tool` beside."""
+        """Return an entry of `setqflist()`, with `code` and `tool` added."""
         return {
             "filename": self.file,
             "lnum": self.line or 0,
@@ -74,9 +74,9 @@ class Failure:
 
 
 def project_path(name: str, root: Path, folder: str = "") -> str:
-    """Return a path that a tool printed relative to the root if it is inside, else absolute.
+    """Return a printed path relative to the root if it is inside, else absolute.
 
-    :param folder: where the tool ran, relative to the root.
+    :param folder: the tool's working folder relative to the root.
     """
     path = Path(os.path.normpath(root / folder / name.removeprefix("file://")))
     for base in (root, Path(os.path.realpath(root))):
@@ -86,13 +86,13 @@ def project_path(name: str, root: Path, folder: str = "") -> str:
 
 
 LONGEST_LINE: Final = 2_000
-"""Characters of a line that are looked at."""
+"""Maximum characters of a line that are parsed."""
 
 _MESSAGE: Final = 600
-"""Characters that are kept of a message."""
+"""Maximum characters of a message."""
 
 AT: Final = r"(?P<file>[^\s:'\"][^:\n]{0,300}):(?P<line>\d{1,7})(?::(?P<column>\d{1,5}))?"
-"""A place, as most tools write it; for the beginning of an expression."""
+"""A location in the most common format; for the start of a pattern."""
 
 _SEVERITIES: Final = {
     "warning": "warning",
@@ -106,7 +106,7 @@ _SEVERITIES: Final = {
 
 
 class ToolOutput:
-    """The output of one tool, as its parsers read it."""
+    """The output of one tool, as input of its parsers."""
 
     def __init__(self, text: str, root: Path, tool: str) -> None:
         self.text = text
@@ -119,7 +119,7 @@ class ToolOutput:
 
 
 Parser: TypeAlias = Callable[[ToolOutput], Iterator[Failure]]
-"""Yields what it finds; paths as they are printed."""
+"""Yields failures with unchanged paths."""
 
 
 def make_failure(
@@ -133,9 +133,9 @@ def make_failure(
     column: object = None,
     test: str = "",
 ) -> Failure:
-    """Make a failure of what an expression with `AT` matched, or of what is given.
+    """Return a failure from a match of a pattern with `AT`, or from the given values.
 
-    :param line: with `column`, of a tool's JSON: what is no number is left out.
+    :param line: like `column`, from a tool's JSON: ignored if it is not a number.
     """
     groups = place.groupdict() if place is not None else {}
     return Failure(
@@ -156,12 +156,12 @@ def _number(matched: str | None, given: object) -> int | None:
 
 
 def severity_of(word: str) -> Severity:
-    """Return what a tool's word means; what is not known is an error."""
+    """Return the severity of a tool's word; unknown words are errors."""
     return _SEVERITIES.get(word.lower(), "error")  # type: ignore[return-value]
 
 
 def is_path(name: str) -> bool:
-    """Tell whether a text may be a file's name rather than a time or a sentence."""
+    """Return whether a text may be a file's name, not a time or a sentence."""
     if "://" in name or len(name) > 300:
         return False
     stem, dot, end = name.rpartition("/")[2].rpartition(".")

@@ -1,4 +1,4 @@
-"""Findings of tools that print one in several lines, by the forms of these lines."""
+"""Parsers of multi-line findings, declared as patterns of their lines."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 __all__ = ["FORM_PARSERS"]
 
 _LINES: Final = 60
-"""Lines that belong to one finding at most."""
+"""Maximum number of lines of one finding."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """The first line of a finding, and lines that follow.
+    """The first line of a finding, and the lines after it.
 
-    Groups: `file`, `line`, `column`, `name` (of a test), `more` (of its name), `said`, `code`, `word` (the
-    severity), `begin` and `at` (file and line of the test, if it names no other). Of each group the first
-    one counts; a finding has to say something.
+    Groups: `file`, `line`, `column`, `name` (of a test), `more` (rest of the name), `said` (message), `code`,
+    `word` (severity), `begin` and `at` (file and line of the test, used if there are no others). The first
+    match of each group wins; a finding needs a message.
     """
 
     head: re.Pattern[str]
     rest: tuple[re.Pattern[str], ...] = ()
     ends: re.Pattern[str] | None = None
-    """A line after which nothing belongs to it."""
+    """A line that ends the finding."""
 
 
 def _form(head: str, *rest: str, ends: str = "") -> _Form:
@@ -130,7 +130,7 @@ _FORMS: Final[Mapping[str, _Form]] = {
         r"(?:\((?P<code>[WE]\d{3})\) )?(?P<said>\S.*)"
     ),
 }
-"""By the tool whose form it is; each expression is anchored at a line's beginning."""
+"""Forms by tool; each pattern is anchored at the start of a line."""
 
 _SIGNS: Final = {"!": "warning", "\u26a0": "warning", "i": "note"}
 
@@ -161,7 +161,7 @@ def _groups(match: re.Match[str]) -> dict[str, str]:
 
 
 def _fill(found: dict[str, str], form: _Form, line: str) -> None:
-    """Take what is still unknown from the first expression that has any of it."""
+    """Add the unknown groups of the first pattern that matches any."""
     for expression in form.rest:
         if match := expression.match(line):
             more = _groups(match)
@@ -173,7 +173,7 @@ def _fill(found: dict[str, str], form: _Form, line: str) -> None:
 
 
 def _finding(found: Mapping[str, str]) -> Iterator[Failure]:
-    if "skip" in found or "said" not in found:  # around the test that failed, or of another tool's form
+    if "skip" in found or "said" not in found:  # the suite around a failed test, or another tool's format
         return
     name = " ".join(part for part in (found.get("name"), found.get("more")) if part)
     word, line = found.get("word", ""), found.get("line", found.get("at"))

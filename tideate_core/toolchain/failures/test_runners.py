@@ -1,4 +1,4 @@
-"""Failed tests of pytest, unittest, jest, vitest, cargo and go, and Python's tracebacks."""
+"""Parsers of failed tests: pytest, unittest, jest, vitest, cargo, go; Python tracebacks."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _SUMMARY: Final = re.compile(
     r"(?P<kind>(?:SUB)?FAILED|ERROR)(?:\[.{0,200}?\])? "
     r"(?P<node>[^\s\[]{1,500}(?:\[.{0,500}?\])?)(?: - (?P<said>.*))?$"
 )
-"""Parameters, between the brackets, may have blanks."""
+"""Parameters, in brackets, may contain blanks."""
 _OUTCOME: Final = re.compile(
     r"(?P<file>[^\s:]{1,300}\.py)::(?P<test>.{1,400}?) "
     r"(?P<word>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS|SUB\w{4,8})\b.{0,200}?(?:\[ {0,2}\d{1,3}%\])?$"
 )
-"""A test on a line of its own."""
+"""A test's outcome on its own line."""
 _BEGUN: Final = re.compile(r"(?P<file>[^\s:]{1,300}\.py)::(?P<test>\S.{0,400})")
 _CONFTEST: Final = re.compile(r"ImportError while loading conftest '")
 _USAGE: Final = re.compile(r".{1,200}?: error: (?P<said>.*)")
@@ -61,7 +61,7 @@ _FRAME: Final = re.compile(
     r"[ \t]{1,12}(?:at (?:[^()\n]{0,300}\()?|\u276f )(?:file://)?"
     r"(?P<file>[^\s:()]{1,300}):(?P<line>\d{1,7}):(?P<column>\d{1,5})"
 )
-"""A line of a stack, of node and of vitest, which begins its own with a heavy angle."""
+"""A stack frame of node or vitest; vitest's begins with a heavy angle."""
 _THROWN: Final = re.compile(
     r"(?:# | ?(?P<mocha>Exception during run: ))?(?P<said>(?:\w{1,60})?Error(?: \[\w{1,60}\])?: .*)"
 )
@@ -96,8 +96,8 @@ class _Block:
     """The rest is the test's own output."""
 
     def failure(self, root: Path) -> Failure:
-        """Return it at the innermost place that is the project's own."""
-        # of exceptions that led to each other the last one
+        """Return the failure at the innermost location in the project."""
+        # the last of chained exceptions
         raised = [match for text in self.said if (match := _exception(text))]
         code, message = "", self.said[0].strip() if self.said else "failed"
         if raised:
@@ -121,7 +121,7 @@ def _is_own(name: str, root: Path) -> bool:
 
 
 def parse_pytest(output: ToolOutput) -> Iterator[Failure]:
-    """Parse pytest's tracebacks of any style; of tests without one, the short summary."""
+    """Parse pytest's tracebacks in any style, and the short summary for tests without one."""
     blocks: list[_Block] = []
     inside = False
     for line in output.lines:
@@ -147,7 +147,7 @@ def parse_pytest(output: ToolOutput) -> Iterator[Failure]:
 
 
 def parse_early_ends(output: ToolOutput) -> Iterator[Failure]:
-    """Parse the words with which pytest ends before its report: conftest, options, a crash, no more time."""
+    """Parse errors that end pytest before its report: conftest, options, a crash, a timeout."""
     lines = output.lines
     crashed = False
     for number, line in enumerate(lines):
@@ -167,14 +167,14 @@ def parse_early_ends(output: ToolOutput) -> Iterator[Failure]:
             test = own["function"] if own else ""
             yield make_failure(own, fatal["said"], code="fatal", test=test)
     last = next((line for line in reversed(lines) if line.startswith("=") or _BEGUN.match(line)), "")
-    # the line has an outcome once the test ended, and a line of `=` follows the last one
+    # a finished test has an outcome, and a line of `=` follows the last test
     if not crashed and (begun := _BEGUN.match(last)) and not _OUTCOME.match(last):
         name = begun["test"].strip().replace("::", ".")
         yield make_failure(None, "did not end", file=begun["file"], test=name)
 
 
 def python_failure(text: str, root: Path) -> Failure:
-    """Return what pytest's text about one failed test says; its file is as it was printed."""
+    """Return the failure in pytest's text of one test; its path is unchanged."""
     block = _Block("")
     for line in text.split("\n"):
         _add_line(block, line[:LONGEST_LINE].rstrip())
@@ -214,13 +214,13 @@ def _of_summary(output: ToolOutput, known: set[str]) -> Iterator[Failure]:
 
 
 def parse_unittest(output: ToolOutput) -> Iterator[Failure]:
-    """Parse the reports of unittest on tests that failed."""
+    """Parse unittest's reports of failed tests."""
     blocks: list[_Block] = []
     inside = False
     before = ""
     for line in output.lines:
         above, before = before, line
-        # what a test prints has no such line above it
+        # in a test's own output, no such line precedes it
         if above.startswith("======") and (head := _UNITTEST_HEAD.match(line)):
             blocks.append(_Block(head["name"]))
             inside = True
@@ -239,7 +239,7 @@ def parse_unittest(output: ToolOutput) -> Iterator[Failure]:
 
 
 def parse_tracebacks(output: ToolOutput) -> Iterator[Failure]:
-    """Parse the tracebacks of any Python program, and its syntax errors."""
+    """Parse tracebacks and syntax errors of any Python program."""
     block = _Block("")
     for line in output.lines:
         if place := _IN_FILE.match(line):
@@ -255,7 +255,7 @@ def parse_tracebacks(output: ToolOutput) -> Iterator[Failure]:
 
 
 def stack_frame(stack: str) -> re.Match[str] | None:
-    """Return the innermost place of a stack that is in no package: `file`, `line` and `column`."""
+    """Return the innermost stack frame outside packages: `file`, `line` and `column`."""
     for line in stack.split("\n"):
         frame = _FRAME.match(line[:LONGEST_LINE])
         if frame and _is_outside_packages(frame["file"]):
@@ -264,7 +264,7 @@ def stack_frame(stack: str) -> re.Match[str] | None:
 
 
 def parse_node_tests(output: ToolOutput) -> Iterator[Failure]:
-    """Parse the failed tests of jest and vitest: a name, what was said, the first frame outside packages."""
+    """Parse failed tests of jest and vitest: name, message, first frame outside packages."""
     name, said, file = "", "", ""
     for line in output.lines:
         if head := _VITEST_HEAD.match(line) or _BULLET.match(line):
@@ -282,7 +282,7 @@ def parse_node_tests(output: ToolOutput) -> Iterator[Failure]:
 
 
 def parse_thrown(output: ToolOutput) -> Iterator[Failure]:
-    """Parse the errors that end a Node program: the message, and the first frame outside packages."""
+    """Parse errors that end a Node program: message, first frame outside packages."""
     said, mocha = "", False
     found: Failure | None = None
     for line in output.lines:
@@ -303,7 +303,7 @@ def _is_outside_packages(file: str) -> bool:
 
 
 def parse_panics(output: ToolOutput) -> Iterator[Failure]:
-    """Parse the failed tests of Rust: panics, errors that were returned, and programs that crashed."""
+    """Parse failed tests of Rust: panics, returned errors, crashed programs."""
     found = [*_panics(output.lines), *_other_ends(output.lines)]
     named = {failure.test for failure in found}
     yield from found
@@ -338,7 +338,7 @@ def _other_ends(lines: Sequence[str]) -> Iterator[Failure]:
 
 
 def parse_go_tests(output: ToolOutput) -> Iterator[Failure]:
-    """Parse the failed tests of go; their files are named within a package that is named after them."""
+    """Parse failed tests of go; file names are relative to the package printed after them."""
     waiting: list[tuple[str, re.Match[str]]] = []
     name = ""
     for line in output.lines:
@@ -359,7 +359,7 @@ def _of_go(test: str, said: re.Match[str], folder: str) -> Failure:
 
 
 def go_module(root: Path) -> str:
-    """Return the name of the root's module, empty if it has none."""
+    """Return the name of the root's Go module, empty if there is none."""
     try:
         module = _MODULE.search((root / "go.mod").read_text(encoding="utf-8", errors="replace"))
     except OSError:
@@ -368,5 +368,5 @@ def go_module(root: Path) -> str:
 
 
 def go_folder(package: str, module: str) -> str:
-    """Return a package's folder in a module, empty if it is not there."""
+    """Return a package's folder in a module, empty if it is the module itself or elsewhere."""
     return package.removeprefix(module).strip("/") if module else ""

@@ -1,4 +1,4 @@
-"""Test runners: their command lines, lists of tests, runs, and results in one form."""
+"""Test runs: command lines, lists of tests, execution, and results in one format."""
 
 from __future__ import annotations
 

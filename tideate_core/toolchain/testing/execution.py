@@ -1,4 +1,4 @@
-"""Run of a project's tests: progress, report and output brought to one form."""
+"""Run a project's tests and combine progress, report and output to results."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ if TYPE_CHECKING:
     from tideate_core.toolchain.testing.runners import RunnerCommand, SelectedTests
 
     RunProgram = Callable[..., Awaitable[CommandResult]]
-    """Takes a command, and `environment`, `limits`, `on_lines` and `hint` as `run_program` does."""
+    """Takes a command, and `environment`, `limits`, `on_lines` and `hint` as in `run_program`."""
     OnProgress = Callable[[int, str], None]
-    """Called with the number of lines so far and with what to say of it."""
+    """Called with the number of lines so far and a summary."""
     OnLines = Callable[[Sequence[OutputLine]], None]
 
 __all__ = ["CompletedTests", "run_tests"]
 
 _LARGEST_REPORT: Final = 32 << 20
-"""Bytes; of a larger one only what was printed is read."""
+"""Maximum bytes; with a larger report only the output is read."""
 _LINE: Final = 1 << 16
-"""Characters of a line: an event of go is one."""
+"""Maximum characters of a line; a go event is one line."""
 _FILES: Final = frozenset({"junit", "jest"})
-"""Reports that are files."""
+"""Report formats written as files."""
 _NOTHING: Final[Mapping[str, frozenset[int]]] = {
     "pytest": frozenset({5}),
     "unittest": frozenset({5}),
@@ -59,16 +59,16 @@ _NOTHING: Final[Mapping[str, frozenset[int]]] = {
     "vitest": frozenset({1}),
     "ctest": frozenset({0, 8}),
 }
-"""The status with which a runner ends that was told to run no test."""
+"""Exit status by runner if it was told to run no test."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompletedTests:
-    """A run of tests."""
+    """A finished test run."""
 
     results: TestResults
     output: str
-    """The text that it printed, as far as it is kept."""
+    """The captured output."""
     process: CommandResult
 
 
@@ -84,19 +84,19 @@ async def run_tests(
     on_lines: OnLines | None = None,
     run: RunProgram | None = None,
 ) -> CompletedTests:
-    """Run tests to their end, or to the end of their time. Cancelling ends all that was started.
+    """Run tests until they end or exceed their time. Cancelling ends all started processes.
 
-    :param root: of the project, as the runner sees it; paths of the results are relative to it.
-    :param folder: where it runs, relative to the root.
-    :param environment: of all checks.
-    :param on_lines: called with the lines that it prints, those of go as without `-json`.
-    :param run: runs a program elsewhere, as in a scratch copy; None in the root.
+    :param root: the project, as seen by the runner; result paths are relative to it.
+    :param folder: working folder relative to the root.
+    :param environment: environment of all checks.
+    :param on_lines: called with output lines; for go, as without `-json`.
+    :param run: runs a program elsewhere, such as in a scratch copy; None: in the root.
     :raises CommandError: the runner cannot be started.
     """
     started, place = datetime.now(UTC), root / folder
-    # a command with a report needs no summary
+    # a command with a report file needs no summary
     expected = {} if command.report else await asyncio.to_thread(expected_summaries, place, command.argv)
-    # node refuses ours beside another reporter
+    # node rejects our reporter beside another one
     traced = (
         "node" in expected
         and "--test-reporter" not in environment.get("NODE_OPTIONS", "")
@@ -108,7 +108,7 @@ async def run_tests(
         if traced:
             reporter = report.with_suffix(".mjs")
             reporter.write_text(NODE_REPORTER)
-            # an address needs no quotes, whatever is in the path
+            # a URI needs no quoting for any path
             options = NODE_OPTIONS.format(reporter=reporter.as_uri())
             command = replace(command, environment={**command.environment, "NODE_OPTIONS": options})
         result = await (run or partial(run_program, cwd=place))(
@@ -121,14 +121,14 @@ async def run_tests(
         content = read_bounded(report, _LARGEST_REPORT) if command.report in _FILES or traced else None
     printed = follower.events.text() if follower.events else result.stdout.text
     output = _joined(printed, result.stderr.text)
-    # all that a project printed is looked through, which may be much
+    # in a thread, because the output may be long
     evidence = await asyncio.to_thread(_evidence, command, expected, content, follower, output, result, place)
     results = _results(command, wanted, result, evidence, started)
     return CompletedTests(_in_project(results, root, folder), output, result)
 
 
 def _in_project(results: TestResults, root: Path, folder: str) -> TestResults:
-    """Return results of a folder with paths that are relative to the root."""
+    """Return the results with a folder's paths made relative to the root."""
     if not folder:
         return results
     failures = [
@@ -140,7 +140,7 @@ def _in_project(results: TestResults, root: Path, folder: str) -> TestResults:
 
 
 class _Follower:
-    """Progress of a run, from its lines as they come."""
+    """Progress of a run, updated with each line."""
 
     def __init__(
         self, events: GoEvents | None, on_progress: OnProgress | None, on_lines: OnLines | None
@@ -174,16 +174,16 @@ def _joined(*texts: str) -> str:
 
 @dataclass(slots=True)
 class _Evidence:
-    """Counts and failures of a run, and what speaks against a status of 0."""
+    """Counts and failures of a run, and evidence against an exit status of 0."""
 
     tally: Tally | None = None
-    """None: neither report nor output has any."""
+    """None: neither report nor output has counts."""
     told: int = 0
-    """Failures of which the report or the output tells."""
+    """Number of failures in the report or output."""
     lacks: str = ""
-    """Words for a missing part, empty if the report is whole."""
+    """Description of a missing part, empty if the report is complete."""
     runner: str = ""
-    """The runner, if only one printed a summary."""
+    """The runner, if exactly one printed a summary."""
 
 
 def _evidence(
@@ -195,7 +195,7 @@ def _evidence(
     result: CommandResult,
     root: Path,
 ) -> _Evidence:
-    """Return the counts, from the report if it can be read, else from the output."""
+    """Return the counts from the report if it is readable, else from the output."""
     found, events = _Evidence(), follower.events
     if events is not None:
         found.tally = events.end(output)
@@ -206,7 +206,7 @@ def _evidence(
         found.told = found.tally.bad + len(found.tally.failures)
         found.lacks = found.lacks or found.tally.denied or interrupted(output)
         return found
-    # unittest prints its summary to the error stream, where few tests print
+    # unittest prints its summary to stderr, where few tests print
     cut = result.stdout.cut or result.stderr.cut
     errors = follower.summaries.text("stderr") if cut else result.stderr.text
     text = follower.summaries.text("stdout", "stderr") if cut else output
@@ -223,7 +223,7 @@ def _evidence(
     counted = summaries.tally or Tally()
     found.told = counted.bad
     if not result.ok and summaries.tally is not None:
-        # programs that crashed; cargo goes on with the next
+        # crashed programs; cargo continues with the next
         counted.errors += max(summaries.begun["cargo"] - summaries.found["cargo"], 0)
     if not result.ok or counted.bad or found.lacks:
         failures_printed(output, root, command.runner, counted)
@@ -232,7 +232,7 @@ def _evidence(
 
 
 def _read_report(command: RunnerCommand, content: bytes | None, root: Path) -> tuple[Tally | None, str]:
-    """Return what a report says, or why it says nothing."""
+    """Return a report's counts, or the reason why there are none."""
     if content is None:
         return None, "ended before its report"
     try:
@@ -244,7 +244,7 @@ def _read_report(command: RunnerCommand, content: bytes | None, root: Path) -> t
 def _reported(command: RunnerCommand, content: bytes, root: Path) -> Tally:
     if command.report == "jest":
         return read_jest(content, root)
-    from tideate_core.toolchain.testing.junit import read_junit  # only here is expat needed
+    from tideate_core.toolchain.testing.junit import read_junit  # imported on use: needs expat
 
     return read_junit(content, root)
 

@@ -1,4 +1,4 @@
-"""Summaries that a command has to print, derived from the project's files that it runs."""
+"""Test summaries that a command must print, derived from the project files that it runs."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ _COMMANDS: Final[Mapping[str, re.Pattern[str]]] = {
         "minitest": r"(?:\S*/)?rails test|ruby (?:-\S+ )*-Itest -e",
     }.items()
 }
-"""Commands of runners that always end with a summary, by the runner."""
+"""Commands of runners that always end with a summary, by runner."""
 _QUIET: Final = re.compile(
     r"\s(?:-qqqq|--verbosity|-p no:terminal|--co\b|--collect-only|--list|--no-run|--version|--help|-h\b|"
     r"--show-only|-N\b|-json\b|-list\b|-c\b(?= )|--(?:test-)?report|-R |-f |-o |-O |"
     r"--output(?!-on-failure)|--format)"
 )
-"""Options that suppress the summary or change its form."""
+"""Options that suppress or change the summary."""
 _SHELL: Final = re.compile(r"^(?:function\s|\w[\w-]{0,60} ?\(\))|&&\s{0,9}[({]|\|\||[^&]&(?!&)|[<>|`]")
-"""Shell text whose commands may not all run, or may print elsewhere."""
+"""Shell syntax that may skip commands or redirect their output."""
 
 _PROGRAM: Final = re.compile(rf"[-@+]{{0,3}}{_SETTINGS}(?P<words>.*)", re.DOTALL)
 _SHELLS: Final = ("sh", "bash", "dash", "zsh", "ksh")
@@ -64,39 +64,39 @@ _MAIN: Final = re.compile(
     r"(?:sys\.exit\(|raise SystemExit\()?(unittest|pytest)\.main\((?![^\n]*testRunner)",
     re.MULTILINE,
 )
-"""Call with which a Python file runs its own tests."""
+"""Call in a Python file that runs its own tests."""
 _RAKE: Final[Mapping[str, re.Pattern[str]]] = {
     "minitest": re.compile(r"(?:Rake|Minitest)::TestTask\.(?:new|create)(?![ (]+[:'\"](?!test\b))"),
     "rspec": re.compile(r"RSpec::Core::RakeTask\.new"),
 }
-"""Tasks of a Rakefile that run tests, by the runner."""
+"""Rakefile tasks that run tests, by runner."""
 _RUBY_MAIN: Final = re.compile(r"^require ['\"](?:minitest/autorun|test/unit)['\"]", re.MULTILINE)
 _NODE_MAIN: Final = re.compile(r"['\"]node:test['\"]")
 _NODE_CALL: Final = re.compile(
     r"^(?:await )?(?:\w{1,20}\.)?(?:test|it|describe|suite)(?:\.\w{1,20})?\(", re.MULTILINE
 )
-"""Test that no condition or function holds back."""
+"""A test outside any condition or function."""
 _UNSURE: Final = re.compile(r"\bexit\b(?!\s+[1-9])|\breturn\b|<<|^exec ")
-"""Text after which a script may have ended, or its lines are no commands."""
+"""Text after which a script may have ended, or its lines are not commands."""
 _OPENS: Final = re.compile(
     r"(?:^[@+-]{0,3}|[;&|]\s{0,9}|\b(?:then|do|else)\s{1,9})(?:if|case|while|for|until|select)\b|[{(]$"
 )
 _CLOSES: Final = re.compile(r"(?:^|;\s{0,9})(?:fi|done|esac|\})(?!\w)|^\)")
 _LARGEST: Final = 1 << 20
 _MOST_TEXTS: Final = 50
-"""Texts that are read for one command."""
+"""Maximum number of texts read for one command."""
 
 
 def expected_summaries(folder: Path, argv: Sequence[str]) -> dict[str, int]:
-    """Return the least number of summaries that a command has to print, by runner; blocking.
+    """Return the minimum number of summaries by runner; blocking.
 
-    :param folder: the working directory of the command.
+    :param folder: the command's working directory.
     """
     return dict(_read_command(folder, argv).expected)
 
 
 def node_can_report(folder: Path, argv: Sequence[str]) -> bool:
-    """Tell whether nothing that a command runs gives `node --test` a reporter of its own; blocking."""
+    """Return whether no part of a command sets its own reporter for `node --test`; blocking."""
     return not _read_command(folder, argv).node_reports
 
 
@@ -116,10 +116,10 @@ class _Reader:
         self._texts = 0
 
     def command(self, plain: str, folder: Path | None, *, settles: bool = True) -> bool:
-        """Count the runners of one command; returns whether it is itself a runner's.
+        """Count the runners of one command; returns whether it is itself a runner's command.
 
         :param folder: its working directory; None if unknown.
-        :param settles: if it fails, all fails.
+        :param settles: its failure is a failure of the whole.
         """
         plain = re.sub(r"[ \t]+", " ", plain).strip()
         for name, pattern in _COMMANDS.items():
@@ -132,7 +132,7 @@ class _Reader:
             words = shlex.split(match["words"]) if match else []
         except ValueError:
             return False
-        # a text that runs itself again may do so under a condition
+        # a recursive text may depend on a condition
         if words and folder is not None and plain not in self._open and self._texts < _MOST_TEXTS:
             self._texts += 1
             self._open.append(plain)
@@ -151,11 +151,11 @@ class _Reader:
             for text in [body] if one_shell else body.split("\n"):
                 self._lines(text, folder / place, settles)
         elif name in _SCRIPTED:
-            # the recipe has the scripts that it runs, too
+            # the recipe already includes the scripts that it runs
             if any(re.match(rf"(?:{'|'.join(_SCRIPTED)}) ", one) for one in self._open[:-1]):
                 return
             recipe = self._noted(recipe_of(folder, words))
-            # a script that another one runs before `;` may fail
+            # a script run before `;` may fail
             settles = settles and ";" not in recipe
             for line in recipe.split("\n"):
                 self._lines(re.sub(r"^[^\s:]{1,200}: ", "", line), folder / split_folder(words)[0], settles)
@@ -190,9 +190,9 @@ class _Reader:
         self.expected.update([runner] if runner else [])
 
     def _lines(self, text: str, folder: Path | None, settles: bool) -> None:
-        """Count the runners of the lines that one shell runs.
+        """Count the runners in the lines of one shell.
 
-        :param settles: if the last one fails, all fails.
+        :param settles: a failure of the last line is a failure of the whole.
         """
         for line, ends in _with_last(_unconditional(text), settles):
             # the command before `||` always runs
@@ -204,13 +204,13 @@ class _Reader:
                 for command in commands.split("&&"):
                     if match := re.match(r"\s*(?:cd|pushd)\s+['\"]?([^'\"\s]+)", command):
                         folder = folder / match[1] if folder and "$" not in match[1] else None
-                    # a runner that fails says so; another program may end a list that does not matter
+                    # a failing runner reports it; the status of another program in a list may not matter
                     elif not self.command(command, folder, settles=last) and not last:
                         break
 
 
 def _with_last(items: Sequence[str], last: bool) -> Iterator[tuple[str, bool]]:
-    """Yield items, the last with this value."""
+    """Yield each item with False, the last one with the given value."""
     yield from zip(items, [*(False for _ in items[1:]), last], strict=True)
 
 
@@ -223,9 +223,9 @@ def _read(path: Path) -> str:
 
 
 def _unconditional(text: str) -> list[str]:
-    """Return the lines of a shell script that always run, and `:` in place of others."""
+    """Return the lines of a shell script that always run, with `:` in place of others."""
     depth, kept = 0, list[str]()
-    # a list of commands goes on behind the end of a line
+    # join command lists that continue on the next line
     text = re.sub(r"(&&|\|)[ \t]{0,80}\n\s{0,200}", r"\1 ", text.replace("\\\n", " "))
     for line in text.split("\n"):
         bare = line.strip()
@@ -241,7 +241,7 @@ def _unconditional(text: str) -> list[str]:
 
 
 def _lines_of_targets(text: str, words: Sequence[str]) -> str:
-    """Return the commands of the targets among these words, and of their prerequisites."""
+    """Return the commands of the named targets and of their prerequisites."""
     text = text.replace("\\\n", " ")
     rules: dict[str, list[re.Match[str]]] = {}
     for rule in _RULE.finditer(text):
@@ -257,13 +257,13 @@ def _lines_of_targets(text: str, words: Sequence[str]) -> str:
             found = rules.get(name, [])
             waiting += [one for rule in found for one in rule["needs"].split()]
             told = [rule["body"] for rule in found if rule["body"].strip()]
-            # one of several may be for another system
+            # of several definitions, one may be for another system
             bodies.update(dict.fromkeys(told if len(told) == 1 else ()))
     return _filled("".join(bodies), text)
 
 
 def _filled(lines: str, text: str) -> str:
-    """Return lines of a Makefile or justfile with the values of its variables."""
+    """Return Makefile or justfile lines with variables expanded."""
     values: dict[str, set[str]] = {}
     for match in _VARIABLE.finditer(text):
         values.setdefault(match["name"], set()).add(match["value"].strip("'\" \t"))

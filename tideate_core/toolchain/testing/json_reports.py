@@ -1,4 +1,4 @@
-"""JSON reports of test runners: the events of ``go test -json``, the report of jest and vitest."""
+"""JSON reports of test runners: ``go test -json`` events, jest and vitest reports, node's queue."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 __all__ = ["NODE_OPTIONS", "NODE_REPORTER", "GoEvents", "read_jest", "unfinished_in_node"]
 
 _FOLLOWED: Final = 10_000
-"""Tests whose words are kept at a time."""
+"""Maximum number of tests tracked at a time."""
 _KEPT: Final = 1 << 20
-"""Bytes of the text that all events make."""
+"""Maximum bytes of the combined event output."""
 _UNBUILT: Final = re.compile(r"FAIL\t(?P<package>\S{1,300}) \[(?:setup|build) failed\]\s*$")
-"""Before Go 1.24 this is no event."""
+"""Before Go 1.24 this is not an event."""
 _GO_FRAME: Final = re.compile(r"\t(?P<file>/[^\t:]{1,400}\.go):(?P<line>\d{1,7})(?: \+0x|$)")
 """A line of a panic's stack."""
 _ENDS: Final = frozenset({"pass", "fail", "skip"})
 _LOOKED_AT: Final = 1 << 14
-"""Characters of what is said of one failure."""
+"""Maximum characters of one failure's text."""
 _AT: Final = re.compile(r"(?:\(|\.[cm]?[jt]sx?:)(\d{1,7}):\d{1,5}\b")
-"""Place at which a file could not be parsed: ``(1:10)`` of babel, ``a.test.ts:1:10`` of others."""
+"""Location of a syntax error: ``(1:10)`` of babel, ``a.test.ts:1:10`` of others."""
 _DULL: Final = ("Test suite failed to run", "Jest encountered an unexpected token")
 
 
@@ -54,7 +54,7 @@ export default async function* (events) {
       appendFileSync(path, `${JSON.stringify([type, data.file, data.name])}\\n`);
 }
 """
-"""Reporter that writes the tests that `node --test` queued and ended to a file beside itself."""
+"""Reporter that writes queued and ended tests of `node --test` to a file beside itself."""
 NODE_OPTIONS: Final = (
     "--test-reporter=spec --test-reporter-destination=stdout --test-reporter={reporter} "
     "--test-reporter-destination=stderr"
@@ -62,11 +62,11 @@ NODE_OPTIONS: Final = (
 
 
 def unfinished_in_node(content: bytes, root: Path) -> str:
-    """Return a sentence about a queued test of `node --test` that did not end; empty if all did."""
+    """Return a sentence about a queued `node --test` test that did not end; empty if all did."""
     known: Counter[tuple[str, str]] = Counter()
     for line in content.decode(errors="replace").split("\n"):
         match _parsed(line):
-            # a file is a test of its own, which ends however its process does
+            # a file is also a test, and ends whenever its process does
             case [str() as kind, str() as file, str() as name] if not file.endswith(name):
                 known[file, name] += 1 if kind == "test:enqueue" else -1
     open_ = ((file, name) for (file, name), count in known.items() if count > 0)
@@ -81,35 +81,35 @@ def _parsed(line: str) -> Any:
 
 
 class GoEvents:
-    """Counts tests by their events, and puts what they print together again."""
+    """Counts tests by their events and restores their printed output."""
 
     def __init__(self, root: Path) -> None:
         self.tally = Tally()
         self._root = root
         self._said: dict[tuple[str, str], tuple[str, Failure | None]] = {}
-        """Of a test that runs: the first line that it said, with its place where it named one."""
+        """By running test: its first output line, with a location if it named one."""
         self._failed: dict[str, None] = {}
-        """Packages of which a test failed."""
+        """Packages with failed tests."""
         self._broken: list[str] = []
-        """Packages that failed though none of their tests did: they could not be built, or crashed."""
+        """Packages that failed without a failed test: not built, or crashed."""
         self._open: dict[str, None] = {}
-        """Packages that began."""
+        """Packages that started."""
         self._running: dict[tuple[str, str], None] = {}
-        """Tests that began."""
+        """Tests that started."""
         self._ended = 0
-        """Packages that came to their end."""
+        """Number of packages that ended."""
         self._module = go_module(root)
         self._text = OutputCapture(_KEPT)
 
     @property
     def unfinished(self) -> str:
-        """Words for events that are missing, empty if every package came to its end."""
+        """Description of missing events, empty if every package ended."""
         if self._open:
             return f"ended before the result of {next(iter(self._open))}"
         return "" if self._ended else "ended before the result of any package"
 
     def feed(self, line: str) -> str:
-        """Take a line of the output, whatever it is; returns the text that it prints."""
+        """Process a line of output, event or not; returns its printed text."""
         event = _parsed(line)
         if not isinstance(event, dict) or not isinstance(event.get("Action"), str):
             self._text.feed(f"{line}\n".encode("utf-8", "replace"))
@@ -124,7 +124,7 @@ class GoEvents:
         return ""
 
     def text(self) -> str:
-        """Return what was printed, as without ``-json``."""
+        """Return the printed output, as without ``-json``."""
         return self._text.output().text
 
     def _hear(self, package: str, test: str, output: str) -> None:
@@ -177,9 +177,9 @@ class GoEvents:
                 self._broken.append(package)
 
     def end(self, output: str = "") -> Tally:
-        """Say why packages failed of which no test did; returns the whole.
+        """Add the causes of packages that failed without a failed test; returns the tally.
 
-        :param output: all that was printed, where there is more than the events: the compiler's errors.
+        :param output: all output, if there is more than the events: compiler errors.
         """
         text = output or self.text()
         wrong = parse_failures(text, root=self._root, tool="go").found if self._broken else ()
@@ -189,11 +189,11 @@ class GoEvents:
             first = next(own, None)
             said = first.message if first else "failed before or after its tests"
             self.tally.add(make_test_failure(package, said, first, error=True))
-        # output of tests can garble the lines of events, so a package that passed may lack one
+        # output of tests can garble event lines, so a passed package may lack one
         bad = {*self._broken, *self._failed, *self._open}
         running = [key for key in self._running if key[0] in bad]
         for package, test in running:
-            # a subtest says more than its parent
+            # a subtest is more specific than its parent
             if not any(other.startswith(f"{test}/") for _, other in running):
                 self.tally.add(make_test_failure(f"{package}.{test}", "did not end"))
         self._broken = []
@@ -201,15 +201,15 @@ class GoEvents:
 
 
 def _bound(kept: dict[Any, Any]) -> None:
-    """Let go of the oldest."""
+    """Drop the oldest entry beyond the limit."""
     if len(kept) > _FOLLOWED:
         del kept[next(iter(kept))]
 
 
 def read_jest(content: bytes, root: Path) -> Tally:
-    """Read a report.
+    """Parse a report of jest or vitest.
 
-    :raises UnreadableReport: it is none.
+    :raises UnreadableReport: it is not one.
     """
     try:
         report = json.loads(content)
@@ -250,7 +250,7 @@ def _of_test(result: dict[str, Any], file: str, root: Path) -> TestFailure:
         strip_control_sequences("\n".join(map(str, said[:5]))[:_LOOKED_AT]) if isinstance(said, list) else ""
     )
     message, _, _ = stack.partition("\n    at ")
-    if message == "Error: STACK_TRACE_ERROR":  # of vitest, which prints the sentence only
+    if message == "Error: STACK_TRACE_ERROR":  # vitest prints the sentence but does not report it
         message = "did not end within the time of a test"
     place = _frame(stack, root)
     if place is None:
@@ -268,7 +268,7 @@ def _name(result: dict[str, Any]) -> str:
 
 
 def _of_suite(suite: dict[str, Any], file: str, root: Path) -> TestFailure:
-    """Return what kept a file's tests from running."""
+    """Return the error that prevented a file's tests from running."""
     said = strip_control_sequences(_text(suite, "message")[:_LOOKED_AT])
     lines = [line.strip().removeprefix("● ") for line in said.split("\n")]
     telling = [line for line in lines if line and line not in _DULL] or ["could not be run"]
@@ -294,5 +294,5 @@ def _objects(value: Any) -> Iterator[dict[str, Any]]:
 
 def _text(values: dict[str, Any], key: str) -> str:
     value = values.get(key)
-    # no path can be looked for that has a NUL character
+    # no path can contain a NUL character
     return value.replace("\0", "") if isinstance(value, str) else ""

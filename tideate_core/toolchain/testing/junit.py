@@ -1,7 +1,7 @@
-"""Reports in JUnit's XML, as pytest and ctest write them.
+"""JUnit XML reports, as written by pytest and ctest.
 
-Whoever wrote them may have been the project's own code. So: no document type, hence no entity but XML's five,
-is taken; elements are read as they come, and texts only as far as they are kept.
+The project's own code may have written the report. So a document type is rejected, hence all entities except
+XML's five; elements are processed as a stream, and texts are truncated.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["read_junit"]
 
 _TEXT: Final = 1 << 16
-"""Characters of a failure's text that are kept."""
+"""Maximum characters of a failure's text."""
 _DEEPEST: Final = 50
 _NOT_XML: Final = re.compile(r"#x([01][0-9A-F])|\[NON-XML-CHAR-0x([01]?[0-9A-F])\]")
-"""Control characters as pytest and ctest write them."""
+"""Control characters as escaped by pytest and ctest."""
 _KEPT: Final = frozenset({"failure", "error", "skipped", "system-out"})
 
 
@@ -36,13 +36,13 @@ _KEPT: Final = frozenset({"failure", "error", "skipped", "system-out"})
 class _Case:
     attributes: dict[str, str]
     found: dict[str, list[str]] = field(default_factory=dict)
-    """Its elements by name, each with its text; a test's subtests have one each."""
+    """Texts of its elements by name; each subtest has one element."""
 
 
 def read_junit(content: bytes, root: Path) -> Tally:
-    """Read a report.
+    """Parse a report.
 
-    :raises UnreadableReport: it is no XML, or has a document type.
+    :raises UnreadableReport: it is not XML, or has a document type.
     """
     reader = _Reader(root)
     parser = expat.ParserCreate("utf-8")
@@ -68,7 +68,7 @@ class _Reader:
     def __init__(self, root: Path) -> None:
         self.tally = Tally()
         self.claimed = False
-        """A suite counts failures."""
+        """A suite's attributes count failures."""
         self._root = root
         self._case: _Case | None = None
         self._inside = ""
@@ -114,7 +114,7 @@ class _Reader:
         if failures or errors:
             tally.failed += len(failures)
             tally.errors += len(errors)
-        elif status == "notrun" and not skipped.startswith("SKIP_"):  # ctest: its program is missing
+        elif status == "notrun" and not skipped.startswith("SKIP_"):  # ctest: the program is missing
             tally.errors += 1
             tally.add(make_test_failure(_name(case), skipped or "was not run", error=True))
         elif "skipped" in found or status in ("disabled", "notrun"):
@@ -131,18 +131,18 @@ class _Reader:
     def _failure(self, case: _Case, said: str, kind: str) -> TestFailure:
         message, _, text = said.partition("\n")
         place = _place(case, said, "".join(case.found.get("system-out", [])), self._root)
-        # what the traceback says goes before the runner's sentence about it
+        # the traceback's message takes precedence over the runner's
         told = failure_message(place) if place.message not in ("", "failed") else message
         return make_test_failure(_name(case), told or text or "failed", place, error=kind == "error")
 
 
 def _plain(text: str) -> str:
-    """Return a text without the colours that XML could not hold."""
+    """Return a text without control sequences, which XML reports contain in escaped form."""
     return strip_control_sequences(_NOT_XML.sub(lambda match: chr(int(match[1] or match[2], 16)), text))
 
 
 def _name(case: _Case) -> str:
-    """Return pytest's id of a test, ``tests/test_a.py::TestA::test_b``; of other runners the name."""
+    """Return pytest's id of a test, ``tests/test_a.py::TestA::test_b``; other runners' name."""
     file, name = case.attributes.get("file", ""), case.attributes.get("name", "")
     module = file.removesuffix(".py").replace("/", ".")
     own = case.attributes.get("classname", "")
@@ -153,7 +153,7 @@ def _name(case: _Case) -> str:
 
 
 def _place(case: _Case, text: str, printed: str, root: Path) -> Failure:
-    """Return where a test failed and what it said: by its traceback, what it printed, else its beginning."""
+    """Return location and message of a failed test: from its traceback, its output, or its start."""
     found = python_failure(text, root)
     if found.file:
         return Failure(project_path(found.file, root), found.line, None, found.message, found.code)

@@ -1,6 +1,6 @@
-"""List of a project's tests, from its files: nothing is run, so nobody has to trust the project for it.
+"""List of a project's tests, read from its files: nothing is run, so no trust is needed.
 
-Tests that only a runner's configuration or a running program makes are not seen here.
+Tests created by a runner's configuration or at run time are not found.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ __all__ = ["ListedTest", "find_test_files", "is_test_file", "list_tests"]
 MOST_FILES: Final = 20_000
 MOST_TESTS: Final = 50_000
 _LOOKED_AT: Final = 500_000
-"""Entries of directories."""
+"""Maximum number of directory entries searched."""
 _LARGEST: Final = 1 << 20
-"""Bytes of a file that is read."""
+"""Maximum bytes of a file."""
 _LONGEST: Final = 1_000
-"""Characters of a line."""
+"""Maximum characters of a line."""
 _PASSED_OVER: Final = frozenset(
     {"__pycache__", "node_modules", "site-packages", "target", "vendor", "venv", "env", "dist"}
 )
-"""Directories with what others wrote or a build made, beside all whose names begin with a dot."""
+"""Directories of foreign code or build output, besides hidden ones."""
 
 _PYTHON: Final = re.compile(
     r"(?P<gap>[ \t]{0,40})(?:async )?(?:def (?P<def>\w{1,200})|class (?P<class>\w{1,200}))\b"
@@ -48,7 +48,7 @@ _CMAKE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ListedTest:
-    """A test, as far as its file says."""
+    """A test found in a file."""
 
     file: str
     """Relative to the root."""
@@ -60,7 +60,7 @@ class ListedTest:
 def find_test_files(root: Path, runner: str) -> list[str]:
     """Return the files in which a runner looks for tests, relative to the root and sorted; blocking.
 
-    :param runner: whose; of one that is not known any that look like tests.
+    :param runner: if unknown, files of any runner are returned.
     """
     fits = _FILES.get(runner, _any)
     found = []
@@ -73,12 +73,12 @@ def find_test_files(root: Path, runner: str) -> list[str]:
 
 
 def is_test_file(path: str, runner: str) -> bool:
-    """Tell whether a runner looks for tests in a file of this name; one that is not known in any."""
+    """Return whether a runner looks for tests in a file of this name; True for an unknown runner."""
     return runner not in _FILES or _FILES[runner](path)
 
 
 def list_tests(root: Path, files: list[str]) -> list[ListedTest]:
-    """Return the tests in these files, in their order; blocking."""
+    """Return the tests in these files, in order; blocking."""
     found: list[ListedTest] = []
     for file in files:
         content = read_bounded(root / file, _LARGEST)
@@ -92,7 +92,7 @@ def list_tests(root: Path, files: list[str]) -> list[ListedTest]:
 
 
 def _walk(root: Path, *, generated: bool) -> Iterator[str]:
-    """Yield the files below the root; of links neither files nor directories."""
+    """Yield the files below the root; links are ignored."""
     looked = 0
     waiting = [""]
     while waiting:
@@ -100,7 +100,7 @@ def _walk(root: Path, *, generated: bool) -> Iterator[str]:
         try:
             entries = sorted(os.scandir(root / folder), key=lambda entry: entry.name)
         except OSError:
-            continue  # others keep us out of it, or it is gone
+            continue  # not readable, or deleted meanwhile
         looked += len(entries)
         if looked > _LOOKED_AT:
             return
@@ -162,7 +162,7 @@ _FILES: Final[Mapping[str, Callable[[str], bool]]] = {
 
 def _of_python(lines: list[str]) -> Iterator[tuple[int, str]]:
     above: list[tuple[int, str]] = []
-    """The classes around a line with their indentation; of a function the name is empty."""
+    """Enclosing classes with their indentation; functions have an empty name."""
     for number, line in enumerate(lines, 1):
         match = _PYTHON.match(line[:_LONGEST])
         if match is None:

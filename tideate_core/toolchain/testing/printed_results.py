@@ -1,4 +1,4 @@
-"""Counts and failures of tests, from the text that a runner prints."""
+"""Test counts and failures, parsed from a runner's printed output."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 _LONGEST: Final = 400
-"""Characters of a line that may say how many."""
+"""Maximum characters of a summary line."""
 _NUMBER_FIRST: Final = re.compile(r"(?P<number>\d{1,9}) (?P<word>[a-z]+(?: [a-z]+)?)")
 _WORD: Final = re.compile(r"[A-Za-z]+")
 _NUMBER_LAST: Final = re.compile(r"(?P<word>[A-Za-z]+)\s*[:=]?\s{1,4}(?P<number>\d{1,9})")
@@ -38,20 +38,20 @@ _NUMBER_LAST: Final = re.compile(r"(?P<word>[A-Za-z]+)\s*[:=]?\s{1,4}(?P<number>
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """The summary of one runner, as lines with numbers and words."""
+    """The summary format of one runner: lines of numbers and words."""
 
     line: re.Pattern[str]
     words: Mapping[str, str]
-    """Fields of a tally by word, and `total`; other words count nothing."""
+    """Tally fields by word, and `total`; other words are ignored."""
     pair: re.Pattern[str] = _NUMBER_FIRST
     begins: re.Pattern[str] | None = None
-    """A line that a run prints before its first test."""
+    """A line printed before the first test."""
     first: str = ""
-    """First word of the first line of a summary that has several."""
+    """First word of a multi-line summary's first line."""
     last: str = ""
-    """First word of the last line of a summary that has several."""
+    """First word of a multi-line summary's last line."""
     many: bool = False
-    """One command prints several, as one for each program or file."""
+    """One command prints several summaries, such as one for each program or file."""
 
 
 def _words(**fields: str) -> dict[str, str]:
@@ -151,7 +151,7 @@ _FORMS: Final[Mapping[str, _Form]] = {
         many=True,
     ),
 }  # fmt: skip
-"""In the order in which a line is looked at."""
+"""In the order in which lines are matched."""
 
 _SAME: Final[Mapping[str, str]] = {"vitest": "jest"}
 _GO_TEST: Final = re.compile(r"[ \t]{0,40}--- (?P<word>PASS|FAIL|SKIP): ")
@@ -162,25 +162,25 @@ _VERDICT: Final = re.compile(r"(?P<word>OK|FAILED|NO TESTS RAN)(?: \((?P<counts>
 _NAMED: Final = re.compile(r"([a-z][a-z ]{2,25})=(\d{1,9})")
 _BLOCK: Final = re.compile(r"(?P<kind>FAIL|ERROR): (?P<test>(?P<name>\S{1,300}) \([\w.<>]{1,300}\))")
 _AROUND: Final = frozenset({"setUpClass", "tearDownClass", "setUpModule", "tearDownModule"})
-"""Fixtures that are not counted among the tests that ran."""
+"""Fixtures that are not counted as tests."""
 _KINDS: Final = ("FAIL", "ERROR")
 
 
 @dataclass(slots=True)
 class Summaries:
-    """All summaries that a run printed."""
+    """All summaries printed by a run."""
 
     tally: Tally | None = None
-    """Their counts, added up; None: no summary says any."""
+    """Total of their counts; None: no summary has any."""
     found: Counter[str] = field(default_factory=Counter)
-    """Summaries by runner."""
+    """Number of summaries by runner."""
     begun: Counter[str] = field(default_factory=Counter)
-    """Runs that said that they began."""
+    """Number of runs that announced their start."""
 
     def missing(self, expected: Mapping[str, int]) -> str:
-        """Return the first runner of which a summary is missing, empty if all are there.
+        """Return the first runner with too few summaries, empty if all are complete.
 
-        :param expected: summaries at least, by runner.
+        :param expected: minimum number of summaries by runner.
         """
         return next(
             (
@@ -193,13 +193,13 @@ class Summaries:
 
 
 def read_summaries(text: str, runner: str = "", errors: str | None = None) -> Summaries:
-    """Return the summaries that a run printed.
+    """Return the summaries printed by a run.
 
-    Of a runner that is known the last one counts, as its tests may print such lines, too; of any other
-    (make, a script) all of them.
+    For a known runner only the last summary counts, because its tests may print similar lines; for any other
+    program (make, a script) all of them count.
 
-    :param text: of both streams; that of the error stream, which has unittest's, last.
-    :param errors: the error stream alone, if unittest is known to run: its tests print to the other one.
+    :param text: both streams, with stderr last, which has unittest's summary.
+    :param errors: stderr alone, if unittest is known to run: its tests print to stdout.
     """
     lines = _lines(text)
     own = _SAME.get(runner, runner)
@@ -209,7 +209,7 @@ def read_summaries(text: str, runner: str = "", errors: str | None = None) -> Su
         if name == "unittest":
             tallies = list(_unittest(lines if errors is None else _lines(errors)))
         elif name == "cargo":
-            # with `--nocapture` its tests print between the beginning and the summary
+            # with `--nocapture`, tests print between start and summary
             tallies = list(chain.from_iterable(_last_of_runs(lines, _FORMS[name])))
         else:
             tallies = list(_tallies(lines, _FORMS[name]))
@@ -240,7 +240,7 @@ _MOST_LINES: Final = 20_000
 
 
 class SummaryLines:
-    """Lines of a long output that count: those of its middle are not kept otherwise."""
+    """Filter that keeps summary lines of a long output, including its truncated middle."""
 
     def __init__(self) -> None:
         self._lines: dict[str, deque[str]] = {
@@ -248,7 +248,7 @@ class SummaryLines:
         }
 
     def take(self, lines: Iterable[OutputLine]) -> None:
-        """Keep those of these lines that belong to a summary."""
+        """Keep the lines that belong to a summary."""
         for line in lines:
             text = line.text[:_LONGEST]
             if any(form.match(text) for form in _TELLING):
@@ -262,7 +262,7 @@ _EXIT: Final = re.compile(r"!+ _pytest\.outcomes\.Exit: (.{0,200})", re.MULTILIN
 _NODE_FILE: Final = re.compile(
     r"^(?:ok \d{1,9} - |\u2714 )(?P<file>\S.{0,400}?\.[cm]?[jt]sx?)(?: \([\d.]{1,12}ms\))?$", re.MULTILINE
 )
-"""A file as a test of its own: none of its tests was reported."""
+"""A file reported as a test: none of its own tests was reported."""
 _NODE_TESTS: Final = re.compile(r"\b(?:test|it|describe|suite)(?:\.\w{1,20})?[ \t]{0,5}\(")
 _NODE_TAP: Final = re.compile(r"^( {0,80})(?:(# Subtest: )|(?:not )?ok \d{1,9} - )", re.MULTILINE)
 _NODE_OPEN: Final = re.compile(
@@ -281,24 +281,24 @@ _CONFIGURED: Final[Mapping[str, tuple[str, re.Pattern[str]]]] = {
     ),
     "pytest": ("pytest.ini pyproject.toml setup.cfg tox.ini", re.compile(r"no:terminal")),
 }
-"""Files and the words in them that give a runner another summary, or none."""
+"""Files, and patterns in them, that give a runner another summary or none."""
 
 
 def prints_otherwise(runner: str, root: Path) -> bool:
-    """Tell whether the project gives a runner a reporter whose summary is not known; blocking."""
+    """Return whether the project configures a reporter with an unknown summary; blocking."""
     patterns, words = _CONFIGURED.get(runner, ("", _EXIT))
     files = (path for pattern in patterns.split() for path in root.glob(pattern))
     return any(words.search((read_bounded(path, 1 << 20) or b"").decode(errors="replace")) for path in files)
 
 
 def interrupted(text: str) -> str:
-    """Say how a test ended the run of pytest, empty if none did."""
+    """Return how a test ended the pytest run, empty if none did."""
     match = _EXIT.search(text)
     return f"a call of pytest.exit ended the tests ({match[1].rstrip(' !')})" if match else ""
 
 
 def unfinished_of_node(text: str, root: Path) -> str:
-    """Name a file or suite whose tests `node --test` did not run to their end, empty if there is none."""
+    """Return a file or suite with tests that `node --test` did not finish, empty if there is none."""
     for match in _NODE_FILE.finditer(text):
         content = read_bounded(root / match["file"], 1 << 20) or b""
         if b"node:test" in content and _NODE_TESTS.search(content.decode(errors="replace")):
@@ -322,7 +322,7 @@ def _sum(known: Tally | None, more: Tally) -> Tally:
 
 
 def _tallies(lines: Sequence[str], form: _Form) -> Iterator[Tally]:
-    """Yield each summary of a form."""
+    """Yield each summary of a format."""
     summed: Counter[str] = Counter()
     seen: set[str] = set()
     for line in lines:
@@ -339,7 +339,7 @@ def _tallies(lines: Sequence[str], form: _Form) -> Iterator[Tally]:
         seen.add(key)
         fields = _fields(line, form)
         if key == "Test":
-            # of jest and vitest: files; one that cannot be loaded has no test that fails
+            # jest and vitest count files here; a file that cannot be loaded has no failed test
             summed["files"] = fields.get("failed", 0)
         else:
             summed.update(fields)
@@ -348,7 +348,7 @@ def _tallies(lines: Sequence[str], form: _Form) -> Iterator[Tally]:
 
 
 def _last_of_runs(lines: Sequence[str], form: _Form) -> Iterator[Sequence[Tally]]:
-    """Yield the last summary of each run; all, if no line says where one begins."""
+    """Yield the last summary of each run, or all if no line marks the start of a run."""
     begin = [number for number, line in enumerate(lines) if form.begins and form.begins.match(line)]
     for start, end in zip(begin or [0], [*begin[1:], len(lines)], strict=True):
         tallies = list(_tallies(lines[start:end], form))
@@ -374,7 +374,7 @@ def _tally(fields: Mapping[str, int]) -> Tally:
 
 
 def _go(lines: Sequence[str]) -> Iterator[Tally]:
-    """Yield a tally for each package: with `-v` all tests are named, else those that fail."""
+    """Yield a tally for each package: with `-v` all tests are named, else only failures."""
     counts: Counter[str] = Counter()
     for line in lines:
         if match := _GO_TEST.match(line):
@@ -383,7 +383,7 @@ def _go(lines: Sequence[str]) -> Iterator[Tally]:
             yield _tally(counts if counts["failed"] else {**counts, "errors": 1})
             counts.clear()
         elif line.startswith("ok  \t"):
-            # a package that is well has no failed test, whatever its tests print
+            # a passed package has no failed test, even if its tests print such lines
             yield _tally({**counts, "failed": 0})
             counts.clear()
     yield _tally(counts)
@@ -402,14 +402,14 @@ def _unittest(lines: Sequence[str]) -> Iterator[Tally]:
             yield _of_unittest(ran, verdict["word"], counts, blocks)
             open_run, blocks = False, []
         elif number and lines[number - 1].startswith("======") and (block := _BLOCK.match(line)):
-            # what a test prints has no such line above it
+            # in a test's own output, no such line precedes it
             blocks.append(block.groupdict())
 
 
 def _of_unittest(
     ran: int, verdict: str, counts: Mapping[str, int], blocks: Sequence[Mapping[str, str]]
 ) -> Tally:
-    # the parts of a test (`subTest`) are counted there as if each was one
+    # unittest counts each part of a test (`subTest`) separately
     again = {kind: _again(block["test"] for block in blocks if block["kind"] == kind) for kind in _KINDS}
     failed = max(counts.get("failures", 0) - again["FAIL"], 0) + counts.get("unexpected successes", 0)
     errors = max(counts.get("errors", 0) - again["ERROR"], 0)
@@ -426,7 +426,7 @@ def _again(names: Iterator[str]) -> int:
 
 
 def failures_printed(text: str, root: Path, runner: str, tally: Tally) -> None:
-    """Add the failures that a run tells of."""
+    """Add the failures found in the output."""
     parsed = parse_failures(text, root=root, tool=runner)
     lines = [line[:LONGEST_LINE] for line in text.split("\n")]
     raised = {match["name"] for line in lines if (match := _BLOCK.match(line)) and match["kind"] == "ERROR"}

@@ -1,6 +1,6 @@
-"""Results of a run of tests: counts, failures, and their report file.
+"""Results of a test run: counts, failures, and the report file.
 
-`qa/reports/test_results.json` has its keys in camelCase, as all files of the handoff.
+`qa/reports/test_results.json` has camelCase keys, like all files of the handoff.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ __all__ = [
 ]
 
 TEST_REPORT: Final = "qa/reports/test_results.json"
-"""Below `.tideate/`."""
+"""Relative to `.tideate/`."""
 MOST_FAILURES: Final = 200
-"""Failures that are kept."""
+"""Maximum number of failures."""
 _MESSAGE: Final = 600
 _NAME: Final = 400
 
@@ -43,13 +43,13 @@ Outcome: TypeAlias = Literal["passed", "failed", "timed_out", "no_tests", "incom
 
 
 class _Shape(BaseModel):
-    __test__ = False  # no test of pytest's
+    __test__ = False  # not a test class for pytest
 
     model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
 
 
 class TestFailure(_Shape):
-    """A test that failed, or what kept tests from running."""
+    """A failed test, or an error that prevented tests from running."""
 
     kind: Literal["failed", "error"] = Field(
         default="failed",
@@ -63,13 +63,13 @@ class TestFailure(_Shape):
     message: str
 
     def as_failure(self, tool: str) -> Failure:
-        """Return it as a finding of a check."""
+        """Return the test failure as a failure of a check."""
         said = f"{self.name}: {self.message}" if self.name else self.message
         return Failure(self.file, self.line, None, said, tool=tool, test=self.name)
 
 
 class TestResults(_Shape):
-    """End of a run of a project's tests."""
+    """Outcome of a run of a project's tests."""
 
     status: Outcome = Field(
         description="`passed`: the command ended with status 0, its report is whole, and no test failed. "
@@ -93,12 +93,12 @@ class TestResults(_Shape):
 
 
 class UnreadableReport(Exception):
-    """The file is no report, or one that no runner writes."""
+    """The file is not a report of a known runner."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of a run's tests, with its failures, before it is known how the command ended."""
+    """Counts and failures of a run, independent of the command's exit status."""
 
     passed: int = 0
     failed: int = 0
@@ -106,9 +106,9 @@ class Tally:
     errors: int = 0
     failures: list[TestFailure] = field(default_factory=list)
     cut: bool = False
-    """There were more failures than are kept."""
+    """There were more failures than the maximum."""
     denied: str = ""
-    """Words of the report against its own counts: an interruption, a run that did not succeed."""
+    """Contradiction of the counts in the report: an interruption, or no success."""
 
     @property
     def bad(self) -> int:
@@ -120,18 +120,18 @@ class Tally:
 
     @property
     def full(self) -> bool:
-        """No further failure is kept: it need not be made."""
+        """The maximum is reached; further failures need not be built."""
         return len(self.failures) >= MOST_FAILURES
 
     def add(self, failure: TestFailure) -> None:
-        """Keep a failure, if there is room."""
+        """Add a failure unless the maximum is reached."""
         if self.full:
             self.cut = True
         else:
             self.failures.append(failure)
 
     def words(self) -> str:
-        """Return the counts in short: ``12 passed, 1 failed``."""
+        """Return a short form of the counts: ``12 passed, 1 failed``."""
         counts = (
             (self.passed, "passed"),
             (self.failed, "failed"),
@@ -142,7 +142,7 @@ class Tally:
 
 
 def failure_message(failure: Failure) -> str:
-    """Return the message of a failure without the name of its test, with that of the exception."""
+    """Return a failure's message without its test's name, with the exception's name."""
     said = failure.message.removeprefix(f"{failure.test}: ") if failure.test else failure.message
     raised = failure.code.endswith(("Error", "Exception")) and failure.code != "AssertionError"
     return f"{failure.code}: {said}" if raised and said != failure.code else said
@@ -151,7 +151,7 @@ def failure_message(failure: Failure) -> str:
 def make_test_failure(
     name: str, message: str, place: Failure | None = None, *, error: bool = False
 ) -> TestFailure:
-    """Make a test's failure of a runner's words: bounded, without control sequences."""
+    """Return a test failure with sanitized and truncated texts."""
     return TestFailure(
         kind="error" if error else "failed",
         name=beginning(_plain(name), _NAME),
@@ -162,15 +162,15 @@ def make_test_failure(
 
 
 def _plain(text: str) -> str:
-    # half a pair of UTF-16, which JSON can say, cannot be sent
+    # lone surrogates, possible in JSON, cannot be sent
     return strip_control_sequences(text.encode("utf-8", "replace").decode())
 
 
 def write_report(root: Path, results: TestResults) -> Path:
-    """Replace the report of the last run, so that others see it whole or not at all; blocking.
+    """Write the report of the last run atomically; blocking.
 
     :raises ConfigError: it cannot be written.
     """
-    # in ASCII: a name of a file may have what UTF-8 cannot say
+    # ASCII, because a file name may not be valid UTF-8
     text = results.model_dump_json(by_alias=True, indent=2, ensure_ascii=True) + "\n"
     return Documents(root).write(TEST_REPORT, text.encode("ascii"))

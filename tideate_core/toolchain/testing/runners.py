@@ -1,9 +1,8 @@
-"""Command lines of test runners: the tests to run, and where the report goes.
+"""Command lines of test runners with selected tests and the location of the report.
 
-Files and patterns of a client become arguments here, and nowhere else. A file is one that is there, named
-from the root with ``./`` in front, so that it is neither an option nor anything else that a runner makes of a
-word; a pattern is matched against the characters of the runner's patterns, and stands in one argument with
-its option.
+Only here, files and patterns of a client become arguments. A file exists and is passed relative to the root
+with ``./`` before it, so that no runner reads it as an option or a special word; a pattern must match the
+characters of the runner's patterns, and is passed in one argument with its option.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ __all__ = [
 ]
 
 Report: TypeAlias = Literal["junit", "jest", "go", ""]
-"""Form of a runner's report; empty: there is only what it prints."""
+"""Format of a runner's report; empty: only its output."""
 
 _WORDS: Final = re.compile(r"[\w .:,+\-\[\]()/=<>@%!]{1,500}")
 """A name, or an expression of names."""
@@ -42,25 +41,25 @@ _GLOB: Final = re.compile(r"[\w .:,+\-\[\]()/=<>@%!*?]{1,500}")
 _REGEX: Final = re.compile(r"[\w .:,+\-\[\]()/=<>@%!^$*?|{}\\'\"#~&]{1,500}")
 _PYTEST_REPORT: Final = "--junitxml={path} -o junit_family=xunit1"
 _PYTEST_SAYS: Final = "--verbosity=2"
-"""Overrides `-q` of the project, which hides where a run begins and how it ended."""
+"""Overrides the project's `-q`, which hides the start and the outcome of a run."""
 _TOX_PASSES: Final = "testenv.pass_env+=PYTEST_ADDOPTS;env_run_base.pass_env+=PYTEST_ADDOPTS"
 _JOINED: Final = {"PYTHONPATH": os.pathsep, "PYTEST_ADDOPTS": " ", "NODE_OPTIONS": " ", "TOX_OVERRIDE": ";"}
 _OTHER_REPORT: Final = ("junit", "no:terminal", "--collect-only", "--co ", "--version", "--help")
-"""In a command of pytest: it writes its own report, or none."""
+"""Options of a pytest command that already writes a report, or prints none."""
 _SCRIPT: Final = re.compile(r"(?:npx )?(?P<runner>jest|vitest)(?P<rest>(?: [\w./=:@,-]{1,200}){0,20})")
-"""A script of package.json that does no more than run this."""
+"""A script in package.json that only runs one of these runners."""
 
 
 class UnsupportedSelection(Exception):
-    """A runner cannot run only these tests; the message says why, and what it can run."""
+    """A runner cannot run only these tests; the message has the reason and the possible selections."""
 
 
 @dataclass(frozen=True, slots=True)
 class SelectedTests:
-    """Tests to run; nothing: all."""
+    """Tests to run; empty: all."""
 
     files: tuple[str, ...] = ()
-    """Relative to the root; there, and inside of it."""
+    """Existing files, relative to the root and inside it."""
     pattern: str = ""
 
     def __bool__(self) -> bool:
@@ -69,11 +68,11 @@ class SelectedTests:
 
 @dataclass(frozen=True, slots=True)
 class SelectableTests:
-    """Ways in which a command can be told to run some of its tests."""
+    """Selections that a command supports."""
 
     files: bool = False
     pattern: str = ""
-    """What a pattern of names is; empty: it takes none."""
+    """Description of a name pattern; empty: not supported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +83,18 @@ class RunnerCommand:
     argv: tuple[str, ...]
     report: Report = ""
     report_options: tuple[str, ...] = ()
-    """Options that make the runner write its report; `{path}` in them is where to. After `argv`."""
+    """Options after `argv` that make the runner write a report to `{path}`."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """Beside the environment of every check. `{path}` is the place of the report."""
+    """Added to the environment of every check; `{path}` is the report's location."""
 
     def with_report(self, path: str) -> list[str]:
-        """Return the whole command with the place of its report."""
+        """Return the command with the report's location."""
         return [*self.argv, *(option.replace("{path}", path) for option in self.report_options)]
 
     def environment_with_report(self, path: str, environment: Mapping[str, str]) -> dict[str, str]:
-        """Return the command's environment with the place of its report.
+        """Return the environment with the report's location.
 
-        :param environment: of all checks; what both have is joined.
+        :param environment: environment of all checks; variables set in both are joined.
         """
         own = {name: value.replace("{path}", shlex.quote(path)) for name, value in self.environment.items()}
         for name, between in _JOINED.items():
@@ -106,12 +105,12 @@ class RunnerCommand:
 
 
 def accepts_directories(runner: str) -> bool:
-    """Tell whether a runner can be given a directory where it is given files."""
+    """Return whether a runner accepts directories in place of files."""
     return runner in ("go", "pytest", "vitest")
 
 
 def runner_name(tool: Tool, *, configured: bool) -> str:
-    """Return the runner behind a command, as far as that can be told without running it."""
+    """Return the runner behind a command, as far as it is known without running it."""
     if tool.name in _MAKERS or configured:
         return tool.name
     script = _SCRIPT.fullmatch(tool.recipe.strip())
@@ -119,10 +118,10 @@ def runner_name(tool: Tool, *, configured: bool) -> str:
 
 
 def selectable_tests(tool: Tool, *, configured: bool) -> SelectableTests:
-    """Return what a command can be limited to, as far as that can be told without running it.
+    """Return the selections that a command supports, as far as known without running it.
 
-    A configured one says it itself, with `{files}` and `{pattern}`, or is one of a runner that is known:
-    files are added only to one that names none, names only to one that is not limited to any.
+    A configured command supports them by `{files}` and `{pattern}`, or as a known runner: files can be added
+    only if the command names none, names only if it is not limited to any.
     """
     if tool.template:
         words = _PATTERNS[""][1] if "{pattern}" in tool.template else ""
@@ -141,19 +140,19 @@ def selectable_tests(tool: Tool, *, configured: bool) -> SelectableTests:
 
 
 def _takes_files(tool: Tool, runner: str) -> bool:
-    """Tell whether files can be added to a configured command."""
+    """Return whether files can be added to a configured command."""
     if runner == "go":  # its packages are replaced
         return all(word.startswith(".") for word in tool.argv[2:])
     return runner not in ("ctest", "unittest") and not tool.names_paths
 
 
 def make_runner_command(tool: Tool, wanted: SelectedTests, *, configured: bool = False) -> RunnerCommand:
-    """Return the command that runs the wanted tests.
+    """Return the command that runs the selected tests.
 
-    :param tool: of the check `tests`.
-    :param configured: a person wrote its command: where all tests are wanted it is run as it stands, and its
-        output is all that is read.
-    :raises UnsupportedSelection: this command cannot run these alone.
+    :param tool: a tool of the check `tests`.
+    :param configured: a person configured the command: for all tests it runs unchanged, and only its output
+        is read.
+    :raises UnsupportedSelection: the command cannot run only these tests.
     """
     runner = runner_name(tool, configured=configured)
     if wanted:
@@ -166,11 +165,11 @@ def make_runner_command(tool: Tool, wanted: SelectedTests, *, configured: bool =
 
 
 def _as_it_stands(tool: Tool, runner: str) -> RunnerCommand:
-    """Ask a configured pytest for its report without a change of the command."""
+    """Return the unchanged command, with a report requested from a configured pytest by the environment."""
     words = " ".join(tool.argv)
     starts_it = Path(tool.argv[0]).name in ("pytest", "py.test") or tool.argv[1:3] == ("-m", "pytest")
     if runner != "pytest" or not starts_it or any(word in words for word in _OTHER_REPORT):
-        # behind any other program there may be runs of pytest, too
+        # any other program may also run pytest
         plain = "no:terminal" in words or "no:terminal" in tool.recipe
         says = {} if plain else {"PYTEST_ADDOPTS": _PYTEST_SAYS, "TOX_OVERRIDE": _TOX_PASSES}
         return RunnerCommand(runner, tool.argv, environment=says)
@@ -195,11 +194,11 @@ def _refuse_unselectable(tool: Tool, wanted: SelectedTests, *, configured: bool)
 
 
 def fill_template(words: Sequence[str], wanted: SelectedTests) -> tuple[str, ...]:
-    """Return a configured command with the wanted tests in it, each value an argument of its own.
+    """Return a configured command with the selected tests, each as its own argument.
 
-    `{files}` becomes an argument for each file, none where all are wanted; `{pattern}` always becomes one.
+    `{files}` becomes one argument for each file, none for all tests; `{pattern}` always becomes one.
 
-    :raises UnsupportedSelection: a value could be taken for an option, or is none.
+    :raises UnsupportedSelection: a value would be read as an option, or is not allowed.
     """
     for file in wanted.files:
         if file.startswith("-"):
@@ -215,7 +214,7 @@ def fill_template(words: Sequence[str], wanted: SelectedTests) -> tuple[str, ...
 
 
 def _pytest(tool: Tool, wanted: SelectedTests) -> RunnerCommand:
-    # each test on a line of its own: what a crash or the end of the time leaves is known by name
+    # one line for each test, so that the last test before a crash or timeout is known
     argv = [*tool.argv, "-vv" if "-q" in tool.argv else "-v", *_named(wanted, "-k=", "pytest")]
     options = tuple(_PYTEST_REPORT.split())
     files = [f"./{file}" for file in wanted.files]
@@ -230,7 +229,7 @@ def _unittest(tool: Tool, wanted: SelectedTests) -> RunnerCommand:
     if not wanted.files:
         return RunnerCommand("unittest", (*tool.argv, "-v", *pattern))
     options = list(tool.argv[tool.argv.index("discover") + 1 :])
-    # found by `discover` they are modules of its folder, of a package those of the root
+    # `discover` imports modules relative to its folder, or to the root for a package
     folder = "" if "-t" in options else f"{options[options.index('-s') + 1]}/"
     modules = [_module(file, folder) for file in wanted.files]
     argv = tool.argv[: tool.argv.index("discover")]
@@ -260,14 +259,14 @@ def _vitest(tool: Tool, wanted: SelectedTests) -> RunnerCommand:
 
 
 def _program(tool: Tool) -> tuple[str, ...]:
-    """Return the runner itself, where a script of package.json runs it."""
+    """Return the runner's own command if a script of package.json runs it."""
     script = _SCRIPT.fullmatch(tool.recipe.strip())
     if script is None:
         return tool.argv
     rest = script["rest"].split()
     once = {"vitest": "run", "jest": "--ci"}[script["runner"]]
     rest = [word for word in rest if word not in ("run", "watch", "dev", "--watch", "--watchAll", "--ci")]
-    # found first where the project keeps its own programs, as by the script
+    # the project's own programs are first in PATH, as for the script
     return (script["runner"], once, *rest)
 
 
@@ -298,7 +297,7 @@ def _cargo(tool: Tool, wanted: SelectedTests) -> RunnerCommand:
                 "give the name of a test as `pattern`"
             )
         targets.append(f"--test={match[1]}")
-    # it takes the name behind `--` only as a word of its own, which no option is
+    # only after `--`, where no word is an option
     name = _named(wanted, "", "cargo")
     on = () if "--no-fail-fast" in tool.argv else ("--no-fail-fast",)
     return RunnerCommand("cargo", (*tool.argv, *on, *targets, *(("--", *name) if name else ())))
@@ -311,7 +310,7 @@ def _ctest(tool: Tool, wanted: SelectedTests) -> RunnerCommand:
 
 
 def _named(wanted: SelectedTests, option: str, runner: str) -> tuple[str, ...]:
-    """Return the pattern as one argument, behind its option."""
+    """Return the pattern with its option as one argument."""
     if not wanted.pattern:
         return ()
     allowed, what = _PATTERNS[runner]
@@ -333,7 +332,7 @@ _PATTERNS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
     "vitest": (_REGEX, "a regular expression"),
     "": (_REGEX, "a name, or what else the command takes"),
 }
-"""Patterns by runner, the empty one for a configured command that has a place for them; in words, too."""
+"""Allowed patterns by runner with a description; the empty name: configured commands with `{pattern}`."""
 
 _NAME_OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "ctest": ("-R", "--tests-regex"),
@@ -343,7 +342,7 @@ _NAME_OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "unittest": ("-k",),
     "vitest": ("-t", "--testNamePattern"),
 }
-"""Options that limit a runner to names; a second one would lift the first."""
+"""Options that limit a runner to names; a second one would override the first."""
 
 _MAKERS: Final[Mapping[str, Callable[[Tool, SelectedTests], RunnerCommand]]] = {
     "cargo": _cargo,
