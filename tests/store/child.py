@@ -1,4 +1,4 @@
-"""A process that has runs: `python -m tests.store.child TASK PRIVATE …`; it tells what is durable."""
+"""Child process that owns runs: `python -m tests.store.child TASK PRIVATE …`; prints durable progress."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def say(text: object) -> None:
 
 
 async def chain(store: Store, run: str) -> None:
-    """Step after step until it is killed; each is told when it is durable."""
+    """Complete steps until killed; print each durable step."""
     log = await store.begin(new_run(run))
     number = 0
     while True:
@@ -32,7 +32,7 @@ async def chain(store: Store, run: str) -> None:
 
 
 async def steps(store: Store, run: str, count: str) -> None:
-    """So many steps, one after the other, and an end."""
+    """Complete this many steps in sequence, then end the run."""
     log = await store.begin(new_run(run))
     say("begun")
     for number in range(int(count)):
@@ -48,7 +48,7 @@ def tell(request: ControlRequest) -> None:
 
 
 async def hold(store: Store, run: str) -> None:
-    """Has a run and tells what is asked of it, and that it was lost."""
+    """Hold a run; print its control requests and its loss."""
     log = await store.begin(new_run(run))
     lost = asyncio.Event()
     log.on_control_request = tell
@@ -62,7 +62,7 @@ async def hold(store: Store, run: str) -> None:
 
 
 async def full(store: Store, run: str) -> None:
-    """Writes until nothing more fits, gets room and takes its run up again."""
+    """Write until the disk is full, free space, and resume the run."""
     log = await store.begin(new_run(run))
     log.event("SD_EVENT_WORKFLOW_STARTED", DAY, {})
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
@@ -86,7 +86,7 @@ async def full(store: Store, run: str) -> None:
 
 
 async def nobody(store_path: Path) -> None:
-    """As somebody who may not write there."""
+    """Open the store as a user without write permission."""
     if os.getuid() == 0:
         os.setgid(65534)
         os.setuid(65534)

@@ -1,4 +1,4 @@
-"""Stores in directories of their own, and processes that have runs."""
+"""Fixtures for stores, readers and child processes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tideate_core.store import Store
+from tideate_core.store import Reader, Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,8 +41,13 @@ def store(open_store: Callable[[], Store]) -> Store:
 
 
 @pytest.fixture
+def reader(private: Path) -> Reader:
+    return Reader(private)
+
+
+@pytest.fixture
 def child(private: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Starts `tests/store/child.py`; what it does is told on its standard output, a line each."""
+    """Starts `tests/store/child.py`, which prints one line for each action."""
     started: list[subprocess.Popen[str]] = []
 
     def begin(task: str, *more: str) -> subprocess.Popen[str]:

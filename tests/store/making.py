@@ -1,4 +1,4 @@
-"""Runs to write down."""
+"""Builders of records, and direct access to the database."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-__all__ = ["DAY", "change", "ending", "new_run", "outcome", "query", "start", "until", "versions"]
+    from tideate_core.store import Store
 
 DAY = 1_790_000_000_000
 """A moment, milliseconds since the epoch."""
@@ -38,7 +38,7 @@ def ending(status: Any = "completed", *, duration: int = 100, steps: int = 1, **
 
 
 def query(private: Path, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-    """What another connection sees."""
+    """Return the rows that another connection sees."""
     connection = sqlite3.connect(private / "tideate.db")
     try:
         return connection.execute(statement, values).fetchall()
@@ -47,7 +47,7 @@ def query(private: Path, statement: str, values: Sequence[Any] = ()) -> list[tup
 
 
 async def until(reached: Callable[[], bool], within: float = 60) -> None:
-    """Wait for what another connection shows, at most so many seconds."""
+    """Wait until another connection shows a condition."""
     async with asyncio.timeout(within):
         # what another process commits is no event here
         while not reached():  # noqa: ASYNC110
@@ -58,6 +58,20 @@ def change(private: Path, statement: str, *values: object) -> None:
     """Change a database as another program would."""
     with closing(sqlite3.connect(private / "tideate.db")) as connection, connection:
         connection.execute(statement, values)
+
+
+def commits(store: Store) -> list[str]:
+    """Return a list that collects every later COMMIT."""
+    seen: list[str] = []
+    connection = store._writer._connection
+    connection.set_trace_callback(lambda text: seen.append(text) if text == "COMMIT" else None)
+    return seen
+
+
+def locked(private: Path) -> sqlite3.Connection:
+    other = sqlite3.connect(private / "tideate.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    return other
 
 
 def versions() -> list[tuple[int]]:

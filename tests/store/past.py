@@ -1,4 +1,4 @@
-"""Runs as a test wants them to have been, written by the store itself."""
+"""Builder of recorded runs, written by the store itself."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from tideate_core.store import RunLog, Store
     from tideate_core.store.records import CheckpointRow
 
-__all__ = ["DAY", "NOON", "Past", "big", "definition", "run_id"]
-
 DAY = 24 * 60 * 60 * 1000
 NOON = 1_700_000_000_000 - 1_700_000_000_000 % DAY + DAY // 2
 """Noon of a day (UTC) in 2023, in milliseconds."""
@@ -24,7 +22,7 @@ def run_id(number: int) -> str:
 
 
 def big(sign: str, length: int = 20_000) -> str:
-    """A value that becomes a file in `objects/`, of `length` and two bytes."""
+    """Return a value stored as a file of `length` + 2 bytes."""
     return sign * length
 
 
@@ -37,7 +35,7 @@ def definition(name: str = "w", text: str = '{"steps": []}') -> Definition:
 
 @dataclass
 class Past:
-    """One run that goes through its steps, a chain, as the test says."""
+    """A run with a chain of steps, driven by the test."""
 
     store: Store
     number: int = 1
@@ -81,7 +79,7 @@ class Past:
         await self.log.ended(Ending(**given))
 
     async def whole(self, result: Any = None, **ending: Any) -> str:
-        """Begin, do every step with this result, end."""
+        """Start the run, complete all steps with this result, end it."""
         await self.begin()
         for step in self.steps:
             await self.step(step, result, tokens=Tokens(1, 2, 0.5))

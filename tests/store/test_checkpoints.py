@@ -28,7 +28,7 @@ LATER = NOON + 1000
 
 
 async def ran(store: Store) -> list[CheckpointRow]:
-    """A run of `a`, `b` and `c`, of which two ended well and the third did not."""
+    """Record a run with completed steps `a` and `b` and a failed step `c`."""
     past = Past(store, request={"prompt": big("p")})
     log = await past.begin()
     rows = []

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.store.conftest import line
-from tests.store.making import query, versions
+from tests.store.making import locked, query, versions
 from tests.support.modes import umask
 from tideate_core.errors import StoreError
 from tideate_core.store import Store, database
@@ -173,12 +173,6 @@ def test_where_a_write_ahead_log_cannot_be_is_told(private: Path, monkeypatch: p
     monkeypatch.setattr(sqlite3, "connect", in_memory)
     with pytest.raises(StoreError, match=r"no shared memory for a write-ahead log .* on a local disk"):
         Store.open(private)
-
-
-def locked(private: Path) -> sqlite3.Connection:
-    other = sqlite3.connect(private / FILE, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    return other
 
 
 def test_while_the_lock_is_waited_for_something_else_is_done(store: Store, private: Path) -> None:

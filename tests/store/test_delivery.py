@@ -1,4 +1,4 @@
-"""Waiting for the writer's word, however often somebody cancels."""
+"""Waiting for a delivery, with cancellations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decisions of gates are counted across runs and processes."""
+"""Counts of gate decisions across runs and processes."""
 
 from __future__ import annotations
 

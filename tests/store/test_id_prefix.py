@@ -1,4 +1,4 @@
-"""Runs and checkpoints found by the beginning of their ids."""
+"""Lookup of runs and checkpoints by the beginning of their ids."""
 
 from __future__ import annotations
 
@@ -8,18 +8,11 @@ import pytest
 
 from tests.store.past import NOON, Past, definition, run_id
 from tideate_core.errors import CheckpointNotFound, InvalidInput, RunNotFound
-from tideate_core.store.reader import Reader
 from tideate_core.store.records import NewRun
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tideate_core.store import Store
-
-
-@pytest.fixture
-def reader(private: Path) -> Reader:
-    return Reader(private)
+    from tideate_core.store.reader import Reader
 
 
 @pytest.mark.parametrize("wanted", [".2", "2.", ".", f"{run_id(0)}.", "zz.1"])

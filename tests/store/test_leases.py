@@ -1,4 +1,4 @@
-"""What tells a process from others with its id, also where there is no `/proc`."""
+"""Identity and liveness of processes, with and without `/proc`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def process(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that lives until its standard input ends, on a machine that is called so."""
+    """A process that runs until its input ends, on a simulated platform."""
     started = subprocess.Popen(
         [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
@@ -54,7 +54,7 @@ RUN = "a" * 32
 async def test_a_clock_that_jumps_costs_no_living_process_its_run(
     open_store: Callable[[], Store], private: Path, monkeypatch: pytest.MonkeyPatch, jump: int
 ) -> None:
-    """So it does after the machine slept."""
+    """The same happens after the machine slept."""
     first, second = open_store(), open_store()
     log = await first.begin(new_run(RUN))
     await log.finish(outcome("a")).future

@@ -1,4 +1,4 @@
-"""Rows that the log of a run writes."""
+"""Rows written by a run's log."""
 
 from __future__ import annotations
 

@@ -1,24 +1,22 @@
-"""Heartbeats, control requests and takeovers of the runs that a process owns."""
+"""Heartbeats, control requests and takeovers of owned runs."""
 
 from __future__ import annotations
 
 import asyncio
 import shutil
-import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.store.conftest import line
-from tests.store.making import DAY, ending, new_run, outcome, query, until
+from tests.store.making import DAY, ending, locked, new_run, outcome, query, until
 from tideate_core.errors import (
     RunLost,
     RunNotActive,
     StoreError,
 )
 from tideate_core.store import Store, owned_runs, writer
-from tideate_core.store.database import FILE
 from tideate_core.store.owned_runs import LeaseMonitor
 from tideate_core.store.records import ControlRequest, Message
 
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     Child = Callable[..., subprocess.Popen[str]]
-    from collections.abc import Callable
 
 pytestmark = pytest.mark.concurrency
 
@@ -181,12 +178,6 @@ async def test_only_runs_that_are_held_show_that_they_live(
     first = [query(private, beats, (log.run_id,)) for log in (bad, good)]
     await until(lambda: query(private, beats, (good.run_id,)) != first[1])
     assert query(private, beats, (bad.run_id,)) == first[0]
-
-
-def locked(private: Path) -> sqlite3.Connection:
-    other = sqlite3.connect(private / FILE, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    return other
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 
 from tests.store.conftest import line
 from tests.store.past import NOON, Past, big, run_id
-from tideate_core.errors import RunNotFound, StoreError, StoreIsNewer
+from tideate_core.errors import RunNotFound, StoreError
 from tideate_core.store import Store
 from tideate_core.store.database import FILE
 from tideate_core.store.reader import Reader
@@ -21,11 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 A = run_id(0xA)
-
-
-@pytest.fixture
-def reader(private: Path) -> Reader:
-    return Reader(private)
 
 
 def test_no_database_is_an_empty_history(private: Path) -> None:
@@ -84,15 +79,6 @@ async def test_a_damaged_database_is_refused_and_read_again_once_it_is_whole(
         reader.runs()
     path.write_bytes(whole)
     assert len(reader.runs()) == 1
-
-
-async def test_a_newer_database_is_refused(private: Path, store: Store, reader: Reader) -> None:
-    store.close()
-    with sqlite3.connect(private / FILE) as connection:
-        connection.execute("INSERT INTO schema_version (version, applied_at) VALUES (9999, 0)")
-    connection.close()
-    with pytest.raises(StoreIsNewer, match="update tideate"):
-        reader.runs()
 
 
 def move_away(private: Path) -> None:

@@ -9,20 +9,15 @@ from tests.store.past import NOON, Past, run_id
 from tests.support.work import QueryWork, Work
 from tideate_core.errors import CheckpointNotFound, RunNotFound
 from tideate_core.store.database import FILE
-from tideate_core.store.reader import Reader
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.store import Store
+    from tideate_core.store.reader import Reader
 
 A = run_id(0xA)
 VIEW = "SCAN all_checkpoints"
-
-
-@pytest.fixture
-def reader(private: Path) -> Reader:
-    return Reader(private)
 
 
 def plan(private: Path, statements: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Where runs stand, in a person's words, and which can be gone on with."""
+"""States of runs, and runs that can be resumed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The index of words: true with every row, from the first prompt to the last deletion."""
+"""Full-text index of runs: search, similarity, consistency."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CHECK = "INSERT INTO run_words (run_words, rank) VALUES ('integrity-check', 1)"
-"""Fails where the index is not that of the texts."""
+"""Statement that fails if the index does not match the texts."""
 
 
 def test_stems_are_those_of_the_index(private: Path) -> None:

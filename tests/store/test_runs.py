@@ -1,4 +1,4 @@
-"""Runs that begin, are taken over, and get another definition."""
+"""Start, takeover and change of definition of runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Migrating a database, and refusing one of a newer version."""
+"""Creation and migration of the database; rejection of unusable versions."""
 
 from __future__ import annotations
 

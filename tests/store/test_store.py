@@ -1,4 +1,4 @@
-"""Stores that are opened and closed, and their runs with them."""
+"""Opening and closing of stores."""
 
 from __future__ import annotations
 

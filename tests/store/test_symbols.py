@@ -1,4 +1,4 @@
-"""The tables of the index: what is replaced takes its words and definitions along."""
+"""Tables of the symbol index."""
 
 from __future__ import annotations
 

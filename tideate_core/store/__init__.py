@@ -22,13 +22,17 @@ if TYPE_CHECKING:
     from tideate_core.store.records import (
         CheckpointRow as CheckpointRow,
         ControlRequest as ControlRequest,
+        CostRow as CostRow,
         Definition as Definition,
         Ending as Ending,
         EventRow as EventRow,
         Fork as Fork,
+        GateCount as GateCount,
+        GateOutcome as GateOutcome,
         Graph as Graph,
         Lease as Lease,
         Message as Message,
+        MetricsRow as MetricsRow,
         NewRun as NewRun,
         RunRow as RunRow,
         State as State,
@@ -41,12 +45,6 @@ if TYPE_CHECKING:
         state_of as state_of,
     )
     from tideate_core.store.retention import Pruned as Pruned, Retention as Retention
-    from tideate_core.store.statistics import (
-        CostRow as CostRow,
-        GateCount as GateCount,
-        GateOutcome as GateOutcome,
-        MetricsRow as MetricsRow,
-    )
     from tideate_core.store.store import Store as Store
     from tideate_core.store.symbols import IndexedFile as IndexedFile, SymbolStore as SymbolStore
 else:
@@ -60,13 +58,12 @@ else:
             "objects": "DEPTH is_deeper",
             "reader": "MOST_UNFINISHED Reader resumable_runs",
             "records": (
-                "CheckpointRow ControlRequest Definition Ending EventRow Fork "
-                "Graph Lease Message NewRun RunRow State Status StepOutcome StepRow StepStart "
+                "CheckpointRow ControlRequest CostRow Definition Ending EventRow Fork GateCount GateOutcome "
+                "Graph Lease Message MetricsRow NewRun RunRow State Status StepOutcome StepRow StepStart "
                 "Tokens last_result_value state_of"
             ),
             "leases": "TAKEOVER_AFTER",
             "retention": "Pruned Retention",
-            "statistics": "CostRow GateCount GateOutcome MetricsRow",
             "store": "Store",
             "symbols": "IndexedFile SymbolStore",
         },

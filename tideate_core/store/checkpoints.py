@@ -15,12 +15,10 @@ from tideate_core.store.run_texts import add_prompt
 from tideate_core.store.runs import PROMPT_LENGTH, run_status
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping
 
     from tideate_core.store.objects import Packed
     from tideate_core.store.transaction import Transaction
-
-__all__ = ["checkpoint_fork", "fork", "make_checkpoint"]
 
 _COPIES: Final = (
     # a top-level run, even if the old one was a step of another run
@@ -174,11 +172,10 @@ def checkpoint_fork(
     :raises CheckpointNotFound: no checkpoint has this id.
     :raises InvalidInput: several ids begin with it.
     """
-
-    def fetch(statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        return transaction.execute(statement, values).fetchall()
-
-    checkpoint, old, _, cursor, *_ = find_checkpoint(fetch, checkpoint_id)
+    found = find_checkpoint(
+        lambda statement, values: transaction.execute(statement, values).fetchall(), checkpoint_id
+    )
+    checkpoint, old, _, cursor, *_ = found
     return Fork(old, new_id, at, cursor, tuple(again), checkpoint=checkpoint)
 
 

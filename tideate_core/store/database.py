@@ -12,28 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import StoreError
-from tideate_core.store.schema import READABLE, migrate, refuse_unusable, schema_version
+from tideate_core.store.schema import migrate, refuse_unusable, schema_version
 from tideate_core.util.private_files import is_full, make_private_directory, open_private, tighten
 from tideate_core.util.regular_files import check_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
-
-__all__ = [
-    "FILE",
-    "ReadConnections",
-    "begin_transaction",
-    "check_database_files",
-    "connect_to_read",
-    "file_identity",
-    "is_of_the_database",
-    "make_database_file",
-    "may_pass",
-    "open_to_write",
-    "translated",
-    "wait_briefly",
-]
 
 FILE: Final = "tideate.db"
 
@@ -61,8 +46,8 @@ _MEANINGS: Final[Mapping[int, str]] = {
     sqlite3.SQLITE_READONLY: "cannot be written, it is read-only; make it and its directory writable",
     sqlite3.SQLITE_CANTOPEN: "cannot be opened; check that its directory exists and may be written",
     sqlite3.SQLITE_PERM: "may not be opened; give yourself the right to read and write it",
-    sqlite3.SQLITE_NOTADB: "is not a database; move it away, a new one is made then, without its runs",
-    sqlite3.SQLITE_CORRUPT: "is damaged; move it and its -wal and -shm away, a new one is made then"
+    sqlite3.SQLITE_NOTADB: "is not a database; move it away, and a new one is created without its runs",
+    sqlite3.SQLITE_CORRUPT: "is damaged; move it and its -wal and -shm away, and a new one is created"
     " (`sqlite3 tideate.db .recover` may save its runs)",
     sqlite3.SQLITE_IOERR: "cannot be read or written by the system; check the disk, its space and its limits",
     sqlite3.SQLITE_NOMEM: "cannot be used, the memory is exhausted",
@@ -79,25 +64,27 @@ def translated(path: Path, error: sqlite3.Error | OSError) -> StoreError:
         return StoreError(
             f"{path} cannot be used: {error.strerror or error} ({error.filename or path.parent})"
         )
-    # an extended code has the primary one in its lowest byte
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-    meaning = _MEANINGS.get(code, "cannot be used; this is a mistake of tideate, please report it")
+    meaning = _MEANINGS.get(_code(error), "cannot be used; this is a mistake of tideate, please report it")
     return StoreError(f"{path} {meaning} ({error})")
+
+
+def _code(error: sqlite3.Error) -> int:
+    # an extended code has the primary one in its lowest byte
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
 
 
 def _has_no_room(path: Path, error: sqlite3.Error | OSError) -> bool:
     """Return whether the disk is full; SQLite reports some of these cases as an I/O error."""
     if isinstance(error, OSError):
         return error.errno in (errno.ENOSPC, errno.EDQUOT)
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-    return code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN) and is_full(path.parent)
+    return _code(error) in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN) and is_full(path.parent)
 
 
 def is_of_the_database(error: sqlite3.Error | OSError) -> bool:
     """Return whether the database as a whole cannot be written, not only this value."""
     if isinstance(error, OSError):
         return True
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    code = _code(error)
     return code in _MEANINGS and code != sqlite3.SQLITE_TOOBIG
 
 
@@ -105,8 +92,7 @@ def may_pass(error: sqlite3.Error | OSError) -> bool:
     """Return whether a retry may succeed: the lock or the full disk may be temporary."""
     if isinstance(error, OSError):
         return error.errno in (errno.ENOSPC, errno.EDQUOT)
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL)
+    return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL)
 
 
 def open_to_write(path: Path) -> sqlite3.Connection:
@@ -115,24 +101,35 @@ def open_to_write(path: Path) -> sqlite3.Connection:
     :raises StoreIsNewer: a newer tideate made it; nothing was changed.
     :raises StoreError: it cannot be used, with the reason.
     """
-    try:
-        make_database_file(path)
-        connection = sqlite3.connect(
-            path, timeout=BUSY, isolation_level=None, check_same_thread=False, cached_statements=256
-        )
-    except (sqlite3.Error, OSError) as error:
-        raise translated(path, error) from error
-    try:
+    with _opened(path, make_database_file, str(path), cached_statements=256) as connection:
         refuse_unusable(path, connection)
         _set_up(path, connection)
         migrate(path, connection)
-    except (sqlite3.Error, OSError) as error:
-        connection.close()
-        raise translated(path, error) from error
-    except BaseException:
-        connection.close()
-        raise
     return connection
+
+
+@contextlib.contextmanager
+def _opened(
+    path: Path, prepare: Callable[[Path], None], database: str, **options: Any
+) -> Iterator[sqlite3.Connection]:
+    """Yield a new connection, closed if the block fails; errors of SQLite and the system are translated."""
+    connection = None
+    try:
+        prepare(path)
+        connection = sqlite3.connect(
+            database,
+            timeout=BUSY,
+            isolation_level=None,
+            check_same_thread=False,  # the garbage collector of any thread may close it
+            **options,
+        )
+        yield connection
+    except BaseException as error:
+        if connection is not None:
+            connection.close()
+        if isinstance(error, sqlite3.Error | OSError):
+            raise translated(path, error) from error
+        raise
 
 
 def make_database_file(path: Path) -> None:
@@ -171,26 +168,10 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
 
     :raises StoreError: it cannot be used, with the reason.
     """
-    try:
-        check_database_files(path)
-        connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode=ro",
-            uri=True,
-            timeout=BUSY,
-            isolation_level=None,
-            check_same_thread=False,  # whoever collects one that its thread left behind may close it
-        )
-    except (sqlite3.Error, OSError) as error:
-        raise translated(path, error) from error
-    try:
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    with _opened(path, check_database_files, uri, uri=True) as connection:
         connection.execute("PRAGMA query_only = ON")
         refuse_unusable(path, connection)
-    except sqlite3.Error as error:
-        connection.close()
-        raise translated(path, error) from error
-    except BaseException:
-        connection.close()
-        raise
     return connection
 
 
@@ -306,18 +287,9 @@ class ReadConnections:
         self.close()  # the path is another file now: the old one was moved or deleted
         if identity is None:
             return None
-        connection = self._connect()
-        if connection is not None:
-            self._local.opened = _Opened(connection, identity)
-        return connection
-
-    def _connect(self) -> sqlite3.Connection | None:
         connection = connect_to_read(self._path)
-        version = schema_version(connection)
-        if version >= READABLE:
-            return connection
-        connection.close()
-        if version == 0:  # another process is creating it
+        if schema_version(connection) == 0:  # another process is creating it
+            connection.close()
             return None
-        open_to_write(self._path).close()  # migrates it
-        return connect_to_read(self._path)
+        self._local.opened = _Opened(connection, identity)
+        return connection

@@ -9,11 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from tideate_core.errors import StoreError
-    from tideate_core.store.records import ControlRequest
-
-__all__ = ["Delivery", "RunCallbacks", "call_in", "deliver"]
-
 
 @dataclass(slots=True)
 class Delivery:
@@ -72,61 +67,3 @@ def call_in(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *value
         loop.call_soon_threadsafe(call, *values)
     except RuntimeError:  # it is closed
         return
-
-
-class RunCallbacks:
-    """Callbacks of one run in its event loop: control requests, loss of the run."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._failure: StoreError | None = None
-        self._on_control_request: Callable[[ControlRequest], None] | None = None
-        self._early_requests: list[ControlRequest] = []
-        self._on_lost: Callable[[], None] | None = None
-
-    @property
-    def on_control_request(self) -> Callable[[ControlRequest], None] | None:
-        """Called with another process's request; requests made before it is set are passed then."""
-        return self._on_control_request
-
-    @on_control_request.setter
-    def on_control_request(self, call: Callable[[ControlRequest], None] | None) -> None:
-        self._on_control_request = call
-        while call is not None and self._early_requests:
-            call(self._early_requests.pop(0))
-
-    @property
-    def on_lost(self) -> Callable[[], None] | None:
-        """Called when the run must stop at once; `failure` has the reason."""
-        return self._on_lost
-
-    @on_lost.setter
-    def on_lost(self, call: Callable[[], None] | None) -> None:
-        self._on_lost = call
-        if call is not None and self._failure is not None:
-            call()
-
-    @property
-    def failure(self) -> StoreError | None:
-        """The reason why this process can no longer write the run; RunLost if another process owns it."""
-        return self._failure
-
-    def fail(self, error: StoreError) -> None:
-        """Stop all further writes of this run by this process; called in the writer's thread."""
-        if self._failure is None:
-            self._failure = error
-            call_in(self._loop, self._call_on_lost)
-
-    def pass_on(self, request: ControlRequest) -> None:
-        """Pass on another process's request; called in the writer's thread."""
-        call_in(self._loop, self._call_on_control_request, request)
-
-    def _call_on_lost(self) -> None:
-        if self._on_lost is not None:
-            self._on_lost()
-
-    def _call_on_control_request(self, request: ControlRequest) -> None:
-        if self._on_control_request is None:
-            self._early_requests.append(request)
-        else:
-            self._on_control_request(request)

@@ -7,11 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from tideate_core.store.statistics import GateCount, GateOutcome
+    from tideate_core.store.records import GateCount, GateOutcome
     from tideate_core.store.store import Store
     from tideate_core.store.transaction import Transaction
-
-__all__ = ["GateLedger"]
 
 _ADD: Final = (
     "INSERT INTO gate_statistics"

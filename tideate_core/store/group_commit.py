@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tideate_core.errors import RunLost, StoreError, TideateError
 from tideate_core.store.database import is_of_the_database, translated
-from tideate_core.store.delivery import RunCallbacks
+from tideate_core.store.delivery import call_in
 from tideate_core.store.log_statements import write_counts, write_events, write_start
 from tideate_core.store.transaction import Tally
 
@@ -18,13 +19,11 @@ if TYPE_CHECKING:
 
     from tideate_core.store.delivery import Delivery
     from tideate_core.store.log_statements import EventValues, Started
-    from tideate_core.store.records import Status
+    from tideate_core.store.records import ControlRequest, Status
     from tideate_core.store.transaction import Transaction
 
     Write = Callable[[Transaction, Tally], Any]
     """Writes one record of a run."""
-
-__all__ = ["Batch", "GroupCommit", "Job", "Rejected", "RunBuffer"]
 
 T = TypeVar("T")
 
@@ -63,12 +62,19 @@ class Batch:
         return waiting
 
 
-class RunBuffer(RunCallbacks):
-    """Buffered writes of one run; the methods here belong to the writer and run in its thread."""
+class RunBuffer:
+    """Buffered writes of one run, and its callbacks in the event loop that created it.
+
+    All methods except the callbacks belong to the writer and run in its thread.
+    """
 
     def __init__(self, run_id: str) -> None:
-        super().__init__()
         self.run_id = run_id
+        self._loop = asyncio.get_running_loop()
+        self._failure: StoreError | None = None
+        self._on_control_request: Callable[[ControlRequest], None] | None = None
+        self._early_requests: list[ControlRequest] = []
+        self._on_lost: Callable[[], None] | None = None
         self._sequence = 0
         """Number of the last event."""
         self._cursor = 0
@@ -78,8 +84,55 @@ class RunBuffer(RunCallbacks):
         self._next = Batch(Tally(run_id, 0))
 
     @property
+    def on_control_request(self) -> Callable[[ControlRequest], None] | None:
+        """Called with another process's request; requests made before it is set are passed then."""
+        return self._on_control_request
+
+    @on_control_request.setter
+    def on_control_request(self, call: Callable[[ControlRequest], None] | None) -> None:
+        self._on_control_request = call
+        while call is not None and self._early_requests:
+            call(self._early_requests.pop(0))
+
+    @property
+    def on_lost(self) -> Callable[[], None] | None:
+        """Called when the run must stop at once; `failure` has the reason."""
+        return self._on_lost
+
+    @on_lost.setter
+    def on_lost(self, call: Callable[[], None] | None) -> None:
+        self._on_lost = call
+        if call is not None and self._failure is not None:
+            call()
+
+    @property
+    def failure(self) -> StoreError | None:
+        """The reason why this process can no longer write the run; RunLost if another process owns it."""
+        return self._failure
+
+    def fail(self, error: StoreError) -> None:
+        """Stop all further writes of this run by this process; called in the writer's thread."""
+        if self._failure is None:
+            self._failure = error
+            call_in(self._loop, self._call_on_lost)
+
+    def pass_on(self, request: ControlRequest) -> None:
+        """Pass on another process's request; called in the writer's thread."""
+        call_in(self._loop, self._call_on_control_request, request)
+
+    def _call_on_lost(self) -> None:
+        if self._on_lost is not None:
+            self._on_lost()
+
+    def _call_on_control_request(self, request: ControlRequest) -> None:
+        if self._on_control_request is None:
+            self._early_requests.append(request)
+        else:
+            self._on_control_request(request)
+
+    @property
     def lost_message(self) -> str:
-        return f"run {self.run_id} was taken over by another process; this one does not go on with it"
+        return f"run {self.run_id} was taken over by another process; this process no longer writes it"
 
     def count_from(self, sequence: int, cursor: int) -> None:
         """Continue the counts of events and of ended steps."""

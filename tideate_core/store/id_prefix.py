@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     Fetch = Callable[[str, Sequence[Any]], list[Row]]
     """Runs a statement and returns all rows."""
 
-__all__ = ["LAST", "find_checkpoint", "find_run_id"]
-
 _NAMED: Final = 5
 """Maximum number of ids listed in the error of an ambiguous beginning."""
 

@@ -14,8 +14,6 @@ from typing import Final
 
 from tideate_core.store.records import Lease
 
-__all__ = ["HEARTBEAT", "TAKEOVER_AFTER", "Owner", "is_alive", "lease_of", "now_ms", "this_process"]
-
 HEARTBEAT: Final = 2.0
 """Seconds between two heartbeats of an owner."""
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     _Event = tuple[str, int, str | Packed]  # name, time, data
 
-__all__ = ["RunLog"]
-
 Ended = TypeVar("Ended", "StepOutcome", "Ending")
 
 _MOST_TOKENS: Final = 2**53 - 1
@@ -237,7 +235,7 @@ def _with_bounded_tokens(ended: Ended) -> Ended:
     counts = (tokens.input, tokens.output, tokens.cached)
     if all(0 <= count <= _MOST_TOKENS for count in counts):
         return ended
-    read, written, cached = map(_within, counts)
+    read, written, cached = (max(0, min(count, _MOST_TOKENS)) for count in counts)
     kept = replace(tokens, input=read, output=written, cached=cached)
     return replace(ended, tokens=kept)
 
@@ -250,14 +248,10 @@ def _require_memo(step: str, key: str, value: Any) -> None:
     for text in (step, key):
         if not is_storable(text):
             raise InvalidInput(
-                f"{text!a} cannot be remembered under: it is not UTF-8;"
-                " of a file's name take `os.fsencode(name).hex()`"
+                f"{text!a} is not a valid memo key: it is not UTF-8;"
+                " for a file's name use `os.fsencode(name).hex()`"
             )
     if is_deeper(value, DEEPEST):
         raise InvalidInput(
             f"the value of {key!r} cannot be remembered: it is deeper than {DEEPEST} levels; flatten it"
         )
-
-
-def _within(count: int) -> int:
-    return max(0, min(count, _MOST_TOKENS))

@@ -23,19 +23,6 @@ if TYPE_CHECKING:
     Started = tuple[StepStart, str | Packed]
     """A step's start, and its dependencies as a column value."""
 
-__all__ = [
-    "delete_messages",
-    "memory_usage",
-    "write_counts",
-    "write_ending",
-    "write_events",
-    "write_memo",
-    "write_outcome",
-    "write_read_messages",
-    "write_release",
-    "write_start",
-]
-
 TASK_LENGTH: Final = 2000
 """Characters of a step's task that are stored: it is shown, never run again."""
 

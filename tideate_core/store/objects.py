@@ -19,19 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = [
-    "BIG",
-    "DEEPEST",
-    "DEPTH",
-    "Objects",
-    "Packed",
-    "definition_hash",
-    "is_deeper",
-    "is_storable",
-    "pack",
-    "plain",
-]
-
 BIG: Final = 16 * 1024
 """Characters of JSON above which a value becomes a file."""
 
@@ -80,11 +67,11 @@ def pack(value: Any) -> str | Packed:
     try:
         text = _encode(value)
     except (TypeError, ValueError, RecursionError) as error:
-        raise StoreError(f"a value cannot be kept, it is not JSON: {error}") from error
+        raise StoreError(f"a value cannot be stored: it is not JSON: {error}") from error
     if len(text) <= DEEPEST and text.isascii():  # its depth is at most its length
         return text
     if text.count("[") + text.count("{") > DEEPEST and is_deeper(value, DEEPEST):
-        raise StoreError(f"a value cannot be kept, it is nested deeper than {DEEPEST} levels; flatten it")
+        raise StoreError(f"a value cannot be stored: it is nested deeper than {DEEPEST} levels; flatten it")
     if not is_storable(text):
         text = _encode_ascii(value)  # as \udc80: a file's name that is not UTF-8
     if len(text) <= BIG:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from tideate_core.store.records import ControlRequest
     from tideate_core.store.transaction import Transaction
 
-__all__ = ["TICK", "LeaseMonitor", "OwnedRuns"]
-
 TICK: Final = 0.05
 """Seconds between two checks for writes of other processes."""
 

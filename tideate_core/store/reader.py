@@ -11,7 +11,7 @@ from tideate_core.store import rows
 from tideate_core.store.database import FILE, ReadConnections
 from tideate_core.store.id_prefix import find_checkpoint, find_run_id
 from tideate_core.store.objects import Objects
-from tideate_core.store.records import TERMINAL, FoundRun
+from tideate_core.store.records import TERMINAL, Definition, FoundRun, GateCount, MetricsRow
 from tideate_core.store.run_texts import (
     NEAREST_FIRST,
     SEARCH,
@@ -21,7 +21,6 @@ from tideate_core.store.run_texts import (
     query_of,
     telling_words,
 )
-from tideate_core.store.statistics import GateCount
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -29,16 +28,13 @@ if TYPE_CHECKING:
 
     from tideate_core.store.records import (
         CheckpointRow,
-        Definition,
+        CostRow,
         EventRow,
         Graph,
         RunRow,
         StepRow,
     )
     from tideate_core.store.rows import Row
-    from tideate_core.store.statistics import CostRow, MetricsRow
-
-__all__ = ["MOST_UNFINISHED", "Reader", "resumable_runs"]
 
 T = TypeVar("T")
 
@@ -218,7 +214,7 @@ class Reader:
 
         :raises RunNotFound: no run has this id.
         """
-        return rows.definition_of(self._one(run_id, rows.DEFINITION))
+        return Definition(*self._one(run_id, rows.DEFINITION))
 
     def graph(self, run_id: str) -> Graph | None:
         """Return a run's graph, None for a machine.
@@ -312,7 +308,7 @@ class Reader:
             wheres.append("m.date >= ?")
             values.append(_first_day(days, "metrics"))
         found = self._fetch(f"{rows.METRICS}{_where(wheres)} ORDER BY m.date DESC, 2, m.workflow_id", values)
-        return [rows.metrics_of(row) for row in found]
+        return [MetricsRow(*row) for row in found]
 
     def costs(self, event: str, *, days: int | None = None) -> list[CostRow]:
         """Return the usage of models by day, newest day and most expensive model first.

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from tideate_core.store.objects import Objects
     from tideate_core.store.transaction import Transaction
 
-__all__ = ["Pruned", "Retention", "prune"]
-
 _DAY: Final = 24 * 60 * 60 * 1000
 """Milliseconds."""
 

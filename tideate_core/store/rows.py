@@ -8,53 +8,27 @@ from typing import TYPE_CHECKING, Any, Final
 from tideate_core.store.leases import lease_of
 from tideate_core.store.records import (
     CheckpointRow,
-    Definition,
+    CostRow,
     EventRow,
     Graph,
     RunRow,
     StepRow,
     Tokens,
 )
-from tideate_core.store.statistics import CostRow, MetricsRow
 
 if TYPE_CHECKING:
     from tideate_core.store.objects import Objects
 
     Row = tuple[Any, ...]
 
-__all__ = [
-    "CHECKPOINTS",
-    "COSTS",
-    "DEFINITION",
-    "EVENTS",
-    "GATES",
-    "EVENTS_OF_MEMOS",
-    "GRAPH",
-    "LAST_EVENT",
-    "MEMOS",
-    "MEMOS_OF_STEP",
-    "METRICS",
-    "NEWEST_CHECKPOINTS",
-    "RUNS",
-    "STEPS",
-    "WANTED_CHECKPOINTS",
-    "checkpoint_of",
-    "costs_of",
-    "definition_of",
-    "event_of",
-    "graph_of",
-    "metrics_of",
-    "run_of",
-    "step_of",
-]
-
 # CROSS JOIN keeps SQLite from starting with workflows: lists are read in the order of an index of the runs
 RUNS: Final = (
     "SELECT e.id, w.name, d.kind, e.status, e.started_at, e.completed_at, e.duration, e.completed_steps,"
     " e.failed_steps, e.total_steps, e.current_step, e.prompt, e.error, e.error_code, e.reason,"
-    " e.input_tokens, e.output_tokens, e.cost, e.files, e.parent_id, e.workflow_id, e.definition_hash,"
-    " e.path, e.source, e.restored_from, l.owner, l.pid, l.host, l.process_started, l.heartbeat_at,"
-    " e.cached_tokens, e.continues, e.forked_from, e.forked_step, e.reused, e.compared"
+    " e.input_tokens, e.output_tokens, e.cost, e.cached_tokens, e.files, e.parent_id,"
+    " l.owner, l.pid, l.host, l.process_started, l.heartbeat_at,"
+    " e.workflow_id, e.definition_hash, e.path, e.source, e.restored_from, e.continues, e.forked_from,"
+    " e.forked_step, e.reused, e.compared"
     " FROM workflow_executions e"
     " CROSS JOIN workflows w ON w.id = e.workflow_id"
     " CROSS JOIN workflow_definitions d ON d.hash = e.definition_hash"
@@ -73,7 +47,7 @@ GRAPH: Final = "SELECT nodes, edges, execution_order FROM workflow_graphs WHERE 
 
 STEPS: Final = (
     "SELECT step_id, step_name, agent_id, task, status, attempts, dependencies, result, error, error_code,"
-    " started_at, completed_at, duration, input_tokens, output_tokens, cost, files, ordinal, cached_tokens"
+    " started_at, completed_at, duration, input_tokens, output_tokens, cost, cached_tokens, files, ordinal"
     " FROM workflow_steps WHERE execution_id = ?"
     " ORDER BY position IS NULL, position, started_at IS NULL, started_at, id"
 )
@@ -131,76 +105,26 @@ COSTS: Final = (
 
 def run_of(row: Row, objects: Objects) -> RunRow:
     """Return a row of `RUNS` as a record."""
-    lease = None if row[25] is None else lease_of((row[25], row[26], row[27], row[28], row[29]))
-    return RunRow(
-        id=row[0],
-        name=row[1],
-        kind=row[2],
-        status=row[3],
-        started_at=row[4],
-        completed_at=row[5],
-        duration_ms=row[6],
-        completed_steps=row[7],
-        failed_steps=row[8],
-        total_steps=row[9],
-        current_step=row[10],
-        prompt=row[11],
-        error=row[12],
-        error_code=row[13],
-        reason=row[14],
-        tokens=Tokens(row[15], row[16], row[17], row[30]),
-        files=_strings(row[18], objects),
-        parent=row[19],
-        lease=lease,
-        workflow_id=row[20],
-        definition_hash=row[21],
-        path=row[22],
-        source=row[23],
-        restored_from=row[24],
-        continues=row[31],
-        forked_from=row[32],
-        forked_step=row[33],
-        reused=row[34],
-        compared=tuple(json.loads(row[35])) if row[35] else (),
-    )
+    lease = None if row[21] is None else lease_of((row[21], row[22], row[23], row[24], row[25]))
+    compared = tuple(json.loads(row[35])) if row[35] else ()
+    tokens, files = Tokens(*row[15:19]), _strings(row[19], objects)
+    values: Row = (*row[:15], tokens, files, row[20], lease, *row[26:35], compared)
+    return RunRow(*values)
 
 
 def step_of(row: Row, objects: Objects) -> StepRow:
     """Return a row of `STEPS` as a record."""
-    return StepRow(
-        step=row[0],
-        name=row[1],
-        agent=row[2],
-        task=row[3],
-        status=row[4],
-        attempts=row[5],
-        dependencies=_strings(row[6], objects),
-        result=None if row[7] is None else objects.load(row[7]),
-        error=row[8],
-        error_code=row[9],
-        started_at=row[10],
-        completed_at=row[11],
-        duration_ms=row[12],
-        tokens=Tokens(row[13], row[14], row[15], row[18]),
-        files=_strings(row[16], objects),
-        order=row[17],
-    )
-
-
-def definition_of(row: Row) -> Definition:
-    """Return a row of `DEFINITION` as a record."""
-    workflow_id, name, kind, text, description, version, source, path = row
-    return Definition(workflow_id, name, kind, text, description or "", version or "", source, path)
+    dependencies, result = _strings(row[6], objects), None if row[7] is None else objects.load(row[7])
+    tokens, files = Tokens(*row[13:17]), _strings(row[17], objects)
+    values: Row = (*row[:6], dependencies, result, *row[8:13], tokens, files, row[18])
+    return StepRow(*values)
 
 
 def graph_of(row: Row, objects: Objects) -> Graph:
     """Return a row of `GRAPH` as a record."""
     nodes, edges, order = (objects.load(column) for column in row)
-    return Graph(
-        tuple(nodes),
-        tuple((dependency, dependent) for dependency, dependent in edges),
-        tuple(tuple(batch) for batch in order),
-    )
+    pairs = tuple((dependency, dependent) for dependency, dependent in edges)
+    return Graph(tuple(nodes), pairs, tuple(map(tuple, order)))
 
 
 def event_of(row: Row, objects: Objects) -> EventRow:
@@ -213,11 +137,6 @@ def checkpoint_of(row: Row) -> CheckpointRow:
     """Return a row of `CHECKPOINTS` as a record."""
     identity, run, step, cursor, created_at, manual, memory = row
     return CheckpointRow(identity, run, step, cursor, created_at, memory, bool(manual))
-
-
-def metrics_of(row: Row) -> MetricsRow:
-    """Return a row of `METRICS` as a record."""
-    return MetricsRow(*row)
 
 
 def costs_of(row: Row) -> CostRow:

@@ -18,19 +18,6 @@ if TYPE_CHECKING:
 
     from tideate_core.store.objects import Objects
 
-__all__ = [
-    "NEAREST_FIRST",
-    "SEARCH",
-    "TOKENIZER",
-    "WITH_WORD",
-    "add_prompt",
-    "excerpt_of",
-    "index_answers",
-    "near_numbers",
-    "query_of",
-    "telling_words",
-]
-
 log = logging.getLogger(__name__)
 
 LONGEST: Final = 200_000

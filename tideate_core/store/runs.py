@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import RunEnded, RunIsOwned, RunLost, RunNotActive, RunNotFound, StoreError
 from tideate_core.store.leases import TAKEOVER_AFTER, lease_of
+from tideate_core.store.log_statements import write_release
 from tideate_core.store.objects import definition_hash, pack, plain
 from tideate_core.store.records import TERMINAL, Message
 from tideate_core.store.run_texts import add_prompt
+from tideate_core.store.transaction import Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tideate_core.store.objects import Packed
     from tideate_core.store.records import ControlRequest, Definition, Graph, Lease, NewRun
     from tideate_core.store.transaction import Transaction
 
-__all__ = ["add_control_request", "add_run", "change_definition", "run_status", "take_over"]
-
 PROMPT_LENGTH: Final = 1000
 """Characters of a prompt shown in lists; the request has all of it."""
-
-
-def _compared(request: Mapping[str, Any]) -> str | None:
-    """Return the models of a run's comparison as a JSON list."""
-    compared = request.get("compared")
-    return plain(json.dumps(list(compared.values()))) if compared else None
 
 
 def add_run(transaction: Transaction, run: NewRun, request: str | Packed) -> None:
@@ -39,6 +31,7 @@ def add_run(transaction: Transaction, run: NewRun, request: str | Packed) -> Non
     if run_status(transaction, run.id) is not None:
         raise StoreError(f"there is a run {run.id} already; a run's id is used once")
     digest = _add_definition(transaction, definition, run.started_at)
+    compared = run.request.get("compared")
     transaction.execute(
         "INSERT INTO workflow_executions (id, status, workflow_id, total_steps, started_at, definition_hash,"
         " source, path, prompt, parent_id, parent_step, continues, compared)"
@@ -56,7 +49,7 @@ def add_run(transaction: Transaction, run: NewRun, request: str | Packed) -> Non
             run.parent,
             run.parent_step,
             run.request.get("continues"),
-            _compared(run.request),
+            plain(json.dumps(list(compared.values()))) if compared else None,
         ),
     )
     transaction.execute(
@@ -80,7 +73,7 @@ def change_definition(transaction: Transaction, run: NewRun) -> None:
     """
     lease = _lease(transaction, run.id, TAKEOVER_AFTER)
     if lease is None or lease.owner != transaction.owner.id:
-        raise RunLost(f"run {run.id} is not this process's; this one does not go on with it")
+        raise RunLost(f"run {run.id} is not this process's; this process no longer writes it")
     definition = run.definition
     digest = _add_definition(transaction, definition, run.started_at)
     path = None if definition.path is None else plain(definition.path)
@@ -122,7 +115,7 @@ def take_over(
     if status is None:
         raise RunNotFound(run)
     if status in TERMINAL:
-        raise RunEnded(f"run {run} is {status}; only a run that has not ended can go on")
+        raise RunEnded(f"run {run} is {status}; only an unfinished run can continue")
     lease = _lease(transaction, run, takeover_after)
     if lease is not None and lease.alive:
         raise RunIsOwned(
@@ -130,9 +123,7 @@ def take_over(
             "pause or cancel it there, or end that process"
         )
     # requests to the previous owner do not apply to this one
-    transaction.execute(
-        "DELETE FROM workflow_wishes AS w WHERE w.execution_id = ? AND w.wish <> 'say'", (run,)
-    )
+    write_release(transaction, Tally(run, 0))
     _write_lease(transaction, run)
     sequence, ordinal = transaction.execute(
         "SELECT (SELECT COALESCE(MAX(sequence), 0) FROM workflow_events WHERE execution_id = ?1),"

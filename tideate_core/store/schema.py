@@ -13,11 +13,6 @@ from tideate_core.errors import StoreError, StoreIsNewer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["READABLE", "migrate", "refuse_unusable", "schema_version"]
-
-READABLE: Final = 24
-"""The oldest version that the reader can read."""
-
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 
 _VERSION_TABLE: Final = """

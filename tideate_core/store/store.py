@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from tideate_core.store.retention import Pruned, Retention
     from tideate_core.store.transaction import Transaction
 
-__all__ = ["Store"]
-
 
 class Store:
     """`tideate.db` and `objects/` in a private directory.

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-__all__ = ["IndexedFile", "SymbolStore"]
-
 _VERSION: Final = 2
 """Version of the tables and their content; another version is rebuilt."""
 _BUSY: Final = 5.0

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from tideate_core.store.leases import Owner
     from tideate_core.store.objects import Objects, Packed
 
-__all__ = ["Tally", "Transaction"]
-
 
 @dataclass(slots=True)
 class Transaction:

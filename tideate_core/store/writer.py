@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from tideate_core.store.leases import Owner
     from tideate_core.store.objects import Objects
 
-__all__ = ["Writer"]
-
 T = TypeVar("T")
 
 RETRY_AFTER: Final = 1.0
@@ -251,8 +249,8 @@ class Writer:
         """:raises StoreError: the file was deleted or replaced; writes to it would be lost."""
         if file_identity(self._path) != self._identity:
             raise StoreError(
-                f"{self._path} was deleted or replaced while a run was written to it; what is not in the file"
-                " that is there now is lost, start the run again"
+                f"{self._path} was deleted or replaced while a run was written to it; data that is missing in"
+                " the present file is lost; start the run again"
             )
 
     def _drop(self, group: GroupCommit, rejected: Rejected) -> list[Delivery]:
@@ -262,7 +260,7 @@ class Writer:
             item.delivery.error = error
             return [item.delivery]
         if not isinstance(error, StoreError):
-            error = StoreError(f"run {item.run_id} cannot be written down any more: {error!r}")
+            error = StoreError(f"run {item.run_id} can no longer be written: {error!r}")
         self._give_up(item, error)
         return group.batches.pop(item).refuse(error)
 
