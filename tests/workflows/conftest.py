@@ -1,4 +1,4 @@
-"""A project with definition files, and a catalog of them."""
+"""Fixtures for a project with workflow files, and its catalog."""
 
 from __future__ import annotations
 

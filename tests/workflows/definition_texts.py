@@ -1,4 +1,4 @@
-"""Definition files for tests: texts, writing them, a handler."""
+"""Texts of definition files, a writer, and a handler."""
 
 from __future__ import annotations
 

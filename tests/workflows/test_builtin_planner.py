@@ -1,4 +1,4 @@
-"""The built-in PLANNER: sound, in the formatter's form, with a way for every case and out of every state."""
+"""The built-in PLANNER machine: no warnings, canonical format, a path from each state to the end."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OF_THE_DOCUMENT = {
 }
 REFINING = {"refine_project", "refine_tasks"}
 ASKED = "the person|the request"
-"""How a condition begins that only a person can make true."""
+"""Beginning of a condition that only the person can fulfil."""
 
 
 def reached(start: str, without: Iterable[str] = ()) -> set[str]:
@@ -95,7 +95,7 @@ def test_refining_is_counted_wherever_it_can_begin() -> None:
 
 
 def test_without_refining_and_tries_and_people_there_is_no_way_in_a_circle() -> None:
-    """What may go round is bounded: refining twice, a task twice, anything else by what a person says."""
+    """Every cycle is bounded: refining and a task at most twice, others only at the person's request."""
     free = {
         (move.source, move.target)
         for move in MACHINE.transitions

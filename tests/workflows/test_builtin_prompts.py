@@ -1,4 +1,4 @@
-"""Built-in prompts with every input absent that may be absent: rendered, recorded, and read by a person.
+"""Built-in prompts without their optional inputs, compared with a reviewed recording.
 
 A meant change is recorded by `python -m tests.workflows.test_builtin_prompts`.
 """

@@ -1,4 +1,4 @@
-"""Which workflow a name or path means, and what is told about those that cannot be used."""
+"""Lookup of workflows by name or path: precedence, notices, caching, obfuscation."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.workflows.definition_texts import query, write as write_text
 from tideate_core.errors import InvalidDefinition, InvalidInput, InvalidWorkflowFile, UnknownWorkflow
 from tideate_core.machines.language import parse
 from tideate_core.project import project_state
 from tideate_core.workflows import (
     Catalog,
     MachineWorkflow,
-    StepContext,
     WorkflowDefinition,
     WorkflowRegistry,
     load_machine,
@@ -31,25 +31,12 @@ TEXT = "# {}\n* to draft: Write.\ndraft to polish\npolish to *\n"
 BROKEN = "* to draft\ndraft polish\ndraft to\npolish to *\n"
 
 
-async def nothing(_step: StepContext) -> None:
-    return None
-
-
-@pytest.fixture
-def registry() -> WorkflowRegistry:
-    registry = WorkflowRegistry()
-    registry.register(WorkflowDefinition.chain("ask", ["query"]), {"query": nothing}, source="builtin")
-    return registry
-
-
 def write(path: Path, text: str = TEXT.format("a file")) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    return path
+    return write_text(path, text)
 
 
 def aged(path: Path) -> None:
-    """Make a file look as if nobody had touched it for long."""
+    """Set a file's times to an hour ago."""
     long_ago = time.time() - 3600
     os.utime(path, (long_ago, long_ago))
 
@@ -167,7 +154,7 @@ def test_workflows_are_listed_by_name_with_where_they_come_from(
 ) -> None:
     write(project / "essay.workflow", TEXT.format("Write an essay"))
     write(person / "letter.workflow")
-    registry.register(WorkflowDefinition.chain("mine", ["a"]), {"a": nothing}, source="editor")
+    registry.register(WorkflowDefinition.chain("mine", ["a"]), {"a": query}, source="editor")
     listed = Catalog(registry, root).list()
     assert [(k.definition.name, k.source, k.kind) for k in listed] == [
         ("PLANNER", "builtin", "machine"),
@@ -183,7 +170,7 @@ def test_workflows_are_listed_by_name_with_where_they_come_from(
 
 def test_what_is_registered_later_is_there(registry: WorkflowRegistry) -> None:
     known = Catalog(registry, None)
-    registry.register(WorkflowDefinition.chain("mine", ["a"]), {"a": nothing}, source="editor")
+    registry.register(WorkflowDefinition.chain("mine", ["a"]), {"a": query}, source="editor")
     assert known.get("mine") is registry.get("mine")
 
 
@@ -201,7 +188,7 @@ def test_an_unknown_name_is_told_with_the_nearest_of_all(
 def test_no_file_takes_the_place_of_a_graph(
     registry: WorkflowRegistry, root: Path, project: Path, person: Path, source: Source
 ) -> None:
-    registry.register(WorkflowDefinition.chain("mine", ["a"]), {"a": nothing}, source=source)
+    registry.register(WorkflowDefinition.chain("mine", ["a"]), {"a": query}, source=source)
     paths = [write(project / "mine.workflow"), write(person / "mine.workflow")]
     known = Catalog(registry, root)
     assert known.get("mine") is registry.get("mine")
@@ -464,4 +451,4 @@ def test_a_graph_has_no_states_to_hide(registry: WorkflowRegistry, root: Path) -
 def test_a_machine_has_no_handlers(registry: WorkflowRegistry) -> None:
     machine = MachineWorkflow("essay", parse(TEXT, "essay").require("essay"))
     with pytest.raises(InvalidDefinition, match="handlers for steps it does not list: draft"):
-        registry.register(machine, {"draft": nothing})
+        registry.register(machine, {"draft": query})

@@ -1,4 +1,4 @@
-"""Definitions in YAML and JSON among the workflows: names, handlers, what needs trust."""
+"""YAML and JSON definitions in the catalog: precedence, names, handlers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.workflows.definition_texts import BROKEN, MACHINE, TEXT, query, write
-from tideate_core.errors import InvalidDefinition, InvalidDefinitionFile, InvalidInput, UnknownWorkflow
+from tideate_core.errors import InvalidDefinition, InvalidDefinitionFile
 from tideate_core.workflows import Catalog, StepContext, WorkflowDefinition, WorkflowRegistry
 
 if TYPE_CHECKING:
@@ -51,18 +51,6 @@ def test_the_first_place_that_has_a_name_wins(
         assert [one.source for one in catalog.list() if one.definition.name == "essay"] == [source]
         if path:
             path.unlink()
-
-
-def test_a_projects_definition_that_takes_anothers_place_is_told(
-    registry: WorkflowRegistry, catalog: Catalog, project: Path, person: Path
-) -> None:
-    package_graph(registry, "sonnet")
-    for name in ("PLANNER", "essay", "sonnet", "letter"):
-        write(project / f"{name}.yaml")
-    write(person / "essay.workflow", MACHINE)
-    assert sorted(catalog.notices) == [
-        f"this project's own {name} is used: {project / name}.yaml" for name in ("PLANNER", "essay", "sonnet")
-    ]
 
 
 @pytest.mark.parametrize("source", ["builtin", "editor"])
@@ -112,18 +100,6 @@ def test_other_files_beside_are_no_workflows(catalog: Catalog, project: Path) ->
     assert catalog.notices == []
 
 
-def test_a_link_out_of_the_project_is_not_followed(catalog: Catalog, project: Path, tmp_path: Path) -> None:
-    (project / "essay.yaml").symlink_to(write(tmp_path / "elsewhere.yaml"))
-    with pytest.raises(InvalidDefinition, match="it is a link; put the file itself there"):
-        catalog.get("essay")
-
-
-def test_only_a_machine_can_be_obfuscated(catalog: Catalog, project: Path) -> None:
-    write(project / "essay.yaml")
-    with pytest.raises(InvalidInput, match="only states can be obfuscated"):
-        catalog.get("essay", obfuscate=True)
-
-
 def test_all_mistakes_are_raised_and_the_first_is_a_notice(catalog: Catalog, project: Path) -> None:
     path = write(project / "essay.yaml", BROKEN)
     for _ in range(2):
@@ -135,11 +111,6 @@ def test_all_mistakes_are_raised_and_the_first_is_a_notice(catalog: Catalog, pro
     assert notice.startswith(f"{path}:2:")
     assert notice.endswith("(and 2 more)")
     assert "essay" not in [known.definition.name for known in catalog.list()]
-
-
-def test_a_name_that_is_a_subcommands_is_a_notice(catalog: Catalog, project: Path) -> None:
-    path = write(project / "cancel.yaml")
-    assert catalog.notices == [f"{path}: 'cancel' is a subcommand of :Workflow; rename the file"]
 
 
 def test_a_nested_workflow_has_to_be_known(catalog: Catalog, project: Path) -> None:
@@ -193,9 +164,3 @@ def test_a_handlers_name_is_taken_once(registry: WorkflowRegistry) -> None:
         registry.register_handler("shout", query)
     with pytest.raises(InvalidDefinition, match="not a name for a handler"):
         registry.register_handler("two words", query)
-
-
-def test_an_unknown_name_is_told_with_those_of_files(catalog: Catalog, project: Path) -> None:
-    write(project / "essay.yaml")
-    with pytest.raises(UnknownWorkflow, match=r"did you mean 'essay'\? \(known: PLANNER, ask, essay\)"):
-        catalog.get("esay")

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - messages stand as they are told
-"""What is wrong beyond the shape: names that lead nowhere, circles, templates of what has not ended."""
+"""Checks beyond shape: unknown names, cycles, templates, inputs, schemas."""
 
 from __future__ import annotations
 
@@ -59,18 +59,18 @@ def test_the_work_of_naming_a_circle_grows_with_its_steps() -> None:
         (task("b", "{{ steps.a.files }}", "a"), "a step has no 'files' (it has: error, result, status);"),
         (task("b", "{{ inputs.nope }}"), "the input 'nope' is not declared; declare 'nope' under `inputs`"),
         (task("b", "{{ promt }}"), "'promt' is not known here; did you mean 'prompt'?"),
-        (task("b", "{{ item }}"), "`item` is known only where a step with `for_each` does its work"),
-        (task("b", "x", when="index > 1", for_each="inputs.all"), "`index` is known only where"),
+        (task("b", "{{ item }}"), "`item` is available only in the work of a step with `for_each`"),
+        (task("b", "x", when="index > 1", for_each="inputs.all"), "`index` is available only"),
         (task("b", "x", when="{{ inputs.all }}"), "the expression cannot be read:"),
-        (task("b", "x", for_each="'abc'"), "`for_each` goes over a list, and this gives none;"),
+        (task("b", "x", for_each="'abc'"), "`for_each` needs a list, and this is not one;"),
         (task("b", "{% macro m() %}{% endmacro %}"), "the template cannot be read: `macro` cannot be used here"),
         ({"id": "b", "workflow": {"name": "w", "prompt": "{{ inputs.x }}"}}, "the input 'x' is not declared"),
         ({"id": "b", "workflow": {"name": "w", "inputs": {"k": ["{{ steps.a.result }}"]}}},
-         "the template uses step 'a', which need not have ended"),
+         "the template uses step 'a', which may not have ended"),
         ({"id": "b", "tool": {"server": "s", "name": "t", "arguments": {"k": "{{ inputs.x }}"}}},
          "the input 'x' is not declared"),
         (task("b", "x", confirm="{{ context.stlye }}"), "the context has no 'stlye'; did you mean 'style'?"),
-        ({"id": "b", "workflow": "mine"}, "workflow 'mine' would run itself without end; name another one"),
+        ({"id": "b", "workflow": "mine"}, "workflow 'mine' would run itself endlessly; name another one"),
         (task("b", "x", output_schema={"type": "objekt"}), "this is not a JSON Schema: 'objekt'"),
         (task("b", "x", output_schema={"$ref": "http://x/y"}), "a `$ref` leads out of the schema: 'http://x/y'"),
         (task("b", "x", output_schema={"pattern": "("}), "this is not a pattern: unclosed group"),
@@ -111,8 +111,8 @@ def test_names_of_tools_are_checked_where_they_are_known() -> None:
     known = KnownNames(tools=lambda: ("files", "search", "git"), servers={"git", "team"})
     assert mistakes_in(step, known=known) == [
         "no tool, group of tools or MCP server is called 'serch'; did you mean 'search'?",
-        "the tools 'git' may be tideate's own or those of the MCP server 'git'; write `own:git` for tideate's,"
-        " or `git/*` for all of the server's",
+        "'git' is both a tool of tideate and an MCP server; write `own:git` for tideate's,"
+        " or `git/*` for all tools of the server",
         "no MCP server is called 'teem'; did you mean 'team'?",
     ]
 
@@ -173,3 +173,45 @@ def test_defaults_and_listed_values_fit_their_type() -> None:
 def test_a_step_with_a_wrong_value_is_checked_all_the_same() -> None:
     mistakes = mistakes_in(task("a", "{{ inputs.x }}", "nope", timeout="soon"))
     assert len(mistakes) == 3
+
+
+def test_a_template_may_use_any_step_that_surely_ended_before() -> None:
+    steps = [task("a"), task("b", "x", "a"), task("c", "{{ steps.a.result }} {{ steps.b.status }}", "b")]
+    assert mistakes_in(*steps) == []
+
+
+def test_a_template_may_not_use_a_step_beside_it_or_behind_it() -> None:
+    assert mistakes_in(task("a"), task("b", "{{ steps.a.result }}")) == [
+        "the template uses step 'a', which may not have ended before step 'b' starts;"
+        " add 'a' to the dependencies of 'b'"
+    ]
+    assert mistakes_in(task("a", "{{ steps.b.result }}"), task("b", "x", "a")) == [
+        "the template uses step 'b', which may not have ended before step 'a' starts;"
+        " 'b' waits for 'a', so its result cannot be used here"
+    ]
+    assert mistakes_in(task("a", "{{ steps.a.result }}")) == [
+        "the template uses the result of its own step; use a step that ended before"
+    ]
+
+
+def test_a_text_that_several_steps_share_is_told_at_each() -> None:
+    shared = "{{ promt }}"
+    unknown = "'promt' is not known here; did you mean 'prompt'?"
+    assert mistakes_in(task("a", shared), task("b", shared)) == [unknown, unknown]
+
+
+def test_an_id_that_jinja_takes_for_a_subtraction_is_explained() -> None:
+    steps = [task("style-check"), task("b", "{{ steps.style-check.result }}", "style-check")]
+    assert mistakes_in(*steps) == [
+        "the template uses step 'style', which is not a step of this workflow;"
+        " write `steps['style-check']`: an id with `-` or `.` needs brackets"
+    ]
+
+
+def test_item_and_index_are_known_to_a_step_for_each_item() -> None:
+    assert mistakes_in(task("a", "{{ item }} {{ index }}", for_each="['a']")) == []
+    assert mistakes_in(task("a", "{{ item }}", for_each={"items": "['a']", "max_parallel": 2})) == []
+
+
+def test_texts_of_the_run_are_known_to_the_context() -> None:
+    assert mistakes_in(task("a", "{{ context.text }} {{ context.selection }} {{ context.path }}")) == []

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - messages stand as they are told
-"""Templates are filled in and expressions evaluated within their bounds."""
+"""Rendering of templates and evaluation of expressions, with their limits."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_an_expression_gives_a_json_value(expression: str, value: Any) -> None:
         ("{'a': 1}", "a dictionary cannot be used here"),
         ("9 ** 9 ** 9 ** 9", "`**` makes too large a number"),
         ("range(10 ** 9)", "Range too big"),
-        ("range", "it gives what is not a JSON value"),
+        ("range", "it does not give a JSON value"),
         ("''.__class__.__mro__", "has no '__class__'"),
         ("(" * 5000, "it is nested too deeply"),
         ("inputs.none | first", "No first item, sequence was empty"),

@@ -1,4 +1,4 @@
-"""The order of a workflow's steps, the cycles that have none, and their diagrams."""
+"""Execution order and dependency cycles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Diagrams of steps: batches and dependencies in all formats, and no format obeys what a file says."""
+"""Step diagrams in all formats, with hostile names escaped."""
 
 from __future__ import annotations
 

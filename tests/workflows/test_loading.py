@@ -1,4 +1,4 @@
-"""A file is parsed again only when it, or what it may name, changed."""
+"""Cache of parsed definition files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from tests.workflows.definition_texts import BROKEN, TEXT, write
 from tideate_core.errors import InvalidDefinitionFile
-from tideate_core.workflows import Catalog, StepContext, WorkflowRegistry, loading
+from tideate_core.workflows import Catalog, WorkflowRegistry, loading
 from tideate_core.workflows.loading import load_definition
 
 if TYPE_CHECKING:
@@ -17,10 +17,6 @@ if TYPE_CHECKING:
 
     from tideate_core.workflows.checking import KnownNames
     from tideate_core.workflows.loading import DefinitionFile
-
-
-async def other(_step: StepContext) -> str:
-    return "other"
 
 
 @pytest.fixture
@@ -47,14 +43,6 @@ def test_a_file_that_did_not_change_is_parsed_once(
         catalog.list()
         assert len(catalog.notices) == (text == BROKEN)
     assert loads == ["essay.yaml"]
-
-
-def test_a_changed_file_is_parsed_again(catalog: Catalog, project: Path, loads: list[str]) -> None:
-    path = write(project / "essay.yaml")
-    assert catalog.get("essay").definition.step_names == ("draft",)
-    write(path, "steps:\n  - {id: other, task: Write.}\n")
-    assert catalog.get("essay").definition.step_names == ("other",)
-    assert loads == ["essay.yaml"] * 2
 
 
 def test_a_file_is_parsed_again_where_what_it_may_name_is_there_now(

@@ -1,4 +1,4 @@
-"""The key of obfuscated names: one for all, private, never half written."""
+"""Creation, permissions and races of the obfuscation key."""
 
 from __future__ import annotations
 

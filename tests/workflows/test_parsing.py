@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - messages stand as they are told
-"""Definitions in files: every mistake is told with its place, in words, and with what to do."""
+"""Parsing of definitions: messages with positions and hints."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def one(text: str | bytes, kind: FileFormat = "yaml") -> str:
 
 
 def step(rest: str) -> str:
-    """Return a workflow whose step has this in line 4, from column 5."""
+    """Return a workflow with a step that has this text on line 4, from column 5."""
     return f"steps:\n  - id: a\n    task: x\n    {rest}\n"
 
 
@@ -95,7 +95,7 @@ def test_all_mistakes_of_a_file_are_told_at_once_in_its_order() -> None:
         "did you mean 'array'?",
         "f:7:26: the input 'file' is not declared; did you mean 'files'?",
         "f:8:14: `timeout` must be a whole number, not a text; write 30000, in milliseconds",
-        "f:10:26: the template uses step 'plan', which need not have ended before step 'merge' starts; "
+        "f:10:26: the template uses step 'plan', which may not have ended before step 'merge' starts; "
         "add 'plan' to the dependencies of 'merge'",
         "f:11:20: step 'merge' depends on 'pln', which is not a step of this workflow; did you mean 'plan'?",
         "f:12:9: step 'plan' is listed twice; give one of them another id (the first is in line 6)",

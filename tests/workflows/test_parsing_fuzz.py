@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - messages stand as they are told
-"""Anything at all is survived: each text gives a definition, or mistakes with their places."""
+"""Random texts and values: a definition, or mistakes with positions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prompt files: found, overridden, rendered, and their mistakes located."""
+"""Prompt files: lookup, overrides, trust, rendering, errors."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - messages stand as they are told
-"""References are the names that a template uses, however it is read."""
+"""Names found in templates by both parsers."""
 
 from __future__ import annotations
 

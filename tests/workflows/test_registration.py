@@ -1,4 +1,4 @@
-"""A definition that does more than prompt a model has to be trusted as it is."""
+"""Trust that definitions need before they run."""
 
 from __future__ import annotations
 

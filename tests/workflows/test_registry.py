@@ -1,4 +1,4 @@
-"""The registry: who has a name, handlers, and the workflows of installed packages."""
+"""Registration of workflows and handlers, also by installed packages."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tideate_core.errors import InvalidDefinition, UnknownWorkflow
+from tests.workflows.definition_texts import query
+from tideate_core.errors import InvalidDefinition
 from tideate_core.workflows import (
-    StepContext,
     WorkflowDefinition,
     WorkflowRegistry,
 )
@@ -70,27 +70,16 @@ def test_a_package_that_cannot_becomes_a_notice(
     assert "Traceback" in caplog.text
 
 
-async def nothing(_step: StepContext) -> None:
-    return None
-
-
-def test_an_unknown_workflow_is_named_with_the_nearest_one() -> None:
-    registry = WorkflowRegistry()
-    registry.register(WorkflowDefinition.chain("summarize", ["a"]), {"a": nothing})
-    with pytest.raises(UnknownWorkflow, match="'sumarize'; did you mean 'summarize'"):
-        registry.get("sumarize")
-
-
 def test_a_name_belongs_to_whoever_registered_it_first() -> None:
     registry = WorkflowRegistry()
     mine = WorkflowDefinition.chain("mine", ["a"])
-    registry.register(mine, {"a": nothing}, source="builtin")
+    registry.register(mine, {"a": query}, source="builtin")
     with pytest.raises(InvalidDefinition, match=r"exists already \(builtin\)"):
-        registry.register(mine, {"a": nothing}, source="editor")
+        registry.register(mine, {"a": query}, source="editor")
     registry.register(mine, {}, source="builtin")
     assert registry.get("mine").handlers == {}
 
 
 def test_a_handler_for_no_step_is_refused() -> None:
     with pytest.raises(InvalidDefinition, match="does not list: b"):
-        WorkflowRegistry().register(WorkflowDefinition.chain("mine", ["a"]), {"a": nothing, "b": nothing})
+        WorkflowRegistry().register(WorkflowDefinition.chain("mine", ["a"]), {"a": query, "b": query})

@@ -1,4 +1,4 @@
-"""The JSON Schema of definitions: what the parser takes fits it, and what it refuses by shape does not."""
+"""The JSON Schema of definitions agrees with the parser."""
 
 from __future__ import annotations
 

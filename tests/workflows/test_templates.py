@@ -1,4 +1,4 @@
-"""A template can loop and reckon, and can neither stall nor fill up the process."""
+"""Templates: allowed constructs, and limits on time and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits of time, and the time that a person takes."""
+"""Time limits that pause during questions."""
 
 from __future__ import annotations
 

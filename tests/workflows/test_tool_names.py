@@ -29,7 +29,7 @@ def test_a_name_says_whose_tool_is_meant(name: str, tool: NamedTool) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("git", "may be tideate's own or those of the MCP server 'git'; write `own:git` .* or `git/[*]`"),
+        ("git", "'git' is both a tool of tideate and an MCP server; write `own:git` .* or `git/[*]`"),
         ("raed_file", "is called 'raed_file'; did you mean 'read_file'"),
         ("own:team", "of tideate is called 'team'"),
     ],

@@ -1,14 +1,15 @@
 # ruff: noqa: E501 - messages stand as they are told
-"""What is no YAML or no JSON is told as such; what a file may make is bounded; anything at all is survived."""
+"""Messages about invalid YAML and JSON; limits on size and depth."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from ruamel.yaml.error import YAMLError
 
 from tideate_core.workflows.parsing import FileFormat, WorkflowParser
-from tideate_core.workflows.yaml_reader import read_yaml
+from tideate_core.workflows.yaml_reader import explain_error, read_yaml
 
 
 def mistakes_in(text: str, kind: FileFormat = "yaml") -> list[str]:
@@ -22,7 +23,7 @@ def mistakes_in(text: str, kind: FileFormat = "yaml") -> list[str]:
         ("", "1:1: the file is empty; a workflow has at least one step, in `steps`"),
         ("# only\n", "1:1: the file is empty; a workflow has at least one step, in `steps`"),
         ("just words", "1:1: a workflow is a mapping with `steps`; begin with `steps:` and a list of steps"),
-        ("a: b: c", "1:5: this `:` makes a key where none can stand; put the text in quotes, or check the"
+        ("a: b: c", "1:5: this `:` makes a key where none is allowed; put the text in quotes, or check the"
          " indentation"),
         ("a:\n\t- b", "2:1: a tab cannot indent; indent with spaces"),
         ("a: 'x\nb: y\n", "1:4: this quote is never closed; close it, or remove it"),
@@ -31,17 +32,17 @@ def mistakes_in(text: str, kind: FileFormat = "yaml") -> list[str]:
         ("a: @x", "1:4: a text cannot begin with '@'; put the text in quotes"),
         ("a: %x", "1:4: a text cannot begin with '%'; put the text in quotes"),
         ("a: {{ x }}", "1:4: a text that begins with `{{` is a mapping to YAML; put the whole text in quotes"),
-        ("a: *b", "1:4: `*b` stands for nothing above; write `&b` before the value that it should stand for"),
-        ("a: &b [*b]", "1:8: `*b` stands for what it is itself a part of; write it out"),
+        ("a: *b", "1:4: `*b` has no anchor above; write `&b` before the value"),
+        ("a: &b [*b]", "1:8: `*b` refers to a value that contains it; write it out"),
         ('a: "\\q"', "1:6: 'q' cannot follow a backslash; write `\\\\`, or use single quotes"),
-        ("a: \x01", "1:4: the character U+0001 cannot stand in YAML; remove it, or write it as an escape"),
+        ("a: \x01", "1:4: the character U+0001 is not allowed in YAML; remove it, or write it as an escape"),
         ("a: 1\n---\nb: 2", "2:1: a second document begins here; a file has one workflow: remove the `---`"),
         ("? [a]\n: b", "1:3: a list or mapping cannot be a key; a key is a text"),
-        ("key\nother: x", "2:6: this `:` makes a key where none can stand; put the text in quotes, or check"
+        ("key\nother: x", "2:6: this `:` makes a key where none is allowed; put the text in quotes, or check"
          " the indentation"),
-        ('a: "\\UFFFFFFFF"', "1:2: YAML's parser cannot read what follows here;"
-         " write it in another way"),
-        ("a: 'b'c", "1:7: a text goes on behind its closing quote; put all of it in quotes"),
+        ('a: "\\UFFFFFFFF"', "1:2: the YAML parser cannot read the text from here;"
+         " rewrite it"),
+        ("a: 'b'c", "1:7: the text continues after its closing quote; put all of it in quotes"),
     ],
 )  # fmt: skip
 def test_what_is_no_yaml_is_told_in_words(text: str, expected: str) -> None:
@@ -56,17 +57,17 @@ def test_what_is_no_yaml_is_told_in_words(text: str, expected: str) -> None:
         ('{"a": 1 "b": 2}', "1:9: a `,` or `}` is missing before '\"'"),
         ("{'a': 1}", "1:2: a text is in single quotes; JSON's are double"),
         ("{a: 1}", "1:2: the key 'a' is not in quotes; write \"a\""),
-        ('{"a": yes}', "1:7: 'yes' is not a value of JSON; a text stands in double quotes"),
-        ('{"a": True}', "1:7: 'True' is not a value of JSON; write true"),
-        ('{"a": NaN}', "1:7: 'NaN' is not a value of JSON; a text stands in double quotes"),
-        ('{"a": 01}', "1:7: '01' is not a value of JSON; a text stands in double quotes"),
+        ('{"a": yes}', "1:7: 'yes' is not a JSON value; put a text in double quotes"),
+        ('{"a": True}', "1:7: 'True' is not a JSON value; write true"),
+        ('{"a": NaN}', "1:7: 'NaN' is not a JSON value; put a text in double quotes"),
+        ('{"a": 01}', "1:7: '01' is not a JSON value; put a text in double quotes"),
         ('{\n// x\n"a": 1}', "2:1: JSON has no comments; remove it, or make the file a .yaml one"),
         ('{"a": "x', '1:7: this text has no closing `"`; close it with a `"`'),
         (
             '{"a": "x\ny"}',
-            "1:9: a text goes over the end of its line; write a line end as \\n and a tab as \\t",
+            "1:9: a text continues on the next line; write a line end as \\n and a tab as \\t",
         ),
-        ('{"a": "\\q"}', "1:8: this escape is none of JSON's; a backslash is written twice, as \\\\"),
+        ('{"a": "\\q"}', "1:8: JSON has no such escape; a backslash is written twice, as \\\\"),
         ('{"a": [1', "1:7: this `[` is never closed; close it with a `]`"),
         ('{"a"', "1:5: a `:` is missing after the key 'a'"),
         ('{"a":', "1:6: the text ends where a value should be"),
@@ -76,7 +77,7 @@ def test_what_is_no_yaml_is_told_in_words(text: str, expected: str) -> None:
         ("{:}", "1:2: a key in double quotes should be here, not ':'"),
         ("['a']", "1:2: a text is in single quotes; JSON's are double"),
         ("[,]", "1:2: a value should be here, not ','"),
-        ("steps: []", "1:1: 'steps' is not a value of JSON; a text stands in double quotes"),
+        ("steps: []", "1:1: 'steps' is not a JSON value; put a text in double quotes"),
     ],
 )
 def test_what_is_no_json_is_told_as_json(text: str, expected: str) -> None:
@@ -96,8 +97,8 @@ STEPS: dict[FileFormat, str] = {
         ("yaml", "context: {1: 2}", "2:11: the key 1 is not text; put it in quotes"),
         ("yaml", "context: {a: !!python/x 2}", "2:14: the tag !!python/x is not used in a workflow;"
          " remove it; values are what JSON has"),
-        ("yaml", "context: {a: .nan}", "2:14: .nan is not a number that can be kept; put it in quotes if it is a text"),
-        ("yaml", "context: {a: 1e999}", "2:14: 1e999 is not a number that can be kept; put it in quotes if it is a"
+        ("yaml", "context: {a: .nan}", "2:14: .nan cannot be stored as a number; put it in quotes if it is a text"),
+        ("yaml", "context: {a: 1e999}", "2:14: 1e999 cannot be stored as a number; put it in quotes if it is a"
          " text"),
         ("yaml", f"context: {{a: {'9' * 5000}}}", "2:14: the number is too large; put it in quotes if it is a text"),
         ("yaml", "context: {a: 9223372036854775808}",
@@ -108,13 +109,13 @@ STEPS: dict[FileFormat, str] = {
          " values are what JSON has"),
         ("yaml", "context: {a: !!int x}", "2:14: 'x' is no `!!int`; remove the tag"),
         ("yaml", "context: {<<: 3}", "2:15: `<<` is for a mapping, or a list of them; write `<<: *name`"),
-        ("yaml", 'context: {a: "\\ud800"}', "2:14: the text has half a character, \\ud800, without its other half;"
-         " write the character itself"),
+        ("yaml", 'context: {a: "\\ud800"}', "2:14: the text has half of a surrogate pair, \\ud800, without its other half;"
+         " write both halves, or the character itself"),
         ("json", '"context": {"a": 1, "a": 2}', "2:21: the key 'a' is given twice; keep one of them"),
-        ("json", '"context": {"a": 1e999}', "2:18: the number is too large; put it in quotes"),
-        ("json", '"context": {"a": 9223372036854775808}', "2:18: the number is too large; put it in quotes"),
-        ("json", '"context": {"a": "\\ud800"}', "2:18: the text has half a character, \\ud800, without its other"
-         " half; write both halves"),
+        ("json", '"context": {"a": 1e999}', "2:18: 1e999 cannot be stored as a number; put it in quotes if it is a text"),
+        ("json", '"context": {"a": 9223372036854775808}', "2:18: the number is too large; put it in quotes if it is a text"),
+        ("json", '"context": {"a": "\\ud800"}', "2:18: the text has half of a surrogate pair, \\ud800, without its other"
+         " half; write both halves, or the character itself"),
     ],
 )  # fmt: skip
 def test_what_a_run_could_not_keep_is_a_mistake(kind: FileFormat, text: str, expected: str) -> None:
@@ -193,3 +194,8 @@ def test_a_billion_laughs_are_refused_at_once() -> None:
 def test_what_is_nested_too_deeply_is_refused(kind: FileFormat, text: str) -> None:
     (mistake,) = mistakes_in(text, kind)
     assert "more than 60 levels deep" in mistake
+
+
+def test_an_unknown_error_is_told_in_the_parsers_words_on_one_line() -> None:
+    problem = explain_error(YAMLError("strange\n  thing"), "a: b\n")
+    assert problem.message == "this is not valid YAML: strange thing"

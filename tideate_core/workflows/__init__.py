@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     )
     from tideate_core.workflows.prompts import PromptLibrary as PromptLibrary
     from tideate_core.workflows.references import names_in_task as names_in_task
-    from tideate_core.workflows.registration import Registration as Registration, Source as Source
+    from tideate_core.workflows.registration import Registration as Registration
     from tideate_core.workflows.registry import WorkflowRegistry as WorkflowRegistry
     from tideate_core.workflows.run_context import (
         BufferContext as BufferContext,
@@ -98,6 +98,7 @@ if TYPE_CHECKING:
     )
     from tideate_core.workflows.workflow_files import (
         BOM as BOM,
+        Source as Source,
         is_definition_name as is_definition_name,
         is_definition_path as is_definition_path,
         is_machine_name as is_machine_name,
@@ -134,7 +135,7 @@ else:
             ),
             "prompts": "PromptLibrary",
             "references": "names_in_task",
-            "registration": "Registration Source",
+            "registration": "Registration",
             "registry": "WorkflowRegistry",
             "run_context": (
                 "BufferContext Cursor DiagnosticContext EarlierRun FileToChange NextRun RunContext Selection"
@@ -145,7 +146,7 @@ else:
             "time_limits": "persons_time working_time",
             "tool_names": "LOOK NamedTool OWN read_tool_name",
             "workflow_files": (
-                "BOM is_definition_name is_definition_path is_machine_name is_machine_path "
+                "BOM Source is_definition_name is_definition_path is_machine_name is_machine_path "
                 "is_workflow_path load_machine read_machine_stream read_machine_text shown_path"
             ),
             "yaml_reader": "read_yaml",

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from tideate_core.errors import InvalidDefinition, UnknownWorkflow
 from tideate_core.project import expand_home
 from tideate_core.workflows.checking import KnownNames
-from tideate_core.workflows.discovery import WorkflowFile, find_files
 from tideate_core.workflows.loading import Content, FileCache, load, parse_text, registration_of
 from tideate_core.workflows.parts import KNOWN_AGENTS
 from tideate_core.workflows.registration import Registration, check_kept, check_trust
 from tideate_core.workflows.workflow_files import (
+    WorkflowFile,
+    find_files,
     is_definition_name,
     is_machine_name,
     is_workflow_path,
@@ -25,10 +26,8 @@ if TYPE_CHECKING:
 
     from tideate_core.workflows.definitions import WorkflowDefinition
     from tideate_core.workflows.loading import TextFormat
-    from tideate_core.workflows.registration import Source
     from tideate_core.workflows.registry import WorkflowRegistry
-
-__all__ = ["Catalog"]
+    from tideate_core.workflows.workflow_files import Source
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from tideate_core.config import OWN_SERVERS
 from tideate_core.errors import ConfigError
 from tideate_core.util.deadline import Deadline
-from tideate_core.workflows.graph import cycles, format_cycle
+from tideate_core.workflows.graph import batches_of, cycles, format_cycle
 from tideate_core.workflows.limits import LIMITS
 from tideate_core.workflows.mistakes import Finding, Nearest, canonical
 from tideate_core.workflows.parts import KNOWN_AGENTS, STEP_KINDS, InputDefinition, kind_problems
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
     from tideate_core.workflows.mistakes import Loc, Severity
-
-__all__ = ["KnownNames", "check_definition", "too_many"]
 
 TOO_LONG: Final = "checking takes too long from here on"
 
@@ -168,20 +166,11 @@ class _Checks:
 
     def _order(self) -> list[str]:
         """Return the steps that can run, dependencies first; unknown dependencies are reported elsewhere."""
-        missing = {}
-        dependents: dict[str, list[str]] = {name: [] for name in self._by_id}
-        for name, step in self._by_id.items():
-            needed = [one for one in step.dependencies if one in self._by_id]
-            missing[name] = len(needed)
-            for one in needed:
-                dependents[one].append(name)
-        order = [name for name, count in missing.items() if not count]
-        for name in order:  # grows during the loop
-            for dependent in dependents[name]:
-                missing[dependent] -= 1
-                if not missing[dependent]:
-                    order.append(dependent)
-        return order
+        known = {
+            name: [one for one in step.dependencies if one in self._by_id]
+            for name, step in self._by_id.items()
+        }
+        return [name for batch in batches_of(known) for name in batch]
 
     def kinds(self) -> Iterator[Finding]:
         for step in self._steps:
@@ -200,7 +189,7 @@ class _Checks:
         if isinstance(agent, str) and agent:
             yield from self._unknown("agent", agent, self._known.agents, step.at("agent"))
         if isinstance(workflow, str) and workflow == self._name:
-            yield Finding(at, f"workflow {workflow!r} would run itself without end", "name another one")
+            yield Finding(at, f"workflow {workflow!r} would run itself endlessly", "name another one")
         elif isinstance(workflow, str) and workflow and not is_workflow_path(workflow):
             yield from self._unknown("workflow", workflow, self._known.workflows, at)
         yield from self._machine(step)

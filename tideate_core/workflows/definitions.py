@@ -29,15 +29,6 @@ if TYPE_CHECKING:
 
     from tideate_core.machines.language import MachineDefinition, Obfuscator
 
-__all__ = [
-    "MOST_CONCURRENT",
-    "RESERVED_NAMES",
-    "MachineWorkflow",
-    "Needs",
-    "WorkflowDefinition",
-    "check_name",
-]
-
 RESERVED_NAMES = frozenset(
     {
         *("cancel", "pause", "resume", "status", "list", "history", "show", "graph", "review", "rollback"),
@@ -62,26 +53,28 @@ class WorkflowDefinition(Part):
 
     name: Name
     title: str = Field(default="", max_length=200, description="Shown to people; by default the name.")
-    id: UUID | None = Field(default=None, description="A UUID that tools may know the workflow by.")
-    description: str = Field(default="", max_length=1000, description="What it is for, in a line.")
+    id: UUID | None = Field(default=None, description="A UUID for other tools.")
+    description: str = Field(default="", max_length=1000, description="Purpose, in one line.")
     version: Annotated[str, Field(min_length=1, max_length=100)] = Field(
-        default="1.0.0", description="Yours to count; text, so in quotes where it looks like a number."
+        default="1.0.0", description="Your own version; a text, so quote it if it looks like a number."
     )
     inputs: dict[InputName, InputDefinition] = Field(
-        default_factory=dict, description="What a run is given, by name; templates have it as `inputs.NAME`."
+        default_factory=dict, description="Inputs of a run by name, for templates as `inputs.NAME`."
     )
     context: dict[str, Any] = Field(
         default_factory=dict, description="Values for templates, as `context.NAME`."
     )
-    metadata: dict[str, Any] = Field(default_factory=dict, description="Yours: kept, not looked at.")
-    needs: tuple[Needs, ...] = Field(default=(), description="What a run cannot do without.")
+    metadata: dict[str, Any] = Field(
+        default_factory=dict, description="Your own data, stored and otherwise ignored."
+    )
+    needs: tuple[Needs, ...] = Field(default=(), description="Required context of a run.")
     require_confirmation: Flag = Field(
-        default=True, description="Whether a person is asked where a step's result wants it."
+        default=True, description="Whether a person is asked if a step's result needs confirmation."
     )
     concurrency: Annotated[int, Field(strict=True, ge=1, le=MOST_CONCURRENT)] | None = Field(
-        default=None, description="How many steps may run at the same time; by default the configured limit."
+        default=None, description="Maximum number of parallel steps; by default the configured limit."
     )
-    steps: tuple[WorkflowStep, ...] = Field(min_length=1, description="What is done, in any order.")
+    steps: tuple[WorkflowStep, ...] = Field(min_length=1, description="Steps, in any order.")
 
     @model_validator(mode="before")
     @classmethod

@@ -30,8 +30,6 @@ from tideate_core.workflows.templates import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["ValueSandbox", "error_words", "evaluate", "holds", "parse_source", "render_task"]
-
 _NO: Final = frozenset({"", "0", "false", "no", "none", "null", "off"})
 """Texts that count as false."""
 RESULT: Final = "_result"
@@ -46,7 +44,7 @@ def render_task(template: str, values: Mapping[str, Any]) -> str:
     if "{" not in template:
         return template
     try:
-        return render_in(template, values, ValueSandbox(_room(values)))
+        return render_in(template, values, ValueSandbox(_largest_text(values)))
     except RENDER_ERRORS as error:
         raise InvalidDefinition(
             f"the template {_short(template)} cannot be filled in: {error_words(error)}"
@@ -58,7 +56,7 @@ def evaluate(expression: str, values: Mapping[str, Any]) -> Any:
 
     :raises InvalidDefinition: it is invalid, names an unknown value, or takes too much time or space.
     """
-    sandbox = ValueSandbox(_room(values))
+    sandbox = ValueSandbox(_largest_text(values))
     given: list[Any] = []
     sandbox.filters[RESULT] = given.append
     try:
@@ -173,7 +171,7 @@ def _plain(value: Any) -> Any:
 def _iterator(value: Any) -> Iterator[Any]:
     if isinstance(value, tuple | range) or hasattr(value, "__next__"):
         return iter(value)
-    raise TemplateError("it gives what is not a JSON value")
+    raise TemplateError("it does not give a JSON value")
 
 
 def _written(value: Any) -> Any:
@@ -183,7 +181,7 @@ def _written(value: Any) -> Any:
     return json.dumps(_plain(value), ensure_ascii=False)
 
 
-def _room(values: Mapping[str, Any]) -> int:
+def _largest_text(values: Mapping[str, Any]) -> int:
     # step results are not counted: that takes long, and no model reads so much
     return LARGEST + sum(len(text) for text in values.values() if isinstance(text, str))
 

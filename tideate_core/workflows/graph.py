@@ -14,17 +14,6 @@ if TYPE_CHECKING:
     from tideate_core.workflows.definitions import WorkflowDefinition
     from tideate_core.workflows.parts import WorkflowStep
 
-__all__ = [
-    "DependencyGraph",
-    "check_dependencies",
-    "cycles",
-    "dependency_graph",
-    "draw_steps",
-    "format_cycle",
-    "step_diagram",
-    "step_summary",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class DependencyGraph:
@@ -41,31 +30,36 @@ def dependency_graph(steps: Sequence[WorkflowStep]) -> DependencyGraph:
     :raises InvalidDefinition: a dependency is unknown, or steps form a cycle, which is named.
     """
     check_dependencies(steps)
-    nodes = [step.id for step in steps]
-    dependents: dict[str, list[str]] = {node: [] for node in nodes}
-    for step in steps:
-        for dependency in step.dependencies:
-            dependents[dependency].append(step.id)
-    missing = {step.id: len(step.dependencies) for step in steps}
-    order: list[tuple[str, ...]] = []
-    batch = [node for node in nodes if not missing[node]]
-    while batch:
-        order.append(tuple(batch))
-        following = []
-        for node in batch:
-            for dependent in dependents[node]:
-                missing[dependent] -= 1
-                if not missing[dependent]:
-                    following.append(dependent)
-        batch = following
-    stuck = {node for node in nodes if missing[node]}
-    if stuck:
-        circles = cycles({step.id: step.dependencies for step in steps if step.id in stuck})
+    order = batches_of({step.id: step.dependencies for step in steps})
+    placed = {step for batch in order for step in batch}
+    if stuck := {step.id: step.dependencies for step in steps if step.id not in placed}:
         raise InvalidDefinition(
-            "\n".join(f"steps wait for each other: {format_cycle(one)}" for one in circles)
+            "\n".join(f"steps wait for each other: {format_cycle(one)}" for one in cycles(stuck))
         )
     edges = tuple((dependency, step.id) for step in steps for dependency in step.dependencies)
-    return DependencyGraph(tuple(nodes), edges, tuple(order))
+    return DependencyGraph(tuple(step.id for step in steps), edges, tuple(map(tuple, order)))
+
+
+def batches_of(waiting: Mapping[str, Sequence[str]]) -> list[list[str]]:
+    """Return the steps in batches after their dependencies, without steps in a cycle or after one.
+
+    :param waiting: dependencies by step.
+    """
+    dependents: dict[str, list[str]] = {step: [] for step in waiting}
+    for step, needed in waiting.items():
+        for dependency in needed:
+            dependents[dependency].append(step)
+    missing = {step: len(needed) for step, needed in waiting.items()}
+    order = []
+    batch = [step for step, count in missing.items() if not count]
+    while batch:
+        order.append(batch)
+        batch = []
+        for dependent in (one for step in order[-1] for one in dependents[step]):
+            missing[dependent] -= 1
+            if not missing[dependent]:
+                batch.append(dependent)
+    return order
 
 
 def check_dependencies(steps: Sequence[WorkflowStep]) -> None:

@@ -16,23 +16,6 @@ if TYPE_CHECKING:
     from tideate_core.workflows.run_context import EarlierRun, NextRun, RunContext
     from tideate_core.workspace import ExecutableFile, FileChange, Workspace
 
-__all__ = [
-    "MISSING",
-    "Allowance",
-    "CallReport",
-    "Confirm",
-    "Decision",
-    "DecisionKind",
-    "Declined",
-    "EditorAccess",
-    "MemoryAccess",
-    "ModelAccess",
-    "PersonAccess",
-    "StepContext",
-    "StepHandler",
-    "WorkspaceAccess",
-]
-
 DecisionKind = Literal["gate", "plan", "document", "review", "override", "tool", "compare"]
 """`document`: an editable Markdown text; the decision's value is `{"text": …}`, None if unchanged.
 `tool`: permission for a tool call; the value is `run` or `project` if it holds for longer than one call.

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["LIMITS", "DefinitionLimits"]
-
 
 @dataclass(frozen=True, slots=True)
 class DefinitionLimits:

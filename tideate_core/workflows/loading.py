@@ -18,22 +18,9 @@ if TYPE_CHECKING:
 
     from tideate_core.workflows.checking import KnownNames
     from tideate_core.workflows.definitions import Needs, WorkflowDefinition
-    from tideate_core.workflows.discovery import WorkflowFile
     from tideate_core.workflows.handler import StepHandler
     from tideate_core.workflows.parsing import ParsedWorkflow
-    from tideate_core.workflows.registration import Source
-
-__all__ = [
-    "Content",
-    "DefinitionFile",
-    "FileCache",
-    "TextFormat",
-    "load",
-    "load_definition",
-    "parse_definition",
-    "parse_text",
-    "registration_of",
-]
+    from tideate_core.workflows.workflow_files import Source, WorkflowFile
 
 BUILTIN_CONFIRM: Final[Mapping[str, frozenset[str]]] = {"PLANNER": frozenset({"execution"})}
 """States that need confirmation, by built-in machine; also for files that replace one."""

@@ -13,19 +13,6 @@ from pydantic.alias_generators import to_snake
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-__all__ = [
-    "FileMistake",
-    "Finding",
-    "LineTable",
-    "Loc",
-    "Located",
-    "Nearest",
-    "Problem",
-    "Severity",
-    "canonical",
-    "span_of",
-]
-
 Severity = Literal["error", "warning"]
 Loc = tuple[str | int, ...]
 """Path of keys and indices from the definition to a part of it."""

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from tideate_core.errors import ReadingStage
 
-__all__ = ["FileFormat", "ParsedWorkflow", "WorkflowParser", "format_of"]
-
 FileFormat = Literal["yaml", "json"]
 
 MOST_TOLD: Final = 200

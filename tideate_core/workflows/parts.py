@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Self, get_args
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
@@ -12,32 +12,6 @@ from pydantic_core import PydanticCustomError
 
 if TYPE_CHECKING:
     from collections.abc import Collection
-
-__all__ = [
-    "DEFAULT_AGENT",
-    "KNOWN_AGENTS",
-    "LONGEST_NAME",
-    "LONGEST_TEXT",
-    "LONGEST_WAIT",
-    "NAME_PATTERN",
-    "STEP_FIELDS",
-    "STEP_KINDS",
-    "VALUE_NAMES",
-    "WORDS",
-    "Flag",
-    "ForEach",
-    "InputDefinition",
-    "InputName",
-    "InputType",
-    "Name",
-    "NestedWorkflow",
-    "Part",
-    "StepKind",
-    "ToolCall",
-    "WorkflowStep",
-    "kind_in_words",
-    "kind_problems",
-]
 
 LONGEST_NAME: Final = 100
 NAME_PATTERN: Final = r"^[A-Za-z_][\w.-]*$"
@@ -56,7 +30,7 @@ STEP_FIELDS: Final = ("error", "result", "status")
 """Fields of a step available to them."""
 
 StepKind = Literal["agent", "handler", "tool", "workflow", "machine"]
-STEP_KINDS: Final[tuple[StepKind, ...]] = ("agent", "handler", "tool", "workflow", "machine")
+STEP_KINDS: Final[tuple[StepKind, ...]] = get_args(StepKind)
 
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=NAME_PATTERN)]
 Text = Annotated[str, Field(min_length=1, max_length=LONGEST_TEXT)]
@@ -74,6 +48,16 @@ WORDS: Final[dict[InputType, str]] = {
     "boolean": "true or false",
     "array": "a list",
     "object": "a mapping",
+}
+
+
+TYPES: Final[dict[InputType, Any]] = {
+    "string": str,
+    "integer": int,
+    "number": int | float,
+    "boolean": bool,
+    "array": list | tuple,
+    "object": dict,
 }
 
 
@@ -110,7 +94,7 @@ class ForEach(Part):
 
     items: Text = Field(description="An expression that gives a list, such as `steps.plan.result.files`.")
     max_parallel: Annotated[int, Field(strict=True, ge=1, le=64)] | None = Field(
-        default=None, description="How many items run at the same time; by default as many as the run allows."
+        default=None, description="Maximum number of parallel items; by default the run's limit."
     )
 
 
@@ -167,29 +151,29 @@ class WorkflowStep(Part):
     registered under the step's id runs.
     """
 
-    id: Name = Field(description="What other steps and templates call this step.")
+    id: Name = Field(description="Identifier for other steps and for templates.")
     name: str = Field(default="", max_length=200, description="Shown to people; by default the id.")
     agent: Annotated[str, Field(min_length=1, max_length=50)] | None = Field(
         default=None,
         validation_alias=AliasChoices("agent", "agentId", "agent_id"),
         serialization_alias="agentId",
-        description="Who does the task; by default the assistant.",
+        description="Agent for the task; by default the assistant.",
     )
     task: Text | None = Field(
         default=None,
-        description="What the agent should do: a template with `inputs`, `context`, `prompt` and"
-        " `steps.ID.result` of the steps before.",
+        description="Instructions for the agent: a template with `inputs`, `context`, `prompt` and"
+        " `steps.ID.result` of earlier steps.",
     )
     context: Literal["auto", "none"] = Field(
         default="auto",
         description="`auto`: the model gets the results of `dependencies` and the workflow's `context`,"
-        " if the task does not name them itself; `none`: only the task.",
+        " unless the task names them; `none`: only the task.",
     )
     tools: tuple[ToolName, ...] = Field(
         default=(),
         max_length=100,
-        description="Tools that the agent's model may call, beside those of the agent's file: tideate's own"
-        " and groups of them (`look`, `files`, `edits`, …), `SERVER/TOOL`, `SERVER/*`. With tools that edit"
+        description="Tools that the agent's model may call, added to the agent file's: tideate's own"
+        " and groups (`look`, `files`, `edits`, …), `SERVER/TOOL`, `SERVER/*`. With tools that edit"
         " files, the result is a mapping of `response` and `files`.",
     )
     handler: Name | None = Field(default=None, description="Name of a registered function.")
@@ -198,33 +182,36 @@ class WorkflowStep(Part):
     machine: Annotated[str, Field(min_length=1, max_length=1000)] | None = Field(
         default=None, description="A machine, by its name or the path of its `.workflow` file."
     )
-    dependencies: tuple[str, ...] = Field(default=(), description="Steps that have to end before this one.")
+    dependencies: tuple[str, ...] = Field(
+        default=(), description="Steps that must end before this one starts."
+    )
     parallel: Flag = Field(default=True, description="Whether other steps may run at the same time.")
-    timeout: Milliseconds | None = Field(default=None, description="Milliseconds that one attempt may take.")
+    timeout: Milliseconds | None = Field(
+        default=None, description="Time limit of one attempt, in milliseconds."
+    )
     duration: Milliseconds | None = Field(
-        default=None, description="Milliseconds that it usually takes; long ways through the graph go first."
+        default=None, description="Usual duration in milliseconds; long paths through the graph run first."
     )
     retries: Annotated[int, Field(strict=True, ge=0, le=10)] = Field(
-        default=0, description="How often it is tried again after it failed."
+        default=0, description="Number of further attempts after a failure."
     )
     retry_delay: Annotated[int, Field(strict=True, ge=0, le=60_000)] = Field(
-        default=1000, description="Milliseconds before the first new attempt; doubled at each, at most 60000."
+        default=1000,
+        description="Milliseconds before the first retry; doubled for each further one, at most 60000.",
     )
-    continue_on_error: Flag = Field(default=False, description="Whether the run goes on if this step fails.")
+    continue_on_error: Flag = Field(
+        default=False, description="Whether the run continues if this step fails."
+    )
     confirm: Text | None = Field(
-        default=None, description="A question, a template, that a person answers before the step starts."
+        default=None, description="A question to the person before the step starts; a template."
     )
-    when: Text | None = Field(
-        default=None, description="An expression; where it is false the step is skipped."
-    )
+    when: Text | None = Field(default=None, description="An expression; if it is false, the step is skipped.")
     for_each: ForEach | None = Field(
         default=None, description="Runs the step once for every `item` of a list; `index` counts from 0."
     )
-    output_schema: dict[str, Any] | None = Field(
-        default=None, description="A JSON Schema that the result has to fit."
-    )
+    output_schema: dict[str, Any] | None = Field(default=None, description="A JSON Schema for the result.")
     idempotent: Flag = Field(
-        default=True, description="Whether it may start again unasked after the process was killed."
+        default=True, description="Whether it may restart without a question after the process was killed."
     )
 
     @model_validator(mode="before")
@@ -273,13 +260,13 @@ def _given(data: dict[str, Any]) -> set[str]:
 class InputDefinition(Part):
     """One input. Without a default it must be given, unless `required` is false: then it is null."""
 
-    type: InputType = Field(default="string", description="What kind of value it is.")
-    description: str = Field(default="", max_length=1000, description="What it is for, in a line.")
-    default: Any = Field(default=None, description="Its value where none is given.")
+    type: InputType = Field(default="string", description="Type of the value.")
+    description: str = Field(default="", max_length=1000, description="Purpose, in one line.")
+    default: Any = Field(default=None, description="Value if none is given.")
     required: Flag = Field(
-        default=True, description="Whether a run has to be given it; by default if it has no default."
+        default=True, description="Whether a run must provide it; by default true without a default."
     )
-    enum: tuple[Any, ...] | None = Field(default=None, min_length=1, description="The values it may have.")
+    enum: tuple[Any, ...] | None = Field(default=None, min_length=1, description="Allowed values.")
 
     @model_validator(mode="before")
     @classmethod
@@ -308,19 +295,10 @@ def kind_in_words(value: Any) -> str:
 
 
 def _fits(kind: InputType, value: Any) -> bool:
-    match kind:
-        case "string":
-            return isinstance(value, str)
-        case "boolean":
-            return isinstance(value, bool)
-        case "integer":
-            return isinstance(value, int) and not isinstance(value, bool)
-        case "number":
-            return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        case "array":
-            return isinstance(value, list | tuple)
-        case "object":
-            return isinstance(value, dict)
+    # in Python, a bool is an int; JSON has no infinite numbers
+    if isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
+        return kind == "boolean" and isinstance(value, bool)
+    return isinstance(value, TYPES[kind])
 
 
 def _same(one: Any, other: Any) -> bool:

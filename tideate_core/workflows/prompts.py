@@ -18,8 +18,6 @@ from tideate_core.util.regular_files import read_regular
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["BUILTIN_PROMPTS", "PromptLibrary"]
-
 BUILTIN_PROMPTS = Path(__file__).parent / "builtin" / "prompts"
 LARGEST_FILE = 64 * 1024
 """Bytes of a prompt file."""
@@ -61,8 +59,7 @@ class PromptLibrary:
             if Trust(self._project).is_trusted(document, content):
                 return path, _decode(path, content)
             words = (
-                f"{path} was not used: its content is not trusted; `tideate trust` or `:Workflow trust` "
-                "does that"
+                f"{path} was not used: its content is not trusted; run `tideate trust` or `:Workflow trust`"
             )
         if notice:
             notice(words)
@@ -100,7 +97,7 @@ def _render(path: Path, source: str, values: dict[str, Any]) -> Prompt:
 
     system, found, user = source.partition("\n---\n")
     if not found:
-        raise ConfigError(f"{path}: no line `---` between the instructions and what is asked")
+        raise ConfigError(f"{path}: no line `---` between the instructions and the request")
     above = "\n" * (system.count("\n") + 2)  # so that errors have the file's line numbers
     try:
         return Prompt(

@@ -18,8 +18,6 @@ from tideate_core.workflows.templates import LARGEST, RENDER_ERRORS, Sandbox, re
 if TYPE_CHECKING:
     from tideate_core.workflows.parts import WorkflowStep
 
-__all__ = ["References", "names_in_task", "references"]
-
 PLAIN_OUTPUT: Final = re.compile(r"\{\{[ \t]*([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)[ \t]*\}\}", re.ASCII)
 KEYWORDS: Final = frozenset(
     {"True", "False", "None", "true", "false", "none", "and", "else", "if", "in", "is", "not", "or", "range"}

@@ -23,7 +23,7 @@ from tideate_core.project import (
     name_in_project,
 )
 from tideate_core.workflows.definitions import MachineWorkflow, WorkflowDefinition
-from tideate_core.workflows.workflow_files import shown_path
+from tideate_core.workflows.workflow_files import Source as Source, shown_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,10 +32,6 @@ if TYPE_CHECKING:
     from tideate_core.workflows.handler import StepHandler
     from tideate_core.workflows.parts import WorkflowStep
 
-__all__ = ["Registration", "Source", "check_kept", "check_trust"]
-
-Source = Literal["builtin", "package", "editor", "user", "project", "file", "text"]
-"""`user`, `project`: a file from that directory; `file`: named by its path; `text`: no file at all."""
 _Seen: TypeAlias = "set[tuple[str, Path | None]]"
 
 

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from tideate_core.workflows.definitions import WorkflowDefinition
     from tideate_core.workflows.handler import StepHandler
     from tideate_core.workflows.loading import TextFormat
-    from tideate_core.workflows.registration import Source
-
-__all__ = ["ENTRY_POINT_GROUP", "WorkflowRegistry"]
+    from tideate_core.workflows.workflow_files import Source
 
 log = logging.getLogger(__name__)
 

@@ -13,17 +13,6 @@ if TYPE_CHECKING:
     from tideate_core.adapters import Conversation
     from tideate_core.workspace import FileChange
 
-__all__ = [
-    "BufferContext",
-    "Cursor",
-    "DiagnosticContext",
-    "EarlierRun",
-    "FileToChange",
-    "NextRun",
-    "RunContext",
-    "Selection",
-]
-
 
 class _Input(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)

@@ -23,8 +23,6 @@ from tideate_core.workflows.shape import file_keys
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-__all__ = ["definition_schema"]
-
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 PARTS: Final[tuple[type[Part], ...]] = (ForEach, InputDefinition, NestedWorkflow, ToolCall, WorkflowStep)
 

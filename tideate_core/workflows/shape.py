@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from pydantic import ValidationError
 
 from tideate_core.errors import UnusableSchema
 from tideate_core.util.deadline import Deadline
 from tideate_core.util.json_schemas import check_schema, pattern_problem
-from tideate_core.workflows.definitions import WorkflowDefinition
+from tideate_core.workflows.definitions import Needs, WorkflowDefinition
 from tideate_core.workflows.limits import LIMITS
 from tideate_core.workflows.mistakes import Finding, Problem, canonical, span_of
 from tideate_core.workflows.parts import (
+    WORDS,
     ForEach,
     InputDefinition,
     NestedWorkflow,
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
     from tideate_core.workflows.mistakes import Loc, Located, Nearest
-
-__all__ = ["check_output_schema", "file_keys", "normalize_keys", "schema_findings", "validate_definition"]
 
 PARTS: Final[Mapping[tuple[str, ...], type[Part]]] = {
     (): WorkflowDefinition,
@@ -57,6 +56,19 @@ EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
 """By pydantic error type: the expected value, and how to write it."""
 
 NAMES: Final = "a name is a letter or _, then letters, digits, _ . -"
+_UUID: Final = ("is not a UUID: {value!r}", "make one with `uuidgen`, or remove the key")
+BOUNDS: Final[Mapping[str, tuple[str, str]]] = {
+    "string_too_short": ("is empty", "write something, or remove the key"),
+    "string_too_long": ("has {size} characters, and at most {max_length} are allowed", "shorten it"),
+    "too_short": ("has no items, and at least {min_length} is needed", "add one"),
+    "string_pattern_mismatch": ("cannot be {value!r}", NAMES),
+    "greater_than": ("must be more than {gt}, not {value}", "write a larger number"),
+    "greater_than_equal": ("must be at least {ge}, not {value}", "write a larger number"),
+    "less_than_equal": ("must be at most {le}, not {value}", "write a smaller number"),
+    "uuid_parsing": _UUID,
+    "uuid_type": _UUID,
+}
+"""By pydantic error type: the message, and how to correct the value."""
 LEADS_OUT: Final = "a `$ref` leads out of the schema"
 VALUES: Final = frozenset({"const", "default", "enum", "examples"})
 """Keywords whose value is not a schema."""
@@ -137,36 +149,13 @@ def _findings_of(error: ErrorDetails, nearest: Nearest) -> Iterator[Finding]:
     elif loc[-1:] == ("[key]",):
         yield Finding(loc[:-1], f"an input cannot be called {value!r}", INPUT_NAMES, on_key=True)
     else:
-        message, hint = _limit(kind, value, context)
-        yield Finding(loc, f"{what} {message or error['msg'].lower()}", hint)
-
-
-def _limit(kind: str, value: Any, context: Mapping[str, Any]) -> tuple[str, str]:
-    match kind:
-        case "string_too_short":
-            return "is empty", "write something, or remove the key"
-        case "string_too_long":
-            return (
-                f"has {len(value)} characters, and at most {context['max_length']} are allowed",
-                "shorten it",
-            )
-        case "too_short":
-            return f"has no items, and at least {context['min_length']} is needed", "add one"
-        case "string_pattern_mismatch":
-            return f"cannot be {value!r}", NAMES
-        case "greater_than":
-            return f"must be more than {context['gt']}, not {value}", "write a larger number"
-        case "greater_than_equal":
-            return f"must be at least {context['ge']}, not {value}", "write a larger number"
-        case "less_than_equal":
-            return f"must be at most {context['le']}, not {value}", "write a smaller number"
-        case "uuid_parsing" | "uuid_type":
-            return f"is not a UUID: {value!r}", "make one with `uuidgen`, or remove the key"
-    return "", ""
+        message, hint = BOUNDS.get(kind, (error["msg"].lower().replace("{", "{{").replace("}", "}}"), ""))
+        size = len(value) if isinstance(value, str) else 0
+        yield Finding(loc, f"{what} {message.format(value=value, size=size, **context)}", hint)
 
 
 def _literal(loc: Loc, what: str, value: Any, nearest: Nearest) -> Finding:
-    names = LITERALS.get(str(loc[-1]), NEEDS)
+    names = LITERALS.get(str(loc[-1]), get_args(Needs))
     told = f"{value!r}" if isinstance(value, str) else kind_in_words(value)
     hint = nearest.hint(value, names) if isinstance(value, str) else ""
     return Finding(loc, f"{what} must be one of {', '.join(names)}, not {told}", hint)
@@ -278,10 +267,9 @@ def _brief(message: str) -> str:
 
 
 LITERALS: Final = {
-    "type": ("string", "integer", "number", "boolean", "array", "object"),
+    "type": tuple(WORDS),
     "context": ("auto", "none"),
 }
-NEEDS: Final = ("prompt", "text", "lines", "place")
 SPOKEN: Final = {
     **dict.fromkeys(("yes", "on", "y", "true", "1"), "true"),
     **dict.fromkeys(("no", "off", "n", "false", "0"), "false"),

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tideate_core.workflows.parts import WorkflowStep
     from tideate_core.workflows.references import References
 
-__all__ = ["StepTemplates", "TemplateChecks", "use_of_prompt"]
-
 OF_THE_RUN: Final = ("filetype", "path", "selection", "text")
 """Keys of a run's `context` that describe its buffer."""
 
@@ -124,7 +122,7 @@ class TemplateChecks:
         what = "expression" if text.is_expression else "template"
         hint = ""
         if text.is_expression and ("{{" in text.source or "{%" in text.source):
-            hint = "an expression stands without `{{ }}`"
+            hint = "write an expression without `{{ }}`"
         return Finding(text.loc, f"the {what} cannot be read: {words}", hint)
 
     def _steps(self, step: StepTemplates, text: _Text, found: References) -> Iterator[Finding]:
@@ -148,7 +146,7 @@ class TemplateChecks:
                 yield Finding(text.loc, message, hint, needle=asked)
 
     def _no_ancestor(self, step: StepTemplates, text: _Text, name: str, what: str) -> Finding:
-        message = f"the {what} uses step {name!r}, which need not have ended before step {step.id!r} starts"
+        message = f"the {what} uses step {name!r}, which may not have ended before step {step.id!r} starts"
         hint = f"add {name!r} to the dependencies of {step.id!r}"
         if self._before.get(name, 0) >> self._numbers[step.id] & 1:
             hint = f"{name!r} waits for {step.id!r}, so its result cannot be used here"
@@ -156,7 +154,7 @@ class TemplateChecks:
 
     def _step_hint(self, name: str) -> str:
         if longer := self._longer(name):
-            return f"write `steps[{longer!r}]`: an id with `-` or `.` stands in brackets"
+            return f"write `steps[{longer!r}]`: an id with `-` or `.` needs brackets"
         return self._nearest.hint(name, self._numbers)
 
     def _longer(self, name: str) -> str:
@@ -182,12 +180,12 @@ class TemplateChecks:
         if not any(self._longer(name) for name in found.steps):
             for name in sorted(found.names):
                 known = ", ".join(VALUE_NAMES)
-                hint = self._nearest.hint(name, VALUE_NAMES) or f"known are: {known}"
+                hint = self._nearest.hint(name, VALUE_NAMES) or f"known names: {known}"
                 yield Finding(text.loc, f"{name!r} is not known here", hint, needle=name)
         for name in sorted(found.used & {"item", "index"}):
             if not text.in_loop:
-                message = f"`{name}` is known only where a step with `for_each` does its work"
-                yield Finding(text.loc, message, "it is not part of this", needle=name)
+                message = f"`{name}` is available only in the work of a step with `for_each`"
+                yield Finding(text.loc, message, "remove it here", needle=name)
 
     def _no_list(self, text: _Text, found: References) -> Iterator[Finding]:
         """Check that a constant `for_each` expression gives a list."""
@@ -202,7 +200,7 @@ class TemplateChecks:
             return
         if not isinstance(value, list):
             hint = "write an expression such as `inputs.files` or `['a', 'b']`"
-            yield Finding(text.loc, "`for_each` goes over a list, and this gives none", hint)
+            yield Finding(text.loc, "`for_each` needs a list, and this is not one", hint)
 
 
 def _within(value: Any, loc: Loc, in_loop: bool) -> Iterator[_Text]:

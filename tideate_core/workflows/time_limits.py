@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-__all__ = ["persons_time", "working_time"]
-
 
 class _Limit:
     def __init__(self, timeout: asyncio.Timeout) -> None:

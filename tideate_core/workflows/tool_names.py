@@ -13,8 +13,6 @@ from tideate_core.errors import ConfigError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-__all__ = ["LOOK", "OWN", "NamedTool", "read_tool_name"]
-
 OWN: Final = "own:"
 """Prefix of tideate's own tools and groups; no server's name has a colon."""
 LOOK: Final = "look"
@@ -56,7 +54,7 @@ def read_tool_name(name: str, own: Collection[str], servers: Collection[str]) ->
         raise ConfigError(f"no tool, group of tools or MCP server is called {name!r}{hint}")
     if name in servers:
         raise ConfigError(
-            f"the tools {name!r} may be tideate's own or those of the MCP server {name!r}; write "
-            f"`{OWN}{name}` for tideate's, or `{name}/*` for all of the server's"
+            f"{name!r} is both a tool of tideate and an MCP server; write `{OWN}{name}` for tideate's, "
+            f"or `{name}/*` for all tools of the server"
         )
     return NamedTool(name)

@@ -1,4 +1,4 @@
-"""Workflow files: names, bounded reading, and machines.
+"""Workflow files: names, discovery by precedence, bounded reading, and machines.
 
 A machine file needs no trust. It names no program, server or file: it can only add text to a prompt, like any
 file of the project that a person asks about, and choose its own next state. A model's answer under its
@@ -10,34 +10,20 @@ from __future__ import annotations
 
 import os
 import stat
+from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from tideate_core.errors import InvalidDefinition, UnusableFile
-from tideate_core.project import DEFINITION_SUFFIXES, read_document
+from tideate_core.project import DEFINITION_SUFFIXES, config_dir, list_documents, read_document
 from tideate_core.workflows.definitions import MachineWorkflow, check_name
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import BinaryIO
 
-__all__ = [
-    "BOM",
-    "BUILTIN_MACHINES",
-    "LARGEST_FILE",
-    "MACHINE_SUFFIX",
-    "PLAIN_NAMES",
-    "check_stem",
-    "is_definition_name",
-    "is_definition_path",
-    "is_machine_name",
-    "is_machine_path",
-    "is_workflow_path",
-    "load_machine",
-    "read_machine_stream",
-    "read_machine_text",
-    "shown_path",
-]
-
+Source = Literal["builtin", "package", "editor", "user", "project", "file", "text"]
+"""`user`, `project`: a file from that directory; `file`: named by its path; `text`: no file at all."""
 BUILTIN_MACHINES: Final = Path(__file__).parent / "builtin"
 MACHINE_SUFFIX: Final = ".workflow"
 PLAIN_NAMES: Final = frozenset({"PLANNER"})
@@ -46,6 +32,9 @@ LARGEST_FILE: Final = 1024 * 1024
 """Maximum bytes of a workflow file."""
 BOM: Final = "\ufeff"
 TIDEATE: Final = ".tideate"
+PROJECT_WORKFLOWS: Final = ".tideate/workflows"
+RANK: Final = {suffix: rank for rank, suffix in enumerate((MACHINE_SUFFIX, *DEFINITION_SUFFIXES))}
+"""If several files of a directory have one name, the first suffix wins."""
 
 
 def is_machine_path(name: str) -> bool:
@@ -71,6 +60,84 @@ def is_definition_path(path: str) -> bool:
 def is_workflow_path(name: str) -> bool:
     """Return whether a name is the path of a machine or definition."""
     return is_machine_path(name) or is_definition_path(name)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowFile:
+    """A workflow file; `problem` says why it is not used."""
+
+    path: Path
+    source: Source
+    problem: str = ""
+    is_directory: bool = False
+    """The entry is a directory of workflow files that cannot be used."""
+    root: Path | None = None
+    """The file's project; no link below this directory is followed."""
+
+    @property
+    def name(self) -> str:
+        return self.path.stem
+
+    @property
+    def is_definition(self) -> bool:
+        """It has steps, not states."""
+        return is_definition_path(self.path.name)
+
+
+def find_files(root: Path | None) -> list[WorkflowFile]:
+    """List workflow files by precedence: the project's, the person's, the built-in ones.
+
+    Only directories are read.
+    """
+    found = [] if root is None else _project_files(root)
+    found += _files_in(config_dir() / "workflows", "user")
+    return found + _files_in(BUILTIN_MACHINES, "builtin")
+
+
+def _project_files(root: Path) -> list[WorkflowFile]:
+    directory = root / PROJECT_WORKFLOWS
+    try:
+        names = list_documents(root, PROJECT_WORKFLOWS)
+    except UnusableFile as error:
+        return [WorkflowFile(directory, "project", str(error), is_directory=True, root=root)]
+    return [
+        WorkflowFile(path, "project", _link(path) or _problem(path), root=root)
+        for path in _in_order(directory / name for name in names)
+    ]
+
+
+def _files_in(directory: Path, source: Source) -> list[WorkflowFile]:
+    """List a directory's files; a directory that cannot be listed becomes one entry with a problem."""
+    try:
+        paths = list(directory.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        problem = f"{directory} cannot be read: {error.strerror}"
+        return [WorkflowFile(directory, source, problem, is_directory=True)]
+    return [WorkflowFile(path, source, _problem(path)) for path in _in_order(paths)]
+
+
+def _in_order(paths: Iterable[Path]) -> list[Path]:
+    files = [path for path in paths if is_machine_name(path.name) or is_definition_name(path.name)]
+    return sorted(
+        files,
+        key=lambda path: (path.name in PLAIN_NAMES, path.stem, RANK.get(path.suffix.lower(), 0), path.name),
+    )
+
+
+def _link(path: Path) -> str:
+    if path.is_symlink():
+        return f"{shown_path(path)} was not used: it is a link; put the file itself there"
+    return ""
+
+
+def _problem(path: Path) -> str:
+    try:
+        check_stem(path)
+    except InvalidDefinition as error:
+        return str(error)
+    return ""
 
 
 def load_machine(path: Path, root: Path | None = None) -> MachineWorkflow:

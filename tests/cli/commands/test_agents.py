@@ -109,7 +109,7 @@ def test_names_of_tools_are_checked_and_proposed(shell: Shell) -> None:
     done = shell.run("agents")
     assert done.returncode == 2
     said = " ".join(done.stderr.split())
-    assert "the agent 'cook': the tools 'git' may be tideate's own or those of the MCP server 'git'" in said
+    assert "the agent 'cook': 'git' is both a tool of tideate and an MCP server" in said
     assert "is called 'serch'; did you mean 'search'?" in said
     assert "read_file" not in said
     checked = shell.run("check")
