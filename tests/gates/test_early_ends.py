@@ -79,7 +79,7 @@ async def test_one_of_two_runs_that_failed_is_not_lost(root: Path) -> None:
     (root / "Makefile").write_text(f"test:\n\t-{run} test_a.py\n\t{run} test_b.py\n")
     result = await gate(root, ["make", "test"])
     assert (result.status, result.exit_code) == (CheckStatus.FAILED, 0)
-    assert "its report or output tells of failed tests" in result.reason
+    assert "its report or output shows failed tests" in result.reason
     assert [(one.file, one.line) for one in result.failures] == [("test_a.py", 2)]
 
 

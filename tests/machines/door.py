@@ -1,4 +1,4 @@
-"""State machine of a door, whose guards and clock a test sets."""
+"""A door's state machine with adjustable guards and clock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DOOR: Table[str, str] = {
 
 
 class Door(StateMachine[str, str]):
-    """A machine whose guards and clock a test sets."""
+    """A door with adjustable guards and clock."""
 
     def __init__(self, *, has_key: bool = True, has_axe: bool = False) -> None:
         self.has_key, self.has_axe = has_key, has_axe

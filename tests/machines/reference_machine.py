@@ -1,4 +1,4 @@
-"""Reference model of a state machine in ten lines, random tables, and random walks."""
+"""Reference model of a state machine, random tables and walks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AnyTable = Mapping[Any, Mapping[Any, Any]]
 
 
 class Model:
-    """States are taken as they come, suspensions are a stack that only ever grows where one begins."""
+    """The reference semantics: plain lookups, and a stack of suspended states."""
 
     def __init__(self, table: AnyTable, initial: str, facts: dict[str, bool]) -> None:
         self.table, self.state, self.facts = table, initial, facts
@@ -36,7 +36,7 @@ class Model:
 
 
 class Move(NamedTuple):
-    """One step of a walk: which event, counted among those of the row or among all, and what holds then."""
+    """One step of a walk: the event's index in the row or in all events, and the facts."""
 
     number: int
     known: bool
@@ -49,7 +49,7 @@ MOVES = st.lists(
 
 
 class Pair:
-    """A machine and its model, sent the same events under the same facts."""
+    """A machine and its model with the same events and facts."""
 
     def __init__(self, table: AnyTable, initial: str, reset: str | None = None) -> None:
         self.table = table
@@ -64,14 +64,14 @@ class Pair:
         self.model = Model(table, initial, self.facts)
 
     def event(self, move: Move) -> str | None:
-        """Set the facts of a move and return its event, None where there is none to send."""
+        """Set the facts of a move and return its event, None if there is none."""
         self.facts.update({name: bool(move.facts >> bit & 1) for bit, name in enumerate(self.facts)})
         choices: Sequence[str] = sorted(self.table[self.model.state]) if move.known else self.events
         return choices[move.number % len(choices)] if choices else None
 
 
 def guards(target: Any) -> set[str]:
-    """Return the guards that a target asks."""
+    """Return the names of a target's guards."""
     if not isinstance(target, Choice):
         return set()
     return {target.guard} | guards(target.then) | guards(target.otherwise)

@@ -1,4 +1,4 @@
-"""Table of a run, pair by pair of state and event."""
+"""The run table, for every pair of state and event; metrics."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_every_pair_of_state_and_event_is_the_documents(state: ExecutionState, e
 
 
 class Facts:
-    """What the guards ask, to be set by a test."""
+    """Adjustable results of the guards."""
 
     def __init__(self, **facts: bool) -> None:
         names = ("has_steps", "has_graph", "has_more_batches", "has_fatal_failure", "all_settled")

@@ -1,4 +1,4 @@
-"""Serialization of state machines: round trips, and refusals of broken records."""
+"""Serialization of state machines: round trips and broken records."""
 
 from __future__ import annotations
 

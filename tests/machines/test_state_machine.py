@@ -1,4 +1,4 @@
-"""State machines over any table: transitions, guards, suspension, reset and logging."""
+"""State machines over any table: transitions, guards, suspension, reset, logging."""
 
 from __future__ import annotations
 

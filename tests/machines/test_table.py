@@ -1,4 +1,4 @@
-"""Properties of every shipped table: all states are reached, all walks end and are those of the model."""
+"""Properties of both shipped tables: reachability, ends, agreement with the model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EACH = pytest.mark.parametrize(("table", "initial", "ends"), SHIPPED.values(), i
 
 
 def successors(table: AnyTable, state: str) -> set[str]:
-    """Return every state that one event may lead to, `PREVIOUS` to all that lead here."""
+    """Return the possible next states; `PREVIOUS` counts as all predecessors."""
     found: set[str] = set()
     for target in table[state].values():
         if target is PREVIOUS:

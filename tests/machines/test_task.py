@@ -1,4 +1,4 @@
-"""Table of a gated task, pair by pair of state and event."""
+"""The task table, for every pair of state and event."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ TO_THE_END = (
 
 
 def at(state: WorkflowState) -> WorkflowFSM:
-    """Return a task that came to a state on the shortest way."""
+    """Return a task that reached a state by the shortest path."""
     ways: dict[WorkflowState, tuple[WorkflowEvent, ...]] = {S.IDLE: ()}
     for here in (queue := [S.IDLE]):
         for (source, event), target in EXPECTED.items():

@@ -1,4 +1,4 @@
-"""Programs that a test writes, and the processes that it must leave none of."""
+"""Fixtures for test programs, and a check for leftover processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python programs that go on until they are ended, and their cancellation in a test."""
+"""Programs that run until they are ended, and their cancellation."""
 
 from __future__ import annotations
 

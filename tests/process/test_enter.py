@@ -1,4 +1,4 @@
-"""Programs in the namespaces of another process; tests/snapshots/scratch/ runs them in real ones."""
+"""Programs in namespaces of another process; tests/snapshots/scratch/ uses real namespaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process group is asked to end, then killed, with all that it started."""
+"""Ending of process groups with all descendants."""
 
 from __future__ import annotations
 

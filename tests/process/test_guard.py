@@ -1,4 +1,4 @@
-"""What leaves a program's group, or outlives the process that started it, is ended by the guard."""
+"""The guard ends processes that leave the group or outlive its parent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Output is kept within its bound and told line by line, whatever it consists of."""
+"""Limits of captured output, and live lines."""
 
 from __future__ import annotations
 

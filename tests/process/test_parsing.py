@@ -1,4 +1,4 @@
-"""The parser process: limits of time and memory, its ends, and calls of several threads."""
+"""The parser process: limits, ends, concurrent calls."""
 
 from __future__ import annotations
 

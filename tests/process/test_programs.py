@@ -1,4 +1,4 @@
-"""Programs that cannot be run are refused, with what to do about it."""
+"""Errors for programs that cannot be run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs are run within their limits, and nothing of them goes on afterwards."""
+"""Runs of programs within limits, without leftovers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports that test runners wrote about small projects."""
+"""Recorded reports of test runners."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tools print when something is wrong, and what is to be read in it."""
+"""Sample outputs of tools with the failures to parse."""
 
 # ruff: noqa: RUF001 as they print it
 

@@ -1,4 +1,4 @@
-"""Which tools a project has is read off its files."""
+"""Detection of a project's tools by its files."""
 
 from __future__ import annotations
 

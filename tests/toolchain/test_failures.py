@@ -1,4 +1,4 @@
-"""What tools print is brought to one form."""
+"""Sample outputs parsed to one format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What real tools print is read, and what hostile ones print takes no time."""
+"""Output of real tools, and hostile output in linear time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands of a project's checks: configured before detected, run where a person trusts them."""
+"""Selection of check commands: configuration before detection, trust."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 from tideate_core.config import VerifyConfig
 from tideate_core.project import Trust
 from tideate_core.toolchain import Check, ProjectTrust, Tool
-from tideate_core.toolchain.selection import select_tools, tool_name
+from tideate_core.toolchain.detection.tools import tool_name
+from tideate_core.toolchain.selection import select_tools
 
 if TYPE_CHECKING:
     from pathlib import Path

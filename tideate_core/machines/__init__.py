@@ -15,12 +15,10 @@ if TYPE_CHECKING:
         ExecutionState as ExecutionState,
     )
     from tideate_core.machines.state_machine import (
-        PREVIOUS as PREVIOUS,
-        Choice as Choice,
         StateMachine as StateMachine,
         StateTransition as StateTransition,
-        Table as Table,
     )
+    from tideate_core.machines.table import PREVIOUS as PREVIOUS, Choice as Choice, Table as Table
     from tideate_core.machines.task import (
         TASK_TABLE as TASK_TABLE,
         WorkflowEvent as WorkflowEvent,
@@ -31,7 +29,8 @@ else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "state_machine": "PREVIOUS Choice StateMachine StateTransition Table",
+            "state_machine": "StateMachine StateTransition",
+            "table": "PREVIOUS Choice Table",
             "execution": "EXECUTION_TABLE ExecutionEvent ExecutionMachine ExecutionMetrics ExecutionState",
             "task": "TASK_TABLE WorkflowEvent WorkflowFSM WorkflowState",
         },

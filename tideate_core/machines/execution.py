@@ -6,14 +6,13 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.machines.state_machine import PREVIOUS, Choice, StateMachine
+from tideate_core.machines.state_machine import StateMachine
+from tideate_core.machines.table import PREVIOUS, Choice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tideate_core.machines.state_machine import Guard, Table, Target
-
-__all__ = ["EXECUTION_TABLE", "ExecutionEvent", "ExecutionMachine", "ExecutionMetrics", "ExecutionState"]
+    from tideate_core.machines.table import Guard, Table, Target
 
 
 class ExecutionState(StrEnum):

@@ -12,8 +12,6 @@ from tideate_core.errors import InvalidMachineRecord
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Entry", "Record", "read_record", "write_record"]
-
 VERSION: Final = 1
 _KEYS: Final = {"version", "state", "history", "archive"}
 _FIELDS: Final = ("from", "to", "event", "at")

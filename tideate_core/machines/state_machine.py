@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar, cast
 from tideate_core.errors import InvalidMachineRecord, InvalidTransition, did_you_mean
 from tideate_core.machines.serialization import Entry, Record, read_record, write_record
 from tideate_core.machines.table import (
-    PREVIOUS,
     Branch,
-    Choice,
     Guard,
     Return,
     Table,
-    Target,
     link_rows,
     links_of,
 )
@@ -25,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tideate_core.machines.table import Link, Move, Row
-
-__all__ = ["PREVIOUS", "Choice", "Guard", "StateMachine", "StateTransition", "Table", "Target"]
 
 S = TypeVar("S", bound=str)
 E = TypeVar("E", bound=str)

@@ -11,21 +11,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Generic, TypeAlias, TypeVar
 
-__all__ = [
-    "PREVIOUS",
-    "Branch",
-    "Choice",
-    "Guard",
-    "Link",
-    "Move",
-    "Return",
-    "Row",
-    "Table",
-    "Target",
-    "link_rows",
-    "links_of",
-]
-
 S = TypeVar("S", bound=str)
 E = TypeVar("E", bound=str)
 

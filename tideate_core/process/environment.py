@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-__all__ = ["INHERITED", "VIRTUAL_ENVIRONMENTS", "make_environment", "project_environment"]
-
 INHERITED: Final = frozenset(
     {
         "CARGO_HOME",

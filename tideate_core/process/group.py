@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     OnData = Callable[[Stream, bytes], None]
     """Called in the event loop with new output; with empty data at the end of a stream."""
 
-__all__ = ["GUARD_PROGRAM", "ProcessGroup", "entering"]
-
 MARK: Final = "TIDEATE_COMMAND"
 """Variable that identifies processes that left the group; its value is unique for each program."""
 

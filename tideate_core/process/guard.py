@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from socket import socket
 
-__all__ = ["descendants", "kill_descendants", "read_guard_report"]
-
 PR_SET_CHILD_SUBREAPER = 36
 LOOKS = 10
 """Attempts to kill processes that start others meanwhile."""

@@ -8,8 +8,6 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-__all__ = ["LineReader", "Output", "OutputCapture", "OutputLine", "Stream", "strip_control_sequences"]
-
 Stream: TypeAlias = Literal["stdout", "stderr"]
 
 _ESCAPES: Final = re.compile(

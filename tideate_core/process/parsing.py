@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import subprocess
     from typing import IO, Any
 
-__all__ = ["parse_outside"]
-
 SECONDS = 5.0
 """Processor seconds for one call, so that a busy machine rejects no text."""
 PATIENCE = 30.0

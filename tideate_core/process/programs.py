@@ -6,14 +6,12 @@ import errno
 import os
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import InvalidCommand, ProgramMissing, ProgramNotExecutable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-__all__ = ["check_argv", "find_on_path", "find_program", "start_error"]
 
 
 def check_argv(argv: Sequence[str]) -> None:
@@ -89,17 +87,15 @@ def start_error(program: str, number: int) -> ProgramNotExecutable:
 
     :param number: the system's `errno`.
     """
-    if number == errno.ENOEXEC:
-        return ProgramNotExecutable(
-            f"{program} is neither a program of this system nor a script with `#!` at its top"
-        )
-    if number == errno.ENOENT:
-        return ProgramNotExecutable(f"{program} needs an interpreter that is missing; look at its first line")
-    if number == errno.E2BIG:
-        return ProgramNotExecutable(
-            f"{program} was given more arguments than the system takes; give it fewer"
-        )
-    return ProgramNotExecutable(f"{program} cannot be run: {os.strerror(number)}")
+    reason = _START_ERRORS.get(number) or f"cannot be run: {os.strerror(number)}"
+    return ProgramNotExecutable(f"{program} {reason}")
+
+
+_START_ERRORS: Final = {
+    errno.ENOEXEC: "is neither a program of this system nor a script with `#!` at its top",
+    errno.ENOENT: "needs an interpreter that is missing; look at its first line",
+    errno.E2BIG: "was given more arguments than the system takes; give it fewer",
+}
 
 
 def _kind(path: Path) -> str:

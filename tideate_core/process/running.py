@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     OnLines = Callable[[Sequence[OutputLine]], None]
     """Called in the event loop with the lines that arrived together, in stream order."""
 
-__all__ = ["CommandResult", "ProcessLimits", "run_program"]
-
 
 @dataclass(frozen=True, slots=True)
 class ProcessLimits:

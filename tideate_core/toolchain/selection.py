@@ -19,19 +19,6 @@ if TYPE_CHECKING:
 
     from tideate_core.config import VerifyConfig
 
-__all__ = [
-    "ProjectTrust",
-    "affected_tools",
-    "declared_checks",
-    "missing_program",
-    "select_tools",
-    "share_files",
-    "tool_environment",
-    "tool_name",
-    "untrusted_message",
-    "verification_environment",
-]
-
 _MANAGERS = ("npm", "pnpm", "yarn", "bun")
 _PIP = (
     "black", "flake8", "invoke", "isort", "mkdocs", "mypy", "nox", "pyright", "pytest", "ruff",

@@ -1,4 +1,4 @@
-"""Machines to be drawn: one with all kinds of transitions, large ones, and random ones."""
+"""Machines to draw: all kinds of transitions, large and random ones."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def edges_of(definition: MachineDefinition) -> Counter[tuple[str, str]]:
 
 
 def complete(count: int) -> MachineDefinition:
-    """A machine in which each state leads to each, and the first one from the entry and to the exit."""
+    """Return a machine with all transitions between `count` states."""
     names = [f"s{at}" for at in range(count)]
     edges = [Transition(source, target, f"why {source}") for source in names for target in names]
     return defined([Transition(BOUNDARY, "s0"), *edges, Transition("s0", BOUNDARY)])

@@ -1,4 +1,4 @@
-"""Text of diagrams: never wider than its room, never a control character."""
+"""Width and sanitizing of text in diagrams."""
 
 from __future__ import annotations
 

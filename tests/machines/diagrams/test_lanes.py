@@ -1,4 +1,4 @@
-"""Lanes beside steps: what they look like, and that they say which step needs which."""
+"""Lanes beside steps: appearance, and agreement with the dependencies."""
 
 from __future__ import annotations
 

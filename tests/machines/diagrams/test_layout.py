@@ -1,4 +1,4 @@
-"""Layout of diagrams: lanes for edges that pass boxes, and numbers where no lane is free."""
+"""Layout: lanes, numbers for edges without a lane, distances of boxes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tideate_core.machines.diagrams.layout import Route, lay_out
 
 
 def ordered(names: str, *edges: tuple[int, int]) -> Diagram:
-    """Return a graph whose nodes are batches of one."""
+    """Return a graph with one node in each batch."""
     pairs = [Edge(source, target) for source, target in edges]
     return Diagram("ordered", [Node(name) for name in names], pairs, [[at] for at in range(len(names))])
 

@@ -1,4 +1,4 @@
-"""Edges by their ends, and the order in which nodes are drawn."""
+"""Edges by their ends; drawing order of nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Diagrams in Mermaid and DOT: every edge and every word, read as those tools read them."""
+"""Mermaid and DOT diagrams: all edges and texts, escaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Diagrams as SVG: all arrows, text within its box, and nothing that is loaded."""
+"""SVG diagrams: all arrows, text within its box, nothing external."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Diagrams as text: each arrow is followed from its source to its target."""
+"""Text diagrams: each arrow followed from source to target."""
 
 from __future__ import annotations
 

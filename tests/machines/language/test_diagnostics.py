@@ -88,7 +88,7 @@ def test_a_mistake_does_not_hide_what_is_doubtful_elsewhere() -> None:
 
 def test_a_duplicate_says_where_the_first_one_is() -> None:
     text = "* to a\na to *: one\na to *: two"
-    assert "'a to *' stands in line 2 already" in message(text)
+    assert "'a to *' is already in line 2" in message(text)
     assert parse(text).warnings[0].length == len("a to *")
 
 

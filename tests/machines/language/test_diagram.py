@@ -1,4 +1,4 @@
-"""Drawings of machines: refusals, and no control characters of a file in any format."""
+"""Machine diagrams: errors, and sanitized text in all formats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Canonical layout of `.workflow` texts, and definitions written as text."""
+"""Canonical layout of `.workflow` texts, and definitions as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Properties for any text: no errors but our own, round trips, and linear time."""
+"""Random texts: only documented errors, round trips, linear time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tideate_core.machines.language import (
     Parser,
     Success,
     Workflow,
-    explain,
+    explain_all,
     format_text,
     parse,
     write_definition,
@@ -96,7 +96,7 @@ def test_no_text_raises_anything_but_our_own_error(text: str) -> None:
         assert 1 <= line <= len(lines)
         assert 1 <= column <= len(lines[line - 1]) + 1
         assert diagnostic.length >= 1
-        assert explain(diagnostic, text, "f").encode()
+        assert explain_all([diagnostic], text, "f")[0].encode()
     try:
         workflow, formatted = Workflow(text), format_text(text)
     except InvalidWorkflowFile as error:

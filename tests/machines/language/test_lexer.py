@@ -1,4 +1,4 @@
-"""Tokens of the lines of a `.workflow` text."""
+"""Tokens of `.workflow` lines."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_carriage_return_before_a_line_end_is_a_lone_one() -> None:
 
 
 def _repeats(pattern: object) -> Iterator[object]:
-    """The kinds of all repetitions of a parsed pattern that can give characters back."""
+    """Yield the backtracking repetitions of a parsed pattern."""
     for operation, argument in pattern:  # type: ignore[attr-defined]
         if str(operation) in ("MAX_REPEAT", "MIN_REPEAT") and argument[1] > 1:
             yield operation
@@ -123,7 +123,7 @@ def test_no_repetition_of_the_line_pattern_backtracks() -> None:
     ids=lambda text: repr(text[:8]),
 )
 def test_a_mebibyte_of_one_thing_is_read(text: str) -> None:
-    """Anything quadratic would take hours here: the suite's time limit is the check."""
+    """A quadratic lexer would take hours: the suite's time limit is the check."""
     assert parse(text).diagnostics
 
 

@@ -1,4 +1,4 @@
-"""Obfuscation: nothing readable leaves, the machine stays the same, only the key reveals a name."""
+"""Obfuscation: no readable names, the same machine, lookup only with the key."""
 
 from __future__ import annotations
 

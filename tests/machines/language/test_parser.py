@@ -1,4 +1,4 @@
-"""Definitions from texts, and every error on the way."""
+"""Definitions and errors of `.workflow` texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from tideate_core.machines.language import (
     State,
     Transition,
     diagnostics,
-    explain,
     explain_all,
     explanations,
     format_text,
@@ -247,7 +246,7 @@ def test_require_returns_a_definition_that_has_only_warnings() -> None:
 
 def shown(text: str) -> list[str]:
     parsed = parse(text)
-    return explain(parsed.errors[0], text, "f").split("\n")
+    return explain_all(parsed.errors[:1], text, "f")[0].split("\n")
 
 
 def test_an_explanation_is_the_place_the_line_and_the_caret() -> None:
@@ -287,7 +286,7 @@ def test_of_a_long_line_the_part_around_the_place_is_shown() -> None:
 
 def test_an_explanation_needs_no_text() -> None:
     parsed: Parsed = Parser(Lexer("a too b").tokens()).parse()
-    assert explain(parsed.errors[0], parsed.text, "f").count("\n") == 0
+    assert explain_all(parsed.errors[:1], parsed.text, "f")[0].count("\n") == 0
 
 
 def test_of_very_many_mistakes_the_first_hundred_are_told() -> None:
@@ -303,7 +302,7 @@ def test_explanations_are_those_of_each_and_have_no_limit() -> None:
     errors = parse(text).errors
     told = list(explanations(errors, text, "f"))
     assert len(told) == 300
-    assert told[:3] == [explain(error, text, "f") for error in errors[:3]]
+    assert told[:3] == explain_all(errors[:3], text, "f")
 
 
 def test_explanations_look_at_the_whole_text_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -330,4 +329,4 @@ def test_very_many_mistakes_below_very_many_empty_lines_are_explained() -> None:
 def test_every_explanation_can_be_encoded() -> None:
     text = "\ud800\n\udfff to a\na to \ud800: x"
     for diagnostic in parse(text).diagnostics:
-        assert explain(diagnostic, text, "f").encode()
+        assert explain_all([diagnostic], text, "f")[0].encode()

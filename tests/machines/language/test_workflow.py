@@ -1,4 +1,4 @@
-"""Moves of a `.workflow` machine and the results they get."""
+"""Moves of a `.workflow` machine and their results."""
 
 from __future__ import annotations
 

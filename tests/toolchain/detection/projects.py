@@ -1,4 +1,4 @@
-"""Projects that a test writes, and the commands that are detected in them."""
+"""Projects for tests, and their detected commands."""
 
 from __future__ import annotations
 

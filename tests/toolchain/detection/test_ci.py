@@ -1,4 +1,4 @@
-"""Plain commands of a CI configuration are offered with their place; everything else is passed over."""
+"""Commands in CI configurations: plain ones found, others ignored."""
 
 from __future__ import annotations
 

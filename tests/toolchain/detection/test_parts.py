@@ -1,4 +1,4 @@
-"""Parts of a project are found by their own files, and a change affects those that it touches."""
+"""Parts of a project, and parts affected by a change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Twelve kinds of projects, in the shape that their generators give them, beside what their CI runs."""
+"""Detection in twelve generated kinds of projects, compared with their CI."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Project(NamedTuple):
-    """Files of a project, the commands that its CI runs, and those that are detected; ``OUT`` is outside."""
+    """A project's files, its CI's commands, and the detected commands; ``OUT`` is the output directory."""
 
     files: dict[str, str]
     ci: str

@@ -1,4 +1,4 @@
-"""Tools of Python projects: those of their own environment first."""
+"""Tools of Python projects: virtual environment before PATH."""
 
 from __future__ import annotations
 

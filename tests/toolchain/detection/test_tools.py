@@ -1,4 +1,4 @@
-"""Project files are read as far as they can be, and scripts are part of a command."""
+"""Tolerant reading of project files; scripts as part of a command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A failure's place is relative to the project, and fits a quickfix list."""
+"""Paths relative to the project; quickfix entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts, names and places are read off the forms of many tools, also if make or a script runs them."""
+"""Counts, names and locations in the output of many tools, also run by make or scripts."""
 
 from __future__ import annotations
 

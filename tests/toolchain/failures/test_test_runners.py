@@ -1,4 +1,4 @@
-"""Failed tests of go, by the files of their packages; of pytest, by their ids."""
+"""Failed tests of go by package, and of pytest by id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small projects of seventeen kinds, with tests that end in all ways."""
+"""Small projects of seventeen kinds, with all test outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real runners are told what to run and are understood: `make test-runners`, where they are installed."""
+"""Test runs of installed runners: `make test-runners`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The summaries that a command has to print are known from what it runs in the project."""
+"""Expected summaries, derived from commands and project files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events of go and reports of jest and vitest are brought to one form."""
+"""Events of go, and reports of jest and vitest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run of tests passes only if its runner ran, ended with 0, and reported no failure."""
+"""A test run passes only with a complete report, status 0 and no failure."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Ran:
-    """One run of one runner: what its tests did, and what is left of its words."""
+    """One run of one runner: test outcomes and truncated output."""
 
     runner: str
     good: int
@@ -261,7 +261,7 @@ def judge(case: Case, root: Path) -> TestResults:
 
 
 def go_prints(ran: Ran) -> str:
-    """What go prints without `-json`."""
+    """The output of go without `-json`."""
     tests = "".join(f"--- FAIL: Test{n} (0.00s)\n" for n in range(ran.bad))
     end = "FAIL\ta\t0.1s" if ran.bad else "ok  \ta\t0.1s"
     return tests + (f"{end}\n" if ran.printed else end[:3])

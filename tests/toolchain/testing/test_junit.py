@@ -1,4 +1,4 @@
-"""JUnit's XML is read whoever wrote it, and what is broken costs nothing."""
+"""JUnit XML reports, also broken and hostile ones."""
 
 from __future__ import annotations
 

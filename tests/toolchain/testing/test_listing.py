@@ -1,4 +1,4 @@
-"""Tests are found in a project's files, which are read with bounds."""
+"""Test files and tests found in a project, within limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts and failures are read off what runners print."""
+"""Counts and failures in printed output."""
 
 from __future__ import annotations
 

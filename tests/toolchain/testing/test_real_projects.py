@@ -1,4 +1,4 @@
-"""Small real projects: what is detected is what their CI runs, and results are those of the native runner.
+"""Small real projects: detection agrees with CI, results with the native runner.
 
 Without `make test-runners`, only kinds whose runners are always installed are tested.
 """

@@ -1,4 +1,4 @@
-"""Real runs of pytest, unittest and node: counts, names and places are those of the runner."""
+"""Real runs of pytest, unittest and node: counts, names and locations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ends that are no plain failures, as real runners told of them: names, places and counts."""
+"""Recorded abnormal ends of runners: names, locations and counts."""
 
 from __future__ import annotations
 

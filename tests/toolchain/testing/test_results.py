@@ -1,4 +1,4 @@
-"""Results are bounded, and written whole for other tools."""
+"""Limits of results, and the report file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files and patterns of a client become arguments of a runner, and never options."""
+"""Selected files and patterns as arguments, never as options."""
 
 from __future__ import annotations
 

@@ -12,8 +12,6 @@ from tideate_core.machines.diagrams.model import Kind
 if TYPE_CHECKING:
     from tideate_core.machines.diagrams.layout import Arrow, Box, Layout
 
-__all__ = ["UNREACHABLE", "arrow_label", "box_columns", "columns", "cut", "one_line", "padded", "title_label"]
-
 UNREACHABLE: Final = "unreachable:"
 """Heading above the boxes that no path from the entry reaches."""
 LEAST: Final = 8

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["LaneRow", "lane_rows"]
-
 MOST_LANES: Final = 8
 """More parallel lines cannot be followed; further dependencies are named instead."""
 MOST_NAMED: Final = 3

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from tideate_core.machines.diagrams.model import Diagram
 
-__all__ = ["Arrow", "Box", "Layout", "Rail", "Route", "lay_out"]
-
 GAP: Final = 1
 """Rows between two boxes, for the arrow down."""
 

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["FORMATS", "MOST_DRAWN", "Diagram", "Edge", "Format", "Kind", "Node"]
-
 Format = Literal["text", "mermaid", "dot", "svg"]
 
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from tideate_core.machines.diagrams.model import Diagram, Node
 
-__all__ = ["draw_dot", "draw_mermaid"]
-
 LONGEST: Final = 60
 """Maximum label length: longer labels push nodes apart; in DOT the tooltip has the full text."""
 

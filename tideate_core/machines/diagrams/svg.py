@@ -21,8 +21,6 @@ from tideate_core.machines.diagrams.model import MOST_DRAWN, Diagram, Kind
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["draw_svg"]
-
 MOST_BOXES: Final = 5_000
 LANES: Final = 24
 ROOM: Final = 72

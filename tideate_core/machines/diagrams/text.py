@@ -22,8 +22,6 @@ from tideate_core.machines.diagrams.model import MOST_DRAWN, Diagram, Kind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["draw_text"]
-
 NARROWEST: Final = 20
 PITCH: Final = 2
 """Columns between two lanes."""

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from tideate_core.machines.language.diagnostics import (
         Diagnostic as Diagnostic,
         Severity as Severity,
-        explain as explain,
         explain_all as explain_all,
         explanations as explanations,
     )
@@ -43,7 +42,7 @@ else:
         __name__,
         {
             "definition": "BOUNDARY MachineDefinition Position State Transition WorkflowState",
-            "diagnostics": "Diagnostic Severity explain explain_all explanations",
+            "diagnostics": "Diagnostic Severity explain_all explanations",
             "diagram": "draw",
             "formatting": "format_text write_definition",
             "lexer": "Lexer Token TokenKind",

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple, NewType
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["BOUNDARY", "MachineDefinition", "Position", "State", "Transition", "WorkflowState"]
-
 BOUNDARY: Final = "*"
 """The sign of the entry (as a source) and of the exit (as a target); it is not a state."""
 

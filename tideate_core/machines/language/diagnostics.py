@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from tideate_core.machines.language.definition import MachineDefinition, State, Transition
 
-__all__ = ["Diagnostic", "Severity", "explain", "explain_all", "explanations", "warnings_for"]
-
 Severity = Literal["error", "warning"]
 
 _HINTED_STATES: Final = 200
@@ -74,7 +72,7 @@ def _duplicates(definition: MachineDefinition) -> Iterator[Diagnostic]:
         pair = (transition.source, transition.target)
         line = first.setdefault(pair, transition.line)
         if line != transition.line:
-            message = f"'{pair[0]} to {pair[1]}' stands in line {line} already; that one is used"
+            message = f"'{pair[0]} to {pair[1]}' is already in line {line}, which is used"
             length = transition.target_column - 1 + len(pair[1])
             yield Diagnostic(transition.source_at, length, "warning", "duplicate-transition", message)
 
@@ -143,16 +141,11 @@ def _about(state: State, code: str, message: str) -> Diagnostic:
     return Diagnostic(state.position, len(state.name), "warning", code, message)
 
 
-def explain(diagnostic: Diagnostic, text: str, label: str) -> str:
-    """Return `label:LINE:COL: error: message [code]`, the line, and a caret line.
-
-    Long lines are truncated around the position.
-    """
-    return next(explanations([diagnostic], text, label))
-
-
 def explanations(diagnostics: Iterable[Diagnostic], text: str, label: str) -> Iterator[str]:
-    """Yield explanations of one text's diagnostics lazily; the text is split once."""
+    """Yield `label:LINE:COL: error: message [code]`, the line, and a caret line for each diagnostic.
+
+    Long lines are truncated around the position. The text is split once.
+    """
     lines = plain_text(text).split("\n")
     if not any(lines):
         lines = []

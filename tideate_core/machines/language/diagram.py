@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from tideate_core.machines.diagrams import Format
     from tideate_core.machines.language.definition import MachineDefinition, State
 
-__all__ = ["draw", "machine_diagram"]
-
 
 def draw(
     definition: MachineDefinition,

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from tideate_core.machines.language.definition import MachineDefinition, Transition
 
-__all__ = ["format_text", "write_definition"]
-
 INDENT: Final = "  "
 
 

@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["BLANKS", "Lexer", "Token", "TokenKind", "block_text", "plain_text"]
-
 BLANKS: Final = " \t"
 _TAB_STOP: Final = 8
 _EMPTY: Final = " \t\n"

@@ -16,8 +16,6 @@ from tideate_core.machines.language.definition import BOUNDARY, MachineDefinitio
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["Obfuscator"]
-
 KEY_BYTES: Final = 16
 """Shorter keys could be guessed."""
 

@@ -35,8 +35,6 @@ from tideate_core.machines.language.lexer import Lexer, Token, TokenKind, block_
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["Parsed", "Parser", "parse"]
-
 _WORD = re.compile(r"[^ \t]+")
 _NO_NAME = re.compile(r"[^A-Za-z0-9_]+")
 _STATE = re.compile(r"\*|[A-Za-z_][A-Za-z0-9_]*")

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from tideate_core.machines import Table
     from tideate_core.machines.language.definition import Transition
 
-__all__ = ["EXIT", "Action", "Failure", "Success", "TransitionResult", "Workflow"]
-
 _HINTED_STATES: Final = 1000
 _HINTED_LENGTH: Final = 80
 EXIT: Final = "*exit"

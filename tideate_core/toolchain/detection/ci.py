@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from tideate_core.toolchain.detection.tools import ProjectFiles
 
-__all__ = ["ci_tools"]
-
 _FILES: Final = (".github/workflows/*.yml", ".github/workflows/*.yaml", ".gitlab-ci.yml")
 _MOST_FILES: Final = 30
 _LARGEST: Final = 60_000

@@ -23,8 +23,6 @@ from tideate_core.toolchain.detection.tools import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["CMakeTools", "CargoTools", "GoTools", "NodeTools"]
-
 _MANAGERS: Final = {
     "pnpm-lock.yaml": "pnpm",
     "pnpm-workspace.yaml": "pnpm",

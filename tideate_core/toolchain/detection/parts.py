@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
-__all__ = ["affected_folders", "find_folders", "unsearched"]
-
 PROJECT_FILES: Final = (
     "pyproject.toml", "setup.py", "manage.py", "package.json", "deno.json", "deno.jsonc", "Cargo.toml",
     "go.work", "go.mod", "CMakeLists.txt", "pom.xml", "build.gradle", "build.gradle.kts", "Gemfile",

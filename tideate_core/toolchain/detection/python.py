@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from tideate_core.toolchain.detection.tools import ProjectFiles
 
-__all__ = ["PythonTools", "UnittestTools"]
-
 
 class PythonTools(ProjectTools):
     """Tools of a project with pyproject.toml, setup.cfg or setup.py.
@@ -117,7 +115,7 @@ class PythonTools(ProjectTools):
         :param module: it runs as `python -m`, which also works in an environment that was moved.
         """
         command = {"sphinx": "sphinx-build", "build": "pyproject-build"}.get(name, name)
-        as_module = ("-m", {"sphinx": "sphinx"}.get(name, name))
+        as_module = ("-m", name)
         if self._venv and (name == "unittest" or self._files.runnable(f"{self._venv}/bin/{command}")):
             program = (f"{self._venv}/bin/python", *as_module) if module else (f"{self._venv}/bin/{command}",)
             return Tool(check, name, (*program, *options), f"{reason}; from {self._venv}")

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from tideate_core.toolchain.detection.tools import ProjectFiles
 
-__all__ = ["FORMATS", "KINDS", "TASKS", "Kind", "TableTools", "Tasks", "TaskTools"]
-
 _T, _L, _B, _U, _D = Check.TYPE_CHECK, Check.LINT, Check.BUILD, Check.TESTS, Check.DOCUMENTATION
 
 _LAUNCHERS: Final[Mapping[str, tuple[str, str, str]]] = {

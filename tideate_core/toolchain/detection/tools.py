@@ -19,11 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-__all__ = [
-    "Check", "ProjectFiles", "ProjectTools", "Tool", "never_ends", "read_toml", "split_folder", "table",
-    "tool_name",
-]  # fmt: skip
-
 _LARGEST: Final = 1 << 20
 """Maximum bytes of a project file."""
 

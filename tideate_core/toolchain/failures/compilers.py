@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from dataclasses import replace
@@ -14,18 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tideate_core.toolchain.failures.failure import Failure, ToolOutput
-
-__all__ = [
-    "parse_arrows",
-    "parse_cargo_json",
-    "parse_coded",
-    "parse_dashed",
-    "parse_eslint",
-    "parse_eslint_json",
-    "parse_labelled",
-    "parse_parenthesized",
-    "parse_plain",
-]
 
 _WORDS: Final = r"(?P<word>(?:fatal |internal compiler )?error|warning|note|info|hint|critical|severe)"
 _LABELLED: Final = re.compile(rf"{AT}(?::\d{{1,7}}:\d{{1,7}})?: {_WORDS}: ?(?P<message>.*)", re.IGNORECASE)
@@ -115,15 +104,16 @@ def parse_arrows(output: ToolOutput) -> Iterator[Failure]:
             head = None  # later arrows of a finding point to related code
 
 
+def _json_lines(output: ToolOutput, start: str, key: str) -> Iterator[Any]:
+    for line in output.text.split("\n"):
+        if line.startswith(start) and key in line:
+            with contextlib.suppress(ValueError, RecursionError):
+                yield json.loads(line)
+
+
 def parse_cargo_json(output: ToolOutput) -> Iterator[Failure]:
     """Parse the output of cargo and rustc with ``--message-format=json``."""
-    for line in output.text.split("\n"):
-        if not line.startswith("{") or '"spans"' not in line:
-            continue
-        try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
+    for entry in _json_lines(output, "{", '"spans"'):
         message = entry.get("message")
         failure = _of_rustc(message if isinstance(message, dict) else entry)
         if failure is not None:
@@ -177,13 +167,7 @@ def parse_eslint(output: ToolOutput) -> Iterator[Failure]:
 
 def parse_eslint_json(output: ToolOutput) -> Iterator[Failure]:
     """Parse eslint's format `json`."""
-    for line in output.text.split("\n"):
-        if not line.startswith("[{") or '"filePath"' not in line:
-            continue
-        try:
-            files = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
+    for files in _json_lines(output, "[{", '"filePath"'):
         for file in files:
             if isinstance(file, dict) and isinstance(file.get("messages"), list):
                 yield from (_of_eslint(str(file.get("filePath")), entry) for entry in file["messages"])

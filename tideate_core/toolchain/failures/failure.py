@@ -19,19 +19,6 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Mapping
 
-__all__ = [
-    "AT",
-    "LONGEST_LINE",
-    "Failure",
-    "Parser",
-    "Severity",
-    "ToolOutput",
-    "is_path",
-    "make_failure",
-    "project_path",
-    "severity_of",
-]
-
 Severity: TypeAlias = Literal["error", "warning", "note"]
 
 _QUICKFIX: Final[Mapping[Severity, str]] = {"error": "E", "warning": "W", "note": "I"}

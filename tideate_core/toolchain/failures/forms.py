@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from tideate_core.toolchain.failures.failure import Failure, Parser, ToolOutput
 
-__all__ = ["FORM_PARSERS"]
-
 _LINES: Final = 60
 """Maximum number of lines of one finding."""
 

@@ -14,21 +14,6 @@ if TYPE_CHECKING:
 
     from tideate_core.toolchain.failures.failure import Failure, ToolOutput
 
-__all__ = [
-    "GO_SAID",
-    "go_folder",
-    "go_module",
-    "parse_go_tests",
-    "parse_node_tests",
-    "parse_panics",
-    "parse_pytest",
-    "parse_thrown",
-    "python_failure",
-    "stack_frame",
-    "parse_tracebacks",
-    "parse_unittest",
-]
-
 _HEAD: Final = re.compile(r"_{1,200} (?P<name>[^\W_].{0,400}?) _{1,200}$")
 _PLACE: Final = re.compile(r"(?P<file>[^\s:<>][^:\n]{0,300}):(?P<line>\d{1,7}): ?(?P<rest>.*)")
 _SAID: Final = re.compile(r"E\s{3}(?P<said>.*)")

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     """Called with the number of lines so far and a summary."""
     OnLines = Callable[[Sequence[OutputLine]], None]
 
-__all__ = ["CompletedTests", "run_tests"]
-
 _LARGEST_REPORT: Final = 32 << 20
 """Maximum bytes; with a larger report only the output is read."""
 _LINE: Final = 1 << 16
@@ -297,5 +295,5 @@ def _ending(status: Outcome, result: CommandResult, evidence: _Evidence) -> str:
     if status == "incomplete":
         return f"{result.summary}, but {evidence.lacks}; run it in a shell to see why"
     if status == "failed" and result.ok:
-        return f"{result.summary}, but its report or output tells of failed tests"
+        return f"{result.summary}, but its report or output shows failed tests"
     return result.summary

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["expected_summaries", "node_can_report"]
-
 _PYTHON: Final = (
     r"(?:(?:\S*python[\d.]*|\$[({]\w{1,40}[)}])(?: -[A-Za-z]\b)*? -m )?(?:coverage run (?:-\S+ )*(?:-m )?)?"
 )

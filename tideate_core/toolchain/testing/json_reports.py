@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from tideate_core.toolchain.testing.results import TestFailure
 
-__all__ = ["NODE_OPTIONS", "NODE_REPORTER", "GoEvents", "read_jest", "unfinished_in_node"]
-
 _FOLLOWED: Final = 10_000
 """Maximum number of tests tracked at a time."""
 _KEPT: Final = 1 << 20

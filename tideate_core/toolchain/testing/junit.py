@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from tideate_core.toolchain.testing.results import TestFailure
 
-__all__ = ["read_junit"]
-
 _TEXT: Final = 1 << 16
 """Maximum characters of a failure's text."""
 _DEEPEST: Final = 50
@@ -56,12 +54,12 @@ def read_junit(content: bytes, root: Path) -> Tally:
     except (expat.ExpatError, ValueError) as error:
         raise UnreadableReport(f"the report is not valid XML: {error}") from error
     if reader.claimed and not reader.tally.bad:
-        reader.tally.denied = "its report counts failures that it does not list"
+        reader.tally.denied = "its report counts failures but does not list them"
     return reader.tally
 
 
 def _refuse(*_: object) -> None:
-    raise UnreadableReport("the report has a document type, which no runner writes")
+    raise UnreadableReport("the report has a document type, which no known runner writes")
 
 
 class _Reader:
@@ -79,7 +77,7 @@ class _Reader:
     def start(self, name: str, attributes: dict[str, str]) -> None:
         self._depth += 1
         if self._depth == 1 and name not in ("testsuites", "testsuite"):
-            raise UnreadableReport("it is no report in JUnit's form")
+            raise UnreadableReport("it is not a JUnit report")
         if name == "testsuite":
             counts = (attributes.get(kind, "") for kind in ("failures", "errors"))
             self.claimed = self.claimed or any(count.strip("0") for count in counts)

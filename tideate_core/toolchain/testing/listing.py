@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["ListedTest", "find_test_files", "is_test_file", "list_tests"]
-
 MOST_FILES: Final = 20_000
 MOST_TESTS: Final = 50_000
 _LOOKED_AT: Final = 500_000
@@ -62,10 +60,10 @@ def find_test_files(root: Path, runner: str) -> list[str]:
 
     :param runner: if unknown, files of any runner are returned.
     """
-    fits = _FILES.get(runner, _any)
+    form = re.compile(_FILES.get(runner, _ANY), re.DOTALL)
     found = []
     for path in _walk(root, generated=runner == "ctest"):
-        if fits(path):
+        if form.fullmatch(path):
             found.append(path)
             if len(found) >= MOST_FILES:
                 break
@@ -74,7 +72,7 @@ def find_test_files(root: Path, runner: str) -> list[str]:
 
 def is_test_file(path: str, runner: str) -> bool:
     """Return whether a runner looks for tests in a file of this name; True for an unknown runner."""
-    return runner not in _FILES or _FILES[runner](path)
+    return runner not in _FILES or re.fullmatch(_FILES[runner], path, re.DOTALL) is not None
 
 
 def list_tests(root: Path, files: list[str]) -> list[ListedTest]:
@@ -113,51 +111,19 @@ def _walk(root: Path, *, generated: bool) -> Iterator[str]:
                 yield path
 
 
-def _name(path: str) -> str:
-    return path.rpartition("/")[2]
-
-
-def _pytest(path: str) -> bool:
-    name = _name(path)
-    return name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py"))
-
-
-def _unittest(path: str) -> bool:
-    name = _name(path)
-    return name.endswith(".py") and name.startswith("test")
-
-
-def _jest(path: str) -> bool:
-    stem, _, end = _name(path).rpartition(".")
-    script = end in ("js", "jsx", "ts", "tsx", "mjs", "cjs", "mts", "cts")
-    return script and (stem.endswith((".test", ".spec")) or "__tests__" in path.split("/")[:-1])
-
-
-def _go(path: str) -> bool:
-    return path.endswith("_test.go")
-
-
-def _cargo(path: str) -> bool:
-    return path.endswith(".rs")
-
-
-def _ctest(path: str) -> bool:
-    return _name(path) == "CTestTestfile.cmake"
-
-
-def _any(path: str) -> bool:
-    return _pytest(path) or _jest(path) or _go(path)
-
-
-_FILES: Final[Mapping[str, Callable[[str], bool]]] = {
-    "cargo": _cargo,
-    "ctest": _ctest,
-    "go": _go,
-    "jest": _jest,
-    "pytest": _pytest,
-    "unittest": _unittest,
-    "vitest": _jest,
+_PYTEST: Final = r"(?:.*/)?(?:test_[^/]*|[^/]*_test)\.py"
+_JEST: Final = r"(?:(?:.*/)?__tests__/.*|.*\.(?:test|spec))\.(?:[cm]?[jt]s|[jt]sx)"
+_FILES: Final[Mapping[str, str]] = {
+    "cargo": r".*\.rs",
+    "ctest": r"(?:.*/)?CTestTestfile\.cmake",
+    "go": r".*_test\.go",
+    "jest": _JEST,
+    "pytest": _PYTEST,
+    "unittest": r"(?:.*/)?test[^/]*\.py",
+    "vitest": _JEST,
 }
+"""Patterns of test files by runner."""
+_ANY: Final = rf"{_PYTEST}|{_JEST}|.*_test\.go"
 
 
 def _of_python(lines: list[str]) -> Iterator[tuple[int, str]]:

@@ -19,16 +19,6 @@ if TYPE_CHECKING:
 
     from tideate_core.process import OutputLine
 
-__all__ = [
-    "Summaries",
-    "SummaryLines",
-    "failures_printed",
-    "interrupted",
-    "prints_otherwise",
-    "read_summaries",
-    "unfinished_of_node",
-]
-
 _LONGEST: Final = 400
 """Maximum characters of a summary line."""
 _NUMBER_FIRST: Final = re.compile(r"(?P<number>\d{1,9}) (?P<word>[a-z]+(?: [a-z]+)?)")

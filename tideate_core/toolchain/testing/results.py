@@ -19,19 +19,6 @@ from tideate_core.util.cutting import beginning
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = [
-    "MOST_FAILURES",
-    "TEST_REPORT",
-    "Outcome",
-    "Tally",
-    "TestFailure",
-    "TestResults",
-    "UnreadableReport",
-    "failure_message",
-    "make_test_failure",
-    "write_report",
-]
-
 TEST_REPORT: Final = "qa/reports/test_results.json"
 """Relative to `.tideate/`."""
 MOST_FAILURES: Final = 200
@@ -53,13 +40,11 @@ class TestFailure(_Shape):
 
     kind: Literal["failed", "error"] = Field(
         default="failed",
-        description="`error`: it could not be run to its end, where that is told.",
+        description="`error`: it could not run to its end, if the runner reports that.",
     )
-    name: str = Field(description="The test, as its runner names it; empty where it named none.")
-    file: str = Field(
-        description="Relative to the root, absolute if it is outside; empty where none was named."
-    )
-    line: int | None = Field(default=None, description="1-based: where it failed, else where it begins.")
+    name: str = Field(description="The runner's name of the test; empty if it named none.")
+    file: str = Field(description="Relative to the root, absolute if it is outside; empty if none was named.")
+    line: int | None = Field(default=None, description="1-based line of the failure, or of the test's start.")
     message: str
 
     def as_failure(self, tool: str) -> Failure:
@@ -75,13 +60,17 @@ class TestResults(_Shape):
         description="`passed`: the command ended with status 0, its report is whole, and no test failed. "
         "`incomplete`: it ended with status 0 before its report, as if a test had ended the runner."
     )
-    runner: str = Field(description="The program whose output it is: pytest, jest, cargo, make, …")
-    command: list[str] = Field(description="What was run, in the root.")
-    files: list[str] = Field(default_factory=list, description="What it was limited to; none: all.")
-    pattern: str = Field(default="", description="The names of tests it was limited to; empty: all.")
-    passed: int | None = Field(description="Tests; null where the output does not tell, as with the others.")
+    runner: str = Field(description="The program that printed the output: pytest, jest, cargo, make, …")
+    command: list[str] = Field(description="The command, run in the root.")
+    files: list[str] = Field(
+        default_factory=list, description="Files that the run was limited to; empty: all."
+    )
+    pattern: str = Field(default="", description="Test names that the run was limited to; empty: all.")
+    passed: int | None = Field(
+        description="Passed tests; null if the output does not tell, as for the other counts."
+    )
     failed: int | None
-    skipped: int | None = Field(description="With those that were expected to fail and did.")
+    skipped: int | None = Field(description="Including expected failures.")
     errors: int | None = Field(description="Tests, files or packages that could not be run to an end.")
     duration_ms: int
     exit_code: int | None = Field(description="null if a signal ended the command.")

@@ -19,19 +19,6 @@ if TYPE_CHECKING:
 
     from tideate_core.toolchain.detection.tools import Tool
 
-__all__ = [
-    "Report",
-    "RunnerCommand",
-    "SelectableTests",
-    "SelectedTests",
-    "UnsupportedSelection",
-    "accepts_directories",
-    "fill_template",
-    "make_runner_command",
-    "runner_name",
-    "selectable_tests",
-]
-
 Report: TypeAlias = Literal["junit", "jest", "go", ""]
 """Format of a runner's report; empty: only its output."""
 
