@@ -158,14 +158,6 @@ def test_an_untrusted_project_does_not_decide_where_code_is_sent(project: Path) 
     assert "tideate trust" in notice
 
 
-def test_an_untrusted_project_does_not_take_a_confirmation_away(own: Path, project: Path) -> None:
-    own.write_text("[workflows.ask]\nrequire_confirmation = true\n")
-    project.write_text("[workflows.ask]\nrequire_confirmation = false\n")
-    loaded = load_config(root_of(project))
-    assert loaded.config.workflows["ask"].require_confirmation is True
-    assert "workflows.ask.require_confirmation" in loaded.notices[0]
-
-
 @pytest.mark.parametrize(("wanted", "holds"), [(2, 2.0), (9, 5.0)])
 def test_an_untrusted_project_may_lower_the_limit_of_costs_only(
     own: Path, project: Path, wanted: float, holds: float
@@ -175,13 +167,6 @@ def test_an_untrusted_project_may_lower_the_limit_of_costs_only(
     loaded = load_config(root_of(project))
     assert (loaded.config.limits.cost_usd, loaded.config.limits.attempts) == (holds, 2)
     assert ["limits.cost_usd" in notice for notice in loaded.notices] == [True] * (wanted > 5)
-
-
-def test_a_trusted_project_may_raise_the_limit_of_costs(own: Path, project: Path) -> None:
-    own.write_text("[limits]\ncost_usd = 5\n")
-    project.write_text("[limits]\ncost_usd = 9\n")
-    trust_file(project)
-    assert load_config(root_of(project)).config.limits.cost_usd == 9
 
 
 def test_a_providers_model_can_have_settings(own: Path) -> None:
@@ -207,11 +192,6 @@ def test_a_change_after_trust_is_left_out_again(project: Path) -> None:
     trust_file(project)
     project.write_text(RISKY.replace(":1/", ":6666/"))
     assert load_config(root_of(project)).config.adapters == {}
-
-
-def test_a_harmless_project_file_needs_no_trust(project: Path) -> None:
-    project.write_text("[limits]\nattempts = 2\n")
-    assert load_config(root_of(project)).notices == []
 
 
 @pytest.mark.slow
@@ -255,15 +235,12 @@ def test_an_untrusted_project_adds_confirmations_and_takes_none_away(own: Path, 
     assert loaded.config.workflows["PLANNER"].confirm == ["execution", "create_project", "refine_tasks"]
     assert loaded.notices == []
     project.write_text("[workflows.PLANNER]\nconfirm = []\n")
-    assert load_config(root_of(project)).config.workflows["PLANNER"].confirm == [
-        "execution",
-        "create_project",
-    ]
-
-
-def test_an_untrusted_project_may_ask_for_confirmations_where_nobody_did(project: Path) -> None:
+    found = load_config(root_of(project)).config.workflows["PLANNER"].confirm
+    assert found == ["execution", "create_project"]
+    own.unlink()
     project.write_text(LESS)
-    assert load_config(root_of(project)).config.workflows["PLANNER"].confirm == ["refine_tasks", "execution"]
+    found = load_config(root_of(project)).config.workflows["PLANNER"].confirm
+    assert found == ["refine_tasks", "execution"]
 
 
 def test_the_confirmations_of_a_trusted_project_and_of_setup_replace_those_below(
