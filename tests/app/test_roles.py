@@ -27,10 +27,18 @@ def test_an_ejected_role_is_the_projects_and_is_not_written_over(root: Path) -> 
     assert path.read_text() == "mine\n"
 
 
-def test_an_unknown_role_is_not_ejected(root: Path) -> None:
+def test_an_unknown_role_is_not_ejected_and_nothing_is_written_through_a_link(
+    root: Path, tmp_path: Path
+) -> None:
     with pytest.raises(TideateError, match="planer"):
         eject_role(root, "planer")
     assert not (root / ".tideate").exists()
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    (root / ".tideate").mkdir()
+    (root / ".tideate" / "agents").symlink_to(elsewhere)
+    with pytest.raises(WorkspaceError):
+        eject_role(root, "planner")
+    assert list(elsewhere.iterdir()) == []
 
 
 def test_origins_are_in_the_order_in_which_they_count(root: Path, home: Path) -> None:

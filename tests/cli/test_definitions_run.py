@@ -134,6 +134,8 @@ def test_every_kind_of_step_runs_to_the_end_side_by_side(project: Shell, answeri
         "polished": "skipped",
         "shaky": "failed",
     }
+    runs = [(child["workflow"], child["parent_step"]) for child in shown["runs"]]
+    assert sorted(runs) == [("ask", "asked"), ("look", "looked")]
 
 
 def test_a_no_before_a_step_ends_the_run_without_it(project: Shell, answering: ModelServer) -> None:

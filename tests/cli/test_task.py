@@ -16,7 +16,6 @@ from tests.cli.interrupted import object_of
 from tests.support.tally import LINES, TASK, as_it_stands, make_project
 from tests.support.tally_texts import CHECK
 from tests.support.tasks import CODE, Model, edits
-from tests.support.unfinished import LAST, LIMITED, works_until_the_limit
 
 if TYPE_CHECKING:
     import subprocess
@@ -120,19 +119,6 @@ def test_what_a_rollback_leaves_is_said_once(shell: Shell, model: Model) -> None
     for fact in ("src/tally/words.py", "src/tally/lines.py stays", "rolled back", "as it was before"):
         assert last.count(fact) == 1, (fact, last)
     assert "tideate rollback" not in last, "it would refuse: a file was changed since"
-
-
-def test_each_correction_is_counted_once_and_before_what_it_changes(shell: Shell, model: Model) -> None:
-    failing(model)
-    answers = [edits({"src/tally/lines.py": LINES.replace("len(", f"{number} + len(")}) for number in (1, 2)]
-    model.says("corrector", *answers, "NO CHANGE")
-    told = shell.run("run", "task", TASK, "--yes").stderr.splitlines()
-    shown = [line for line in told if "of 3)" in line or line.startswith("+    return")]
-    assert shown[1:] == [
-        "self_correcting (correction 1 of 3) …",
-        "+    return 1 + len(text.splitlines())",
-        "self_correcting#2 (correction 2 of 3) …",
-    ]
 
 
 def test_decisions_are_counted_by_gate(shell: Shell, model: Model) -> None:
@@ -282,35 +268,3 @@ def test_at_a_terminal_the_gates_stay_on_the_screen_and_the_summary_is_rendered(
         assert words in last, last
     assert "roll back: tideate rollback" in last
     assert model.asked("planner") == 1
-
-
-@pytest.fixture
-def limited(shell: Shell, model: Model) -> Shell:
-    """A task with an executor that exhausts its budget."""
-    shell.configure(LIMITED.format(model.server.base_url))
-    works_until_the_limit(model, model.server)
-    return shell
-
-
-def test_a_person_at_a_terminal_lets_unfinished_edits_go_on(limited: Shell) -> None:
-    before = as_it_stands(limited.project)
-    terminal = limited.open("run", "task", TASK)
-    terminal.answer(("Carry out this plan?", "y"), f"nothing yet: {LAST}", "limits.turns (3) was reached")
-    assert as_it_stands(limited.project) == before
-    terminal.type("y\n")
-    terminal.answer(("[y/N/p/c/d]", "y"), "docs/usage.md", ("[y/N/p/c/d]", "y"))
-    assert terminal.wait_exit() == 0, terminal.text
-    assert limited.read(LAST) == CODE[LAST].replace("\r\n", "\n")
-
-
-def test_yes_does_not_take_unfinished_edits_for_finished_ones(limited: Shell) -> None:
-    before = as_it_stands(limited.project)
-    limited.fails(
-        1,
-        "unfinished: limits.turns (3) was reached before the plan was carried out",
-        "run",
-        "task",
-        TASK,
-        "--yes",
-    )
-    assert as_it_stands(limited.project) == before

@@ -122,17 +122,6 @@ def test_nothing_is_asked_about_lines_that_the_run_has_replaced(shell: Shell, an
     assert len(answering.requests) > count
 
 
-def test_a_fork_without_a_step_is_all_of_a_run_in_which_none_failed(
-    shell: Shell, answering: ModelServer
-) -> None:
-    run = refactored(shell, answering)
-    shell.ok("rollback", "--yes", run)
-    done = shell.ok("fork", run[:8], "--yes", "--prompt", "use a formula")
-    assert f"all of run {run[:8]} anew" in done.stderr
-    assert count_requests(answering, "what does the code do") == 2
-    assert "shorten" not in str(answering.requests[-1]["messages"][-1])
-
-
 def test_what_cannot_be_is_wrong_usage(shell: Shell, answering: ModelServer) -> None:
     shell.fails(2, "no run has the id 'abc'", "retry", "abc")
     run = refactored(shell, answering)
@@ -153,7 +142,7 @@ def test_two_runs_are_compared(shell: Shell, answering: ModelServer) -> None:
     shell.ok("rollback", "--yes", run)
     answering.forgets("Rewrite these lines")
     answering.answers("Rewrite these lines", f"```python\n{SHORT.replace('sum', 'total_of')}```")
-    forked = shell.json("fork", f"{run}.refactor", "use total_of", "--yes")
+    forked = shell.json("fork", f"{run}.refactor", "--prompt", "use total_of", "--yes")
     other = forked["execution_id"]
     done = shell.ok("diff", run[:8], other[:8])
     for line in (
