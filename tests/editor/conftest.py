@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pytest
 
 from tests.support.editor import REPOSITORY, Editor
+from tests.support.panel import open_panel
+from tests.support.runs import PAIR, configure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from tests.support.model_server import ModelServer
 
 # `make test-mcp` installs the server and says where it is
 collect_ignore = [] if "TIDEATE_THIRD_PARTY_SERVER" in os.environ else ["test_third_party.py"]
@@ -49,6 +53,27 @@ def start_editor(tmp_path: Path) -> Iterator[EditorFactory]:
 def editor(start_editor: EditorFactory) -> Editor:
     """A headless Neovim without a UI."""
     return start_editor()
+
+
+@pytest.fixture
+def small_editor(start_editor: EditorFactory) -> Editor:
+    """A Neovim with a screen of 80 columns and 24 rows."""
+    return start_editor(ui=(80, 24))
+
+
+@pytest.fixture
+def screen(small_editor: Editor) -> Editor:
+    """A small screen with an open panel."""
+    open_panel(small_editor)
+    return small_editor
+
+
+@pytest.fixture
+def pair(small_editor: Editor, server: ModelServer) -> Editor:
+    """A small screen in a project with the workflow `pair` of two steps, and the model server as adapter."""
+    small_editor.write(".tideate/workflows/pair.yaml", PAIR)
+    configure(small_editor, server)
+    return small_editor
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ REFUSALS = {"UnusableAnswer", "StepFailed", "InvalidReply", "ContextTooLong"}
 @pytest.fixture
 def nvim(editor: Editor) -> Editor:
     """An editor with the default adapter in a project with one file."""
-    (editor.cwd / "pyproject.toml").write_text("")
+    editor.write("pyproject.toml")
     editor.edit("a.py", CODE)
     accept_all(editor, "override")  # what brings syntax errors is what a person should not take
     return editor

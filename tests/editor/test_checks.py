@@ -9,7 +9,7 @@ import pytest
 from tests.support.events import Run
 
 if TYPE_CHECKING:
-    from tests.editor.conftest import EditorFactory, FakeHost
+    from tests.editor.conftest import FakeHost
     from tests.support.editor import Editor
 
 
@@ -41,16 +41,15 @@ def quickfix(editor: Editor) -> dict[str, Any]:
     return dict(found)
 
 
-def test_a_running_check_shows_its_last_lines_and_then_how_it_ended(start_editor: EditorFactory) -> None:
-    editor = start_editor(ui=(80, 24))
-    run = verifying(editor)
+def test_a_running_check_shows_its_last_lines_and_then_how_it_ended(small_editor: Editor) -> None:
+    run = verifying(small_editor)
     begin(run)
-    editor.wait_screen("▸ tests  python -m pytest -q")
+    small_editor.wait_screen("▸ tests  python -m pytest -q")
     say(run, *(f"line {number}" for number in range(100)))
-    screen = editor.wait_screen("│ line 99")
+    screen = small_editor.wait_screen("│ line 99")
     assert sum("│ line" in line for line in screen) <= 6
     end(run, reason="its command is configured")
-    editor.wait_screen("✓ **tests** passed in 1.2s")
+    small_editor.wait_screen("✓ **tests** passed in 1.2s")
     text = run.text()
     assert "▸" not in text
     assert "line 99" not in text

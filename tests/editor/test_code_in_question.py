@@ -69,26 +69,24 @@ def test_the_lines_that_a_question_is_about_are_in_sight(
 
 
 @pytest.mark.parametrize("count", [12, 300])
-def test_the_details_of_a_question_leave_the_lines_in_sight(start_editor: EditorFactory, count: int) -> None:
-    editor = start_editor(ui=(80, 24))
-    begun(editor, 14, 18)
+def test_the_details_of_a_question_leave_the_lines_in_sight(small_editor: Editor, count: int) -> None:
+    begun(small_editor, 14, 18)
     details = "\n".join(f"detail {number}" for number in range(1, count + 1))
-    ask(editor, "gate", details=details)
-    wait_focused(editor)
-    editor.wait_screen("y yes")
-    editor.feed("d")
-    screen = "\n".join(editor.wait_screen("detail 5"))
+    ask(small_editor, "gate", details=details)
+    wait_focused(small_editor)
+    small_editor.wait_screen("y yes")
+    small_editor.feed("d")
+    screen = "\n".join(small_editor.wait_screen("detail 5"))
     assert [line for line in FILE[13:18] if line not in screen] == [], screen
 
 
-def test_lines_longer_than_the_room_fill_it(start_editor: EditorFactory) -> None:
-    editor = start_editor(ui=(80, 24))
-    begun(editor, 10, 50)
-    gate(editor)
-    wait_focused(editor)
-    screen = "\n".join(editor.wait_screen("y yes"))
+def test_lines_longer_than_the_room_fill_it(small_editor: Editor) -> None:
+    begun(small_editor, 10, 50)
+    gate(small_editor)
+    wait_focused(small_editor)
+    screen = "\n".join(small_editor.wait_screen("y yes"))
     assert "code 10" in screen
-    taken = sum(last - first for first, last in floats(editor))
+    taken = sum(last - first for first, last in floats(small_editor))
     assert screen.count("code ") >= 22 - taken - 1
 
 
@@ -110,44 +108,40 @@ def test_a_place_beside_many_lines_is_found_by_looking_at_its_lines_once(
 
 
 def test_after_the_answer_the_person_sees_what_they_saw_and_the_output_is_as_high_as_before(
-    start_editor: EditorFactory,
+    small_editor: Editor,
 ) -> None:
-    editor = start_editor(ui=(80, 24))
-    window = begun(editor, 16, 20)
-    before, output = editor.lua(VIEW, window), floats(editor)
-    gate(editor)
-    wait_focused(editor)
-    assert editor.lua(VIEW, window)["topline"] != before["topline"]
-    editor.feed("y")
-    assert editor.lua(VIEW, window) == before
-    assert floats(editor) == output
+    window = begun(small_editor, 16, 20)
+    before, output = small_editor.lua(VIEW, window), floats(small_editor)
+    gate(small_editor)
+    wait_focused(small_editor)
+    assert small_editor.lua(VIEW, window)["topline"] != before["topline"]
+    small_editor.feed("y")
+    assert small_editor.lua(VIEW, window) == before
+    assert floats(small_editor) == output
 
 
-def test_a_view_that_the_person_changed_stays(start_editor: EditorFactory) -> None:
-    editor = start_editor(ui=(80, 24))
-    window = begun(editor, 16, 20)
-    gate(editor)
-    wait_focused(editor)
-    editor.lua(SCROLL, window)
-    editor.feed("y")
-    assert editor.lua(VIEW, window)["topline"] == 30
+def test_a_view_that_the_person_changed_stays(small_editor: Editor) -> None:
+    window = begun(small_editor, 16, 20)
+    gate(small_editor)
+    wait_focused(small_editor)
+    small_editor.lua(SCROLL, window)
+    small_editor.feed("y")
+    assert small_editor.lua(VIEW, window)["topline"] == 30
 
 
-def test_a_question_about_no_lines_leaves_the_output_as_it_is(start_editor: EditorFactory) -> None:
-    editor = start_editor(ui=(80, 24))
-    begun(editor, 16, 20)
-    output = floats(editor)
-    ask(editor, "tool", details="git status")
-    assert output[0] in floats(editor)
+def test_a_question_about_no_lines_leaves_the_output_as_it_is(small_editor: Editor) -> None:
+    begun(small_editor, 16, 20)
+    output = floats(small_editor)
+    ask(small_editor, "tool", details="git status")
+    assert output[0] in floats(small_editor)
 
 
-def test_lines_count_without_signs_too(start_editor: EditorFactory) -> None:
-    editor = start_editor(ui=(80, 24))
-    editor.lua("require('tideate').setup({ signs = false })")
-    begun(editor, 16, 20)
-    gate(editor)
-    wait_focused(editor)
-    screen = "\n".join(editor.wait_screen("y yes"))
+def test_lines_count_without_signs_too(small_editor: Editor) -> None:
+    small_editor.lua("require('tideate').setup({ signs = false })")
+    begun(small_editor, 16, 20)
+    gate(small_editor)
+    wait_focused(small_editor)
+    screen = "\n".join(small_editor.wait_screen("y yes"))
     assert "code 16" in screen
     assert "▸" not in screen
 
@@ -195,52 +189,49 @@ def reviewed(editor: Editor) -> int:
     return window
 
 
-def test_a_run_that_begins_during_a_review_is_shown_after_it(start_editor: EditorFactory) -> None:
-    editor = start_editor(ui=(80, 24))
-    window = reviewed(editor)
-    run = Run(editor, "ask", "query")
+def test_a_run_that_begins_during_a_review_is_shown_after_it(small_editor: Editor) -> None:
+    window = reviewed(small_editor)
+    run = Run(small_editor, "ask", "query")
     run.start(1)
-    assert floats(editor) == []
-    assert editor.lua("return vim.api.nvim_get_current_win()") == window
-    editor.feed("gag<CR>")
-    assert len(answers(editor)) == 1
+    assert floats(small_editor) == []
+    assert small_editor.lua("return vim.api.nvim_get_current_win()") == window
+    small_editor.feed("gag<CR>")
+    assert len(answers(small_editor)) == 1
     assert run.window() is not None
-    assert editor.lua("return vim.api.nvim_get_current_win()") == window
+    assert small_editor.lua("return vim.api.nvim_get_current_win()") == window
 
 
 def test_a_run_that_begins_during_a_review_is_shown_at_once_where_the_output_is_open(
-    start_editor: EditorFactory,
+    small_editor: Editor,
 ) -> None:
-    editor = start_editor(ui=(80, 24))
-    window = reviewed(editor)
-    editor.lua("require('tideate.ui.output').toggle() vim.api.nvim_set_current_win(...)", window)
-    run = Run(editor, "ask", "query")
+    window = reviewed(small_editor)
+    small_editor.lua("require('tideate.ui.output').toggle() vim.api.nvim_set_current_win(...)", window)
+    run = Run(small_editor, "ask", "query")
     assert run.window() is not None
-    assert editor.lua("return vim.api.nvim_get_current_win()") == window
+    assert small_editor.lua("return vim.api.nvim_get_current_win()") == window
 
 
 def test_a_person_who_goes_back_without_an_answer_writes_where_their_cursor_was(
-    start_editor: EditorFactory,
+    small_editor: Editor,
 ) -> None:
-    editor = start_editor(ui=(80, 24))
-    window = begun(editor, 50, 54)
-    editor.lua(
+    window = begun(small_editor, 50, 54)
+    small_editor.lua(
         "vim.api.nvim_set_current_win(...) vim.fn.winrestview({ topline = 1, lnum = 3, col = 2 })", window
     )
-    before = editor.lua(VIEW, window)
-    gate(editor)
-    wait_focused(editor)
-    assert editor.lua(VIEW, window)["lnum"] > 3
-    editor.lua("vim.api.nvim_set_current_win(...)", window)
-    editor.feed("ix<Esc>")
-    assert editor.lines() == [*FILE[:2], "coxde 03", *FILE[3:]]
-    assert editor.lua(VIEW, window)["topline"] == before["topline"]
-    before = editor.lua(VIEW, window)
-    editor.lua("require('tideate.ui').focus()")
-    editor.wait_screen("code 54")
-    editor.feed("y")
-    assert len(answers(editor)) == 1
-    assert editor.lua(VIEW, window) == before
+    before = small_editor.lua(VIEW, window)
+    gate(small_editor)
+    wait_focused(small_editor)
+    assert small_editor.lua(VIEW, window)["lnum"] > 3
+    small_editor.lua("vim.api.nvim_set_current_win(...)", window)
+    small_editor.feed("ix<Esc>")
+    assert small_editor.lines() == [*FILE[:2], "coxde 03", *FILE[3:]]
+    assert small_editor.lua(VIEW, window)["topline"] == before["topline"]
+    before = small_editor.lua(VIEW, window)
+    small_editor.lua("require('tideate.ui').focus()")
+    small_editor.wait_screen("code 54")
+    small_editor.feed("y")
+    assert len(answers(small_editor)) == 1
+    assert small_editor.lua(VIEW, window) == before
 
 
 def held(editor: Editor, name: str) -> Run:
@@ -255,26 +246,26 @@ def held(editor: Editor, name: str) -> Run:
 
 
 def test_of_two_runs_that_begin_during_a_review_one_is_shown_after_it_and_the_other_is_named(
-    start_editor: EditorFactory,
+    small_editor: Editor,
 ) -> None:
-    editor = start_editor(ui=(80, 24))
-    reviewed(editor)
-    one, other = held(editor, "ask"), held(editor, "tests")
-    editor.feed("gag<CR>")
-    assert len(answers(editor)) == 1
+    reviewed(small_editor)
+    one, other = held(small_editor, "ask"), held(small_editor, "tests")
+    small_editor.feed("gag<CR>")
+    assert len(answers(small_editor)) == 1
     assert other.window() is not None
     assert one.window() is None
-    assert f"also began: {one.id[:8]}; :Workflow output" in editor.lua("return vim.fn.execute('messages')")
+    assert f"also began: {one.id[:8]}; :Workflow output" in small_editor.lua(
+        "return vim.fn.execute('messages')"
+    )
 
 
 @pytest.mark.parametrize("command", ["tabnew", "enew"])
 def test_a_run_that_begins_where_no_window_shows_the_review_is_shown_at_once(
-    start_editor: EditorFactory, command: str
+    small_editor: Editor, command: str
 ) -> None:
-    editor = start_editor(ui=(80, 24))
-    reviewed(editor)
-    editor.command(command)
-    window = editor.lua("return vim.api.nvim_get_current_win()")
-    run = Run(editor, "ask", "query")
+    reviewed(small_editor)
+    small_editor.command(command)
+    window = small_editor.lua("return vim.api.nvim_get_current_win()")
+    run = Run(small_editor, "ask", "query")
     assert run.window() is not None
-    assert editor.lua("return vim.api.nvim_get_current_win()") == window
+    assert small_editor.lua("return vim.api.nvim_get_current_win()") == window

@@ -220,26 +220,23 @@ RUNS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize(("key", "take"), [("1", "a" * 32), ("3", "c" * 32), ("n", None)])
-def test_one_of_the_answers_is_chosen_or_none(
-    start_editor: EditorFactory, key: str, take: str | None
-) -> None:
-    editor = start_editor(ui=(80, 24))
-    ask(editor, "compare", message="Take which of 2 answers?", payload={"runs": RUNS})
-    wait_focused(editor)
-    screen = "\n".join(editor.wait_screen("Take which of 2 answers?"))
+def test_one_of_the_answers_is_chosen_or_none(small_editor: Editor, key: str, take: str | None) -> None:
+    ask(small_editor, "compare", message="Take which of 2 answers?", payload={"runs": RUNS})
+    wait_focused(small_editor)
+    screen = "\n".join(small_editor.wait_screen("Take which of 2 answers?"))
     assert r"small\x1b[2J" in screen
     assert "+2 -2 lines in 1 file" in screen
     assert "120/30 tokens · $0.0012" in screen
     assert "HTTP 500" in screen
-    editor.feed("d")
-    editor.wait_screen("+zehn")
-    editor.feed("q")
-    wait_focused(editor)
-    assert editor.lua("return vim.fn.maparg('2', 'n')") == ""  # it failed, and cannot be taken
-    choose(editor, 2)
-    editor.feed(key)
-    editor.wait("#_G.answers == 1")
-    (answer,) = answers(editor)
+    small_editor.feed("d")
+    small_editor.wait_screen("+zehn")
+    small_editor.feed("q")
+    wait_focused(small_editor)
+    assert small_editor.lua("return vim.fn.maparg('2', 'n')") == ""  # it failed, and cannot be taken
+    choose(small_editor, 2)
+    small_editor.feed(key)
+    small_editor.wait("#_G.answers == 1")
+    (answer,) = answers(small_editor)
     assert (answer["accepted"], answer.get("value")) == (take is not None, {"take": take} if take else None)
 
 

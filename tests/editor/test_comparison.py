@@ -11,7 +11,6 @@ from tests.support.panel import go_to, open_panel, wait_line
 from tests.support.runs import configure, result, start
 
 if TYPE_CHECKING:
-    from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
     from tests.support.model_server import ModelServer
 
@@ -63,14 +62,13 @@ COMPARED: dict[str, Any] = {
 
 
 @pytest.fixture
-def compared(start_editor: EditorFactory) -> Editor:
+def compared(small_editor: Editor) -> Editor:
     """Open the comparison of two runs; only the first left a text."""
-    editor = start_editor(ui=(80, 24))
     texts = {"texts": [{"text": f"one\n{HOSTILE}"}, {}]}
-    editor.lua(ASKED, {"diff": COMPARED, "diff_texts": texts})
-    editor.lua("require('tideate.ui.pages.comparison').open('a', 'b', { folder = '/there' })")
-    editor.wait(PAGE)
-    return editor
+    small_editor.lua(ASKED, {"diff": COMPARED, "diff_texts": texts})
+    small_editor.lua("require('tideate.ui.pages.comparison').open('a', 'b', { folder = '/there' })")
+    small_editor.wait(PAGE)
+    return small_editor
 
 
 def cursor_to(editor: Editor, words: str) -> None:
@@ -158,60 +156,58 @@ def test_a_long_difference_is_folded_and_a_step_alone_is_shown(compared: Editor)
 
 @pytest.mark.slow
 def test_equals_compares_with_the_marked_run_else_with_a_chosen_one(
-    start_editor: EditorFactory, server: ModelServer
+    small_editor: Editor, server: ModelServer
 ) -> None:
-    editor = start_editor(ui=(80, 24))
-    configure(editor, server)
+    configure(small_editor, server)
     server.answers("first", "the answer")
     server.answers("second", "another answer")
     for prompt in ("first", "second"):
-        start(editor, "ask", prompt)
-        assert result(editor)["ok"]
-    open_panel(editor)
-    go_to(editor, "^▸ ✓ ask.*first")
-    editor.feed("m")
-    wait_line(editor, "^▸ ✓ » ask.*first")
-    go_to(editor, "^▸ ✓ ask.*second")
-    editor.feed("=")
-    editor.wait(PAGE)
-    text = "\n".join(editor.lines())
+        start(small_editor, "ask", prompt)
+        assert result(small_editor)["ok"]
+    open_panel(small_editor)
+    go_to(small_editor, "^▸ ✓ ask.*first")
+    small_editor.feed("m")
+    wait_line(small_editor, "^▸ ✓ » ask.*first")
+    go_to(small_editor, "^▸ ✓ ask.*second")
+    small_editor.feed("=")
+    small_editor.wait(PAGE)
+    text = "\n".join(small_editor.lines())
     assert "   -the answer\n   +another answer" in text  # the older one is on the left
-    editor.feed("q")
-    editor.wait("vim.bo.filetype == 'tideate-panel'")
-    go_to(editor, "^▸ ✓ » ask.*first")
-    editor.feed("m")
-    wait_line(editor, "^▸ ✓ ask.*first")
-    editor.lua(CHOOSES_FIRST)
-    editor.feed("=")
-    editor.wait(PAGE)
-    assert len(editor.lua("return _G.offered")) == 1
+    small_editor.feed("q")
+    small_editor.wait("vim.bo.filetype == 'tideate-panel'")
+    go_to(small_editor, "^▸ ✓ » ask.*first")
+    small_editor.feed("m")
+    wait_line(small_editor, "^▸ ✓ ask.*first")
+    small_editor.lua(CHOOSES_FIRST)
+    small_editor.feed("=")
+    small_editor.wait(PAGE)
+    assert len(small_editor.lua("return _G.offered")) == 1
 
 
 @pytest.mark.slow
 def test_x_exports_the_marked_runs_into_a_buffer_that_is_saved_by_hand(
-    start_editor: EditorFactory, server: ModelServer
+    small_editor: Editor, server: ModelServer
 ) -> None:
-    editor = start_editor(ui=(80, 24))
-    configure(editor, server)
+    configure(small_editor, server)
     for prompt in ("first", "second"):
         server.answers(prompt, f"the {prompt} answer")
-        start(editor, "ask", prompt)
-        assert result(editor)["ok"]
-    open_panel(editor)
-    editor.lua(CHOOSES_FIRST)
-    go_to(editor, "^▸ ✓ ask.*second")
-    editor.feed("x")
-    editor.wait("vim.bo.filetype == 'markdown' and vim.fn.expand('%'):match('^run%-%x+%.md$')")
-    assert "the second answer" in editor.lines()
-    assert editor.lua("return vim.bo.modified and vim.bo.buftype == ''")
-    editor.command("write")
-    editor.command("quit")
-    editor.command("Workflow status")  # it was open: closed
-    open_panel(editor)
+        start(small_editor, "ask", prompt)
+        assert result(small_editor)["ok"]
+    open_panel(small_editor)
+    small_editor.lua(CHOOSES_FIRST)
+    go_to(small_editor, "^▸ ✓ ask.*second")
+    small_editor.feed("x")
+    small_editor.wait("vim.bo.filetype == 'markdown' and vim.fn.expand('%'):match('^run%-%x+%.md$')")
+    assert "the second answer" in small_editor.lines()
+    assert small_editor.lua("return vim.bo.modified and vim.bo.buftype == ''")
+    small_editor.command("write")
+    small_editor.command("quit")
+    small_editor.command("Workflow status")  # it was open: closed
+    open_panel(small_editor)
     for prompt in ("first", "second"):
-        go_to(editor, f"^▸ ✓ ask.*{prompt}")
-        editor.feed("m")
-        wait_line(editor, f"» ask.*{prompt}")
-    editor.feed("x")
-    editor.wait("vim.fn.expand('%'):match('^runs%-%x+%-and%-1%.md$')")
-    assert {"the first answer", "the second answer"} <= set(editor.lines())
+        go_to(small_editor, f"^▸ ✓ ask.*{prompt}")
+        small_editor.feed("m")
+        wait_line(small_editor, f"» ask.*{prompt}")
+    small_editor.feed("x")
+    small_editor.wait("vim.fn.expand('%'):match('^runs%-%x+%-and%-1%.md$')")
+    assert {"the first answer", "the second answer"} <= set(small_editor.lines())

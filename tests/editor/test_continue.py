@@ -9,7 +9,7 @@ import pytest
 from tests.support.runs import accept_all, configure, result, start
 
 if TYPE_CHECKING:
-    from tests.editor.conftest import EditorFactory, FakeHost
+    from tests.editor.conftest import FakeHost
     from tests.support.editor import Editor
     from tests.support.model_server import ModelServer
 
@@ -21,12 +21,11 @@ end)(...)"""
 
 
 @pytest.fixture
-def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
+def nvim(screen_editor: Editor, server: ModelServer) -> Editor:
     """An editor with the model server as default adapter."""
-    editor = start_editor(ui=(100, 30))
-    configure(editor, server)
-    (editor.cwd / "pyproject.toml").write_text("")
-    return editor
+    configure(screen_editor, server)
+    screen_editor.write("pyproject.toml")
+    return screen_editor
 
 
 def roles(server: ModelServer) -> list[str]:

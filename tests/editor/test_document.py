@@ -9,7 +9,6 @@ import pytest
 from tests.support.dialogs import answers, ask, decline, gate, wait_focused
 
 if TYPE_CHECKING:
-    from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
 
 TEXT = "# Plan\n\nObjective: add a tally.\n\n" + "".join(
@@ -103,51 +102,48 @@ def test_what_was_taken_over_can_be_undone_when_the_text_is_opened_again(editor:
     assert answers(editor) == [{"accepted": True}], "the plan is gone"
 
 
-def test_a_question_that_was_left_says_what_leads_back(start_editor: EditorFactory) -> None:
-    editor = start_editor(ui=(80, 24))
-    opened(editor)
-    editor.command("wincmd p")
-    screen = editor.wait_screen("waits for you: :Workflow leads back")
+def test_a_question_that_was_left_says_what_leads_back(small_editor: Editor) -> None:
+    opened(small_editor)
+    small_editor.command("wincmd p")
+    screen = small_editor.wait_screen("waits for you: :Workflow leads back")
     assert not any("<Esc>" in line for line in screen)
-    editor.command("Workflow")
-    wait_focused(editor)
-    editor.feed("y")
-    assert answers(editor) == [{"accepted": True}]
+    small_editor.command("Workflow")
+    wait_focused(small_editor)
+    small_editor.feed("y")
+    assert answers(small_editor) == [{"accepted": True}]
 
 
-def test_the_whole_document_is_read_on_a_small_screen(start_editor: EditorFactory) -> None:
-    editor = start_editor(ui=(80, 24))
-    opened(editor)
-    screen = editor.wait_screen("y yes  n no  e edit  d details")
+def test_the_whole_document_is_read_on_a_small_screen(small_editor: Editor) -> None:
+    opened(small_editor)
+    screen = small_editor.wait_screen("y yes  n no  e edit  d details")
     assert any("refactor · analyze · the plan" in line for line in screen)
     assert any("# Plan" in line for line in screen)
     assert not any(LAST in line for line in screen)
-    editor.feed("<Space><Space><Space>")
-    editor.wait_screen(LAST)
-    editor.feed("gg")
-    editor.wait_screen("Go on with this plan?")
-    assert editor.lua("return vim.treesitter.highlighter.active[vim.api.nvim_get_current_buf()] ~= nil")
+    small_editor.feed("<Space><Space><Space>")
+    small_editor.wait_screen(LAST)
+    small_editor.feed("gg")
+    small_editor.wait_screen("Go on with this plan?")
+    assert small_editor.lua("return vim.treesitter.highlighter.active[vim.api.nvim_get_current_buf()] ~= nil")
 
 
-def test_the_line_that_a_person_writes_stays_in_sight_until_they_come(start_editor: EditorFactory) -> None:
-    editor = start_editor(ui=(80, 24))
-    editor.set_lines([f"line {number}" for number in range(1, 16)])
-    editor.feed("Gomine")
-    document(editor)
-    screen = editor.wait_screen("waits for you: press <Esc>, or :Workflow")
+def test_the_line_that_a_person_writes_stays_in_sight_until_they_come(small_editor: Editor) -> None:
+    small_editor.set_lines([f"line {number}" for number in range(1, 16)])
+    small_editor.feed("Gomine")
+    document(small_editor)
+    screen = small_editor.wait_screen("waits for you: press <Esc>, or :Workflow")
     assert any("Go on with this plan?" in line for line in screen)
     assert any("mine" in line for line in screen)
     for number in range(12):
-        editor.feed(f"<CR>mine {number}")
-        screen = editor.wait_screen(f"mine {number}")
+        small_editor.feed(f"<CR>mine {number}")
+        screen = small_editor.wait_screen(f"mine {number}")
         assert any("waits for you" in line for line in screen)
-    assert not any("## Step 1" in line for line in editor.screen())
-    editor.feed("<Esc>")
-    wait_focused(editor)
-    editor.wait_screen("## Step 1")
-    editor.feed("y")
-    assert answers(editor) == [{"accepted": True}]
-    assert editor.lines()[-1] == "mine 11"
+    assert not any("## Step 1" in line for line in small_editor.screen())
+    small_editor.feed("<Esc>")
+    wait_focused(small_editor)
+    small_editor.wait_screen("## Step 1")
+    small_editor.feed("y")
+    assert answers(small_editor) == [{"accepted": True}]
+    assert small_editor.lines()[-1] == "mine 11"
 
 
 def test_leaving_the_editor_without_writing_keeps_what_was_typed(screen_editor: Editor) -> None:

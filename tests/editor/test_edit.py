@@ -225,7 +225,7 @@ def test_checktime_reloads_an_unmodified_buffer_without_asking(screen_editor: Ed
     editor = screen_editor
     number = editor.edit("a.txt", "one\n")
     editor.command("set noautoread")
-    (editor.cwd / "a.txt").write_text("changed outside\n")
+    editor.write("a.txt", "changed outside\n")
     call(editor, "checktime", {"paths": [str(editor.cwd / "a.txt")]})
     assert not editor.blocked()
     assert editor.lines(number) == ["changed outside"]
@@ -244,7 +244,7 @@ def test_checktime_leaves_the_option_as_it_was(editor: Editor, command: str, aut
         autocmd,
     )
     before = editor.lua(look)
-    (editor.cwd / "a.txt").write_text("changed outside\n")
+    editor.write("a.txt", "changed outside\n")
     call(editor, "checktime", {"paths": [str(editor.cwd / "a.txt")]})
     assert editor.lua(look) == before
 
@@ -253,7 +253,7 @@ def test_checktime_leaves_unsaved_text_alone(screen_editor: Editor) -> None:
     editor = screen_editor
     number = editor.edit("a.txt", "one\n")
     editor.feed("omine<Esc>")
-    (editor.cwd / "a.txt").write_text("changed outside\n")
+    editor.write("a.txt", "changed outside\n")
     call(editor, "checktime", {"paths": [str(editor.cwd / "a.txt")]})
     assert not editor.blocked()
     assert editor.lines(number) == ["one", "mine"]
@@ -267,7 +267,7 @@ def test_a_text_is_read_from_disk_if_the_file_of_an_unmodified_buffer_changed(
     editor = screen_editor
     number = editor.edit("a.txt", "one\n")
     editor.command(f"set {option}")
-    (editor.cwd / "a.txt").write_text("another branch\n")
+    editor.write("a.txt", "another branch\n")
     found = call(editor, method, {"path": str(editor.cwd / "a.txt"), "number": number})
     assert (found["text"], found["modified"]) == ("another branch", False)
     assert editor.lines(number) == ["another branch"]
@@ -277,7 +277,7 @@ def test_a_text_is_read_from_disk_if_the_file_of_an_unmodified_buffer_changed(
 def test_an_edit_does_not_land_on_a_text_that_its_file_has_not_any_more(editor: Editor) -> None:
     number = editor.edit("a.txt", "one\ntwo\n")
     edit = edit_of(editor, [hunk(1, ["two"], ["TWO"])])
-    (editor.cwd / "a.txt").write_text("another branch\ntwo\n")
+    editor.write("a.txt", "another branch\ntwo\n")
     result = replace(editor, edit)["result"]
     assert (result["applied"], [one["text"] for one in result["changed"]]) == (False, ["another branch\ntwo"])
     assert editor.lines(number) == ["another branch", "two"]
@@ -287,7 +287,7 @@ def test_an_edit_lands_on_unsaved_text_whose_file_changed_on_disk(editor: Editor
     number = editor.edit("a.txt", "one\n")
     editor.feed("omine<Esc>")
     edit = edit_of(editor, [hunk(0, ["one"], ["ONE"])])
-    (editor.cwd / "a.txt").write_text("another branch\n")
+    editor.write("a.txt", "another branch\n")
     assert replace(editor, edit)["result"] == {"applied": True}
     assert editor.lines(number) == ["ONE", "mine"]
 

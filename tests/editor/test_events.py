@@ -263,8 +263,7 @@ def test_registered_workflows_are_told_to_every_new_host(faked: Editor, fake_hos
 @pytest.mark.slow
 def test_a_host_that_cannot_work_is_one_error_however_much_is_registered(editor: Editor) -> None:
     editor.lua("_G.told = {} vim.notify = function(message) table.insert(_G.told, message) end")
-    (editor.cwd / ".tideate").mkdir()
-    (editor.cwd / ".tideate" / "config.toml").write_text("adaptor = 'x'\n")
+    editor.write(".tideate/config.toml", "adaptor = 'x'\n")
     editor.lua(REGISTER, "return function() end")
     editor.lua("require('tideate').run('ask', { prompt = 'p' }, function(result) _G.result = result end)")
     assert editor.wait("_G.result", 60)["ok"] is False

@@ -100,15 +100,14 @@ def test_a_rate_limit_is_waited_for_and_the_run_succeeds(nvim: Editor, server: M
     ],
 )
 def test_a_request_that_is_made_again_is_told_before_it_is(
-    start_editor: EditorFactory, server: ModelServer, fault: Callable[[Any], None], words: str
+    small_editor: Editor, server: ModelServer, fault: Callable[[Any], None], words: str
 ) -> None:
-    editor = start_editor(ui=(80, 24))
-    configure(editor, server, timeout=1 if "in time" in words else 60)
+    configure(small_editor, server, timeout=1 if "in time" in words else 60)
     fault(server)
-    start(editor, "ask", "Why?")
-    editor.wait_screen(words)
-    editor.lua("require('tideate').cancel()")
-    assert result(editor)["cancelled"]
+    start(small_editor, "ask", "Why?")
+    small_editor.wait_screen(words)
+    small_editor.lua("require('tideate').cancel()")
+    assert result(small_editor)["cancelled"]
 
 
 @pytest.mark.parametrize(
@@ -120,17 +119,16 @@ def test_a_request_that_is_made_again_is_told_before_it_is(
     ],
 )
 def test_an_answer_that_is_refused_is_told(
-    start_editor: EditorFactory, server: ModelServer, workflow: str, refused: Any
+    small_editor: Editor, server: ModelServer, workflow: str, refused: Any
 ) -> None:
-    editor = start_editor(ui=(80, 24))
-    configure(editor, server)
-    editor.edit("a.py", CODE)
+    configure(small_editor, server)
+    small_editor.edit("a.py", CODE)
     server.answers("", refused, times=1)
     server.holds("")
-    start(editor, workflow, "do it")
-    editor.wait_screen("answer refused, asking again")
-    editor.lua("require('tideate').cancel()")
-    assert result(editor)["cancelled"]
+    start(small_editor, workflow, "do it")
+    small_editor.wait_screen("answer refused, asking again")
+    small_editor.lua("require('tideate').cancel()")
+    assert result(small_editor)["cancelled"]
 
 
 def test_a_plan_that_is_no_json_fails_the_run(nvim: Editor, server: ModelServer) -> None:
@@ -288,7 +286,7 @@ def test_a_buffer_locked_during_the_run_is_left_alone(nvim: Editor, server: Mode
 
 
 def test_paths_are_the_projects_wherever_the_editor_stands(nvim: Editor, server: ModelServer) -> None:
-    (nvim.cwd / "pyproject.toml").write_text("")
+    nvim.write("pyproject.toml")
     nvim.edit("deep/a.py", CODE)
     nvim.command("cd deep")
     model_tidies(server)
@@ -417,25 +415,21 @@ def test_a_killed_editor_takes_everything_with_it(nvim: Editor, server: ModelSer
     assert nvim.brood.gone(60), nvim.brood.commands()
 
 
-def test_quitting_the_editor_ends_the_host_and_its_bundled_model(start_editor: EditorFactory) -> None:
-    nvim = start_editor()
-    start(nvim, "ask", "Why is the sky blue?")
-    nvim.wait("require('tideate').get_status().tokens > 0", 60)
-    assert len(nvim.children()) >= 2
-    nvim.quit()
-    assert nvim.brood.gone(60), nvim.brood.commands()
+def test_quitting_the_editor_ends_the_host_and_its_bundled_model(editor: Editor) -> None:
+    start(editor, "ask", "Why is the sky blue?")
+    editor.wait("require('tideate').get_status().tokens > 0", 60)
+    assert len(editor.children()) >= 2
+    editor.quit()
+    assert editor.brood.gone(60), editor.brood.commands()
 
 
-def test_modules_of_the_working_directory_are_not_imported(
-    start_editor: EditorFactory, server: ModelServer
-) -> None:
-    nvim = start_editor()
+def test_modules_of_the_working_directory_are_not_imported(editor: Editor, server: ModelServer) -> None:
     for name in ("json", "asyncio", "pydantic", "tideate_core"):
-        (nvim.cwd / f"{name}.py").write_text("raise SystemExit('imported from the working directory')\n")
-    configure(nvim, server)
+        (editor.cwd / f"{name}.py").write_text("raise SystemExit('imported from the working directory')\n")
+    configure(editor, server)
     server.answers("Why", "because")
-    start(nvim, "ask", "Why?")
-    assert result(nvim)["response"] == "because"
+    start(editor, "ask", "Why?")
+    assert result(editor)["response"] == "because"
 
 
 def test_a_wrong_setup_is_named_before_anything_starts(editor: Editor) -> None:
@@ -444,13 +438,12 @@ def test_a_wrong_setup_is_named_before_anything_starts(editor: Editor) -> None:
     assert editor.lua("return require('tideate.host').state()") == "stopped"
 
 
-def test_a_broken_configuration_file_is_named(start_editor: EditorFactory) -> None:
-    nvim = start_editor()
-    folder = nvim.home / "config" / "tideate"
+def test_a_broken_configuration_file_is_named(editor: Editor) -> None:
+    folder = editor.home / "config" / "tideate"
     folder.mkdir(parents=True)
     (folder / "config.toml").write_text('adaptor = "x"\n')
-    start(nvim, "ask", "Why?")
-    done = result(nvim)
+    start(editor, "ask", "Why?")
+    done = result(editor)
     assert done["error_code"] == "ConfigError"
     assert "config.toml: unknown key 'adaptor'; did you mean 'adapter'?" in done["error"]
 

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.editor.test_task_buffers import Host
-from tests.support.model_server import ModelServer
 from tests.support.runs import accept_all, configure, result, start
 from tests.workspace.test_metadata import ACL, acl, metadata
 from tideate_core.errors import EditConflict
 from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from tests.support.editor import Editor
+    from tests.support.model_server import ModelServer
 
 TEXT = "alpha\nbeta\n"
 
@@ -247,19 +247,13 @@ def test_a_buffer_whose_file_was_never_there_is_changed_and_a_new_file_is_saved(
     assert not (editor.cwd / "typed.txt").exists()
 
 
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        yield server
-
-
 def planned(nvim: Editor, server: ModelServer, **texts: str) -> None:
     plan = [{"action": "modify", "path": name, "why": "wanted"} for name in texts]
     server.answers("Which files have to be", {"files": plan})
     for name, text in texts.items():
         server.answers(f"Change {name}", f"```\n{text}\n```")
     configure(nvim, server)
-    (nvim.cwd / "pyproject.toml").write_text("")
+    nvim.write("pyproject.toml")
     nvim.lua("_G.told = {} vim.notify = function(text) table.insert(_G.told, text) end")
     accept_all(nvim)
 

@@ -34,7 +34,7 @@ def test_the_tab_key_runs_nothing(screen_editor: Editor) -> None:
 
 def test_names_are_no_patterns_and_no_variables(editor: Editor) -> None:
     for name in ("own.workflow", "[a]*.workflow", "$HOME.workflow"):
-        (editor.cwd / name).write_text("")
+        editor.write(name, "")
     assert complete(editor, "Workflow o*") == []
     assert complete(editor, "Workflow [") == ["[a]*.workflow"]
     assert complete(editor, "Workflow $H") == ["$HOME.workflow"]
@@ -44,8 +44,7 @@ def test_names_are_no_patterns_and_no_variables(editor: Editor) -> None:
 def test_folders_links_and_hidden_files(editor: Editor) -> None:
     inner = editor.cwd / "in ner"
     (inner / "deep").mkdir(parents=True)
-    (editor.cwd / ".hidden").mkdir()
-    (editor.cwd / ".hidden" / ".own.workflow").write_text("")
+    editor.write(".hidden/.own.workflow")
     (inner / "b.workflow").write_text("")
     (inner / "a.workflow").write_text("")
     (inner / "PLANNER").write_text("")
@@ -70,7 +69,7 @@ def test_the_persons_own_folder(editor: Editor) -> None:
 
 
 def test_trust_completes_every_file(editor: Editor) -> None:
-    (editor.cwd / "notes.txt").write_text("")
+    editor.write("notes.txt")
     (editor.cwd / "notes").mkdir()
     assert complete(editor, "Workflow trust no") == ["notes.txt", "notes/"]
 

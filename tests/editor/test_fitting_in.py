@@ -140,7 +140,7 @@ def test_signs_follow_their_lines_when_the_file_changes_on_disk(editor: Editor, 
       local context = require('tideate.context').capture({ 2, 3 })
       require('tideate').run('refactor', { prompt = 'x', context = context })
     """)
-    (editor.cwd / "a.txt").write_text(text)
+    editor.write("a.txt", text)
     editor.command(how)
     assert max(editor.lua(SIGNS)) == [*wanted, "▸ "]
     editor.feed("ggOtyped<Esc>")

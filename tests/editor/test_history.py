@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.editor.test_run_views import THREE, kill, second, stored
+from tests.editor.test_run_views import kill, second, stored
 from tests.editor.test_trust import trust
 from tests.support.dialogs import say_yes
-from tests.support.runs import accept_all, configure, result, start
+from tests.support.runs import accept_all, result, start
 
 if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory
@@ -34,14 +34,9 @@ require('tideate.client').request('history', ..., function(result) _G.found = re
 
 
 @pytest.fixture
-def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
-    editor = start_editor(ui=(80, 24))
-    folder = editor.cwd / ".tideate" / "workflows"
-    folder.mkdir(parents=True)
-    (folder / "pair.yaml").write_text(THREE)
-    (folder / "both.yaml").write_text(WRITES)
-    configure(editor, server)
-    return editor
+def nvim(pair: Editor) -> Editor:
+    pair.write(".tideate/workflows/both.yaml", WRITES)
+    return pair
 
 
 def can(editor: Editor) -> set[str]:
@@ -165,8 +160,7 @@ def test_runs_are_found_by_what_was_said(nvim: Editor, server: ModelServer) -> N
     for words, ids in (("sec*", [identity]), ("nobody said", [])):
         nvim.lua(SEARCH, {"filter": words})
         found = nvim.wait("_G.found")["runs"]
-        assert [run["execution_id"] for run in found["runs"]] == ids
-        assert [run["match"] for run in found["runs"]] == ["SECOND"] * len(ids)
+        assert [(run["execution_id"], run["match"]) for run in found] == [(one, "SECOND") for one in ids]
     nvim.command("Workflow history second")
     nvim.wait_screen("runs: second")
     nvim.wait_screen("    SECOND")

@@ -452,9 +452,8 @@ def test_without_a_host_one_notice_and_the_looks_stay(start_editor: EditorFactor
     assert editor.lua("return vim.fn.foldlevel(6)") == 1
 
 
-def test_opening_a_file_does_not_wait_for_the_host(start_editor: EditorFactory) -> None:
-    editor = start_editor()
-    (editor.cwd / "small.workflow").write_text(TEXT)
+def test_opening_a_file_does_not_wait_for_the_host(editor: Editor) -> None:
+    editor.write("small.workflow", TEXT)
     state = editor.lua(
         "vim.cmd.edit('small.workflow') return package.loaded['tideate.host'] and 'host' or 'no host'"
     )

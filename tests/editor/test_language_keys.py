@@ -342,7 +342,7 @@ def test_wrapping_a_comment_keeps_its_sign(editor: Editor) -> None:
 
 def test_a_large_file_is_folded_without_asking_about_every_line(editor: Editor) -> None:
     moves = "".join(f"s{at} to s{at + 1}:\n  Do it.\n\n" for at in range(3000))
-    (editor.cwd / "large.workflow").write_text("* to s0\n" + moves)
+    editor.write("large.workflow", "* to s0\n" + moves)
     asked = editor.lua(
         """
         local blocks = require('tideate.language.blocks')

@@ -14,7 +14,7 @@ from tideate_core.errors import ConfigError, InvalidInput
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.editor.conftest import EditorFactory, FakeHost
+    from tests.editor.conftest import FakeHost
     from tests.support.editor import Editor
 
 OPENED = "_G.opened = {}; vim.ui.open = function(address) table.insert(_G.opened, address) end"
@@ -88,9 +88,8 @@ def test_providers_with_accounts_are_completed(faked: Editor, fake_host: FakeHos
 
 @pytest.mark.slow
 def test_a_real_login_waits_for_the_browser_and_ends_when_it_is_cancelled(
-    start_editor: EditorFactory,
+    editor: Editor,
 ) -> None:
-    editor = start_editor()
     editor.lua(OPENED)
     editor.command("Workflow login openai-chatgpt")
     said(editor, "open https://auth.openai.com/")

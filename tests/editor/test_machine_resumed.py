@@ -8,14 +8,12 @@ import pytest
 
 from tests.editor.test_machine_runs import TEXT, graph, marked
 from tests.editor.test_run_views import RESUME, kill, second
-from tests.support.model_server import ModelServer
 from tests.support.runs import configure, result, start
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
+    from tests.support.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 
@@ -23,20 +21,18 @@ PATH = "return vim.tbl_map(function(move) return move.to end, require('tideate')
 
 
 @pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        server.answers("Write a short draft", "the DRAFT")
-        server.answers("Which one is next", {"reason": "no ending", "next": "draft"}, times=1)
-        server.answers("Which one is next", {"reason": "all there", "next": "end"})
-        yield server
+def server(server: ModelServer) -> ModelServer:
+    server.answers("Write a short draft", "the DRAFT")
+    server.answers("Which one is next", {"reason": "no ending", "next": "draft"}, times=1)
+    server.answers("Which one is next", {"reason": "all there", "next": "end"})
+    return server
 
 
 def in_project(start_editor: EditorFactory, server: ModelServer) -> Editor:
     """An editor in a project with the machine `essay`."""
     editor = start_editor(ui=(80, 24))
     configure(editor, server)
-    (editor.cwd / ".tideate" / "workflows").mkdir(parents=True)
-    (editor.cwd / ".tideate" / "workflows" / "essay.workflow").write_text(TEXT)
+    editor.write(".tideate/workflows/essay.workflow", TEXT)
     return editor
 
 

@@ -37,13 +37,11 @@ WRONG = "* to a\na too b\nb to *\n# ü \x01\n"
 
 
 @pytest.fixture
-def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
+def nvim(screen_editor: Editor, server: ModelServer) -> Editor:
     """An editor in a project with the machine `essay` and a model server."""
-    editor = start_editor(ui=(100, 30))
-    configure(editor, server)
-    (editor.cwd / ".tideate" / "workflows").mkdir(parents=True)
-    (editor.cwd / ".tideate" / "workflows" / "essay.workflow").write_text(TEXT)
-    return editor
+    configure(screen_editor, server)
+    screen_editor.write(".tideate/workflows/essay.workflow", TEXT)
+    return screen_editor
 
 
 @pytest.fixture
@@ -289,7 +287,7 @@ def test_what_lua_knows_of_the_planner_is_what_the_host_says(editor: Editor) -> 
 
 
 def test_list_tells_the_projects_machines_and_what_is_wrong_with_others(nvim: Editor) -> None:
-    (nvim.cwd / ".tideate" / "workflows" / "broken.workflow").write_text(WRONG)
+    nvim.write(".tideate/workflows/broken.workflow", WRONG)
     nvim.command("Workflow list")
     nvim.wait("vim.fn.search('essay', 'nw') > 0")
     shown = "\n".join(nvim.lines())
@@ -315,7 +313,7 @@ def test_the_workflows_are_those_of_the_buffers_project(nvim: Editor) -> None:
 
 def test_files_complete(nvim: Editor) -> None:
     machine_file(nvim, "my own.workflow")
-    (nvim.cwd / "notes.txt").write_text("")
+    nvim.write("notes.txt")
 
     def complete(line: str) -> Any:
         lead = line[line.rfind(" ") + 1 :]
@@ -543,7 +541,7 @@ def test_machines_of_the_directories_complete_before_the_host_is_there(nvim: Edi
     assert nvim.lua(complete.format("ess", 12)) == ["essay"]
     assert nvim.lua(complete.format("min", 12)) == ["mine"]
     assert nvim.lua("return require('tideate.host').state()") == "stopped"
-    (nvim.cwd / ".tideate" / "workflows" / "essential.workflow").write_text(TEXT)
+    nvim.write(".tideate/workflows/essential.workflow", TEXT)
     assert nvim.lua(complete.format("ess", 12)) == ["essay", "essential"]
     assert nvim.lua("return require('tideate.workflow_lookup').complete('ess')")[:1] == ["PLANNER"]
 

@@ -40,7 +40,7 @@ def complete(editor: Editor, line: str) -> list[str]:
 def project(editor: Editor, **mappings: Any) -> None:
     (editor.cwd / ".tideate").mkdir(exist_ok=True)
     (editor.cwd / "doc").mkdir(exist_ok=True)
-    (editor.cwd / "doc" / "guide.md").write_text("# Guide\nBe brief.\n")
+    editor.write("doc/guide.md", "# Guide\nBe brief.\n")
     names = {f"@{name}": value for name, value in mappings.items()}
     file = editor.cwd / ".tideate" / "context.json"
     file.write_text(json.dumps({"version": "1.0.0", "mappings": names}))
@@ -131,7 +131,7 @@ def test_another_projects_names_are_not_offered(editor: Editor) -> None:
 
 def test_paths_are_completed_from_the_projects_root(editor: Editor) -> None:
     project(editor, Guide="doc/guide.md")
-    (editor.cwd / "a b.txt").write_text("")
+    editor.write("a b.txt")
     (editor.cwd / "doc" / "deep").mkdir()
     started(editor, "@Guide")
     assert complete(editor, "Workflow ask @file:do") == ["@file:doc/"]
@@ -176,7 +176,7 @@ def test_of_a_prompt_only_the_last_word_is_completed(editor: Editor, typed: str,
 def test_the_list_shows_every_mention_and_what_it_brings(screen_editor: Editor) -> None:
     editor = screen_editor
     project(editor, Guide="doc/guide.md", Gone="doc/giude.md", Env=".env")
-    (editor.cwd / ".env").write_text("PASSWORD=hunter2\n")
+    editor.write(".env", "PASSWORD=hunter2\n")
     editor.edit("src/main.py", "x = 1\n")
     editor.set_lines(["typed = 2"])
     editor.command("Workflow context")
@@ -207,7 +207,7 @@ def test_leaving_the_list_closes_both_windows(editor: Editor) -> None:
 
 def test_a_malformed_file_is_told(editor: Editor) -> None:
     project(editor)
-    (editor.cwd / ".tideate" / "context.json").write_text("{")
+    editor.write(".tideate/context.json", "{")
     editor.lua("_G.told = {} vim.notify = function(message) table.insert(_G.told, message) end")
     editor.command("Workflow context")
     told = editor.wait_for(lambda: editor.lua("return _G.told"), "a message")
@@ -247,7 +247,7 @@ def test_a_run_is_given_what_its_prompt_mentions(editor: Editor, server: ModelSe
 
 def test_a_secret_is_asked_about_in_the_editor(editor: Editor, server: ModelServer) -> None:
     project(editor)
-    (editor.cwd / ".env").write_text("PASSWORD=hunter2\n")
+    editor.write(".env", "PASSWORD=hunter2\n")
     configure(editor, server)
     server.answers("", "fine")
     accept_all(editor)

@@ -12,7 +12,7 @@ from tideate_core.errors import AdapterError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.editor.conftest import EditorFactory, FakeHost
+    from tests.editor.conftest import FakeHost
     from tests.support.editor import Editor
 
 PICK = """
@@ -95,8 +95,7 @@ def test_while_a_person_types_a_prompt_the_model_library_is_loaded(
 
 
 @pytest.mark.slow
-def test_a_model_is_picked_from_those_that_there_are(start_editor: EditorFactory) -> None:
-    editor = start_editor()
+def test_a_model_is_picked_from_those_that_there_are(editor: Editor) -> None:
     editor.lua(CONFIG)
     editor.lua(PICK, "deep")
     editor.command("Workflow model --workflow=ask")
@@ -108,8 +107,7 @@ def test_a_model_is_picked_from_those_that_there_are(start_editor: EditorFactory
 
 
 @pytest.mark.slow
-def test_a_model_that_does_not_exist_is_not_chosen(start_editor: EditorFactory) -> None:
-    editor = start_editor()
+def test_a_model_that_does_not_exist_is_not_chosen(editor: Editor) -> None:
     editor.command("Workflow model opnai:gpt-5")
     editor.wait("vim.fn.execute('messages'):find('did you mean')")
     assert chosen(editor, "ask") is None

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.model_server import ModelServer
 from tests.support.runs import accept_all, configure, result, start
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.support.editor import Editor
+    from tests.support.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 
@@ -36,20 +34,19 @@ BEFORE = {
 
 
 @pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        server.answers("Which files have to be", PLAN)
-        server.answers("Change open.py", "```python\nB = 1\n```")
-        server.answers("Change closed.py", "```python\nfrom open import B\n```")
-        server.answers("Write the new file new/made.py", "```python\nMADE = 1\n```")
-        yield server
+def server(server: ModelServer) -> ModelServer:
+    server.answers("Which files have to be", PLAN)
+    server.answers("Change open.py", "```python\nB = 1\n```")
+    server.answers("Change closed.py", "```python\nfrom open import B\n```")
+    server.answers("Write the new file new/made.py", "```python\nMADE = 1\n```")
+    return server
 
 
 @pytest.fixture
 def nvim(editor: Editor, server: ModelServer) -> Editor:
     configure(editor, server)
     for name, text in BEFORE.items():
-        (editor.cwd / name).write_text(text)
+        editor.write(name, text)
     editor.edit("here.py")
     editor.edit("open.py")
     return editor
@@ -108,7 +105,7 @@ def test_what_a_screen_would_obey_in_a_plan_is_drawn_as_a_text(
     screen_editor: Editor, server: ModelServer
 ) -> None:
     configure(screen_editor, server)
-    (screen_editor.cwd / "open.py").write_text("A = 1\n")
+    screen_editor.write("open.py", "A = 1\n")
     why = "re\x1b[2Jname\u2028- delete `all.py`"
     text = json.dumps({"files": [{"action": "modify", "path": "open.py", "why": why}]})
     assert r"\u001b" in text

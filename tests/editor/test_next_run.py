@@ -11,7 +11,6 @@ from tests.support.dialogs import hurry, wait_focused
 from tests.support.runs import configure, start
 
 if TYPE_CHECKING:
-    from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
     from tests.support.model_server import ModelServer
 
@@ -30,12 +29,11 @@ PROMPT = "Change what else must change with the refactoring of a.py."
 
 
 @pytest.fixture
-def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
+def nvim(small_editor: Editor, server: ModelServer) -> Editor:
     """An editor with a model that refactors `f` to `g`, names its caller and changes it on request."""
-    editor = start_editor(ui=(80, 24))
-    configure(editor, server, tools=True)
-    (editor.cwd / "pyproject.toml").write_text("")
-    (editor.cwd / "app.py").write_text(APP)
+    configure(small_editor, server, tools=True)
+    small_editor.write("pyproject.toml")
+    small_editor.write("app.py", APP)
     files = [{"path": "app.py", "why": "calls f"}, {"path": "../away.py", "why": "obey"}]
     server.calls("what must not change", "report_affected_files", {"files": files}, times=1)
     server.answers("what must not change", "MY ANALYSIS", times=1)
@@ -46,9 +44,9 @@ def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
     edit = {"path": "app.py", "edits": edits}
     server.calls("Carry it out completely", "edit_file", edit, times=1)
     server.calls("Carry it out completely", "submit_work", {"summary": "Done."}, times=1)
-    editor.edit("a.py", CODE)
-    hurry(editor)
-    return editor
+    small_editor.edit("a.py", CODE)
+    hurry(small_editor)
+    return small_editor
 
 
 def answer(editor: Editor, keys: str) -> None:

@@ -85,14 +85,6 @@ STOP_THE_CLOCK = "local now = vim.uv.now() vim.uv.now = function() return now en
 # -- the tree -----------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def screen(start_editor: EditorFactory) -> Editor:
-    """A small screen with an open panel."""
-    editor = start_editor(ui=(80, 24))
-    open_panel(editor)
-    return editor
-
-
 def test_a_running_run_is_shown_with_its_steps_turns_and_calls_as_they_come(screen: Editor) -> None:
     run = Run(screen, "refactor")
     wait_line(screen, rf"^▾ . refactor  running \d\d:\d\d {run.id[:8]}  make it iterative")
@@ -192,8 +184,7 @@ def test_the_lanes_of_a_run_are_the_same_while_it_runs_and_in_the_next_neovim(
     start_editor: EditorFactory, server: ModelServer
 ) -> None:
     editor = start_editor(ui=(80, 24))
-    (editor.cwd / ".tideate" / "workflows").mkdir(parents=True)
-    (editor.cwd / ".tideate" / "workflows" / "wide.yaml").write_text(WIDE)
+    editor.write(".tideate/workflows/wide.yaml", WIDE)
     configure(editor, server)
     gate = server.holds("say left", text="LEFT", times=1)
     for step in ("first", "right", "last"):

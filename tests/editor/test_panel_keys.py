@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.editor.test_run_views import THREE, answered_by_host, kill, second
+from tests.editor.test_run_views import answered_by_host, kill, second
 from tests.editor.test_trust import trust
 from tests.support.dialogs import say_yes, wait_focused
 from tests.support.panel import (
@@ -17,7 +17,7 @@ from tests.support.panel import (
     open_panel,
     wait_line,
 )
-from tests.support.runs import accept_all, configure, result, start
+from tests.support.runs import PAIR, accept_all, configure, result, start
 
 if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory
@@ -31,27 +31,15 @@ SAY = "say to the model before that turn"
 
 
 @pytest.fixture
-def screen(start_editor: EditorFactory) -> Editor:
-    """A small screen with an open panel."""
-    editor = start_editor(ui=(80, 24))
-    open_panel(editor)
-    return editor
-
-
-@pytest.fixture
-def held(start_editor: EditorFactory, server: ModelServer) -> tuple[Editor, Gate, str]:
+def held(pair: Editor, server: ModelServer) -> tuple[Editor, Gate, str]:
     """A run of two steps, the first waiting for its model, with the panel's cursor on the run."""
-    editor = start_editor(ui=(80, 24))
-    (editor.cwd / ".tideate" / "workflows").mkdir(parents=True)
-    (editor.cwd / ".tideate" / "workflows" / "pair.yaml").write_text(THREE)
-    configure(editor, server)
     gate = server.holds("say one", text="FIRST", times=1)
     server.answers("say two", "SECOND")
-    identity = start(editor, "pair", "go")
+    identity = start(pair, "pair", "go")
     gate.wait_started()
-    open_panel(editor)
-    go_to(editor, "● one")
-    return editor, gate, identity
+    open_panel(pair)
+    go_to(pair, "● one")
+    return pair, gate, identity
 
 
 def test_c_cancels_the_run_of_the_line(held: tuple[Editor, Gate, str]) -> None:
@@ -76,25 +64,24 @@ def test_p_pauses_and_resumes_the_run_of_the_line(held: tuple[Editor, Gate, str]
     wait_line(editor, "✓ pair")
 
 
-def test_s_tells_a_model_at_work_something(start_editor: EditorFactory, server: ModelServer) -> None:
-    editor = start_editor(ui=(80, 24))
-    configure(editor, server, tools=True)
-    (editor.cwd / "b.py").write_text("VALUE_OF_B = 41\n")
+def test_s_tells_a_model_at_work_something(small_editor: Editor, server: ModelServer) -> None:
+    configure(small_editor, server, tools=True)
+    small_editor.write("b.py", "VALUE_OF_B = 41\n")
     server.calls("what is in b", "read_file", {"path": "b.py"}, times=1)
     gate = server.holds("VALUE_OF_B", text="It is 41.", before_first=True)
-    start(editor, "ask", "what is in b?")
+    start(small_editor, "ask", "what is in b?")
     gate.wait_started()
-    open_panel(editor)
-    go_to(editor, "read_file b.py")
-    editor.feed("s")
-    editor.wait_screen("Say:")
-    editor.feed("be short<CR>")
-    wait_line(editor, "you: be short")
+    open_panel(small_editor)
+    go_to(small_editor, "read_file b.py")
+    small_editor.feed("s")
+    small_editor.wait_screen("Say:")
+    small_editor.feed("be short<CR>")
+    wait_line(small_editor, "you: be short")
     gate.release()
-    assert result(editor)["ok"]
-    go_to(editor, "ask")
-    editor.feed("s")
-    editor.wait_screen("no model reads it any more")
+    assert result(small_editor)["ok"]
+    go_to(small_editor, "ask")
+    small_editor.feed("s")
+    small_editor.wait_screen("no model reads it any more")
 
 
 def test_o_shows_and_hides_the_output_beside_the_panel(held: tuple[Editor, Gate, str]) -> None:
@@ -128,41 +115,39 @@ def refactored(editor: Editor, server: ModelServer) -> str:
 
 
 def test_r_shows_what_a_rollback_restores_and_does_it_after_a_yes(
-    start_editor: EditorFactory, server: ModelServer
+    small_editor: Editor, server: ModelServer
 ) -> None:
-    editor = start_editor(ui=(80, 24))
-    identity = refactored(editor, server)
-    open_panel(editor)
-    editor.lua("require('tideate.ui.output').show(..., false)", identity)  # nothing is left of the room
-    go_to(editor, "✓ refactor .* tidy")
+    identity = refactored(small_editor, server)
+    open_panel(small_editor)
+    small_editor.lua("require('tideate.ui.output').show(..., false)", identity)  # nothing is left of the room
+    go_to(small_editor, "✓ refactor .* tidy")
     for answer, text in (("n", "    return 1"), ("y", "    return  1")):
-        editor.feed("R")
-        wait_focused(editor)
-        editor.wait_screen("Roll back 1 file")
-        editor.wait_screen(" - a.py")
-        editor.feed("d")
-        editor.wait_screen("+    return  1")
-        assert editor.lua("return vim.bo.syntax") == "diff"
-        editor.feed("q")
-        editor.wait("require('tideate.ui').pending()[1].ready")
-        editor.feed(answer)
+        small_editor.feed("R")
+        wait_focused(small_editor)
+        small_editor.wait_screen("Roll back 1 file")
+        small_editor.wait_screen(" - a.py")
+        small_editor.feed("d")
+        small_editor.wait_screen("+    return  1")
+        assert small_editor.lua("return vim.bo.syntax") == "diff"
+        small_editor.feed("q")
+        small_editor.wait("require('tideate.ui').pending()[1].ready")
+        small_editor.feed(answer)
         if answer == "n":
-            editor.wait(FOCUSED)
+            small_editor.wait(FOCUSED)
         else:
-            editor.wait_screen("rolled back: a.py")
-            wait_line(editor, r"↺ refactor  rolled back .* tidy")
-        assert editor.lines(1)[1] == text
-    editor.command("Workflow history interrupted")
-    editor.wait_screen("no run")
-    editor.command("Workflow history rolled-back")
-    wait_line(editor, r"↺ refactor  rolled back .* tidy")
+            small_editor.wait_screen("rolled back: a.py")
+            wait_line(small_editor, r"↺ refactor  rolled back .* tidy")
+        assert small_editor.lines(1)[1] == text
+    small_editor.command("Workflow history interrupted")
+    small_editor.wait_screen("no run")
+    small_editor.command("Workflow history rolled-back")
+    wait_line(small_editor, r"↺ refactor  rolled back .* tidy")
 
 
 def pair_ran(start_editor: EditorFactory, server: ModelServer) -> tuple[Editor, str]:
     """An editor after a completed run of two steps, and the run."""
     editor = start_editor(ui=(80, 24))
-    (editor.cwd / ".tideate" / "workflows").mkdir(parents=True)
-    (editor.cwd / ".tideate" / "workflows" / "pair.yaml").write_text(THREE)
+    editor.write(".tideate/workflows/pair.yaml", PAIR)
     configure(editor, server)
     server.answers("say one", "FIRST")
     server.answers("say two", "SECOND")
@@ -281,22 +266,21 @@ def test_a_killed_neovims_run_is_interrupted_and_goes_on_from_the_panel(
 
 
 def test_f_on_a_turn_goes_on_with_the_conversation_from_there_and_makes_none_of_its_calls(
-    start_editor: EditorFactory, server: ModelServer
+    small_editor: Editor, server: ModelServer
 ) -> None:
-    editor = start_editor(ui=(80, 24))
-    first = ask_with_a_call(editor, server)
+    first = ask_with_a_call(small_editor, server)
     server.answers("and instead", "OTHER")
-    open_panel(editor)
-    go_to(editor, f"✓ ask .*{first[:8]}")
-    editor.feed("zo")
-    go_to(editor, "✓ query")
-    editor.feed("zo")
-    go_to(editor, "turn 1 ")
-    editor.feed("f")
-    editor.wait("vim.fn.mode() == 'i'")
-    editor.feed("and instead<C-s>")
+    open_panel(small_editor)
+    go_to(small_editor, f"✓ ask .*{first[:8]}")
+    small_editor.feed("zo")
+    go_to(small_editor, "✓ query")
+    small_editor.feed("zo")
+    go_to(small_editor, "turn 1 ")
+    small_editor.feed("f")
+    small_editor.wait("vim.fn.mode() == 'i'")
+    small_editor.feed("and instead<C-s>")
     newest = "(require('tideate.state').runs()[1] or {})"
-    editor.wait(f"{newest}.execution_id ~= ... and {newest}.state == 'completed'", 60, first)
+    small_editor.wait(f"{newest}.execution_id ~= ... and {newest}.state == 'completed'", 60, first)
     messages = server.requests[-1]["messages"]
     assert [message["role"] for message in messages] == ["system", "user", "user"]
     assert "VALUE_OF_B" not in str(messages)
@@ -331,43 +315,41 @@ steps:
 
 
 def test_f_on_a_turn_of_an_earlier_step_takes_that_turn_again_with_what_is_said(
-    start_editor: EditorFactory, server: ModelServer
+    small_editor: Editor, server: ModelServer
 ) -> None:
-    editor = start_editor(ui=(80, 24))
-    (editor.cwd / ".tideate" / "workflows").mkdir(parents=True)
-    (editor.cwd / ".tideate" / "workflows" / "looks.yaml").write_text(LOOKS)
-    (editor.cwd / "b.py").write_text("VALUE_OF_B = 41\n")
-    configure(editor, server, tools=True)
-    trust(editor, ".tideate/workflows/looks.yaml")
+    small_editor.write(".tideate/workflows/looks.yaml", LOOKS)
+    small_editor.write("b.py", "VALUE_OF_B = 41\n")
+    configure(small_editor, server, tools=True)
+    trust(small_editor, ".tideate/workflows/looks.yaml")
     server.calls("Say what is in b.py", "read_file", {"path": "b.py"}, times=1)
     server.answers("VALUE_OF_B", "It is 41.", times=1)
     server.answers("Shorten that it is", "41", times=2)
-    first = start(editor, "looks", "go")
-    done = result(editor)
+    first = start(small_editor, "looks", "go")
+    done = result(small_editor)
     assert done["ok"], (done["error"], server.unmatched)
-    editor.feed("q")
-    open_panel(editor)
-    go_to(editor, f"✓ looks .*{first[:8]}")
-    editor.feed("zo")
-    go_to(editor, "✓ one")
-    editor.feed("zo")
-    go_to(editor, "turn 2 ")
-    editor.feed("f")
-    editor.wait("vim.bo.filetype == 'tideate-fork'")
-    head, say, line, model, *_ = editor.lines()
+    small_editor.feed("q")
+    open_panel(small_editor)
+    go_to(small_editor, f"✓ looks .*{first[:8]}")
+    small_editor.feed("zo")
+    go_to(small_editor, "✓ one")
+    small_editor.feed("zo")
+    go_to(small_editor, "turn 2 ")
+    small_editor.feed("f")
+    small_editor.wait("vim.bo.filetype == 'tideate-fork'")
+    head, say, line, model, *_ = small_editor.lines()
     assert (head, say, line) == ("▍▍ anew from turn 2 of the step one on", f"▍ {SAY}", "")
     assert model == f"▍ {MODEL}"
     asked = len(server.requests)
     server.answers("and say it in words", "It is forty-one.", times=1)
-    editor.feed("iand say it in words<Esc>:w<CR>")
+    small_editor.feed("iand say it in words<Esc>:w<CR>")
     newest = "(require('tideate.state').runs()[1] or {})"
-    editor.wait(f"{newest}.execution_id ~= ... and {newest}.state == 'completed'", 60, first)
+    small_editor.wait(f"{newest}.execution_id ~= ... and {newest}.state == 'completed'", 60, first)
     again, shortened = server.requests[asked:]
     assert [one["role"] for one in again["messages"][-3:]] == ["assistant", "tool", "user"]
     assert again["messages"][-1]["content"] == "and say it in words"
     assert "forty-one" in str(shortened["messages"])
     lines = "vim.iter(vim.api.nvim_list_bufs()):map(function(b) return vim.fn.getbufline(b, 1, '$') end)"
-    told = editor.lua(f"return {lines}:flatten(1):join('\\n')")
+    told = small_editor.lua(f"return {lines}:flatten(1):join('\\n')")
     assert "anew from turn 2 of the step 'one' on" in told
     assert "Restarted" not in told
 
@@ -393,49 +375,46 @@ def roles_of_reply(editor: Editor, server: ModelServer, last: str) -> list[str]:
 
 @pytest.mark.parametrize("tools", [True, False])
 def test_f_on_a_turn_goes_on_from_it_where_turns_of_an_earlier_run_took_as_many_tokens(
-    start_editor: EditorFactory, server: ModelServer, tools: bool
+    small_editor: Editor, server: ModelServer, tools: bool
 ) -> None:
-    editor = start_editor(ui=(80, 24))
-    configure(editor, server, tools=tools)
+    configure(small_editor, server, tools=tools)
     server.prompt_tokens = 7
     server.answers("and instead", "OTHER")
     server.answers("what is", "SAME")
-    first = start(editor, "ask", "what is a?")
-    assert result(editor)["ok"]
-    second_one = start(editor, "ask", "what is b?", continues=first)
-    assert result(editor)["ok"]
-    to_turn(editor, second_one)
-    editor.feed("f")
-    assert roles_of_reply(editor, server, second_one) == ["system", *["user", "assistant"] * 2, "user"]
+    first = start(small_editor, "ask", "what is a?")
+    assert result(small_editor)["ok"]
+    second_one = start(small_editor, "ask", "what is b?", continues=first)
+    assert result(small_editor)["ok"]
+    to_turn(small_editor, second_one)
+    small_editor.feed("f")
+    assert roles_of_reply(small_editor, server, second_one) == ["system", *["user", "assistant"] * 2, "user"]
 
 
 def test_f_takes_no_focus_from_a_person_who_went_on_to_type(
-    start_editor: EditorFactory, server: ModelServer
+    small_editor: Editor, server: ModelServer
 ) -> None:
-    editor = start_editor(ui=(80, 24))
-    first = ask_with_a_call(editor, server)
-    editor.feed("q")
-    to_turn(editor, first)
-    editor.feed("fqihello world")
-    editor.wait("vim.fn.execute('messages'):find('the fork of ask is ready: press f', 1, true)")
-    assert editor.lua("return {vim.fn.mode(), vim.bo.buftype}") == ["i", ""]
-    editor.feed("<Esc>")
-    assert "hello world" in editor.lines()[0]
+    first = ask_with_a_call(small_editor, server)
+    small_editor.feed("q")
+    to_turn(small_editor, first)
+    small_editor.feed("fqihello world")
+    small_editor.wait("vim.fn.execute('messages'):find('the fork of ask is ready: press f', 1, true)")
+    assert small_editor.lua("return {vim.fn.mode(), vim.bo.buftype}") == ["i", ""]
+    small_editor.feed("<Esc>")
+    assert "hello world" in small_editor.lines()[0]
 
 
 def test_a_form_takes_no_focus_from_a_person_who_went_on_to_type(
-    start_editor: EditorFactory, server: ModelServer
+    small_editor: Editor, server: ModelServer
 ) -> None:
-    editor = start_editor(ui=(80, 24))
-    first = ask_with_a_call(editor, server)
-    editor.feed("q")
-    to_turn(editor, first)
-    go_to(editor, "✓ query")
-    editor.feed("fqihello world")
-    editor.wait("vim.fn.execute('messages'):find('the fork of ask is ready: press f', 1, true)")
-    assert editor.lua("return {vim.fn.mode(), vim.bo.filetype}") == ["i", ""]
-    editor.feed("<Esc>")
-    assert "hello world" in editor.lines()[0]
+    first = ask_with_a_call(small_editor, server)
+    small_editor.feed("q")
+    to_turn(small_editor, first)
+    go_to(small_editor, "✓ query")
+    small_editor.feed("fqihello world")
+    small_editor.wait("vim.fn.execute('messages'):find('the fork of ask is ready: press f', 1, true)")
+    assert small_editor.lua("return {vim.fn.mode(), vim.bo.filetype}") == ["i", ""]
+    small_editor.feed("<Esc>")
+    assert "hello world" in small_editor.lines()[0]
 
 
 def test_a_turn_whose_tokens_were_not_kept_is_known_by_its_place(editor: Editor) -> None:

@@ -31,22 +31,13 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def screen(start_editor: EditorFactory) -> Editor:
-    """A small screen with an open panel."""
-    editor = start_editor(ui=(80, 24))
-    open_panel(editor)
-    return editor
-
-
-@pytest.fixture
-def looked(start_editor: EditorFactory, server: ModelServer) -> Editor:
+def looked(small_editor: Editor, server: ModelServer) -> Editor:
     """An editor with an open panel and an unfolded run, in which a model read a file and answered."""
-    editor = start_editor(ui=(80, 24))
-    ask_with_a_call(editor, server)
-    editor.feed("q")
-    open_panel(editor)
-    unfold(editor)
-    return editor
+    ask_with_a_call(small_editor, server)
+    small_editor.feed("q")
+    open_panel(small_editor)
+    unfold(small_editor)
+    return small_editor
 
 
 def test_enter_opens_what_is_under_the_cursor(looked: Editor) -> None:
@@ -132,7 +123,7 @@ def test_reasoning_and_what_is_written_now_can_be_looked_at(screen: Editor) -> N
 
 
 def test_enter_on_an_error_leads_to_its_place_in_the_project(screen: Editor) -> None:
-    (screen.cwd / "b.py").write_text("one = 1\ntwo = = 2\n")
+    screen.write("b.py", "one = 1\ntwo = = 2\n")
     (screen.home / "outside.py").write_text("x\n")
     run = Run(screen, "ask", "query")
     run.start(1)
@@ -156,7 +147,7 @@ def test_enter_on_an_error_without_a_place_shows_all_of_it(screen: Editor) -> No
 
 
 def test_enter_on_a_changed_file_opens_it(screen: Editor) -> None:
-    (screen.cwd / "b.py").write_text("x\n")
+    screen.write("b.py", "x\n")
     run = Run(screen, "ask", "query")
     run.event("WORKFLOW_COMPLETED", response="", files=["b.py"])
     go_to(screen, "✓ ask")
@@ -167,7 +158,7 @@ def test_enter_on_a_changed_file_opens_it(screen: Editor) -> None:
 
 
 def test_a_double_click_opens_what_it_is_on(screen: Editor) -> None:
-    (screen.cwd / "b.py").write_text("x\n")
+    screen.write("b.py", "x\n")
     run = Run(screen, "ask", "query")
     run.event("WORKFLOW_COMPLETED", response="", files=["b.py"])
     go_to(screen, "✓ ask")
@@ -215,7 +206,7 @@ def test_enter_on_a_buffer_without_a_name_leads_to_it(screen: Editor) -> None:
 
 
 def test_a_place_is_looked_for_in_the_beginning_of_an_error_and_in_short_words_only(screen: Editor) -> None:
-    (screen.cwd / "b.py").write_text("one\ntwo\n")
+    screen.write("b.py", "one\ntwo\n")
 
     def place(text: str) -> list[int] | None:
         """Return the line and the column, without a pattern that takes hours on a megabyte without spaces."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.editor.test_run_views import THREE
 from tests.support.events import Run
 from tests.support.panel import (
     PANEL,
@@ -17,6 +16,7 @@ from tests.support.panel import (
     wait_line,
     wait_no_line,
 )
+from tests.support.runs import PAIR
 
 if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory
@@ -25,14 +25,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 HOSTILE = "\x1b[2J\x07 \u202eevil\u202c \u200b\nsecond line\r" + "x" * 300
-
-
-@pytest.fixture
-def screen(start_editor: EditorFactory) -> Editor:
-    """A small screen with an open panel."""
-    editor = start_editor(ui=(80, 24))
-    open_panel(editor)
-    return editor
 
 
 def test_the_command_opens_and_closes_the_panel_and_gives_the_focus_back(screen: Editor) -> None:
@@ -90,26 +82,25 @@ def test_it_stands_below_or_at_the_side(
 
 
 @pytest.mark.parametrize("command", ["status", "history", "list"])
-def test_nothing_wraps_or_waits_for_enter_at_80_columns(start_editor: EditorFactory, command: str) -> None:
-    editor = start_editor(ui=(80, 24))
-    workflows = editor.cwd / ".tideate" / "workflows"
+def test_nothing_wraps_or_waits_for_enter_at_80_columns(small_editor: Editor, command: str) -> None:
+    workflows = small_editor.cwd / ".tideate" / "workflows"
     workflows.mkdir(parents=True)
-    (workflows / "long.yaml").write_text(f"description: {'many words ' * 30}\n{THREE}")
+    (workflows / "long.yaml").write_text(f"description: {'many words ' * 30}\n{PAIR}")
     for name in ("x" * 100, "漢字" * 60, "short"):
-        run = Run(editor, name, "y" * 120, "語" * 70)
+        run = Run(small_editor, name, "y" * 120, "語" * 70)
         run.start(1)
         run.event("TOKEN", step="y" * 120, text="z" * 500)
         run.event("NOTICE", step="y" * 120, message="n" * 300, level="info")
-    editor.command(f"Workflow {command}")
-    editor.wait("vim.bo.filetype:find('^tideate')")
+    small_editor.command(f"Workflow {command}")
+    small_editor.wait("vim.bo.filetype:find('^tideate')")
     if command == "list":
-        editor.wait_screen("many words")
+        small_editor.wait_screen("many words")
     else:
-        editor.wait_for(lambda: len(panel(editor)) >= 6, "the runs")
-    assert not editor.blocked()
-    assert editor.mode() == "n"
-    assert editor.lua("return vim.wo.wrap") is False
-    widest = editor.lua(
+        small_editor.wait_for(lambda: len(panel(small_editor)) >= 6, "the runs")
+    assert not small_editor.blocked()
+    assert small_editor.mode() == "n"
+    assert small_editor.lua("return vim.wo.wrap") is False
+    widest = small_editor.lua(
         "return vim.iter(vim.api.nvim_buf_get_lines(0, 0, -1, true)):map(vim.fn.strdisplaywidth)"
         ":fold(0, math.max)"
     )

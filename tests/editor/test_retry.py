@@ -6,17 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.editor.test_run_views import THREE
 from tests.support.dialogs import say_yes
-from tests.support.model_server import ModelServer
-from tests.support.runs import configure, result, start
+from tests.support.runs import PAIR, configure, result, start
 from tideate_core.store.reader import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
+    from tests.support.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 
@@ -28,100 +24,91 @@ DIFF = "require('tideate.client').request('diff', ..., function(result) _G.diff 
 
 
 @pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        server.answers("say one", "FIRST")
-        yield server
-
-
-@pytest.fixture
-def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
-    editor = start_editor(ui=(80, 24))
-    (editor.cwd / ".tideate" / "workflows").mkdir(parents=True)
-    (editor.cwd / ".tideate" / "workflows" / "pair.yaml").write_text(THREE)
-    configure(editor, server)
-    return editor
+def server(server: ModelServer) -> ModelServer:
+    server.answers("say one", "FIRST")
+    return server
 
 
 def times(server: ModelServer, words: str) -> int:
     return sum(words in str(request) for request in server.requests)
 
 
-def test_a_failed_run_is_retried_from_its_failed_step(nvim: Editor, server: ModelServer) -> None:
+def test_a_failed_run_is_retried_from_its_failed_step(pair: Editor, server: ModelServer) -> None:
     server.fails("say two", status=400)
-    failed = start(nvim, "pair", "go")
-    assert not result(nvim)["ok"]
+    failed = start(pair, "pair", "go")
+    assert not result(pair)["ok"]
     server.forgets("say two")
     server.answers("say two", "SECOND")
-    assert nvim.lua(COMPLETE % "") == [failed[:8]]
-    assert nvim.lua(COMPLETE % f"{failed[:8]}.") == [f"{failed[:8]}.one", f"{failed[:8]}.two"]
-    nvim.command("Workflow retry")
+    assert pair.lua(COMPLETE % "") == [failed[:8]]
+    assert pair.lua(COMPLETE % f"{failed[:8]}.") == [f"{failed[:8]}.one", f"{failed[:8]}.two"]
+    pair.command("Workflow retry")
     words = f"Run pair {failed[:8]} (go) anew from the step two on? 1 result before it is reused"
-    assert words in say_yes(nvim)
-    nvim.wait_screen("SECOND")
-    nvim.wait("#require('tideate.state').runs() == 2 and not require('tideate').is_running()")
-    newest, oldest = Reader(nvim.state).runs()
+    assert words in say_yes(pair)
+    pair.wait_screen("SECOND")
+    pair.wait("#require('tideate.state').runs() == 2 and not require('tideate').is_running()")
+    newest, oldest = Reader(pair.state).runs()
     assert (newest.status, newest.forked_from, newest.forked_step) == ("completed", failed, "two")
     assert oldest.status == "failed"
     assert times(server, "say one") == 1
 
 
-def test_a_fork_has_another_prompt_and_what_cannot_be_is_told(nvim: Editor, server: ModelServer) -> None:
+def test_a_fork_has_another_prompt_and_what_cannot_be_is_told(pair: Editor, server: ModelServer) -> None:
     server.answers("say two", "SECOND")
-    done = start(nvim, "pair", "go")
-    assert result(nvim)["ok"]
-    nvim.command(f"Workflow retry {done[:8]}")
-    nvim.wait_screen("no step of run")
-    nvim.command("Workflow retry")
-    nvim.wait_screen("no run of this project failed")
-    nvim.lua(FORK, {"execution_id": done[:8], "step": "two", "prompt": "go on"})
-    forked = nvim.wait("_G.fork.result")
+    done = start(pair, "pair", "go")
+    assert result(pair)["ok"]
+    pair.command(f"Workflow retry {done[:8]}")
+    pair.wait_screen("no step of run")
+    pair.command("Workflow retry")
+    pair.wait_screen("no run of this project failed")
+    pair.lua(FORK, {"execution_id": done[:8], "step": "two", "prompt": "go on"})
+    forked = pair.wait("_G.fork.result")
     assert (forked["ok"], forked["results"]) == (True, {"one": "FIRST", "two": "SECOND"})
-    assert Reader(nvim.state).run(forked["execution_id"]).prompt == "go on"
+    assert Reader(pair.state).run(forked["execution_id"]).prompt == "go on"
     assert times(server, "say one") == 1
-    nvim.lua(DIFF, {"execution_id": done[:8], "other": forked["execution_id"]})
-    shape = nvim.wait("_G.diff")
+    pair.lua(DIFF, {"execution_id": done[:8], "other": forked["execution_id"]})
+    shape = pair.wait("_G.diff")
     assert (shape["ok"], shape["inputs"]) == (True, [{"name": "prompt", "values": ["go", "go on"]}])
     assert [end["reused"] for end in shape["steps"][0]["ends"]] == [False, True]
 
 
 def test_a_retry_says_that_the_workflow_was_changed_and_uses_the_file_where_that_is_wanted(
-    nvim: Editor, server: ModelServer
+    pair: Editor, server: ModelServer
 ) -> None:
     server.answers("say two", "SECOND")
     server.answers("say three", "THIRD")
-    done = start(nvim, "pair", "go")
-    assert result(nvim)["ok"]
-    (nvim.cwd / ".tideate" / "workflows" / "pair.yaml").write_text(
-        f"{THREE}  - id: three\n    task: say three\n    dependencies: [two]\n"
+    done = start(pair, "pair", "go")
+    assert result(pair)["ok"]
+    pair.write(
+        ".tideate/workflows/pair.yaml",
+        f"{PAIR}  - id: three\n    task: say three\n    dependencies: [two]\n",
     )
-    nvim.lua(FORK, {"execution_id": done[:8], "step": "two"})
-    own = nvim.wait("_G.fork.result")
+    pair.lua(FORK, {"execution_id": done[:8], "step": "two"})
+    own = pair.wait("_G.fork.result")
     assert own["results"] == {"one": "FIRST", "two": "SECOND"}
     command = f"`:Workflow retry {own['execution_id'][:8]}.two --definition=file` uses the current one"
-    assert command in nvim.lua("""
+    assert command in pair.lua("""
         return vim.iter(vim.api.nvim_list_bufs()):map(function(buf)
           return table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, true), '\\n')
         end):join('\\n')
     """)
-    assert nvim.lua(COMPLETE % f"{done[:8]}.two --d") == ["--definition=file"]
-    nvim.command(f"Workflow retry {done[:8]}.two --definition=file")
-    say_yes(nvim)
-    nvim.wait("#require('tideate.state').runs() == 3 and not require('tideate').is_running()")
-    reader = Reader(nvim.state)
+    assert pair.lua(COMPLETE % f"{done[:8]}.two --d") == ["--definition=file"]
+    pair.command(f"Workflow retry {done[:8]}.two --definition=file")
+    say_yes(pair)
+    pair.wait("#require('tideate.state').runs() == 3 and not require('tideate').is_running()")
+    reader = Reader(pair.state)
     newest = reader.runs()[0]
     assert newest.status == "completed"
     assert [step.step for step in reader.steps(newest.id)] == ["one", "two", "three"]
 
 
-def test_a_model_without_a_key_is_told_before_the_question(nvim: Editor, server: ModelServer) -> None:
-    configure(nvim, server, api_key_env="KEY_OF_NOBODY")
-    failed = start(nvim, "pair", "go")
-    assert "KEY_OF_NOBODY" in result(nvim)["error"]
-    nvim.command("messages clear")
-    nvim.command(f"Workflow retry {failed[:8]}")
-    nvim.wait(
+def test_a_model_without_a_key_is_told_before_the_question(pair: Editor, server: ModelServer) -> None:
+    configure(pair, server, api_key_env="KEY_OF_NOBODY")
+    failed = start(pair, "pair", "go")
+    assert "KEY_OF_NOBODY" in result(pair)["error"]
+    pair.command("messages clear")
+    pair.command(f"Workflow retry {failed[:8]}")
+    pair.wait(
         "vim.api.nvim_exec2('messages', {output = true}).output:find('KEY_OF_NOBODY is not set', 1, true)"
     )
-    assert nvim.lua("return #require('tideate.ui').pending()") == 0
-    assert len(Reader(nvim.state).runs()) == 1
+    assert pair.lua("return #require('tideate.ui').pending()") == 0
+    assert len(Reader(pair.state).runs()) == 1

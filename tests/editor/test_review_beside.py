@@ -30,8 +30,7 @@ def beside(editor: Editor) -> list[str] | None:
 
 
 def test_a_file_is_shown_side_by_side_and_inline_again(editor: Editor) -> None:
-    review(editor, opened(editor))
-    wait_focused(editor)
+    review(editor)
     editor.command("set foldcolumn=1 nowrap winhighlight=Normal:Comment")
     editor.feed("gp")
     assert beside(editor) == PROPOSED
@@ -52,7 +51,6 @@ def test_a_file_is_shown_side_by_side_and_inline_again(editor: Editor) -> None:
 @pytest.mark.parametrize("end", ["gp", "gAg<CR>", "q"])
 def test_no_fold_of_the_diff_stays_in_the_window(editor: Editor, end: str) -> None:
     review(editor, opened(editor, [{"start": 9, "old": ["line 10"], "new": ["ten"]}]))
-    wait_focused(editor)
     editor.feed("gp")
     folded = "return vim.tbl_filter(function(n) return vim.fn.foldclosed(n) > 0 end, vim.fn.range(1, 30))"
     assert editor.lua(f"vim.cmd.redraw() {folded}")
@@ -93,8 +91,7 @@ return found
 
 
 def test_both_sides_have_signs_that_need_no_colour(editor: Editor) -> None:
-    review(editor, opened(editor))
-    wait_focused(editor)
+    review(editor)
     editor.feed("gp")
     signs = editor.lua(SIGNS)
     assert signs[0] == ["- line 10", "- line 11", "- line 30"]
@@ -117,7 +114,6 @@ def test_both_sides_have_signs_that_need_no_colour(editor: Editor) -> None:
 @pytest.mark.parametrize("window", ["h", "l"])
 def test_all_keys_of_the_review_work_in_each_window(editor: Editor, window: str) -> None:
     review(editor, {**opened(editor)}, MORE)
-    wait_focused(editor)
     editor.feed("gp")
     editor.command(f"wincmd {window}")
     here = "return {vim.fn.winnr(), vim.fn.getline('.')}"
@@ -139,8 +135,7 @@ def test_all_keys_of_the_review_work_in_each_window(editor: Editor, window: str)
 
 
 def test_decisions_and_what_the_person_types_show_on_both_sides(editor: Editor) -> None:
-    review(editor, opened(editor))
-    wait_focused(editor)
+    review(editor)
     editor.feed("gp")
     editor.feed("ga")
     assert "✓ accepted" in drawn(editor)
@@ -161,8 +156,7 @@ def test_decisions_and_what_the_person_types_show_on_both_sides(editor: Editor) 
 
 
 def test_closing_either_window_shows_the_changes_inline(editor: Editor) -> None:
-    review(editor, opened(editor))
-    wait_focused(editor)
+    review(editor)
     for close in ("wincmd l | quit", "wincmd l | wincmd h | enew"):
         editor.feed("gp")
         editor.command(close)
@@ -178,7 +172,6 @@ def test_closing_either_window_shows_the_changes_inline(editor: Editor) -> None:
 def test_files_that_are_not_open_are_shown_beside_each_other_and_not_loaded(editor: Editor) -> None:
     editor.edit("mine.txt", "mine\n")
     review(editor, MORE, *FILES[1:])
-    wait_focused(editor)
     editor.feed("gp")
     assert (editor.lines(), beside(editor)) == (["a", "b", "c"], ["A", "b", "C"])
     editor.feed("]f")
@@ -239,7 +232,6 @@ def test_the_words_that_differ_are_marked(
     hunk = {"start": 0, "old": old, "new": new}
     file: dict[str, Any] = {"path": "a.txt", "action": "modify", "buffer": number}
     review(editor, {**file, "before": "\n".join(old), "filetype": "", "hunks": [hunk]})
-    wait_focused(editor)
     assert (marked(editor, "TideateDeleteText"), marked(editor, "TideateAddText")) == (gone, come)
 
 
@@ -248,7 +240,6 @@ def test_a_proposal_has_the_colours_of_a_file_that_no_buffer_shows(editor: Edito
     hunk = {"start": 0, "old": ["local a = 1"], "new": ["local a = 2"]}
     file = {"path": "a.lua", "action": "modify", "before": "local a = 1", "filetype": filetype}
     review(editor, {**file, "hunks": [hunk]})
-    wait_focused(editor)
     editor.feed("gp")
     assert beside(editor) == ["local a = 2"]
     colours = editor.lua("""
@@ -261,8 +252,7 @@ def test_a_proposal_has_the_colours_of_a_file_that_no_buffer_shows(editor: Edito
 
 
 def test_hunks_are_text_objects(editor: Editor) -> None:
-    review(editor, opened(editor))
-    wait_focused(editor)
+    review(editor)
     editor.feed("]cyih")
     assert editor.lua("return vim.fn.getreg('\"')") == "line 10\nline 11\n"
     editor.feed("Vih<Esc>")
@@ -278,8 +268,7 @@ def test_hunks_are_text_objects(editor: Editor) -> None:
 
 
 def test_the_hunks_of_a_selection_are_decided_as_one(editor: Editor) -> None:
-    review(editor, opened(editor))
-    wait_focused(editor)
+    review(editor)
     editor.feed("5GV35Gga")
     editor.feed("gu")
     editor.feed("5GV35Ggr")
@@ -291,7 +280,6 @@ def test_the_hunks_of_a_selection_are_decided_as_one(editor: Editor) -> None:
 
 def test_every_key_says_what_it_does(editor: Editor) -> None:
     review(editor, MORE)
-    wait_focused(editor)
     maps = editor.lua("""
       local found = {}
       for _, mode in ipairs({ 'n', 'x', 'o' }) do
@@ -358,7 +346,7 @@ def test_added_last_lines_are_drawn_where_another_file_had_a_diff(screen_editor:
 
 def test_a_window_is_prepared_without_an_event_and_without_reading_its_file_again(editor: Editor) -> None:
     editor.edit("a.txt", "one")
-    (editor.cwd / "a.txt").write_text("changed by another program, which Neovim has not seen")
+    editor.write("a.txt", "changed by another program, which Neovim has not seen")
     before = editor.lua(STATE)
     editor.lua("""
       vim.o.autoread, _G.events = true, {}
@@ -406,7 +394,6 @@ end
 def test_beside_only_stale_hunks_in_sight_are_merged(editor: Editor) -> None:
     hunks = [{"start": row, "old": [LINES[row]], "new": [f"long {LINES[row]}"]} for row in range(0, 60, 3)]
     review(editor, opened(editor, hunks))
-    wait_focused(editor)
     editor.feed("gp")
     editor.command("set diffopt-=filler nofoldenable | wincmd l | set nofoldenable | wincmd h | resize 8")
     editor.lua(OFFERED)

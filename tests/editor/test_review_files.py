@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.editor.test_ui_review import FILES, NOTHING, accepted, bar, left_overs, opened, review
-from tests.support.dialogs import answers, wait_focused
+from tests.support.dialogs import answers
 from tests.support.work import lua_work_of
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ NOTED = {**MORE, "note": "line ends CRLF → LF"}
 
 def test_a_file_is_decided_at_once_and_reverted_as_one_decision(editor: Editor) -> None:
     review(editor, opened(editor), MORE)
-    wait_focused(editor)
     editor.feed("gr")
     editor.feed("gfa")
     assert told(editor, "3 accepted, 1 rejected, 2 open")
@@ -55,7 +54,6 @@ def told(editor: Editor, words: str) -> bool:
 
 def test_a_hunk_and_everything_are_opened_again(editor: Editor) -> None:
     review(editor, opened(editor), MORE)
-    wait_focused(editor)
     editor.feed("ga")
     editor.feed("gfr")
     editor.feed("go")
@@ -74,7 +72,6 @@ def test_a_hunk_and_everything_are_opened_again(editor: Editor) -> None:
 @pytest.mark.parametrize("ending", [":w<CR>", ":wq<CR>", "<CR>"])
 def test_an_edit_that_leads_to_the_next_file_leaves_its_keys_there(editor: Editor, ending: str) -> None:
     review(editor, *FILES[:3])
-    wait_focused(editor)
     editor.feed(f"gageggVGcmine<Esc>{ending}")
     assert editor.lua("return vim.fn.expand('%:t')") == "old.txt"
     editor.feed("grg<CR>")
@@ -83,7 +80,6 @@ def test_an_edit_that_leads_to_the_next_file_leaves_its_keys_there(editor: Edito
 
 def test_a_file_whose_buffer_is_closed_again_and_again_is_shown_under_its_name(editor: Editor) -> None:
     review(editor, *FILES)
-    wait_focused(editor)
     for _ in range(3):
         editor.command("bdelete!")
         editor.command("Workflow review")
@@ -94,7 +90,6 @@ def test_a_file_whose_buffer_is_closed_again_and_again_is_shown_under_its_name(e
 
 def test_a_file_of_which_nothing_is_open_says_how_to_open_it(editor: Editor) -> None:
     review(editor, opened(editor), MORE)
-    wait_focused(editor)
     editor.feed("gfa")
     editor.feed("[f")
     editor.feed("gfr")
@@ -117,7 +112,6 @@ def test_a_file_of_which_nothing_is_open_says_how_to_open_it(editor: Editor) -> 
 )
 def test_a_file_is_shown_as_what_becomes_of_it(editor: Editor, file: dict[str, Any], words: str) -> None:
     review(editor, file)
-    wait_focused(editor)
     assert words in bar(editor)
     editor.feed("gag<CR>")
     assert accepted(editor) == [[0]]
@@ -125,7 +119,6 @@ def test_a_file_is_shown_as_what_becomes_of_it(editor: Editor, file: dict[str, A
 
 def test_what_has_no_lines_is_told_and_one_file_may_be_there_twice(editor: Editor) -> None:
     review(editor, MORE, {**MODE, "path": "more.txt"}, {**FILES[1], **BINARY, "action": "create"})
-    wait_focused(editor)
     editor.feed("]fga")
     assert editor.lines() == ["binary, 3 bytes"]
     editor.feed("[f")
@@ -149,7 +142,6 @@ def test_lines_that_stand_twice_are_told_apart_after_each_reload(editor: Editor)
     hunks = [{"start": 11, "old": ["}"], "new": ["} end"]}]
     file = {"path": "a.txt", "action": "modify", "buffer": number, "filetype": "", "hunks": hunks}
     review(editor, {**file, "before": "\n".join(lines)})
-    wait_focused(editor)
     assert hunk_line(editor) == 13, "the text had changed before the review"
     editor.lua("vim.fn.writefile(..., 'a.txt')", ["// top"] * 2 + lines)
     editor.command("edit!")
@@ -355,7 +347,6 @@ def shown_list(editor: Editor) -> list[str]:
 
 def test_a_wide_screen_lists_the_files_with_what_is_decided(wide: Editor) -> None:
     review(wide, opened(wide), MORE, BINARY, MODE, {**MODE, "path": "more.txt"}, *FILES[1:])
-    wait_focused(wide)
     assert wide.lua("return vim.fn.expand('%:t')") == "a.txt"
     wide.feed("gagr")
     assert shown_list(wide) == [
@@ -376,7 +367,6 @@ def test_a_wide_screen_lists_the_files_with_what_is_decided(wide: Editor) -> Non
 
 def test_the_list_is_hidden_on_a_narrow_screen_until_it_is_asked_for(editor: Editor) -> None:
     review(editor, opened(editor), MORE)
-    wait_focused(editor)
     assert shown_list(editor) == []
     editor.feed("gl")
     assert shown_list(editor) == ["~ a.txt ○4", "~ more.txt ○2"]
@@ -388,7 +378,6 @@ def test_the_list_is_hidden_on_a_narrow_screen_until_it_is_asked_for(editor: Edi
 
 def test_a_list_shown_unasked_goes_with_its_room(wide: Editor) -> None:
     review(wide, opened(wide), MORE)
-    wait_focused(wide)
     assert shown_list(wide)
     wide.command("set columns=80")
     assert shown_list(wide) == []
@@ -396,7 +385,6 @@ def test_a_list_shown_unasked_goes_with_its_room(wide: Editor) -> None:
 
 def test_files_are_decided_and_gone_to_from_the_list(wide: Editor) -> None:
     review(wide, opened(wide), MORE, *FILES[1:])
-    wait_focused(wide)
     wide.command("wincmd h")
     wide.feed("ga")
     assert shown_list(wide)[0] == "~ a.txt ✓4"
@@ -423,7 +411,6 @@ def test_files_are_decided_and_gone_to_from_the_list(wide: Editor) -> None:
 
 def test_leaving_the_last_window_beside_the_list_keeps_the_review(wide: Editor) -> None:
     review(wide, opened(wide), MORE)
-    wait_focused(wide)
     wide.command("quit")
     wide.wait("vim.api.nvim_exec2('messages', {output = true}).output:find('the review is still open')")
     wide.lua("require('tideate.ui').focus()")
@@ -434,7 +421,6 @@ def test_leaving_the_last_window_beside_the_list_keeps_the_review(wide: Editor) 
 @pytest.mark.slow
 def test_buffers_of_files_on_disk_are_not_kept_and_their_decisions_are(editor: Editor) -> None:
     review(editor, *({**MORE, "path": f"{number}.txt"} for number in range(50)))
-    wait_focused(editor)
     editor.feed("ga")
     most = 0
     for _ in range(49):

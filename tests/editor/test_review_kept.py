@@ -205,12 +205,11 @@ def test_of_several_runs_it_is_said_what_each_waits_for(editor: Editor) -> None:
     assert labels == [f"{str(at) * 8} multi_file (1/3) waits {at}: move f" for at in (1, 2)]
 
 
-def test_without_a_review_it_says_what_to_review(start_editor: EditorFactory, server: ModelServer) -> None:
-    editor = start_editor(ui=(80, 24))
-    configure(editor, server)
-    editor.command("Workflow review")
+def test_without_a_review_it_says_what_to_review(small_editor: Editor, server: ModelServer) -> None:
+    configure(small_editor, server)
+    small_editor.command("Workflow review")
     words = "no review is open or waiting; :Workflow review HEAD reviews uncommitted changes"
-    editor.wait(f"vim.api.nvim_exec2('messages', {{output = true}}).output:find('{words}', 1, true)")
+    small_editor.wait(f"vim.api.nvim_exec2('messages', {{output = true}}).output:find('{words}', 1, true)")
 
 
 def test_a_review_that_was_wiped_out_waits_and_is_opened_again(nvim: Editor) -> None:

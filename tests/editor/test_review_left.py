@@ -9,14 +9,12 @@ import pytest
 from tests.editor.test_run_views import second, stored
 from tests.support.dialogs import answers, ask, choose, hurry, wait_focused
 from tests.support.events import Run
-from tests.support.model_server import ModelServer
 from tests.support.runs import configure, start
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
+    from tests.support.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 
@@ -38,13 +36,12 @@ CLOSED = "one = B\ntwo = 2\nthree = 3\nfour = 4\nfive = B"
 
 
 @pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        server.answers("Which files have to be", PLAN)
-        server.answers("Change closed.py", f"```python\n{CLOSED}\n```")
-        server.answers("Change open.py", "```python\nB = 1\ntwo = 2\nthree = 3\n```")
-        server.answers("Write the new file made.py", "```python\nMADE = 1\n```")
-        yield server
+def server(server: ModelServer) -> ModelServer:
+    server.answers("Which files have to be", PLAN)
+    server.answers("Change closed.py", f"```python\n{CLOSED}\n```")
+    server.answers("Change open.py", "```python\nB = 1\ntwo = 2\nthree = 3\n```")
+    server.answers("Write the new file made.py", "```python\nMADE = 1\n```")
+    return server
 
 
 @pytest.fixture
@@ -52,7 +49,7 @@ def at_plan(start_editor: EditorFactory, server: ModelServer) -> Editor:
     """An editor with the plan of four files."""
     editor = start_editor(ui=(180, 30))
     for name, text in BEFORE.items():
-        (editor.cwd / name).write_text(text)
+        editor.write(name, text)
     configure(editor, server)
     editor.edit("open.py")
     start(editor, "multi_file", "rename A to B")

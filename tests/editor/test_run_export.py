@@ -57,7 +57,7 @@ def test_a_named_file_is_written_and_never_written_over(exporting: Editor, argum
     exporting.wait("not vim.bo.modified and vim.fn.expand('%:t') == 'my run.json'")
     assert (exporting.cwd / "my run.json").read_text() == "all of it\nto the end\n"
     assert exporting.lua("return _G.asked[#_G.asked][2].format") == form
-    (exporting.cwd / "my run.json").write_text("mine\n")
+    exporting.write("my run.json", "mine\n")
     count = exporting.lua("return #_G.asked")
     exporting.command(f"Workflow export {arguments}")
     exporting.wait("_G.told[#_G.told]:find('exists already', 1, true)")
@@ -82,6 +82,6 @@ def test_a_mistyped_format_names_no_file(exporting: Editor) -> None:
 
 
 def test_formats_and_files_are_completed(exporting: Editor) -> None:
-    (exporting.cwd / "marked.md").write_text("")
+    exporting.write("marked.md")
     found = exporting.lua("return vim.fn.getcompletion('Workflow export ma', 'cmdline')")
     assert found == ["markdown", "marked.md"]

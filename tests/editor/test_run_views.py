@@ -38,34 +38,16 @@ for _, name in ipairs({ 'WorkflowRestored', 'CheckpointCreated', 'StepStarted' }
   end })
 end
 """
-THREE = """
-steps:
-  - id: one
-    task: say one
-  - id: two
-    task: say two after {{ steps.one.result }}
-    dependencies: [one]
-"""
 
 
 @pytest.fixture
-def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
-    """The first editor, in its own project."""
-    editor = start_editor(ui=(80, 24))
-    (editor.cwd / ".tideate" / "workflows").mkdir(parents=True)
-    (editor.cwd / ".tideate" / "workflows" / "pair.yaml").write_text(THREE)
-    configure(editor, server)
-    return editor
-
-
-@pytest.fixture
-def interrupted(nvim: Editor, server: ModelServer) -> str:
+def interrupted(pair: Editor, server: ModelServer) -> str:
     """Id of a run after Neovim was killed during the model call of the second step."""
     server.answers("say one", "FIRST")
     gate = server.holds("say two", text="half", times=1)
-    identity = start(nvim, "pair", "go")
+    identity = start(pair, "pair", "go")
     gate.wait_started()
-    kill(nvim)
+    kill(pair)
     gate.wait_disconnected()
     server.answers("say two", "SECOND after FIRST")
     return identity
@@ -96,10 +78,10 @@ def wait_asked(editor: Editor, server: ModelServer, count: int) -> None:
 
 
 def test_a_killed_neovims_run_goes_on_in_the_next_one(
-    nvim: Editor, server: ModelServer, start_editor: EditorFactory, interrupted: str
+    pair: Editor, server: ModelServer, start_editor: EditorFactory, interrupted: str
 ) -> None:
     asked = len(server.requests)
-    editor = second(start_editor, nvim, server)
+    editor = second(start_editor, pair, server)
     editor.lua(SEEN)
     editor.command("Workflow resume")
     assert f"Resume pair {interrupted[:8]} (go)" in say_yes(editor)
@@ -108,9 +90,9 @@ def test_a_killed_neovims_run_goes_on_in_the_next_one(
     editor.wait(f"require('tideate').get_status('{interrupted}').state == 'completed'", 60)
     assert len(server.requests) == asked + 1  # the first step was not asked again
     assert "FIRST" in str(server.requests[-1])
-    run = stored(nvim, interrupted)
+    run = stored(pair, interrupted)
     assert (run.status, run.completed_steps) == ("completed", 2)
-    assert Reader(nvim.state).response(interrupted) == "SECOND after FIRST"
+    assert Reader(pair.state).response(interrupted) == "SECOND after FIRST"
     seen = editor.lua("return _G.seen")
     assert seen == [["WorkflowRestored", ""], ["StepStarted", "two"], ["CheckpointCreated", "two"]]
     steps = editor.lua("return require('tideate').get_status(...).steps", interrupted)
@@ -118,9 +100,9 @@ def test_a_killed_neovims_run_goes_on_in_the_next_one(
 
 
 def test_the_next_start_offers_the_interrupted_run_once(
-    nvim: Editor, server: ModelServer, start_editor: EditorFactory, interrupted: str
+    pair: Editor, server: ModelServer, start_editor: EditorFactory, interrupted: str
 ) -> None:
-    editor = second(start_editor, nvim, server)
+    editor = second(start_editor, pair, server)
     server.answers("question", "answer")
     start(editor, "ask", "question")
     editor.wait("vim.api.nvim_exec2('messages', {output = true}).output:find('was interrupted')")
@@ -132,9 +114,9 @@ def test_the_next_start_offers_the_interrupted_run_once(
 
 
 def test_a_run_is_resumed_from_the_history_and_shown(
-    nvim: Editor, server: ModelServer, start_editor: EditorFactory, interrupted: str
+    pair: Editor, server: ModelServer, start_editor: EditorFactory, interrupted: str
 ) -> None:
-    editor = second(start_editor, nvim, server)
+    editor = second(start_editor, pair, server)
     editor.command("Workflow history")
     screen = "\n".join(editor.wait_screen("interrupted"))
     assert interrupted[:8] in screen
@@ -156,93 +138,93 @@ def test_a_run_is_resumed_from_the_history_and_shown(
 
 
 def test_resuming_puts_an_interrupted_restore_of_a_snapshot_back_first(
-    nvim: Editor,
+    pair: Editor,
     server: ModelServer,
     start_editor: EditorFactory,
     interrupted: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    half_restore(nvim, monkeypatch)
-    editor = second(start_editor, nvim, server)
+    half_restore(pair, monkeypatch)
+    editor = second(start_editor, pair, server)
     editor.lua(RESUME, interrupted)
     assert result(editor)["ok"]
     assert "these files go back to what they were before it: a.py" in " ".join(editor.messages().split())
-    assert (nvim.cwd / "a.py").read_text() == "now\n"
+    assert (pair.cwd / "a.py").read_text() == "now\n"
 
 
 def test_an_interrupted_run_is_given_up_with_c(
-    nvim: Editor, server: ModelServer, start_editor: EditorFactory, interrupted: str
+    pair: Editor, server: ModelServer, start_editor: EditorFactory, interrupted: str
 ) -> None:
-    editor = second(start_editor, nvim, server)
+    editor = second(start_editor, pair, server)
     editor.command("Workflow history")
     editor.wait_screen("interrupted")
     editor.feed("c")
     say_yes(editor)
     editor.wait_screen("pair  cancelled ")
-    assert stored(nvim, interrupted).status == "cancelled"
+    assert stored(pair, interrupted).status == "cancelled"
     editor.lua(RESUME, interrupted)
     editor.wait_screen("only a run that has not ended can be")
     assert editor.lua("return require('tideate').is_running()") is False
 
 
-def test_a_run_whose_host_was_killed_goes_on_in_the_same_neovim(nvim: Editor, server: ModelServer) -> None:
+def test_a_run_whose_host_was_killed_goes_on_in_the_same_neovim(pair: Editor, server: ModelServer) -> None:
     server.answers("say one", "FIRST")
     gate = server.holds("say two", text="half", times=1)
-    identity = start(nvim, "pair", "go")
+    identity = start(pair, "pair", "go")
     gate.wait_started()
-    os.kill(nvim.lua("return require('tideate.host').info().pid"), signal.SIGKILL)
-    assert result(nvim)["error_code"] == "HostDied"
+    os.kill(pair.lua("return require('tideate.host').info().pid"), signal.SIGKILL)
+    assert result(pair)["error_code"] == "HostDied"
     server.answers("say two", "SECOND")
-    nvim.lua(RESUME, identity[:8])
-    assert result(nvim)["response"] == "SECOND"
-    assert nvim.lua("return require('tideate').get_status(...).state", identity) == "completed"
-    output = nvim.lua("return require('tideate.ui.output.runs').get(...).stream.buf", identity)
-    assert "> Resumed; done before: one" in nvim.lines(output)
+    pair.lua(RESUME, identity[:8])
+    assert result(pair)["response"] == "SECOND"
+    assert pair.lua("return require('tideate').get_status(...).state", identity) == "completed"
+    output = pair.lua("return require('tideate.ui.output.runs').get(...).stream.buf", identity)
+    assert "> Resumed; done before: one" in pair.lines(output)
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
 def test_a_signal_that_ends_neovim_cancels_no_run(
-    nvim: Editor, server: ModelServer, start_editor: EditorFactory, number: signal.Signals
+    pair: Editor, server: ModelServer, start_editor: EditorFactory, number: signal.Signals
 ) -> None:
     gate = server.holds("say one", text="half", times=1)
-    identity = start(nvim, "pair", "go")
+    identity = start(pair, "pair", "go")
     gate.wait_started()
-    nvim.process.send_signal(number)
-    nvim.process.wait(60)
+    pair.process.send_signal(number)
+    pair.process.wait(60)
     gate.wait_disconnected()
-    assert nvim.brood.gone(60), nvim.brood.commands()
-    run = stored(nvim, identity)
+    assert pair.brood.gone(60), pair.brood.commands()
+    run = stored(pair, identity)
     assert (run.ended, run.status) == (False, "awaiting_completion")
 
 
-def test_leaving_neovim_cancels_the_run_and_the_store_knows(nvim: Editor, server: ModelServer) -> None:
+def test_leaving_neovim_cancels_the_run_and_the_store_knows(pair: Editor, server: ModelServer) -> None:
     gate = server.holds("say one", text="half", times=1)
-    identity = start(nvim, "pair", "go")
+    identity = start(pair, "pair", "go")
     gate.wait_started()
-    nvim.quit()
-    assert stored(nvim, identity).status == "cancelled"
+    pair.quit()
+    assert stored(pair, identity).status == "cancelled"
 
 
-def roll_back_in_the_history(nvim: Editor, name: str) -> None:
+def roll_back_in_the_history(pair: Editor, name: str) -> None:
     """Press R on the only run of the panel; `accept_all` answers the questions."""
-    nvim.command("Workflow history")
-    nvim.wait("vim.fn.getline(1):find(..., 1, true)", 60, f"✓ {name}")
-    nvim.wait("not require('tideate.client').busy()")
-    nvim.feed("R")
+    pair.command("Workflow history")
+    pair.wait("vim.fn.getline(1):find(..., 1, true)", 60, f"✓ {name}")
+    pair.wait("not require('tideate.client').busy()")
+    pair.feed("R")
 
 
-def test_a_completed_run_is_rolled_back_from_the_history(nvim: Editor, server: ModelServer) -> None:
-    nvim.edit("a.py", "def f():\n    return  1\n")
+def test_a_completed_run_is_rolled_back_from_the_history(pair: Editor, server: ModelServer) -> None:
+    pair.edit("a.py", "def f():\n    return  1\n")
     server.answers("what must not change", "ANALYSIS")
     server.answers("ANALYSIS", "```python\ndef f():\n    return 1\n```")
-    accept_all(nvim)
-    start(nvim, "refactor", "tidy")
-    assert result(nvim)["ok"]
-    assert nvim.lines(1) == ["def f():", "    return 1"]
-    nvim.feed("q")
-    roll_back_in_the_history(nvim, "refactor")
-    nvim.wait_screen("rolled back: a.py")
-    assert nvim.lines(1) == ["def f():", "    return  1"]
+    accept_all(pair)
+    start(pair, "refactor", "tidy")
+    assert result(pair)["ok"]
+    assert pair.lines(1) == ["def f():", "    return 1"]
+    pair.feed("q")
+    roll_back_in_the_history(pair, "refactor")
+    pair.wait_screen("rolled back: a.py")
+    assert pair.lines(1) == ["def f():", "    return  1"]
 
 
 BOTH = """
@@ -257,89 +239,89 @@ steps:
 
 @pytest.mark.parametrize("way", ["command", "history"])
 def test_one_rollback_takes_back_what_a_nested_workflow_changed(
-    nvim: Editor, server: ModelServer, way: str
+    pair: Editor, server: ModelServer, way: str
 ) -> None:
-    both = nvim.cwd / ".tideate" / "workflows" / "both.yaml"
+    both = pair.cwd / ".tideate" / "workflows" / "both.yaml"
     both.write_text(BOTH)
-    trust(nvim, str(both))
-    nvim.edit("a.py", "def f():\n    return  1\n")
+    trust(pair, str(both))
+    pair.edit("a.py", "def f():\n    return  1\n")
     server.answers("what must not change", "ANALYSIS")
     server.answers("ANALYSIS", "```python\ndef f():\n    return 1\n```")
     server.answers("say that it is done", "DONE")
-    accept_all(nvim)
-    start(nvim, "both", "go")
-    done = result(nvim)
+    accept_all(pair)
+    start(pair, "both", "go")
+    done = result(pair)
     assert done["ok"], done["error"]
-    assert nvim.lines(1) == ["def f():", "    return 1"]
+    assert pair.lines(1) == ["def f():", "    return 1"]
     if way == "command":
-        nvim.command("Workflow rollback")
+        pair.command("Workflow rollback")
     else:
-        nvim.feed("q")
-        roll_back_in_the_history(nvim, "both")
-    nvim.wait_screen("rolled back: a.py")
-    assert nvim.lines(1) == ["def f():", "    return  1"]
+        pair.feed("q")
+        roll_back_in_the_history(pair, "both")
+    pair.wait_screen("rolled back: a.py")
+    assert pair.lines(1) == ["def f():", "    return  1"]
     if way == "history":
 
         def told() -> bool:  # once the list is read again
-            nvim.feed("R")
-            return "both is rolled back already" in nvim.messages()
+            pair.feed("R")
+            return "both is rolled back already" in pair.messages()
 
-        nvim.wait_for(told, "it is said that it was rolled back")
+        pair.wait_for(told, "it is said that it was rolled back")
 
 
-def answered_by_host(nvim: Editor) -> None:
+def answered_by_host(pair: Editor) -> None:
     """Wait until the host has read all requests."""
-    nvim.lua(ASK, "list", {})
-    nvim.wait("_G.answer")
+    pair.lua(ASK, "list", {})
+    pair.wait("_G.answer")
 
 
-def paused_elsewhere(nvim: Editor, server: ModelServer) -> str:
+def paused_elsewhere(pair: Editor, server: ModelServer) -> str:
     """A run paused by the first editor before its second step."""
     gate = server.holds("say one", text="FIRST", times=1)
     server.answers("say two", "SECOND")
-    identity = start(nvim, "pair", "go")
+    identity = start(pair, "pair", "go")
     gate.wait_started()
-    assert nvim.lua("return require('tideate').pause()")
-    answered_by_host(nvim)  # the model's answer must not be there before the pause
+    assert pair.lua("return require('tideate').pause()")
+    answered_by_host(pair)  # the model's answer must not be there before the pause
     gate.release()
-    nvim.wait("require('tideate').get_status().state == 'paused'")
+    pair.wait("require('tideate').get_status().state == 'paused'")
     return identity
 
 
 def test_another_neovims_paused_run_goes_on_there(
-    nvim: Editor, server: ModelServer, start_editor: EditorFactory
+    pair: Editor, server: ModelServer, start_editor: EditorFactory
 ) -> None:
-    identity = paused_elsewhere(nvim, server)
-    editor = second(start_editor, nvim, server)
+    identity = paused_elsewhere(pair, server)
+    editor = second(start_editor, pair, server)
     editor.lua(RESUME, identity[:8])
     editor.wait_screen("is running in process")
-    assert result(nvim)["response"] == "SECOND"
+    assert result(pair)["response"] == "SECOND"
     assert editor.lua("return require('tideate').get_status(...) == nil", identity)
 
 
 def test_another_neovims_run_is_cancelled_from_the_history(
-    nvim: Editor, server: ModelServer, start_editor: EditorFactory
+    pair: Editor, server: ModelServer, start_editor: EditorFactory
 ) -> None:
-    identity = paused_elsewhere(nvim, server)
-    editor = second(start_editor, nvim, server)
+    identity = paused_elsewhere(pair, server)
+    editor = second(start_editor, pair, server)
     editor.command("Workflow history")
     editor.wait_screen("paused")
     editor.feed("R")
     editor.wait_screen("has not ended")
     editor.feed("c")
     say_yes(editor)
-    assert result(nvim)["cancelled"] is True
-    assert stored(nvim, identity).status == "cancelled"
+    assert result(pair)["cancelled"] is True
+    assert stored(pair, identity).status == "cancelled"
 
 
-def test_where_nothing_ran_there_is_nothing_to_resume_or_show(nvim: Editor) -> None:
-    nvim.command("Workflow resume")
-    nvim.wait_screen("no run can be resumed")
-    nvim.command("Workflow show")
-    nvim.wait_screen("nothing has run in this project yet")
-    nvim.command("Workflow history")
-    nvim.wait("vim.bo.filetype == 'tideate-panel' and vim.fn.search('nothing has run', 'nw') > 0")
-    assert nvim.lines() == ["  nothing has run in this project yet"]
+def test_where_nothing_ran_there_is_nothing_to_resume_or_show(pair: Editor) -> None:
+    pair.command("Workflow resume")
+    pair.wait_screen("no run can be resumed")
+    pair.command("Workflow show")
+    pair.wait_screen("nothing has run in this project yet")
+    pair.command("Workflow history")
+    pair.wait("vim.bo.filetype == 'tideate-panel' and vim.fn.search('nothing has run', 'nw') > 0")
+    assert pair.lines() == ["  nothing has run in this project yet"]
 
 
 MOVING = {
@@ -351,21 +333,21 @@ MOVING = {
 
 
 def test_a_run_of_an_earlier_neovim_is_chosen_and_rolled_back(
-    nvim: Editor, server: ModelServer, start_editor: EditorFactory
+    pair: Editor, server: ModelServer, start_editor: EditorFactory
 ) -> None:
     """The run is named by the start of its id or chosen in a list; a moved file counts once."""
-    (nvim.cwd / "here.py").write_text("HERE = 1\n")
-    (nvim.cwd / "a.py").write_text("A = 1\n")
-    accept_all(nvim)
+    pair.write("here.py", "HERE = 1\n")
+    pair.write("a.py", "A = 1\n")
+    accept_all(pair)
     runs = []
     for name, plan in (("B", MOVING), ("C", {"files": MOVING["files"][:1]})):
         server.answers("Which files have to be", plan, times=1)
         server.answers("Change a.py", f"```python\n{name} = 1\n```", times=1)
-        start(nvim, "multi_file", "rename A")
-        done = result(nvim)
+        start(pair, "multi_file", "rename A")
+        done = result(pair)
         assert done["ok"], done
         runs.append(done["execution_id"])
-    editor = second(start_editor, nvim, server)
+    editor = second(start_editor, pair, server)
     choose(editor, 1)
     editor.command("Workflow rollback")
     editor.wait("#_G.choices == 1")
@@ -375,7 +357,7 @@ def test_a_run_of_an_earlier_neovim_is_chosen_and_rolled_back(
         say_yes(editor) == f"Roll back 1 file to what was there before multi_file {runs[1][:8]} (rename A)?"
     )
     editor.wait_screen("rolled back: a.py")
-    assert (nvim.cwd / "a.py").read_text() == "B = 1\n"
+    assert (pair.cwd / "a.py").read_text() == "B = 1\n"
     assert editor.lua("return vim.fn.getcompletion('Workflow rollback ', 'cmdline')") == []
     editor.wait(
         "vim.tbl_contains(vim.fn.getcompletion('Workflow rollback ', 'cmdline'), ...)", 60, runs[0][:8]
@@ -383,14 +365,14 @@ def test_a_run_of_an_earlier_neovim_is_chosen_and_rolled_back(
     editor.command(f"Workflow rollback {runs[0][:6]}")
     assert say_yes(editor).startswith(f"Roll back 2 files to what was there before multi_file {runs[0][:8]}")
     editor.wait("vim.api.nvim_exec2('messages', {output = true}).output:find('here.py', 1, true)")
-    assert (nvim.cwd / "here.py").exists()
-    assert (nvim.cwd / "a.py").read_text() == "A = 1\n"
+    assert (pair.cwd / "here.py").exists()
+    assert (pair.cwd / "a.py").read_text() == "A = 1\n"
     editor.command(f"Workflow rollback {runs[0][:6]}")
     editor.wait_screen("nothing to roll back")
     editor.command("Workflow rollback")
     editor.wait_screen("no run of this project changed a file that can be rolled back")
 
 
-def test_a_rollback_without_any_run_says_so(nvim: Editor) -> None:
-    nvim.command("Workflow rollback")
-    nvim.wait_screen("no run of this project changed a file")
+def test_a_rollback_without_any_run_says_so(pair: Editor) -> None:
+    pair.command("Workflow rollback")
+    pair.wait_screen("no run of this project changed a file")

@@ -9,18 +9,16 @@ import pytest
 from tests.support.runs import configure, result, start
 
 if TYPE_CHECKING:
-    from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
     from tests.support.model_server import Gate, ModelServer
 
 
 @pytest.fixture
-def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
+def nvim(small_editor: Editor, server: ModelServer) -> Editor:
     """An editor of 80 columns and 24 rows with a model that uses tools."""
-    editor = start_editor(ui=(80, 24))
-    configure(editor, server, tools=True)
-    (editor.cwd / "b.py").write_text("VALUE_OF_B = 41\n")
-    return editor
+    configure(small_editor, server, tools=True)
+    small_editor.write("b.py", "VALUE_OF_B = 41\n")
+    return small_editor
 
 
 def held_turn(nvim: Editor, server: ModelServer) -> Gate:

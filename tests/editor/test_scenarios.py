@@ -10,17 +10,15 @@ from tests.support.dialogs import wait_focused
 from tests.support.runs import accept_all, configure, result, start
 
 if TYPE_CHECKING:
-    from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
     from tests.support.model_server import ModelServer
 
 
 @pytest.fixture
-def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
+def nvim(screen_editor: Editor, server: ModelServer) -> Editor:
     """An editor with the model server as default adapter."""
-    editor = start_editor(ui=(100, 30))
-    configure(editor, server)
-    return editor
+    configure(screen_editor, server)
+    return screen_editor
 
 
 def register(editor: Editor, name: str, steps: list[str], handlers: str, rest: str = "") -> None:
@@ -125,8 +123,8 @@ def test_003_a_confirmation_is_shown_and_decides(nvim: Editor, key: str, ok: boo
 
 
 def test_004_multi_file_shows_its_plan_before_it_executes(nvim: Editor, server: ModelServer) -> None:
-    (nvim.cwd / "pyproject.toml").write_text("")
-    (nvim.cwd / "a.py").write_text("A = 1\n")
+    nvim.write("pyproject.toml")
+    nvim.write("a.py", "A = 1\n")
     plan = {
         "files": [
             {"action": "modify", "path": "a.py", "why": "rename it"},

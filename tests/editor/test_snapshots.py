@@ -13,7 +13,6 @@ from tideate_core.snapshots import SnapshotManager
 from tideate_core.snapshots.restore import Restorer
 
 if TYPE_CHECKING:
-    from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
     from tests.support.model_server import ModelServer
 
@@ -23,14 +22,12 @@ FOCUSED = "vim.api.nvim_buf_get_name(0) == '' and vim.bo.filetype == 'tideate-ru
 
 
 @pytest.fixture
-def nvim(start_editor: EditorFactory) -> Editor:
+def nvim(small_editor: Editor) -> Editor:
     """A small screen in a project with two files."""
-    editor = start_editor(ui=(80, 24))
-    (editor.cwd / ".tideate").mkdir()
-    (editor.cwd / "src").mkdir()
-    (editor.cwd / "src" / "a.py").write_text("A = 1\nB = 2\n")
-    (editor.cwd / "gone.txt").write_text("here\n")
-    return editor
+    (small_editor.cwd / ".tideate").mkdir()
+    small_editor.write("src/a.py", "A = 1\nB = 2\n")
+    small_editor.write("gone.txt", "here\n")
+    return small_editor
 
 
 def made(editor: Editor, name: str = "before it") -> None:
@@ -39,9 +36,9 @@ def made(editor: Editor, name: str = "before it") -> None:
 
 
 def changed(editor: Editor) -> None:
-    (editor.cwd / "src" / "a.py").write_text("A = 1\nB = 3\n")
+    editor.write("src/a.py", "A = 1\nB = 3\n")
     (editor.cwd / "gone.txt").unlink()
-    (editor.cwd / "new.txt").write_text("new\n")
+    editor.write("new.txt", "new\n")
 
 
 def listed(editor: Editor) -> list[str]:
@@ -241,8 +238,7 @@ def test_one_is_deleted_after_a_question_that_return_declines(nvim: Editor) -> N
     assert names(nvim) == []
 
 
-def test_outside_any_project_it_says_so(start_editor: EditorFactory) -> None:
-    editor = start_editor()
+def test_outside_any_project_it_says_so(editor: Editor) -> None:
     editor.command("Workflow snapshot")
     editor.wait_for(lambda: "this folder is in no project" in editor.messages(), "it is said")
 
@@ -255,11 +251,8 @@ def test_it_is_completed_and_no_workflow_may_be_called_so(editor: Editor) -> Non
 
 
 @pytest.fixture
-def half_restored(
-    start_editor: EditorFactory, server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> Editor:
+def half_restored(editor: Editor, server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Editor:
     """A project with an interrupted restore."""
-    editor = start_editor()
     server.answers("question", "answer")
     configure(editor, server)
     (editor.cwd / ".tideate").mkdir()
@@ -269,15 +262,15 @@ def half_restored(
 
 def half_restore(editor: Editor, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave a project like a restore of `one` killed after it wrote `a.py`."""
-    (editor.cwd / "a.py").write_text("then\n")
-    (editor.cwd / "b.py").write_text("then\n")
+    editor.write("a.py", "then\n")
+    editor.write("b.py", "then\n")
     # the journal is believed because it is in the private state of this editor's person
     monkeypatch.setenv("XDG_STATE_HOME", str(editor.home / "state"))
 
     async def killed() -> None:
         manager = SnapshotManager(editor.cwd)
         snapshot = await manager.create("one")
-        (editor.cwd / "a.py").write_text("now\n")
+        editor.write("a.py", "now\n")
         # as if killed before the end
         monkeypatch.setattr(Restorer, "_close_journal", lambda _self, _run: None)
         await manager.restore(snapshot)
@@ -339,7 +332,7 @@ def test_an_unsaved_buffer_keeps_its_text_when_its_file_is_put_back(half_restore
 
 
 def test_a_file_that_was_changed_since_the_interrupted_restore_is_left(half_restored: Editor) -> None:
-    (half_restored.cwd / "a.py").write_text("mine\n")
+    half_restored.write("a.py", "mine\n")
     start(half_restored, "ask", "question")
     result(half_restored)
     assert "left as they are: changed since they were written" in told(half_restored)
@@ -348,7 +341,7 @@ def test_a_file_that_was_changed_since_the_interrupted_restore_is_left(half_rest
 
 
 def test_another_restore_puts_the_interrupted_one_back_first(half_restored: Editor) -> None:
-    (half_restored.cwd / "b.py").write_text("now\n")
+    half_restored.write("b.py", "now\n")
     listed(half_restored)
     half_restored.feed("Gr")
     wait_focused(half_restored)

@@ -13,7 +13,6 @@ from tests.support.tally import AFTER, LINES, TASK, as_it_stands, make_project
 from tests.support.tasks import CODE, Model, edits
 
 if TYPE_CHECKING:
-    from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
     from tests.support.model_server import ModelServer
 
@@ -41,16 +40,15 @@ end
 
 
 @pytest.fixture
-def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
+def nvim(small_editor: Editor, server: ModelServer) -> Editor:
     """A small screen in the small project, with trusted checks."""
-    editor = start_editor(ui=(80, 24))
-    make_project(editor.cwd)
-    configure(editor, server)
-    trust(editor)
-    hurry(editor)
-    editor.lua(BEGIN)
-    editor.edit("src/tally/__init__.py")
-    return editor
+    make_project(small_editor.cwd)
+    configure(small_editor, server)
+    trust(small_editor)
+    hurry(small_editor)
+    small_editor.lua(BEGIN)
+    small_editor.edit("src/tally/__init__.py")
+    return small_editor
 
 
 def waits(editor: Editor) -> str:

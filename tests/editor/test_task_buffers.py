@@ -283,7 +283,7 @@ def test_a_moved_and_saved_buffer_goes_back_under_its_old_name(
 
 @pytest.mark.slow
 def test_a_rollback_in_the_editor_goes_through_the_host(editor: Editor, long: TextFile) -> None:
-    (editor.cwd / "pyproject.toml").write_text("")
+    editor.write("pyproject.toml")
     plan = {"files": [{"action": "modify", "path": NAME, "why": "shorter"}]}
     with ModelServer() as server:
         server.answers("Which files have to be", plan)

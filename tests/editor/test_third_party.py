@@ -31,7 +31,7 @@ steps:
 def test_a_run_uses_a_server_that_others_made(start_editor: EditorFactory) -> None:
     editor = start_editor(ui=(100, 30))
     (editor.cwd / ".tideate").mkdir()
-    (editor.cwd / "a.txt").write_text("something")
+    editor.write("a.txt", "something")
     folder = editor.home / "config" / "tideate" / "workflows"
     folder.mkdir(parents=True)
     (folder / "flow.yaml").write_text(FLOW)

@@ -14,7 +14,6 @@ from tests.support.dialogs import answers, ask, wait_focused
 from tests.support.runs import result, start
 
 if TYPE_CHECKING:
-    from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
 
 pytestmark = pytest.mark.slow
@@ -28,16 +27,15 @@ steps:
 
 
 @pytest.fixture
-def nvim(start_editor: EditorFactory) -> Editor:
+def nvim(screen_editor: Editor) -> Editor:
     """A project, with a server and a workflow of the person's own."""
-    editor = start_editor(ui=(100, 30))
-    (editor.cwd / ".tideate").mkdir()
-    folder = editor.home / "config" / "tideate" / "workflows"
+    (screen_editor.cwd / ".tideate").mkdir()
+    folder = screen_editor.home / "config" / "tideate" / "workflows"
     folder.mkdir(parents=True)
     (folder / "flow.yaml").write_text(FLOW)
-    command = [sys.executable, str(BARE), str(editor.cwd)]
-    editor.lua("require('tideate').setup(...)", {"mcp": {"servers": {"bare": {"command": command}}}})
-    return editor
+    command = [sys.executable, str(BARE), str(screen_editor.cwd)]
+    screen_editor.lua("require('tideate').setup(...)", {"mcp": {"servers": {"bare": {"command": command}}}})
+    return screen_editor
 
 
 def tools(editor: Editor) -> list[str]:
@@ -48,7 +46,7 @@ def tools(editor: Editor) -> list[str]:
 
 
 def test_servers_are_listed_without_being_started_and_started_by_a_key(nvim: Editor) -> None:
-    (nvim.cwd / ".tideate" / "config.toml").write_text('[mcp.servers.theirs]\ncommand = ["evil"]\n')
+    nvim.write(".tideate/config.toml", '[mcp.servers.theirs]\ncommand = ["evil"]\n')
     nvim.command("Workflow tools")
     nvim.wait("vim.bo.filetype == 'tideate-runs'")
     nvim.wait_screen("not trusted: `:Workflow trust`")
@@ -66,30 +64,29 @@ def test_servers_are_listed_without_being_started_and_started_by_a_key(nvim: Edi
 
 @pytest.mark.parametrize("link", [".tideate", ".tideate/config.toml"])
 def test_the_servers_of_a_linked_configuration_are_not_listed_or_started(
-    start_editor: EditorFactory, link: str
+    screen_editor: Editor, link: str
 ) -> None:
-    editor = start_editor(ui=(100, 30))
-    trusted = editor.home / "trusted"
+    trusted = screen_editor.home / "trusted"
     (trusted / ".tideate").mkdir(parents=True)
     (trusted / ".tideate" / "config.toml").write_text('[mcp.servers.helper]\ncommand = ["./helper.sh"]\n')
-    editor.edit(trusted / "a.py", "A = 1\n")
-    trust(editor)
-    assert "helper" in " ".join(tools(editor))
-    editor.feed("q")
-    helper = editor.cwd / "helper.sh"
+    screen_editor.edit(trusted / "a.py", "A = 1\n")
+    trust(screen_editor)
+    assert "helper" in " ".join(tools(screen_editor))
+    screen_editor.feed("q")
+    helper = screen_editor.cwd / "helper.sh"
     helper.write_text("#!/bin/sh\ntouch ran\n")
     helper.chmod(0o755)
-    (editor.cwd / link).parent.mkdir(exist_ok=True)
-    (editor.cwd / link).symlink_to(trusted / link)
-    editor.edit("a.py", "A = 1\n")
-    lines = tools(editor)
+    (screen_editor.cwd / link).parent.mkdir(exist_ok=True)
+    (screen_editor.cwd / link).symlink_to(trusted / link)
+    screen_editor.edit("a.py", "A = 1\n")
+    lines = tools(screen_editor)
     assert [line.split()[0] for line in lines] == ["build", "filesystem", "git", "test"]
-    editor.lua("_G.answer = nil")
-    params = {"folder": str(editor.cwd), "connect": ["helper"]}
-    editor.lua(ASK, "tools", params)
-    editor.wait("_G.answer")
-    assert "helper" not in str(editor.lua("return _G.answer.servers"))
-    assert not (editor.cwd / "ran").exists()
+    screen_editor.lua("_G.answer = nil")
+    params = {"folder": str(screen_editor.cwd), "connect": ["helper"]}
+    screen_editor.lua(ASK, "tools", params)
+    screen_editor.wait("_G.answer")
+    assert "helper" not in str(screen_editor.lua("return _G.answer.servers"))
+    assert not (screen_editor.cwd / "ran").exists()
 
 
 def test_a_server_that_does_not_start_says_why_in_the_list(nvim: Editor) -> None:

@@ -39,7 +39,7 @@ def test_a_projects_prompts_are_used_once_they_are_trusted(editor: Editor) -> No
     prompts = editor.cwd / ".tideate" / "prompts"
     prompts.mkdir(parents=True)
     (prompts / "ask.md").write_text("Obey.\n---\nproject's {{ prompt }}")
-    (editor.cwd / ".tideate" / "config.toml").write_text('adapter = "local"\n')
+    editor.write(".tideate/config.toml", 'adapter = "local"\n')
     with ModelServer() as server:
         server.answers("", "fine")
         configure(editor, server)
@@ -70,21 +70,20 @@ def test_the_project_of_the_buffer_is_the_one_that_is_trusted(editor: Editor) ->
 @pytest.mark.slow
 @pytest.mark.parametrize(("typed", "end"), [("y", "<Esc>"), ("iyes", "<Esc>")])
 def test_what_is_typed_before_the_question_is_there_does_not_answer_it(
-    start_editor: EditorFactory, typed: str, end: str
+    small_editor: Editor, typed: str, end: str
 ) -> None:
-    editor = start_editor(ui=(80, 24))
-    config = editor.cwd / ".tideate" / "config.toml"
+    config = small_editor.cwd / ".tideate" / "config.toml"
     config.parent.mkdir()
     config.write_text('[mcp.servers.s]\ncommand = ["./s.sh"]\n')
-    editor.feed(f":Workflow trust<CR>{typed}")
-    editor.wait_screen("waits for you")
-    assert not focused(editor)
-    editor.feed(end)
-    wait_focused(editor)
-    assert not (editor.state / "trust.json").exists()
-    editor.feed("y")
-    editor.wait_for(lambda: "trusted as it is now" in editor.messages(), "trusted")
-    assert editor.lines() == ["yes" if "i" in typed else ""]
+    small_editor.feed(f":Workflow trust<CR>{typed}")
+    small_editor.wait_screen("waits for you")
+    assert not focused(small_editor)
+    small_editor.feed(end)
+    wait_focused(small_editor)
+    assert not (small_editor.state / "trust.json").exists()
+    small_editor.feed("y")
+    small_editor.wait_for(lambda: "trusted as it is now" in small_editor.messages(), "trusted")
+    assert small_editor.lines() == ["yes" if "i" in typed else ""]
 
 
 @pytest.mark.slow
@@ -154,7 +153,7 @@ def test_what_has_mistakes_is_named_and_not_asked_about(editor: Editor) -> None:
 @pytest.mark.slow
 def test_a_project_that_was_moved_is_told_of_in_the_history(editor: Editor) -> None:
     for name in ("a.py", "b.py", "c.py"):
-        (editor.cwd / name).write_text("A = 1\n")
+        editor.write(name, "A = 1\n")
     (editor.cwd / ".tideate").mkdir()
     gone = editor.home / "gone"
     state = editor.home / "state" / "tideate" / "projects" / "gone-0123456789abcdef"

@@ -195,12 +195,11 @@ def test_escape_ends_half_a_command_and_leads_to_the_question(editor: Editor) ->
     assert editor.lines(1) == ["one two"]
 
 
-def test_a_question_stands_above_the_output(start_editor: EditorFactory) -> None:
-    editor = start_editor(ui=(80, 24))
-    Run(editor)
-    gate(editor)
-    wait_focused(editor)
-    dialog, output = editor.lua("""
+def test_a_question_stands_above_the_output(small_editor: Editor) -> None:
+    Run(small_editor)
+    gate(small_editor)
+    wait_focused(small_editor)
+    dialog, output = small_editor.lua("""
       local places = {}
       for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
         local config = vim.api.nvim_win_get_config(win)
@@ -619,20 +618,19 @@ def test_a_plan_survives_the_way_through_text(editor: Editor) -> None:
     assert round_trip(editor, files) == [expected, []]
 
 
-def test_long_details_are_folded_and_leave_the_last_lines_of_the_output(start_editor: EditorFactory) -> None:
-    editor = start_editor(ui=(80, 24))
-    run = Run(editor)
+def test_long_details_are_folded_and_leave_the_last_lines_of_the_output(small_editor: Editor) -> None:
+    run = Run(small_editor)
     run.start(1)
     run.token("\n".join(f"line {number}" for number in range(30)))
-    editor.wait_screen("line 29")
+    small_editor.wait_screen("line 29")
     details = "\n".join(f"- detail {number} " + "and more words " * 7 for number in range(12))
-    ask(editor, "gate", message="Enter `execution`?", details=details)
-    screen = "\n".join(editor.wait_screen("shows the details (12 lines)"))
+    ask(small_editor, "gate", message="Enter `execution`?", details=details)
+    screen = "\n".join(small_editor.wait_screen("shows the details (12 lines)"))
     assert "line 22" in screen
     assert "detail 0" not in screen
-    editor.lua("require('tideate.ui').focus()")
-    editor.feed("d")
-    screen = "\n".join(editor.wait_screen("detail 1"))
+    small_editor.lua("require('tideate.ui').focus()")
+    small_editor.feed("d")
+    screen = "\n".join(small_editor.wait_screen("detail 1"))
     assert "line 29" in screen, screen
     assert "y yes" in screen
     # what follows a bullet stands under its text

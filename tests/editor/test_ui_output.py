@@ -316,14 +316,13 @@ def rows(screen: list[str]) -> list[str]:
 
 
 @pytest.mark.slow
-def test_the_end_of_a_paragraph_longer_than_the_window_is_seen(start_editor: EditorFactory) -> None:
-    editor = start_editor(ui=(80, 24))
-    run = Run(editor)
+def test_the_end_of_a_paragraph_longer_than_the_window_is_seen(small_editor: Editor) -> None:
+    run = Run(small_editor)
     run.start(1)
     run.token(WORDS)
-    editor.wait_screen("word149")
+    small_editor.wait_screen("word149")
     run.token(f"\n\n{WORDS} tail")
-    screen = rows(editor.wait_screen("tail"))
+    screen = rows(small_editor.wait_screen("tail"))
     end = next(row for row, text in enumerate(screen) if text.endswith("tail"))
     assert "word120" in " ".join(screen[end - 6 : end])
     # nothing between the text and the border
@@ -366,7 +365,7 @@ def test_a_wiped_buffer_comes_back_with_heads_and_all(editor: Editor) -> None:
 
 def test_a_file_opened_in_the_window_goes_where_files_are_shown(editor: Editor) -> None:
     editor.edit("a.txt", "one\n")
-    (editor.cwd / "b.txt").write_text("two\n")
+    editor.write("b.txt", "two\n")
     behind = current(editor)
     run = Run(editor)
     window = run.window()

@@ -72,13 +72,12 @@ def server() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def real(start_editor: EditorFactory, server: ModelServer) -> Editor:
+def real(small_editor: Editor, server: ModelServer) -> Editor:
     """An editor of 80 columns and 24 rows with a real host, in a project with a file."""
-    editor = start_editor(ui=(80, 24))
-    (editor.cwd / ".git").mkdir()
-    editor.edit("main.py", FILE)
-    configure(editor, server)
-    return editor
+    (small_editor.cwd / ".git").mkdir()
+    small_editor.edit("main.py", FILE)
+    configure(small_editor, server)
+    return small_editor
 
 
 def in_prompt(editor: Editor) -> bool:
@@ -360,7 +359,7 @@ def test_completion_asks_nobody(screen: Editor, fake_host: FakeHost) -> None:
 
 @pytest.mark.slow
 def test_what_will_be_sent_is_shown_and_nothing_is_sent(real: Editor, server: ModelServer) -> None:
-    (real.cwd / "AGENTS.md").write_text("Write short lines.\n")
+    real.write("AGENTS.md", "Write short lines.\n")
     real.feed(":1,2Workflow refactor<CR>make it short<Esc>K")
     shown = real.wait_screen("what is sent")
     assert any("refactor to fake" in line for line in shown)
@@ -378,7 +377,7 @@ def test_what_will_be_sent_is_shown_and_nothing_is_sent(real: Editor, server: Mo
 
 @pytest.mark.slow
 def test_a_secret_is_asked_about_first_and_not_shown(real: Editor, server: ModelServer) -> None:
-    (real.cwd / ".env").write_text("PASSWORD=hunter2\n")
+    real.write(".env", "PASSWORD=hunter2\n")
     real.feed(":Workflow ask<CR>see @file:.env<Esc>K")
     real.wait_screen("Asks first")
     text = "\n".join(real.lines())
@@ -401,54 +400,53 @@ def test_the_line_tells_model_and_tokens_as_the_host_counts_them(real: Editor) -
     real.wait_for(lambda: counted() > 30, "the host's count, which has the file")
 
 
-def test_the_line_names_no_model_before_the_host_has_said_which(start_editor: EditorFactory) -> None:
-    editor = start_editor(ui=(80, 24))
-    editor.set_lines(["one", "two"])
-    editor.lua("require('tideate.client').request = function(method, _, done) _G[method] = done end")
-    editor.command("Workflow refactor")
-    editor.wait("_G.preview ~= nil")
+def test_the_line_names_no_model_before_the_host_has_said_which(small_editor: Editor) -> None:
+    small_editor.set_lines(["one", "two"])
+    small_editor.lua("require('tideate.client').request = function(method, _, done) _G[method] = done end")
+    small_editor.command("Workflow refactor")
+    small_editor.wait("_G.preview ~= nil")
     bar = "return vim.api.nvim_eval_statusline(vim.wo.winbar, {use_winbar = true}).str"
-    assert editor.lua(bar).strip() == "the whole of the buffer, 2 lines · ~0 tokens"
+    assert small_editor.lua(bar).strip() == "the whole of the buffer, 2 lines · ~0 tokens"
     preview = "workflow = 'refactor', adapter = 'mine', notices = {}, asks = {}, tokens = 7"
-    editor.lua(f"_G.preview({{ ok = true, preview = {{ {preview} }} }})")
-    assert editor.lua(bar).strip() == "mine · the whole of the buffer, 2 lines · ~7 tokens"
-    editor.feed("/ask why")
-    assert "mine" not in editor.lua(bar), "another workflow may ask another model"
+    small_editor.lua(f"_G.preview({{ ok = true, preview = {{ {preview} }} }})")
+    assert small_editor.lua(bar).strip() == "mine · the whole of the buffer, 2 lines · ~7 tokens"
+    small_editor.feed("/ask why")
+    assert "mine" not in small_editor.lua(bar), "another workflow may ask another model"
 
 
-def test_the_line_names_the_memory_and_a_key_drops_it_before_it_is_sent(start_editor: EditorFactory) -> None:
+def test_the_line_names_the_memory_and_a_key_drops_it_before_it_is_sent(small_editor: Editor) -> None:
     """Document 4, "from Memory: cached solutions"."""
-    editor = start_editor(ui=(80, 24))
-    editor.lua("require('tideate.ui').on_event = function() end")
+    small_editor.lua("require('tideate.ui').on_event = function() end")
     asked = "_G[method], _G.sent = done, { method = method, memory = params.memory }"
-    editor.lua(f"require('tideate.client').request = function(method, params, done) {asked} end")
-    editor.feed(":Workflow ask<CR>why<Esc>")
-    editor.wait("_G.preview ~= nil")
+    small_editor.lua(f"require('tideate.client').request = function(method, params, done) {asked} end")
+    small_editor.feed(":Workflow ask<CR>why<Esc>")
+    small_editor.wait("_G.preview ~= nil")
     notices = "{ 'memory: MEMORY.md (~5 tokens)', 'memory: @run:1a2b3c4d (ask, ~9 tokens), @run:00ff (x)' }"
     preview = f"workflow = 'ask', adapter = 'mine', notices = {notices}, asks = {{}}, tokens = 7"
-    editor.lua(f"_G.preview({{ ok = true, preview = {{ {preview} }} }})")
+    small_editor.lua(f"_G.preview({{ ok = true, preview = {{ {preview} }} }})")
     bar = "return vim.api.nvim_eval_statusline(vim.wo.winbar, {use_winbar = true}).str"
-    assert "· MEMORY.md · @run:1a2b3c4d · @run:00ff ·" in editor.lua(bar)
-    editor.feed("gm")
-    assert editor.lua("return _G.sent") == {"method": "preview", "memory": False}
-    assert "· without memory ·" in editor.lua(bar)
-    editor.feed("gmgm<CR>")
-    assert editor.lua("return _G.sent") == {"method": "run", "memory": False}
-    editor.feed(":Workflow ask<CR><C-u>/refactor why<Esc>gm")
-    editor.lua("local inputs = require('tideate.inputs') inputs.has_none = function() return false end")
+    assert "· MEMORY.md · @run:1a2b3c4d · @run:00ff ·" in small_editor.lua(bar)
+    small_editor.feed("gm")
+    assert small_editor.lua("return _G.sent") == {"method": "preview", "memory": False}
+    assert "· without memory ·" in small_editor.lua(bar)
+    small_editor.feed("gmgm<CR>")
+    assert small_editor.lua("return _G.sent") == {"method": "run", "memory": False}
+    small_editor.feed(":Workflow ask<CR><C-u>/refactor why<Esc>gm")
+    small_editor.lua("local inputs = require('tideate.inputs') inputs.has_none = function() return false end")
     gathered = "opts.on_done({ prompt = words, inputs = {} })"
-    editor.lua(f"require('tideate.inputs').gather = function(opts, words) {gathered} end")
-    editor.lua("_G.sent = nil")
-    editor.feed("<CR>")
-    assert editor.lua("return _G.sent") == {"method": "run", "memory": False}, "another workflow is chosen"
+    small_editor.lua(f"require('tideate.inputs').gather = function(opts, words) {gathered} end")
+    small_editor.lua("_G.sent = nil")
+    small_editor.feed("<CR>")
+    assert small_editor.lua("return _G.sent") == {"method": "run", "memory": False}, (
+        "another workflow is chosen"
+    )
 
 
-def test_a_preview_that_fails_says_why(start_editor: EditorFactory) -> None:
-    editor = start_editor(ui=(80, 24))
-    editor.feed(":Workflow refactor<CR>go<Esc>")
-    editor.lua(REFUSE)
-    editor.feed("K")
-    editor.wait_screen("no model")
+def test_a_preview_that_fails_says_why(small_editor: Editor) -> None:
+    small_editor.feed(":Workflow refactor<CR>go<Esc>")
+    small_editor.lua(REFUSE)
+    small_editor.feed("K")
+    small_editor.wait_screen("no model")
 
 
 def test_the_symbols_of_a_language_server_are_completed(screen: Editor) -> None:

@@ -10,7 +10,6 @@ from tests.support.dialogs import answers, ask, decline, focused, wait_focused
 from tests.support.events import Run
 
 if TYPE_CHECKING:
-    from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
 
 LINES = [f"line {number:02}" for number in range(1, 61)]
@@ -22,8 +21,13 @@ HUNKS = [
 ]
 
 
-def review(editor: Editor, *files: dict[str, Any], demonstration: bool = False) -> str:
-    return ask(editor, "review", payload={"files": list(files), "demonstration": demonstration})
+def review(editor: Editor, *files: dict[str, Any], demonstration: bool = False, focus: bool = True) -> str:
+    """Ask for a review, by default of the file of `opened`; wait for its focus."""
+    payload = {"files": list(files) or [opened(editor)], "demonstration": demonstration}
+    identity = ask(editor, "review", payload=payload)
+    if focus:
+        wait_focused(editor)
+    return identity
 
 
 def opened(editor: Editor, hunks: list[dict[str, Any]] = HUNKS) -> dict[str, Any]:
@@ -72,8 +76,7 @@ NOTHING = {"marks": 0, "maps": 0, "bars": 0, "autocmds": 0, "wins": 1, "bufs": 1
 
 
 def test_hunks_are_decided_one_by_one_and_the_last_decision_can_be_reverted(editor: Editor) -> None:
-    review(editor, opened(editor))
-    wait_focused(editor)
+    review(editor)
     editor.feed("gagr")
     editor.feed("ga")
     assert answers(editor) == []
@@ -91,8 +94,7 @@ def test_hunks_are_decided_one_by_one_and_the_last_decision_can_be_reverted(edit
 
 @pytest.mark.parametrize(("key", "result"), [("gA", [0, 1, 2, 3]), ("gR", [])])
 def test_all_at_once(editor: Editor, key: str, result: list[int]) -> None:
-    review(editor, opened(editor))
-    wait_focused(editor)
+    review(editor)
     if result:
         editor.feed(key + "g<CR>")
         assert accepted(editor) == [result]
@@ -103,8 +105,7 @@ def test_all_at_once(editor: Editor, key: str, result: list[int]) -> None:
 
 
 def test_finishing_early_leaves_out_what_is_open(editor: Editor) -> None:
-    review(editor, opened(editor))
-    wait_focused(editor)
+    review(editor)
     editor.feed("g<CR>")
     assert answers(editor) == []
     editor.feed("]cga")
@@ -113,8 +114,7 @@ def test_finishing_early_leaves_out_what_is_open(editor: Editor) -> None:
 
 
 def test_the_keys_move_between_hunks(editor: Editor) -> None:
-    review(editor, opened(editor))
-    wait_focused(editor)
+    review(editor)
     line = "return vim.fn.line('.')"
     seen = [editor.lua(line)]
     for key in ("]c", "]c", "]c", "]c", "[c", "[c"):
@@ -126,7 +126,6 @@ def test_the_keys_move_between_hunks(editor: Editor) -> None:
 def test_it_shows_both_sides_and_the_keys(screen_editor: Editor) -> None:
     editor = screen_editor
     review(editor, opened(editor), demonstration=True)
-    wait_focused(editor)
     editor.wait_screen("eleven")
     screen = editor.wait_screen("ga accept  gr reject")
     assert "a.txt · hunk 1/4 · 4 open" in screen[0]
@@ -150,14 +149,15 @@ def test_it_shows_both_sides_and_the_keys(screen_editor: Editor) -> None:
 def test_a_proposed_line_has_its_sign_where_the_review_opens_the_column_of_signs(
     screen_editor: Editor,
 ) -> None:
-    review(screen_editor, opened(screen_editor, [{"start": 3, "old": ["line 04"], "new": ["four"]}]))
+    review(
+        screen_editor, opened(screen_editor, [{"start": 3, "old": ["line 04"], "new": ["four"]}]), focus=False
+    )
     screen_editor.wait_screen("+ four")
 
 
 def test_only_hunks_in_sight_are_drawn(editor: Editor) -> None:
     hunks = [{"start": row, "old": [LINES[row]], "new": ["x"]} for row in range(0, 60, 2)]
     review(editor, opened(editor, hunks))
-    wait_focused(editor)
     drawn = editor.lua("""
       local ns = vim.api.nvim_get_namespaces()['tideate.review']
       return vim.iter(vim.api.nvim_buf_get_extmarks(0, ns, 0, -1, {details = true}))
@@ -171,8 +171,7 @@ def test_only_hunks_in_sight_are_drawn(editor: Editor) -> None:
 
 
 def test_what_the_person_types_stays_and_the_hunks_follow(editor: Editor) -> None:
-    review(editor, opened(editor))
-    wait_focused(editor)
+    review(editor)
     editor.feed("5GOtyped<CR>twice<Esc>")
     editor.feed("gg]c")
     assert editor.lua("return vim.fn.line('.')") == 12
@@ -182,8 +181,7 @@ def test_what_the_person_types_stays_and_the_hunks_follow(editor: Editor) -> Non
 
 
 def test_a_hunk_that_the_person_changed_cannot_be_accepted(editor: Editor) -> None:
-    review(editor, opened(editor))
-    wait_focused(editor)
+    review(editor)
     editor.feed("10GAmine<Esc>")
     editor.feed("ga")
     assert "you changed these lines" in editor.messages()
@@ -196,7 +194,6 @@ def test_a_hunk_that_the_person_changed_cannot_be_accepted(editor: Editor) -> No
 
 def test_undoing_the_own_change_makes_the_hunk_acceptable_again(editor: Editor) -> None:
     review(editor, opened(editor, HUNKS[1:2]))
-    wait_focused(editor)
     editor.feed("10GAmine<Esc>u")
     editor.feed("gag<CR>")
     assert accepted(editor) == [[0]]
@@ -206,7 +203,6 @@ def test_hunks_find_their_lines_if_the_buffer_changed_before_the_review(editor: 
     file = opened(editor)
     editor.feed("3GOtyped<Esc>G")
     review(editor, file)
-    wait_focused(editor)
     editor.feed("gg]c")
     assert editor.lua("return vim.fn.getline('.')") == "line 10"
 
@@ -215,7 +211,7 @@ def test_a_person_who_types_is_not_moved_and_gets_no_keys(editor: Editor) -> Non
     file = opened(editor)
     editor.command("enew")
     editor.feed("ityping")
-    review(editor, file)
+    review(editor, file, focus=False)
     editor.feed("ga")
     assert editor.mode() == "i"
     assert editor.lines() == ["typingga"]
@@ -232,7 +228,6 @@ def test_own_mappings_of_the_buffer_come_back(editor: Editor) -> None:
     editor.command("nnoremap <buffer> ga :let g:mine = 1<CR>")
     editor.lua("vim.wo.winbar = 'my bar'")
     review(editor, file)
-    wait_focused(editor)
     assert editor.lua("return vim.wo.winbar") != "my bar"
     editor.command("split")
     decline(editor, "gRg<CR>")
@@ -243,8 +238,7 @@ def test_own_mappings_of_the_buffer_come_back(editor: Editor) -> None:
 
 
 def test_a_buffer_that_is_closed_is_loaded_again_and_its_review_goes_on(editor: Editor) -> None:
-    review(editor, opened(editor))
-    wait_focused(editor)
+    review(editor)
     editor.command("bdelete!")
     editor.wait("vim.fn.bufloaded('a.txt') == 1 and vim.fn.buflisted('a.txt') == 1")
     editor.lua("require('tideate.ui').focus()")
@@ -263,8 +257,7 @@ WAYS_TO_CLOSE = {
 
 @pytest.mark.parametrize("reason", WAYS_TO_CLOSE)
 def test_a_review_whose_buffer_cannot_be_loaded_again_waits(editor: Editor, reason: str) -> None:
-    review(editor, opened(editor))
-    wait_focused(editor)
+    review(editor)
     editor.command(WAYS_TO_CLOSE[reason])
     said = f"a.txt was closed, and {reason}; the review waits: :Workflow review opens it again"
     editor.wait(f"vim.api.nvim_exec2('messages', {{output = true}}).output:find('{said}', 1, true)")
@@ -274,8 +267,7 @@ def test_a_review_whose_buffer_cannot_be_loaded_again_waits(editor: Editor, reas
 
 
 def test_a_file_that_has_other_lines_when_it_is_loaded_again_is_reviewed_all_the_same(editor: Editor) -> None:
-    review(editor, opened(editor))
-    wait_focused(editor)
+    review(editor)
     editor.command("call writefile(['x'], expand('%')) | bdelete!")
     editor.wait("vim.fn.bufloaded('a.txt') == 1")
     editor.command("Workflow review")
@@ -288,7 +280,6 @@ def test_a_buffer_that_was_closed_before_its_review_is_loaded_again(editor: Edit
     file = opened(editor)
     editor.command("bdelete!")
     review(editor, file)
-    wait_focused(editor)
     editor.feed("gA")
     editor.feed("g<CR>")
     assert accepted(editor) == [[0, 1, 2, 3]]
@@ -296,8 +287,7 @@ def test_a_buffer_that_was_closed_before_its_review_is_loaded_again(editor: Edit
 
 @pytest.mark.parametrize("command", ["quit", "quit!", "xit", "wq"])
 def test_closing_the_last_window_leaves_neither_neovim_nor_the_review(editor: Editor, command: str) -> None:
-    review(editor, opened(editor))
-    wait_focused(editor)
+    review(editor)
     editor.lua("require('tideate.ui.output').hide()")
     editor.command(command)
     editor.wait("vim.api.nvim_exec2('messages', {output = true}).output:find('the review is still open')")
@@ -310,8 +300,7 @@ def test_closing_the_last_window_leaves_neither_neovim_nor_the_review(editor: Ed
 
 
 def test_one_of_two_windows_is_closed_during_a_review_as_always(editor: Editor) -> None:
-    review(editor, opened(editor))
-    wait_focused(editor)
+    review(editor)
     editor.command("split")
     editor.command("quit")
     assert editor.lua("return #require('tideate.ui.window').normal_windows()") == 1
@@ -322,14 +311,13 @@ def test_the_number_of_hunks_is_told_once_to_who_is_typing(editor: Editor) -> No
     file = opened(editor)
     editor.nvim.input("i")
     editor.wait("vim.api.nvim_get_mode().mode == 'i'")
-    review(editor, file)
+    review(editor, file, focus=False)
     messages = "vim.api.nvim_exec2('messages', {output = true}).output"
     editor.wait(f"{messages}:find(': 4 hunks to review; press <Esc>, or :Workflow', 1, true)")
 
 
 def test_reading_the_file_again_does_not_end_the_review(editor: Editor) -> None:
-    review(editor, opened(editor))
-    wait_focused(editor)
+    review(editor)
     editor.command("edit!")
     editor.lua("require('tideate.ui').focus()")
     editor.feed("gg]cga")
@@ -367,7 +355,6 @@ FILES: list[dict[str, Any]] = [
 def test_files_without_a_buffer_are_reviewed_in_scratch_buffers(editor: Editor) -> None:
     editor.edit("mine.txt", "mine\n")
     review(editor, *FILES)
-    wait_focused(editor)
     shown = []
     for key in ("ga", "gr", "ga", "ga"):
         shown.append(editor.lines())
@@ -382,7 +369,6 @@ def test_files_without_a_buffer_are_reviewed_in_scratch_buffers(editor: Editor) 
 
 def test_leaving_a_review_gives_no_answer_and_takes_everything_of_it_away(editor: Editor) -> None:
     review(editor, *FILES)
-    wait_focused(editor)
     editor.feed("ga<Esc>")
     editor.feed("q")
     assert answers(editor) == []
@@ -393,8 +379,7 @@ def test_leaving_a_review_gives_no_answer_and_takes_everything_of_it_away(editor
 
 
 def test_the_key_that_ends_a_recording_leaves_no_review(editor: Editor) -> None:
-    review(editor, opened(editor))
-    wait_focused(editor)
+    review(editor)
     editor.lua("vim.api.nvim_feedkeys('qa', 'nt', false)")
     editor.wait("vim.fn.reg_recording() == 'a'")
     editor.feed("]cq")
@@ -406,7 +391,6 @@ def test_the_key_that_ends_a_recording_leaves_no_review(editor: Editor) -> None:
 def test_a_scratch_review_that_was_closed_is_opened_again(editor: Editor, command: str) -> None:
     editor.command("split")
     review(editor, *FILES)
-    wait_focused(editor)
     editor.feed("ga")
     editor.feed("[f")
     editor.command(command)
@@ -423,14 +407,12 @@ def test_a_scratch_review_that_was_closed_is_opened_again(editor: Editor, comman
 def test_the_window_of_a_scratch_review_that_is_closed_says_how_to_open_it(editor: Editor) -> None:
     editor.command("split")
     review(editor, *FILES)
-    wait_focused(editor)
     editor.command("quit")
     editor.wait("vim.api.nvim_exec2('messages', {output = true}).output:find(':Workflow review', 1, true)")
 
 
 def test_the_keys_move_between_files(editor: Editor) -> None:
     review(editor, opened(editor), *FILES)
-    wait_focused(editor)
     names = []
     for key in ("]f", "]f", "[f", "[f", "[f"):
         editor.feed(key)
@@ -440,7 +422,6 @@ def test_the_keys_move_between_files(editor: Editor) -> None:
 
 def test_the_keys_are_the_same_in_every_buffer(editor: Editor) -> None:
     review(editor, *FILES)
-    wait_focused(editor)
     assert "ga accept" in bar(editor)
     editor.feed("gagr")
     editor.feed("gagag<CR>")
@@ -470,15 +451,15 @@ def test_added_lines_are_whole_in_a_window_of_any_width(editor: Editor, width: i
     assert editor.lua(BROKEN, "ab = 函数\twäre", width) == "ab=函数wärex"
 
 
-def test_on_a_narrow_screen_the_name_goes_before_the_hunks_number(start_editor: EditorFactory) -> None:
-    editor = start_editor(ui=(80, 24))
+def test_on_a_narrow_screen_the_name_goes_before_the_hunks_number(small_editor: Editor) -> None:
     names = ("src/words.py", "src/tally/__init__.py")
     hunks = [{"start": 0, "old": ["b"], "new": ["B"]}]
-    base = opened(editor)
-    files = [{**base, "path": name, "buffer": editor.edit(name, "b\n"), "hunks": hunks} for name in names]
-    review(editor, *files)
-    wait_focused(editor)
-    shown = bar(editor)
+    base = opened(small_editor)
+    files = [
+        {**base, "path": name, "buffer": small_editor.edit(name, "b\n"), "hunks": hunks} for name in names
+    ]
+    review(small_editor, *files)
+    shown = bar(small_editor)
     assert "/__init__.py · file 2/2 · 2 open " in shown, shown
     assert "ga accept  gr reject" in shown
 
@@ -490,7 +471,6 @@ def test_the_files_of_a_review_pass_through_one_window(editor: Editor) -> None:
     home = editor.lua("return vim.api.nvim_get_current_win()")
     hunks = [{"start": 0, "old": ["b"], "new": ["B"]}]
     review(editor, first, {**first, "path": "b.txt", "buffer": other, "hunks": hunks})
-    wait_focused(editor)
     editor.feed("]f")
     assert editor.lua("return vim.api.nvim_get_current_win()") == home
     assert "b.txt · file 2/2 · hunk 1/1 · 5 open" in bar(editor)
@@ -505,21 +485,18 @@ def test_the_files_of_a_review_pass_through_one_window(editor: Editor) -> None:
 
 def test_the_end_of_a_review_is_told(editor: Editor) -> None:
     review(editor, opened(editor, HUNKS[1:2]))
-    wait_focused(editor)
     editor.feed("gag<CR>")
     assert "review finished: 1 of 1 accepted" in editor.messages()
 
 
 def test_what_was_left_out_is_counted(editor: Editor) -> None:
     review(editor, opened(editor, HUNKS[:2]))
-    wait_focused(editor)
     editor.feed("gag<CR>")
     assert "review finished: 1 of 2 accepted, 1 hunk left out" in editor.messages()
 
 
 def test_the_lines_of_a_deleted_file_have_signs(screen_editor: Editor) -> None:
     review(screen_editor, {**FILES[2], "hunks": []})
-    wait_focused(screen_editor)
     screen_editor.wait_screen("- gone")
 
 
@@ -528,14 +505,13 @@ def test_lines_that_are_only_added_have_signs_beside_the_numbers(screen_editor: 
     file = opened(editor, HUNKS[:1])
     editor.command("setlocal number")
     review(editor, file)
-    wait_focused(editor)
     line = next(line for line in editor.wait_screen("+     first") if "first" in line)
     assert line.startswith("+ ")
 
 
 @pytest.mark.slow
 def test_a_key_typed_when_the_review_appears_decides_nothing(editor: Editor) -> None:
-    review(editor, opened(editor))
+    review(editor, focus=False)
     editor.wait_for(lambda: focused(editor), "the review is shown")
     editor.feed("gA")
     assert answers(editor) == []
@@ -551,7 +527,6 @@ def test_the_review_leaves_the_tab_page_of_the_output(editor: Editor) -> None:
     run = Run(editor)
     assert editor.lua("return vim.api.nvim_get_current_win()") == run.window()
     review(editor, file)
-    wait_focused(editor)
     assert editor.lua("return vim.api.nvim_get_current_win()") == window
     editor.feed("gAg<CR>")
     assert editor.lua("return vim.api.nvim_get_current_win()") == window
@@ -561,7 +536,6 @@ def test_a_fixed_window_keeps_its_buffer(editor: Editor) -> None:
     editor.edit("fixed.txt", "fixed\n")
     editor.command("setlocal winfixbuf")
     review(editor, *FILES)
-    wait_focused(editor)
     assert editor.lua("return #vim.fn.win_findbuf(vim.fn.bufnr('fixed.txt'))") == 1
     editor.feed("gAg<CR>")
     assert accepted(editor) == [[0], [0], [0], [0]]
@@ -570,7 +544,6 @@ def test_a_fixed_window_keeps_its_buffer(editor: Editor) -> None:
 
 def test_a_withdrawn_review_leaves_nothing(editor: Editor) -> None:
     identity = review(editor, opened(editor), *FILES)
-    wait_focused(editor)
     editor.feed("]f")
     editor.lua("require('tideate.ui').withdraw(...)", identity)
     assert answers(editor) == []
@@ -579,8 +552,7 @@ def test_a_withdrawn_review_leaves_nothing(editor: Editor) -> None:
 
 
 def test_no_bar_comes_back_with_a_buffer_that_was_reviewed(editor: Editor) -> None:
-    review(editor, opened(editor))
-    wait_focused(editor)
+    review(editor)
     editor.command("enew")
     editor.lua("require('tideate.ui').focus()")
     editor.command("buffer a.txt | enew")
@@ -592,7 +564,7 @@ def test_no_bar_comes_back_with_a_buffer_that_was_reviewed(editor: Editor) -> No
 def test_the_review_of_a_buffer_that_is_gone_waits(editor: Editor) -> None:
     file = opened(editor)
     editor.command("bwipeout!")
-    review(editor, file)
+    review(editor, file, focus=False)
     assert "a.txt was closed, and its buffer was wiped out; the review waits" in editor.messages()
     assert answers(editor) == []
 
@@ -618,7 +590,6 @@ def test_a_file_that_is_moved_and_changed_shows_its_change(screen_editor: Editor
     ]
     file = {"path": "from.txt", "action": "move", "move_to": "to.txt", "before": "one\ntwo\nthree"}
     review(editor, {**file, "filetype": "", "hunks": hunks})
-    wait_focused(editor)
     rows = "\n".join(editor.wait_screen("fourth"))
     assert "from.txt → to.txt" in rows
     assert all(row in rows for row in ("- one", "first", "- three", "third"))
@@ -637,8 +608,7 @@ def test_a_notice_of_a_review_expires(editor: Editor) -> None:
         return float(...)
       end
     """)
-    review(editor, opened(editor))
-    wait_focused(editor)
+    review(editor)
     floats = """return #vim.tbl_filter(function(win)
       return vim.api.nvim_win_get_config(win).relative ~= ''
     end, vim.api.nvim_list_wins())"""

@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.editor.test_command import complete, listen, told
-from tests.support.model_server import ModelServer
 from tests.support.runs import configure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
+    from tests.support.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 
@@ -47,21 +44,19 @@ end
 
 
 @pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        server.answers("T=", "DONE")
-        yield server
+def server(server: ModelServer) -> ModelServer:
+    server.answers("T=", "DONE")
+    return server
 
 
 @pytest.fixture
-def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
-    editor = start_editor(ui=(80, 24))
-    folder = editor.cwd / ".tideate" / "workflows"
+def nvim(small_editor: Editor, server: ModelServer) -> Editor:
+    folder = small_editor.cwd / ".tideate" / "workflows"
     folder.mkdir(parents=True)
     (folder / "fix.yaml").write_text(FIX)
-    configure(editor, server)
-    listen(editor)
-    return editor
+    configure(small_editor, server)
+    listen(small_editor)
+    return small_editor
 
 
 def answers(editor: Editor, *given: str) -> None:
@@ -190,8 +185,7 @@ def test_an_input_that_is_added_to_the_file_counts_at_once(nvim: Editor, server:
 
 
 def test_a_file_that_is_named_has_inputs_too(nvim: Editor, server: ModelServer) -> None:
-    (nvim.cwd / "my files").mkdir()
-    (nvim.cwd / "my files" / "own.yaml").write_text(FIX)
+    nvim.write("my files/own.yaml", FIX)
     answers(nvim, "1")
     nvim.command(r"Workflow my\ files/own.yaml target=a mode=fast go")
     nvim.wait("_G.asked[1]")

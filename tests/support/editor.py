@@ -165,6 +165,13 @@ class Editor:
             self.lua("vim.cmd.edit(vim.fn.fnameescape(...)) return vim.api.nvim_get_current_buf()", str(path))
         )
 
+    def write(self, path: Path | str, text: str = "") -> Path:
+        """Write a file of the project, with its folders; return its path."""
+        path = self.cwd / path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
     def set_lines(self, lines: list[str], buf: int = 0) -> None:
         self.nvim.api.buf_set_lines(buf, 0, -1, True, lines)
 

@@ -8,7 +8,16 @@ if TYPE_CHECKING:
     from tests.support.editor import Editor
     from tests.support.model_server import ModelServer
 
-__all__ = ["accept_all", "configure", "result", "start"]
+__all__ = ["PAIR", "accept_all", "configure", "result", "start"]
+
+PAIR = """
+steps:
+  - id: one
+    task: say one
+  - id: two
+    task: say two after {{ steps.one.result }}
+    dependencies: [one]
+"""
 
 RUN = """
 local name, opts = ...
