@@ -45,8 +45,6 @@ NOTES: Final = re.compile(r"^(?P<text>.*) \((?P<notes>[^()]*(?:\(\)[^()]*)*)\)$"
 """A description, and the type, default and values of its key."""
 KEY: Final = re.compile(r"^(\S+(?: {2}\S{1,6})*)\s+(.*)$")
 """The keys of a line, two blanks apart, and their description."""
-CONTINUED: Final = 10
-"""Blanks at least before a line that continues a description."""
 KEYS: Final = {
     "prompt_keys": "The prompt",
     "output_keys": "The output window",
@@ -118,30 +116,52 @@ def subcommands(parts: Parts) -> str:
     return table(rows, "Command", "What it does")
 
 
+def unwrapped(lines: Iterable[str]) -> list[str]:
+    """Return the entries of a list of the help, each on one line."""
+    found: list[str] = []
+    for line in "\n".join(lines).splitlines():
+        if line.startswith(" " * 8) and found:
+            found[-1] += f" {line.strip()}"
+        elif line.strip():
+            found.append(line.strip())
+    return found
+
+
+def keys_of(lines: Iterable[str]) -> list[tuple[list[str], str]]:
+    """Return the keys and the description of each entry.
+
+    :raises ValueError: a line has no description.
+    """
+    found = []
+    for line in unwrapped(lines):
+        entry = KEY.match(line)
+        if entry is None:
+            raise ValueError(f"the help has a key without a description: {line!r}")
+        found.append((entry[1].split(), entry[2]))
+    return found
+
+
 def keys(parts: Parts) -> str:
     """Return the table of mappings, and a table of keys for each window."""
-    page = "## Mappings\n\n"
-    rows = [line.split(maxsplit=1) for line in parts["mappings"]]
-    page += table([(f"`{left}`", sentence(does)) for left, does in rows], "Mapping", "What it does")
+    mappings = (line.split(maxsplit=1) for line in unwrapped(parts["mappings"]))
+    rows = [(f"`{left}`", sentence(does)) for left, does in mappings]
+    page = f"## Mappings\n\n{table(rows, 'Mapping', 'What it does')}"
     for part, title in KEYS.items():
-        rows_of_keys = [
+        rows = [
             (", ".join(f"`{key}`{{.key}}" for key in names), sentence(does))
-            for names, does in key_lines(parts[part])
+            for names, does in keys_of(parts[part])
         ]
-        page += f"\n## {title}\n\n{table(rows_of_keys, 'Key', 'What it does')}"
+        page += f"\n## {title}\n\n{table(rows, 'Key', 'What it does')}"
     return page
 
 
-def key_lines(lines: Iterable[str]) -> list[tuple[list[str], str]]:
-    """Return the keys of each line of a part of the help with their description."""
-    joined: list[str] = []
-    for line in lines:
-        if line.startswith(" " * CONTINUED):
-            joined[-1] += f" {line.strip()}"
-        else:
-            joined.append(line.strip())
-    found = [KEY.match(line) for line in joined]
-    return [(one[1].split(), one[2]) for one in found if one]
+def highlights(parts: Parts) -> str:
+    """Return the table of highlight groups."""
+    found = (line.split(maxsplit=2) for line in unwrapped(parts["highlights"]))
+    rows = [
+        (f"`{tag.strip('*').removeprefix('hl-')}`", f"`{link}`", sentence(use)) for tag, link, use in found
+    ]
+    return table(rows, "Group", "Default link", "Used for")
 
 
 def shell(_: Parts) -> str:
@@ -244,6 +264,7 @@ PARTS: Final[Mapping[str, Callable[[Parts], str]]] = {
     "workflows": workflows,
     "subcommands": subcommands,
     "keys": keys,
+    "highlights": highlights,
     "shell": shell,
     "workflow": workflow,
     "python": python,
