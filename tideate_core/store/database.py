@@ -235,11 +235,10 @@ def file_identity(path: Path) -> tuple[int, int] | None:
     """
     # never opened: closing a plain file would drop this process's SQLite locks on it
     try:
-        check_regular(path)
-        status = path.stat()
-    except (FileNotFoundError, NotADirectoryError):
+        status = check_regular(path)
+    except NotADirectoryError:
         return None
-    return status.st_dev, status.st_ino
+    return None if status is None else (status.st_dev, status.st_ino)
 
 
 @dataclass(frozen=True, slots=True)

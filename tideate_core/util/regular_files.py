@@ -51,12 +51,13 @@ def read_regular(path: Path, largest: int = -1) -> bytes:
         return file.read(largest)
 
 
-def check_regular(path: Path) -> None:
+def check_regular(path: Path) -> os.stat_result | None:
     """Check that a path is free or a regular file, before a library opens it; links are followed.
 
+    :returns: the file's status; None if there is no file.
     :raises OSError: another kind of file is there.
     """
-    _check(path, follow=True)
+    return _check(path, follow=True)
 
 
 def read_bounded(path: Path, largest: int) -> bytes | None:
@@ -71,14 +72,17 @@ def read_bounded(path: Path, largest: int) -> bytes | None:
     return None
 
 
-def _check(path: Path, *, follow: bool) -> None:
+def _check(path: Path, *, follow: bool) -> os.stat_result | None:
     try:
-        _check_kind(path, path.stat(follow_symlinks=follow))
+        found = path.stat(follow_symlinks=follow)
     except FileNotFoundError:
         if path.is_symlink():
             raise OSError(
                 errno.ELOOP, "it is a dangling link; remove it, or create its target", str(path)
             ) from None
+        return None
+    _check_kind(path, found)
+    return found
 
 
 def _check_kind(path: Path, found: os.stat_result) -> None:
