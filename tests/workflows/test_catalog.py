@@ -93,11 +93,9 @@ def test_a_copy_of_the_planner_keeps_its_confirmation_and_needs(
     assert machine.needs == ("prompt",)
 
 
-def test_a_namesake_of_the_planner_without_its_states_can_be_used(
-    registry: WorkflowRegistry, root: Path, project: Path
-) -> None:
+def test_a_namesake_of_the_planner_without_its_states_can_be_used(catalog: Catalog, project: Path) -> None:
     write(project / "PLANNER.workflow")
-    assert machine_of(Catalog(registry, root).get("PLANNER")).confirm == frozenset()
+    assert machine_of(catalog.get("PLANNER")).confirm == frozenset()
 
 
 def test_a_projects_file_that_takes_anothers_place_is_told(
@@ -119,16 +117,15 @@ def test_a_projects_file_that_takes_anothers_place_is_told(
 
 
 def test_a_run_is_told_of_its_own_file_and_of_directories(
-    registry: WorkflowRegistry, root: Path, project: Path, person: Path, loads: list[str]
+    catalog: Catalog, project: Path, person: Path, loads: list[str]
 ) -> None:
     write(project / "ask.workflow")
     write(project / "broken.workflow", BROKEN)
     person.parent.mkdir(parents=True)
     person.symlink_to(person)
-    known = Catalog(registry, root)
-    (about_ask, about_directory) = known.notices_of("ask")
+    (about_ask, about_directory) = catalog.notices_of("ask")
     assert about_ask.startswith(f"{project / 'ask.workflow'} was not used")
-    assert known.notices_of("PLANNER") == [about_directory]
+    assert catalog.notices_of("PLANNER") == [about_directory]
     assert about_directory == f"{person} cannot be read: Too many levels of symbolic links"
     assert loads == []
 
@@ -174,14 +171,12 @@ def test_what_is_registered_later_is_there(registry: WorkflowRegistry) -> None:
     assert known.get("mine") is registry.get("mine")
 
 
-def test_an_unknown_name_is_told_with_the_nearest_of_all(
-    registry: WorkflowRegistry, root: Path, project: Path
-) -> None:
+def test_an_unknown_name_is_told_with_the_nearest_of_all(catalog: Catalog, project: Path) -> None:
     write(project / "essay.workflow")
     with pytest.raises(
         UnknownWorkflow, match=r"'esay'; did you mean 'essay'\? \(known: PLANNER, ask, essay\)"
     ):
-        Catalog(registry, root).get("esay")
+        catalog.get("esay")
 
 
 @pytest.mark.parametrize("source", ["builtin", "package", "editor"])
@@ -200,22 +195,19 @@ def test_no_file_takes_the_place_of_a_graph(
         known.get(str(paths[0]))
 
 
-def test_a_file_with_a_reserved_name_is_a_notice(
-    registry: WorkflowRegistry, root: Path, project: Path
-) -> None:
+def test_a_file_with_a_reserved_name_is_a_notice(catalog: Catalog, project: Path) -> None:
     path = write(project / "cancel.workflow")
-    known = Catalog(registry, root)
-    assert known.notices == [f"{path}: 'cancel' is a subcommand of :Workflow; rename the file"]
+    assert catalog.notices == [f"{path}: 'cancel' is a subcommand of :Workflow; rename the file"]
     with pytest.raises(InvalidDefinition, match="'cancel' is a subcommand of :Workflow; rename the file"):
-        known.get("cancel")
+        catalog.get("cancel")
 
 
 def test_a_file_that_cannot_be_used_is_told_to_nobody_who_wants_another(
-    registry: WorkflowRegistry, root: Path, project: Path
+    catalog: Catalog, project: Path
 ) -> None:
     write(project / "cancel.workflow")
     with pytest.raises(UnknownWorkflow, match="'essay'"):
-        Catalog(registry, root).get("essay")
+        catalog.get("essay")
 
 
 @pytest.mark.parametrize("name", ["esay.workflow", "./esay.workflow", "./review.workflow"])
@@ -237,31 +229,27 @@ def test_the_notices_of_packages_are_passed_on(registry: WorkflowRegistry) -> No
 
 
 def test_a_file_with_mistakes_is_a_notice_with_the_first_and_how_many_more(
-    registry: WorkflowRegistry, root: Path, project: Path
+    catalog: Catalog, project: Path
 ) -> None:
     path = write(project / "essay.workflow", BROKEN)
     first, *others = parse(BROKEN).errors
-    known = Catalog(registry, root)
-    assert known.notices == [f"{path}:2:{first.position.column}: {first.message} (and {len(others)} more)"]
+    assert catalog.notices == [f"{path}:2:{first.position.column}: {first.message} (and {len(others)} more)"]
     assert others
-    assert "essay" not in [k.definition.name for k in known.list()]
+    assert "essay" not in [k.definition.name for k in catalog.list()]
 
 
-def test_one_mistake_has_no_more(registry: WorkflowRegistry, root: Path, project: Path) -> None:
+def test_one_mistake_has_no_more(catalog: Catalog, project: Path) -> None:
     write(project / "essay.workflow", "* to draft\ndraft polish\n")
-    (notice,) = Catalog(registry, root).notices
+    (notice,) = catalog.notices
     assert "more)" not in notice
 
 
-def test_getting_a_file_with_mistakes_tells_them_all_each_time(
-    registry: WorkflowRegistry, root: Path, project: Path
-) -> None:
+def test_getting_a_file_with_mistakes_tells_them_all_each_time(catalog: Catalog, project: Path) -> None:
     path = write(project / "essay.workflow", BROKEN)
     aged(path)
-    known = Catalog(registry, root)
     for _ in range(2):
         with pytest.raises(InvalidWorkflowFile) as caught:
-            known.get("essay")
+            catalog.get("essay")
         assert f"{path}:2:" in str(caught.value)
         assert f"{path}:3:" in str(caught.value)
 
@@ -279,18 +267,15 @@ def test_no_namesake_takes_the_place_of_a_file_with_mistakes(
             known.get(name)
 
 
-def test_a_file_that_cannot_be_read_is_a_notice_and_an_error(
-    registry: WorkflowRegistry, root: Path, project: Path
-) -> None:
+def test_a_file_that_cannot_be_read_is_a_notice_and_an_error(catalog: Catalog, project: Path) -> None:
     (project / "gone.workflow").symlink_to(project / "nowhere")
     (project / "folder.workflow").mkdir()
-    known = Catalog(registry, root)
-    assert known.notices == [
+    assert catalog.notices == [
         f"{project / 'gone.workflow'} was not used: it is a link; put the file itself there",
         f"{project / 'folder.workflow'} was not used: it is not a regular file",
     ]
     with pytest.raises(InvalidDefinition, match="was not used"):
-        known.get("gone")
+        catalog.get("gone")
 
 
 # paths
@@ -351,13 +336,12 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("settled")
 @pytest.mark.parametrize("text", [TEXT, BROKEN])
 def test_a_file_that_did_not_change_is_parsed_once(
-    registry: WorkflowRegistry, root: Path, project: Path, loads: list[str], text: str
+    catalog: Catalog, project: Path, loads: list[str], text: str
 ) -> None:
     write(project / "essay.workflow", text)
-    known = Catalog(registry, root)
     for _ in range(3):
-        known.list()
-        assert len(known.notices) == (text == BROKEN)
+        catalog.list()
+        assert len(catalog.notices) == (text == BROKEN)
     assert sorted(loads) == ["PLANNER.workflow", "essay.workflow"]
 
 
@@ -373,37 +357,32 @@ def test_a_file_at_a_path_is_parsed_once(
 
 
 @pytest.mark.usefixtures("settled")
-def test_a_changed_file_is_read_again(registry: WorkflowRegistry, root: Path, project: Path) -> None:
+def test_a_changed_file_is_read_again(catalog: Catalog, project: Path) -> None:
     path = write(project / "essay.workflow")
-    known = Catalog(registry, root)
-    assert known.get("essay").definition.step_names == ("draft", "polish")
+    assert catalog.get("essay").definition.step_names == ("draft", "polish")
     write(path, "* to other\nother to *\n")
-    assert known.get("essay").definition.step_names == ("other",)
+    assert catalog.get("essay").definition.step_names == ("other",)
     path.unlink()
     with pytest.raises(UnknownWorkflow):
-        known.get("essay")
+        catalog.get("essay")
 
 
 def test_a_file_that_changes_within_its_times_grain_is_read_again(
-    registry: WorkflowRegistry, root: Path, project: Path, loads: list[str]
+    catalog: Catalog, project: Path, loads: list[str]
 ) -> None:
     write(project / "essay.workflow")
-    known = Catalog(registry, root)
-    known.get("essay")
-    known.get("essay")
+    catalog.get("essay")
+    catalog.get("essay")
     assert loads == ["essay.workflow"] * 2
 
 
 @pytest.mark.usefixtures("settled")
-def test_getting_one_workflow_parses_no_other(
-    registry: WorkflowRegistry, root: Path, project: Path, loads: list[str]
-) -> None:
+def test_getting_one_workflow_parses_no_other(catalog: Catalog, project: Path, loads: list[str]) -> None:
     write(project / "essay.workflow")
     write(project / "letter.workflow")
-    known = Catalog(registry, root)
-    known.get("ask")
+    catalog.get("ask")
     assert loads == []
-    known.get("letter")
+    catalog.get("letter")
     assert loads == ["letter.workflow"]
 
 
