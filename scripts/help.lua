@@ -116,9 +116,7 @@ function parts.mappings()
     if vim.startswith(mapping.lhs, '<Plug>(tideate-') then
       local command = (mapping.rhs or ''):gsub('<CR>$', ''):gsub('%s+$', '')
       local does = vim.startswith(command, ':') and command or mapping.desc:gsub('^tideate: ', '')
-      local wrapped = wrap(does, 39)
-      wrapped[1] = ('    %-34s %s'):format(mapping.lhs, vim.trim(wrapped[1]))
-      names[#names + 1] = table.concat(wrapped, '\n')
+      names[#names + 1] = ('    %-34s %s'):format(mapping.lhs, does)
     end
   end
   table.sort(names)
@@ -128,13 +126,9 @@ end
 ---@param keys tideate.Key[]
 ---@return string[]
 local function key_lines(keys)
-  local out = {}
-  for _, line in ipairs(require('tideate.ui.keys').described(keys)) do
-    local wrapped = wrap(line[2], 21)
-    wrapped[1] = ('    %-16s %s'):format(line[1], vim.trim(wrapped[1]))
-    vim.list_extend(out, wrapped)
-  end
-  return out
+  return vim.tbl_map(function(line)
+    return ('    %-16s %s'):format(line[1], line[2])
+  end, require('tideate.ui.keys').described(keys))
 end
 
 function parts.highlights()

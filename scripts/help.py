@@ -7,11 +7,13 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TEMPLATE = ROOT / "scripts" / "help.txt"
 HELP = ROOT / "doc" / "tideate.txt"
+WIDTH = 80
 PLACE = re.compile(r"^@@(\w+)@@$", re.MULTILINE)
 LONG_HEADING = re.compile(r"^(?=.{80})(\S+) (\*\S+\*)$", re.MULTILINE)
 
@@ -37,8 +39,18 @@ def render() -> str:
     """
     parts = generated()
     template = TEMPLATE.read_text(encoding="utf-8")
-    text = PLACE.sub(lambda place: "\n".join(parts[place[1]]).rstrip(), template)
+    text = PLACE.sub(lambda place: "\n".join(map(_fitting, parts[place[1]])).rstrip(), template)
     return LONG_HEADING.sub(lambda heading: f"{heading[2]:>78}\n{heading[1]}", text)
+
+
+def _fitting(line: str) -> str:
+    """Return the line of a key or a mapping, wrapped within 80 columns."""
+    if len(line) <= WIDTH or "*tideate-" in line:
+        return line
+    indent = " " * (39 if line.startswith("    <Plug>") else 21)
+    return textwrap.fill(
+        line, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def main() -> int:

@@ -58,7 +58,7 @@ return {
   {
     name = 'cancel',
     args = '[id]',
-    help = 'Cancel a run at once, or several after a question; `:Workflow review` reopens the review of a cancelled run',
+    help = 'Cancel one run at once, several after a confirmation; `:Workflow review` reopens the review of a cancelled run',
     menu = true,
     complete = run_choice.ids(run_choice.is_active),
     run = function(prefix)
@@ -89,7 +89,7 @@ return {
   {
     name = 'say',
     args = '[id] {text}',
-    help = "Tell the model that works in a run something before its next turn",
+    help = 'Send a message to the model of a run, which reads it before its next turn',
     complete = run_choice.ids(run_choice.is_active),
     run = function(rest)
       local prefix, text = run_choice.split(rest, run_choice.is_active)
@@ -102,7 +102,7 @@ return {
   {
     name = 'resume',
     args = '[id] [--definition=file|stored]',
-    help = "Resume a paused run, or one that an ended Neovim or shell left; without an id the newest, after a question; completed steps are not repeated. If its workflow was changed since, the current definition counts, or the run's own, or you are asked",
+    help = "Resume a paused run, or a run of an ended Neovim or shell; without an id the newest one, after a confirmation. Completed steps are not repeated. If the workflow changed since, `--definition` chooses its current or the run's own definition; otherwise you are asked",
     menu = true,
     complete = run_choice.resumable,
     run = function(rest)
@@ -116,7 +116,7 @@ return {
   {
     name = 'review',
     args = '[id, ref, snapshot, patch or path] [path]',
-    help = "Open a review again that waits, of this Neovim, or one that an ended Neovim or shell left; its decisions are kept. With a run's id: that run's, also one that was declined. With another argument: review what something else wrote since a commit (`HEAD`), a branch or a snapshot, or a patch file, or in a folder or file since the last commit; what is rejected is reverted",
+    help = "Reopen a waiting review, of this Neovim or of an ended Neovim or shell, with its decisions. With a run's id: the review of this run, even a declined one. With another argument, review changes of other programs: since a commit (`HEAD`), a branch or a snapshot, in a patch file, or in a folder or file since the last commit; rejected changes are reverted",
     menu = true,
     complete = call('review_changes', 'complete'),
     run = function(rest)
@@ -135,7 +135,7 @@ return {
   {
     name = 'retry',
     args = '[id[.step]] [--definition=file]',
-    help = "Run an ended run anew, the newest that failed by default, from a step on, the first that failed, after a question; results before it are reused. If the workflow was changed since, the run's own definition is used, or with `--definition=file` the current one",
+    help = "Repeat an ended run, by default the newest failed one, from a step on, by default the first failed one, after a confirmation. Earlier results are reused. If the workflow changed since, the run's own definition is used, or with `--definition=file` the current one",
     complete = run_choice.steps,
     run = function(rest)
       local params = run_choice.retried(rest)
@@ -147,7 +147,7 @@ return {
   {
     name = 'compare',
     args = '[workflow] [--models=a,b] [prompt]',
-    help = 'Run several models at one prompt, and take one answer, or hunks of several; `compare id` goes on with a comparison that was interrupted',
+    help = 'Run one prompt with several models, then accept one answer, or hunks of several; `compare id` continues an interrupted comparison',
     menu = true,
     on_code = true,
     complete = call('compare', 'complete'),
@@ -161,14 +161,14 @@ return {
   {
     name = 'status',
     args = '',
-    help = "Show or hide the panel of runs: those under way with their steps, models' turns and tool calls, and the project's earlier ones",
+    help = "Show or hide the panel of runs: active runs with their steps, turns of models and tool calls, and the project's earlier runs",
     menu = true,
     run = call('ui.panel', 'toggle'),
   },
   {
     name = 'history',
     args = '[name|text] [state]',
-    help = "Show the project's runs in the panel, those of earlier Neovims and of the shell too: all, or those of a name or with words, which are shown below each. `workflow:refactor`, `file:a.py` and `since:2d` (or a date) filter further; a state is that of a run, or `rolled-back`",
+    help = "Show the project's runs in the panel, including runs of earlier Neovims and of the shell: all, or only runs with a name, a state or words; matching words are shown below each run. `workflow:refactor`, `file:a.py` and `since:2d` (or a date) filter further; `rolled-back` is a state too",
     menu = true,
     complete = call('ui.panel.list', 'words'),
     run = function(rest)
@@ -187,14 +187,14 @@ return {
   {
     name = 'export',
     args = '[id] [markdown|json] [file]',
-    help = 'Export a run, the newest by default, with all that was said in it: as Markdown, or as JSON, into a new buffer or a new file, whose name tells the format',
+    help = 'Export a run, by default the newest, with its conversations, as Markdown or JSON, to a new buffer or a new file; the name of the file sets the format',
     complete = call('run_export', 'complete'),
     run = call('run_export', 'run'),
   },
   {
     name = 'checkpoint',
     args = '[id]',
-    help = 'Make a checkpoint of a run where it is now; `C` in the window of a run lists and restores them',
+    help = 'Create a checkpoint of the current state of a run; `C` in the window of a run lists and restores checkpoints',
     complete = run_choice.ids(run_choice.is_active),
     run = checkpoint,
   },
@@ -209,21 +209,21 @@ return {
   {
     name = 'graph',
     args = '[name|file]',
-    help = 'Draw a workflow, its states or its steps: that of the buffer, else the running one, or the named one',
+    help = 'Draw the states or steps of a workflow: the named one, else that of the buffer, else the running one',
     complete = call('workflow_lookup', 'complete'),
     run = call('workflow_lookup', 'show_graph'),
   },
   {
     name = 'context',
     args = '',
-    help = 'Show what can be mentioned in a prompt with @, and what each mention brings',
+    help = 'Show the mentions (@) for prompts, with the content of each',
     menu = true,
     run = call('ui.contexts', 'show'),
   },
   {
     name = 'model',
     args = '[--workflow=name] [model]',
-    help = 'Choose the model that is asked in this Neovim, by all workflows or by one; `default` is the configured one',
+    help = 'Choose the model for this Neovim, for all workflows or for one; `default` is the configured model',
     menu = true,
     complete = call('model_choice', 'complete'),
     run = call('model_choice', 'run'),
@@ -231,7 +231,7 @@ return {
   {
     name = 'login',
     args = '[provider|cancel]',
-    help = 'Log in to a provider of models, or keep its key; without a name, choose one from a list of logins',
+    help = 'Log in to a model provider, or store its key; without a name, choose from a list',
     menu = true,
     complete = call('login', 'complete'),
     run = call('login', 'run'),
@@ -253,7 +253,7 @@ return {
   {
     name = 'rollback',
     args = '[id]',
-    help = 'Roll back the files that a run changed, after you saw which: the newest if it ran in this Neovim, else one that you choose from those of the project',
+    help = 'Roll back the files that a run changed, after a list of them: by default the newest run of this Neovim, else a run chosen from the project',
     complete = run_choice.stored_ids(function()
       return false -- only the host knows which runs changed files
     end, run_choice.can('rollback')),
@@ -283,7 +283,7 @@ return {
   {
     name = 'trust',
     args = '[file]',
-    help = "Show what the project, or a file, could run, and trust that as it is now",
+    help = 'Show the programs that the project, or a file, could run, and trust its present content',
     complete = function(lead)
       return require('tideate.file_completion').complete(lead, function()
         return true
@@ -294,7 +294,7 @@ return {
   {
     name = 'install',
     args = '',
-    help = "Make or renew the plugin's Python environment",
+    help = "Create or update the plugin's Python environment",
     run = call('install', 'run'),
   },
   {
