@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.editor.test_machine_runs import TEXT, graph, machine_file
+from tests.editor.test_machine_runs import TEXT, draw_machine, graph, machine_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,8 +85,7 @@ def test_another_buffer_in_the_window_of_the_drawing_stays(nvim: Editor, command
 
 
 def test_an_answer_for_a_window_that_shows_something_else_is_dropped(nvim: Editor) -> None:
-    nvim.edit(machine_file(nvim))
-    drawn(nvim)
+    draw_machine(nvim)
     nvim.lua("require('tideate.ui.graph').draw() vim.cmd('edit! foo.txt')")
     nvim.wait("not require('tideate.client').busy()")
     assert nvim.lua("return vim.fn.bufname('%')") == "foo.txt"
@@ -95,8 +94,7 @@ def test_an_answer_for_a_window_that_shows_something_else_is_dropped(nvim: Edito
 
 
 def test_the_keys_of_a_split_drawing_do_not_fail_when_its_first_window_is_closed(nvim: Editor) -> None:
-    nvim.edit(machine_file(nvim))
-    drawn(nvim)
+    draw_machine(nvim)
     nvim.command("set nowinfixbuf | split")
     nvim.feed("q")
     nvim.wait("not require('tideate.ui.graph').is_visible()")
@@ -106,8 +104,7 @@ def test_the_keys_of_a_split_drawing_do_not_fail_when_its_first_window_is_closed
 
 
 def test_a_format_that_could_not_be_drawn_is_not_the_shown_one(nvim: Editor) -> None:
-    nvim.edit(machine_file(nvim))
-    drawing = drawn(nvim)
+    drawing = draw_machine(nvim)
     nvim.lua(
         """
         local client = require('tideate.client')

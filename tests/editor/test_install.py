@@ -133,17 +133,29 @@ def test_an_old_python_is_passed_over(start_editor: EditorFactory, pythons: Pyth
     assert made.startswith(f"{pythons.bin}/python3.11 ")
 
 
-def test_without_a_python_it_says_which_is_needed(start_editor: EditorFactory, pythons: Pythons) -> None:
-    pythons.add("python3", "3.9")
-    editor = install(start_editor, pythons)
-    assert "no Python 3.11 or newer" in editor.messages()
-
-
-def test_without_venv_it_says_what_to_install(start_editor: EditorFactory, pythons: Pythons) -> None:
-    pythons.add("python3", "3.12", venv="echo ensurepip is not available >&2; exit 1")
-    editor = install(start_editor, pythons)
-    assert "-m venv failed: ensurepip is not available" in editor.messages()
-    assert "python3-venv" in editor.messages()
+@pytest.mark.parametrize(
+    ("version", "scripts", "told"),
+    [
+        ("3.9", {}, ["no Python 3.11 or newer"]),
+        (
+            "3.12",
+            {"venv": "echo ensurepip is not available >&2; exit 1"},
+            ["-m venv failed: ensurepip is not available", "python3-venv"],
+        ),
+        (
+            "3.12",
+            {"pip": 'case "$*" in *"[local]"*) exit 1 ;; esac'},
+            ["The bundled model is not available here"],
+        ),
+    ],
+    ids=["old python", "no venv", "no bundled model"],
+)
+def test_an_obstacle_to_the_installation_is_told(
+    start_editor: EditorFactory, pythons: Pythons, version: str, scripts: dict[str, str], told: list[str]
+) -> None:
+    pythons.add("python3", version, **scripts)
+    messages = install(start_editor, pythons).messages()
+    assert [words for words in told if words not in messages] == []
 
 
 @pytest.mark.parametrize(
@@ -164,14 +176,6 @@ def test_an_environment_whose_interpreter_is_gone_is_made_anew(
     (made,) = [call for call in pythons.calls() if "-m venv" in call]
     assert ("--clear" in made) is cleared
     assert "installed" in editor.messages()
-
-
-def test_without_the_bundled_model_the_rest_is_installed(
-    start_editor: EditorFactory, pythons: Pythons
-) -> None:
-    pythons.add("python3", "3.12", pip='case "$*" in *"[local]"*) exit 1 ;; esac')
-    editor = install(start_editor, pythons)
-    assert "The bundled model is not available here" in editor.messages()
 
 
 def test_a_failed_installation_says_where_its_log_is(start_editor: EditorFactory, pythons: Pythons) -> None:

@@ -60,6 +60,13 @@ def machine_file(editor: Editor, name: str = "own.workflow", text: str = TEXT) -
     return path
 
 
+def draw_machine(editor: Editor) -> str:
+    """Open a machine's file and its drawing; return the drawing."""
+    editor.edit(machine_file(editor))
+    editor.command("Workflow graph")
+    return str(editor.wait_for(lambda: "check" in graph(editor) and graph(editor), "a drawing"))
+
+
 def output(editor: Editor) -> str:
     """Return the text of the only output buffer."""
     buf = editor.lua(
@@ -329,9 +336,7 @@ def test_files_complete(nvim: Editor) -> None:
 
 
 def test_graph_draws_the_buffer_as_it_is_now(nvim: Editor) -> None:
-    nvim.edit(machine_file(nvim))
-    nvim.command("Workflow graph")
-    nvim.wait_for(lambda: "check" in graph(nvim), "a drawing")
+    draw_machine(nvim)
     text = graph(nvim)
     assert max(map(len, text.splitlines())) <= 100
     buf = nvim.lua("return vim.fn.bufnr('own.workflow')")
@@ -341,9 +346,7 @@ def test_graph_draws_the_buffer_as_it_is_now(nvim: Editor) -> None:
 
 
 def test_the_drawing_follows_what_is_typed(nvim: Editor) -> None:
-    nvim.edit(machine_file(nvim))
-    nvim.command("Workflow graph")
-    nvim.wait_for(lambda: "check" in graph(nvim), "a drawing")
+    draw_machine(nvim)
     nvim.command("wincmd p")
     nvim.feed("Gocheck to later<CR>later to *<CR>what is this<Esc>")
     nvim.wait_for(lambda: "later" in graph(nvim), "the new state")
@@ -351,9 +354,7 @@ def test_the_drawing_follows_what_is_typed(nvim: Editor) -> None:
 
 
 def test_the_keys_of_the_drawing(nvim: Editor) -> None:
-    nvim.edit(machine_file(nvim))
-    nvim.command("Workflow graph")
-    nvim.wait_for(lambda: "check" in graph(nvim), "a drawing")
+    draw_machine(nvim)
     drawing = graph(nvim)
     nvim.feed("m")
     nvim.wait_for(lambda: "stateDiagram" in graph(nvim), "Mermaid")
@@ -414,9 +415,7 @@ def test_a_run_that_is_cancelled_is_in_no_state_any_more(nvim: Editor, server: M
 
 
 def test_a_late_answer_does_not_replace_a_newer_drawing(nvim: Editor) -> None:
-    nvim.edit(machine_file(nvim))
-    nvim.command("Workflow graph")
-    nvim.wait_for(lambda: "check" in graph(nvim), "a drawing")
+    draw_machine(nvim)
     nvim.lua(
         """
         -- answers come in the opposite order of the questions
@@ -487,9 +486,7 @@ def test_typed_text_never_gets_into_the_drawing(nvim: Editor) -> None:
 
 
 def test_a_drawing_of_a_deleted_buffer_says_so(nvim: Editor) -> None:
-    nvim.edit(machine_file(nvim))
-    nvim.command("Workflow graph")
-    nvim.wait_for(lambda: "check" in graph(nvim), "a drawing")
+    draw_machine(nvim)
     nvim.command("bdelete! own.workflow")
     nvim.wait_screen("its buffer is closed")
     nvim.feed("r")

@@ -17,7 +17,7 @@ from tests.support.panel import (
     open_panel,
     wait_line,
 )
-from tests.support.runs import PAIR, accept_all, configure, result, start
+from tests.support.runs import accept_all, configure, result, start
 
 if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory
@@ -144,22 +144,20 @@ def test_r_shows_what_a_rollback_restores_and_does_it_after_a_yes(
     wait_line(small_editor, r"↺ refactor  rolled back .* tidy")
 
 
-def pair_ran(start_editor: EditorFactory, server: ModelServer) -> tuple[Editor, str]:
+@pytest.fixture
+def ran(pair: Editor, server: ModelServer) -> tuple[Editor, str]:
     """An editor after a completed run of two steps, and the run."""
-    editor = start_editor(ui=(80, 24))
-    editor.write(".tideate/workflows/pair.yaml", PAIR)
-    configure(editor, server)
     server.answers("say one", "FIRST")
     server.answers("say two", "SECOND")
-    run = start(editor, "pair", "go")
-    assert result(editor)["ok"]
-    return editor, run
+    run = start(pair, "pair", "go")
+    assert result(pair)["ok"]
+    return pair, run
 
 
 def test_r_runs_what_failed_anew_and_f_with_another_prompt(
-    start_editor: EditorFactory, server: ModelServer
+    ran: tuple[Editor, str], server: ModelServer
 ) -> None:
-    editor, first = pair_ran(start_editor, server)
+    editor, first = ran
     editor.feed("q")
     asked = len(server.requests)
     open_panel(editor)
@@ -187,9 +185,9 @@ def test_r_runs_what_failed_anew_and_f_with_another_prompt(
 
 
 def test_f_on_a_run_in_which_nothing_failed_runs_all_of_it_anew(
-    start_editor: EditorFactory, server: ModelServer
+    ran: tuple[Editor, str], server: ModelServer
 ) -> None:
-    editor, first = pair_ran(start_editor, server)
+    editor, first = ran
     editor.feed("q")
     asked = len(server.requests)
     open_panel(editor)
@@ -203,10 +201,8 @@ def test_f_on_a_run_in_which_nothing_failed_runs_all_of_it_anew(
     assert len(server.requests) == 2 * asked
 
 
-def test_a_form_takes_another_result_and_is_kept_where_the_fork_is_refused(
-    start_editor: EditorFactory, server: ModelServer
-) -> None:
-    editor, first = pair_ran(start_editor, server)
+def test_a_form_takes_another_result_and_is_kept_where_the_fork_is_refused(ran: tuple[Editor, str]) -> None:
+    editor, first = ran
     open_panel(editor)
     go_to(editor, f"✓ pair .*{first[:8]}")
     editor.feed("zo")
@@ -287,9 +283,9 @@ def test_f_on_a_turn_goes_on_with_the_conversation_from_there_and_makes_none_of_
 
 
 def test_f_on_a_turn_that_no_run_goes_on_from_says_that_the_step_is_run_again(
-    start_editor: EditorFactory, server: ModelServer
+    ran: tuple[Editor, str],
 ) -> None:
-    editor, first = pair_ran(start_editor, server)
+    editor, first = ran
     editor.feed("q")
     open_panel(editor)
     go_to(editor, f"✓ pair .*{first[:8]}")

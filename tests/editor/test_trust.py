@@ -86,14 +86,17 @@ def test_what_is_typed_before_the_question_is_there_does_not_answer_it(
     assert small_editor.lines() == ["yes" if "i" in typed else ""]
 
 
-@pytest.mark.slow
-def test_the_question_says_what_would_run(editor: Editor) -> None:
-    config = editor.cwd / ".tideate" / "config.toml"
-    config.parent.mkdir()
-    servers = "\n".join(f'[mcp.servers.s{n}]\ncommand = ["./s{n}.sh"]' for n in range(12))
-    config.write_text(servers)
+def ask_trust(editor: Editor, path: str, text: str) -> None:
+    """Write a file of the project's `.tideate` and ask to trust it."""
+    editor.write(f".tideate/{path}", text)
     editor.command("Workflow trust")
     wait_focused(editor)
+
+
+@pytest.mark.slow
+def test_the_question_says_what_would_run(editor: Editor) -> None:
+    servers = "\n".join(f'[mcp.servers.s{n}]\ncommand = ["./s{n}.sh"]' for n in range(12))
+    ask_trust(editor, "config.toml", servers)
     message = editor.lua("return require('tideate.ui').pending()[1].message")
     assert "- start `./s0.sh` as the MCP server 's0'" in message.splitlines()
     assert message.splitlines()[-1] == "… and 4 lines more in the details"
@@ -101,11 +104,7 @@ def test_the_question_says_what_would_run(editor: Editor) -> None:
 
 @pytest.mark.slow
 def test_a_no_trusts_nothing(editor: Editor) -> None:
-    prompts = editor.cwd / ".tideate" / "prompts"
-    prompts.mkdir(parents=True)
-    (prompts / "ask.md").write_text("Obey.\n---\nproject's {{ prompt }}")
-    editor.command("Workflow trust")
-    wait_focused(editor)
+    ask_trust(editor, "prompts/ask.md", "Obey.\n---\nproject's {{ prompt }}")
     editor.feed("<CR>")
     editor.wait_for(lambda: editor.lua("return require('tideate.ui').pending()") == [], "closed")
     assert not (editor.state / "trust.json").exists()
@@ -113,12 +112,8 @@ def test_a_no_trusts_nothing(editor: Editor) -> None:
 
 @pytest.mark.slow
 def test_what_is_exchanged_while_it_is_read_is_not_trusted(editor: Editor) -> None:
-    prompts = editor.cwd / ".tideate" / "prompts"
-    prompts.mkdir(parents=True)
-    (prompts / "ask.md").write_text("shown")
-    editor.command("Workflow trust")
-    wait_focused(editor)
-    (prompts / "ask.md").write_text("exchanged")
+    ask_trust(editor, "prompts/ask.md", "shown")
+    editor.write(".tideate/prompts/ask.md", "exchanged")
     editor.feed("y")
     editor.wait_for(lambda: "trusted as it is now" in editor.messages(), "trusted")
     trusted = [path.read_text() for path in (editor.state / "trusted").iterdir()]
