@@ -218,7 +218,7 @@ return {
     args = '',
     help = 'Show the mentions (@) for prompts, with the content of each',
     menu = true,
-    run = call('ui.contexts', 'show'),
+    run = call('ui.pages.contexts', 'show'),
   },
   {
     name = 'model',
@@ -241,14 +241,14 @@ return {
     args = '',
     help = "Show the project's MCP servers and their tools",
     menu = true,
-    run = call('ui.tools', 'show'),
+    run = call('ui.pages.tools', 'show'),
   },
   {
     name = 'snapshot',
     args = '[name]',
     help = "Show the project's snapshots, to compare and restore; with a name, create one",
     menu = true,
-    run = call('ui.snapshots', 'run'),
+    run = call('ui.pages.snapshots', 'run'),
   },
   {
     name = 'rollback',
