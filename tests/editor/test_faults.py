@@ -164,11 +164,11 @@ def test_what_is_no_text_is_refused(nvim: Editor, server: ModelServer, content: 
     assert (nvim.cwd / "a.bin").read_bytes() == content
 
 
-def tidied_run(nvim: Editor, server: ModelServer, **lines: int) -> dict[str, Any]:
+def tidied_run(nvim: Editor, server: ModelServer, first: int = 1, last: int = 2) -> dict[str, Any]:
     """Run a successful refactoring of lines of the current buffer; return its result."""
     model_tidies(server)
     accept_all(nvim)
-    refactor(nvim, **lines)
+    refactor(nvim, first=first, last=last)
     done = result(nvim)
     assert done["ok"], done
     return done
