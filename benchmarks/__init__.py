@@ -1,1 +1,1 @@
-"""Measurements, side by side with what they are to be compared with."""
+"""Measurements, side by side with their peers."""

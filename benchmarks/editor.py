@@ -125,7 +125,7 @@ def _pause(name: str, clock: list[float], processor: list[float]) -> list[Figure
 
 @contextlib.contextmanager
 def with_model(server: ModelServer) -> Iterator[Editor]:
-    """Give an editor whose runs ask a server on loopback, with the host already started."""
+    """Yield an editor with a started host and a model server on loopback."""
     with started(ui=(100, 40)) as editor:
         setup = {"adapter": "bench", "adapters": {"bench": {"base_url": server.base_url, "model": "bench"}}}
         editor.lua("require('tideate').setup(...)", setup)
@@ -205,7 +205,7 @@ def _post(bridge: Bridge, count: int, editor: Editor) -> dict[str, Any]:
 
 
 def _beside(nvim: pynvim.Nvim, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Run the connection's loop here while a thread does the work, and return what it returns."""
+    """Run the connection's loop here while a thread does the work; return the work's result."""
     results: list[dict[str, Any]] = []
 
     def run() -> None:

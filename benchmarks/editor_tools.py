@@ -79,7 +79,7 @@ def tool_figures(editor: Editor, rounds: int) -> list[Figure]:
 
 
 def _call(tools: EditorTools, name: str, arguments: dict[str, Any]) -> tuple[float, float]:
-    """Return what a call took, and the editor's longest pause meanwhile; both in milliseconds."""
+    """Return the duration of a call and the editor's longest pause meanwhile, in milliseconds."""
     tools.editor.lua("_G.stop = require('bench').watch()")
     begun = time.perf_counter()
     tools.call(name, **arguments)

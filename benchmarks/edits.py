@@ -1,4 +1,4 @@
-"""Edits as models write them, on real files: what is applied rightly, refused rightly, and applied wrongly.
+"""Edits as models write them, on real files: correctly applied, correctly refused, wrongly applied.
 
 The corpus and its truth are made from a seed (`benchmarks.edits_corpus`). ``--short`` takes fewer edits. The
 exit code is 1 if tideate applied anything wrongly, or if something could not be measured.
@@ -36,7 +36,7 @@ _NEAR = 15
 
 @dataclass
 class Score:
-    """What one method made of the corpus."""
+    """Results of one method on the corpus."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     by_way: dict[str, Counter[str]] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Score:
 
 
 def judged(method: Method, cases: list[Case]) -> Score:
-    """Return what becomes of all cases; whatever is not the truth to the byte was applied wrongly."""
+    """Return the results of all cases; an edit is correct only if it matches byte for byte."""
     score = Score()
     for case in cases:
         start = time.perf_counter()
@@ -70,7 +70,7 @@ def judged(method: Method, cases: list[Case]) -> Score:
 
 
 def targets(score: Score, lines: int) -> Iterator[Figure]:
-    """Compare tideate with what it is to reach."""
+    """Compare tideate with its targets."""
     total, outcomes = sum(score.outcomes.values()), score.outcomes
     right, needless, wrong = outcomes[OUTCOMES[0]], outcomes[OUTCOMES[2]], outcomes[OUTCOMES[3]]
     yield Figure("applied wrongly", [float(wrong)], "", 0)
@@ -88,7 +88,7 @@ def targets(score: Score, lines: int) -> Iterator[Figure]:
 
 
 def unnamed(score: Score) -> int:
-    """Return how many refusals say neither which edit nor which file nor what is wrong with the answer."""
+    """Return the number of refusals that name no edit, file or mistake."""
     return sum(
         not re.search(r"\b(?:block|hunk|line|lines|diff|patch|code)\b", why) for _, why in score.refusals
     )
@@ -173,7 +173,7 @@ def methods_table(scores: dict[str, Score]) -> Table:
 
 
 def ways_table(scores: dict[str, Score]) -> Table:
-    """Return a row for each way of spoiling: what tideate did, and how often the others were wrong."""
+    """Return a row for each kind of damage: tideate's result, and the errors of the others."""
     others = [name for name in scores if name != OURS]
     table = Table("how it was spoiled", *OUTCOMES, *(f"{name}: wrongly" for name in others))
     for column in table.columns[1:]:

@@ -28,7 +28,7 @@ SEED: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One answer of a model, and what has to come of it."""
+    """Answer of a model with its expected result."""
 
     name: str
     form: Form
@@ -111,7 +111,7 @@ def _path(source: Source) -> str:
 
 
 def _edit(source: Source, rng: random.Random, *, unique: bool) -> Edit | None:
-    """Change one to three places of a file, with so much around each that it is the only such place."""
+    """Change one to three places of a file, each with enough context to be unique."""
     lines = source.lines
     hunks: list[Hunk] = []
     for _ in range(rng.choice((1, 1, 2, 3))):
@@ -185,7 +185,7 @@ def _count(keys: list[str], wanted: list[str]) -> int:
 
 
 def _means_another_place(edit: Edit) -> bool:
-    """Whether a spoiled hunk is to the letter an edit of lines that stand elsewhere: then it means those."""
+    """Tell whether a damaged hunk exactly matches other lines, which it then edits."""
     lines = list(edit.source.lines)
     for hunk in edit.hunks:
         old, size = hunk.old, len(hunk.old)

@@ -1,4 +1,4 @@
-"""Real files to be edited: those of the packages in this environment, the same ones for the same seed."""
+"""Real files to edit, from the installed packages; the same for the same seed."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _TYPOGRAPHIC = str.maketrans({"'": "\u2019", '"': "\u201d", "-": "\u2013"})
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file as lines, with what its bytes have besides them."""
+    """A file as lines, with its encoding and line ends."""
 
     path: str
     lines: tuple[str, ...]

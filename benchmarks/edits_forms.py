@@ -25,7 +25,7 @@ class Row:
 
 @dataclass(slots=True)
 class Hunk:
-    """What a model writes of one place; `start` is the first of its lines in the file, 0-based."""
+    """Edit of one place; `start` is its first line in the file, 0-based."""
 
     start: int
     rows: list[Row]

@@ -1,4 +1,4 @@
-"""Ways from a model's answer to new files: tideate's, and those of other tools as they are commonly written.
+"""Methods that apply a model's answer to files: tideate's, and common ones of other tools.
 
 All but tideate's get the edits parsed, so that only the finding of places is compared; what cannot be
 parsed counts as refused by all of them.
@@ -35,7 +35,7 @@ ALIKE: Final = 0.8
 
 
 class Refused(Exception):
-    """A method made no edit of an answer; the message is what the model would be told."""
+    """A method refused an answer; the message is for the model."""
 
 
 Result: TypeAlias = dict[str, bytes]
@@ -63,7 +63,7 @@ def ours(case: Case) -> Result:
 def _by_parts(
     case: Case, find: Callable[[list[str], tuple[str, ...], int], int], *, in_order: bool
 ) -> Result:
-    """Apply parts one after the other, each to what those before it left."""
+    """Apply parts in order, each to the result of the earlier ones."""
     result: Result = {}
     for path, lines, parts in _parsed(case):
         at = 0

@@ -229,7 +229,7 @@ def _edit(address: str, model: _Model, project: Path, order: dict[str, Any]) -> 
 
 
 def work() -> None:
-    """Do what the lines of standard input say, and answer each with a line."""
+    """Execute the lines of standard input, and answer each with a line."""
     model = _Model()
     threading.Thread(target=model.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory() as folder:

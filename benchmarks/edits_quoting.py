@@ -1,4 +1,4 @@
-"""Ways in which models quote carelessly in search/replace blocks: what is meant stays clear, or does not."""
+"""Careless quotations in search/replace blocks, ambiguous or not."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def non_breaking(edit: Edit) -> bool:
 
 
 def elided(edit: Edit) -> bool:
-    """New lines of which some only stand for others, be there such a line elsewhere in the file or not."""
+    """New lines with placeholders for others, whether or not such a line exists in the file."""
     edit.expected = "refused"
     hunk = edit.rng.choice(edit.hunks)
     mark = edit.rng.choice(("...", "# …unchanged…", "# ...", "// ... existing code ...", "# … rest …"))

@@ -254,7 +254,7 @@ def _comment(path: str) -> str:
 
 
 def left_out(edit: Edit) -> bool:
-    """New lines of which some only stand for others."""
+    """New lines with placeholders for others."""
     edit.expected = "refused"
     comment = _comment(edit.source.path)
     hunk = edit.rng.choice(edit.hunks)
@@ -264,7 +264,7 @@ def left_out(edit: Edit) -> bool:
 
 
 def quoted_with_gaps(edit: Edit) -> bool:
-    """Lines to search of which some only stand for others."""
+    """Search lines with placeholders for others."""
     edit.expected = "refused"
     hunk = max(edit.hunks, key=lambda hunk: len(hunk.rows))
     choices = [at for at, row in enumerate(hunk.rows) if row.sign == " " and row.text.strip()]

@@ -121,7 +121,7 @@ class Growths:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What is measured of all."""
+    """Measurements of all engines."""
 
     chain: Column
     memory: Column
@@ -188,19 +188,19 @@ def columns(size: Size, engines: list[str]) -> Columns:
 
 
 def targets(size: Size, beside: Columns) -> Iterator[Figure]:
-    """Compare tideate with what it is to reach; the columns are filled."""
-    yield Figure("chain / the floor of the same turn", beside.chain.ratio(FLOOR), "", 2)
+    """Compare tideate with its targets; the columns are filled."""
+    yield Figure("chain / the floor of the same turn", beside.chain.ratio(FLOOR), "", 1.5)
     for peer in beside.chain.engines:
         if peer not in (OURS, FLOOR):
             yield Figure(f"chain / {peer}", beside.chain.ratio(peer), "", 1)
     yield Figure("syncs of a chained step", beside.syncs.samples[OURS], "", 1, exact=True)
     for peer in ONE_SYNC:
         yield Figure(f"the same of {peer}", beside.syncs.samples[peer], "", 1.1, exact=True)
-    yield Figure("a chained step on tmpfs", beside.memory.samples[OURS], "ms", 0.1)
-    yield Figure("its processor time, both threads", beside.work.samples[OURS], "ms")
+    yield Figure("a chained step on tmpfs", beside.memory.samples[OURS], "ms")
+    yield Figure("its processor time, both threads", beside.work.samples[OURS], "ms", 0.15)
     yield Figure(f"fan-out 1 → {size.fan:,} → 1", beside.fan.samples[OURS], "ms", 60)
     yield Figure("its commits", [run(OURS, "fan", size.fan, commits=True).commits], "", 20, exact=True)
-    yield Figure("process start to first step", beside.cold.samples[OURS], "ms", 100)
+    yield Figure("process start to first step", beside.cold.samples[OURS], "ms", 150)
     yield Figure("resume to the next step", beside.resume.samples[OURS], "ms", 150)
     yield Figure("steps done again after it", beside.again.samples[OURS], "", 0, exact=True)
     yield Figure("peak memory", beside.peak.samples[OURS], "MB", 60)
@@ -215,7 +215,7 @@ def targets(size: Size, beside: Columns) -> Iterator[Figure]:
 
 
 def alone(size: Size) -> Iterator[Figure]:
-    """Measure what the peers are not asked for."""
+    """Measure tideate alone."""
     # here: loading the engine would count to nobody's memory but this process's, and takes a while
     from benchmarks.engine_extra import checkpoints, initiations, makespan, side_by_side
 

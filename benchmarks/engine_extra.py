@@ -1,4 +1,4 @@
-"""What is measured of tideate alone: how soon a run begins, what a checkpoint takes, how steps overlap."""
+"""Measurements of tideate alone: start of a run, checkpoints, concurrent steps."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ async def _checkpoints(place: Path, count: int) -> list[float]:
 
 
 async def _makespan(place: Path, count: int) -> float:
-    """Every step waits for two of those before it, as a seeded chance says."""
+    """A graph in which every step waits for two random earlier ones."""
     chance, naps, ends = random.Random(4), dict[str, float](), dict[str, float]()
     steps: list[dict[str, Any]] = []
     for number in range(count):

@@ -1,4 +1,4 @@
-"""What every engine is given to do, and the stop-watch that its steps press."""
+"""The task of every engine, and the probe that its steps call."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Ready: TypeAlias = "tuple[Callable[[], int], Callable[[], object]]"
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A workflow of steps that do nothing but give a result, each durable before what depends on it starts.
+    """A workflow of trivial steps, each durable before its dependents start.
 
     A `chain` has `steps` steps; a `fan` has one, then `steps` side by side, then one. Every result is stored
     with its step; no engine carries a list of them in what it stores, only how many there are.

@@ -1,4 +1,4 @@
-"""Measurements of one engine, each in a process of its own: what it took and wrote, how often it synced."""
+"""Measurements of one engine, each in a process of its own: time, bytes written, syncs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SYNCS: Final = "fsync,fdatasync,sync_file_range,msync"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one process did."""
+    """Figures of one process."""
 
     spawned: float
     """By the machine's monotonic clock, as `at`."""
@@ -105,7 +105,7 @@ def cold(engine: str) -> float:
 
 
 def resumed(engine: str) -> Resumed:
-    """Resume a chain whose process was killed in the middle."""
+    """Resume a chain after its process was killed in the middle."""
     steps, kill_at = 40, 20
     with place_in(DISK) as place:
         command = _command(place, engine, "chain", steps, kill_at=kill_at)
@@ -119,7 +119,7 @@ def resumed(engine: str) -> Resumed:
 
 
 def synced(engine: str, short: int = 50, long: int = 150) -> float:
-    """Return how often a step of a chain syncs: what a longer chain has more of, counted by strace.
+    """Return the syncs of a chained step, counted by strace on chains of two lengths.
 
     :raises RuntimeError: strace is missing or may not trace.
     """

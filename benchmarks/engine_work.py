@@ -86,7 +86,7 @@ def measured(engine: str, task: Task, *, commits: bool) -> dict[str, Any]:
 
 
 def main(engine: str, text: str, *more: str) -> None:
-    """Do one task on one engine, in a process of its own, and print what it took as JSON."""
+    """Do one task on one engine, and print its figures as JSON."""
     task = json.loads(text)
     report = measured(engine, Task(**{**task, "place": Path(task["place"])}), commits="--commits" in more)
     print(json.dumps(report), flush=True)

@@ -1,4 +1,4 @@
-"""What a benchmark measured, beside its target, as a table."""
+"""Table of a benchmark's figures beside their targets."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def console() -> Console:
 
 
 def ratios(ours: list[float], theirs: list[float]) -> list[float]:
-    """Compare turn by turn, so that what slows both down falls out."""
+    """Compare turn by turn, which cancels out the load of the machine."""
     return [one / other for one, other in zip(ours, theirs, strict=True)]
 
 

@@ -55,7 +55,7 @@ async def fill(place: Path, runs: int) -> None:
 
 
 def searches(place: Path, words: str) -> tuple[list[float], list[str]]:
-    """Return milliseconds of each search, and what it found."""
+    """Return the milliseconds and hits of each search."""
     took, found = [], list[str]()
     for _ in range(SAMPLES):
         begun = time.perf_counter()

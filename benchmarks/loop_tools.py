@@ -42,7 +42,7 @@ class Step:
     workspace: Workspace
 
     def notice(self, message: str, *, level: str = "info") -> None:
-        """Nobody is there to be told."""
+        """Show nothing."""
 
 
 @dataclass(frozen=True, slots=True)

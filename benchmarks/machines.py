@@ -165,7 +165,7 @@ def _check(text: str, count: int, peer: Callable[[str], Any]) -> None:
 
 
 def _broken(size: Size) -> Figure:
-    """Parse a large text of which every fiftieth line is a mistake."""
+    """Parse a large text with a mistake in every fiftieth line."""
     lines = workflow_text(size.large).split("\n")
     lines[25::50] = ["state_1 too state_2"] * len(lines[25::50])
     text = "\n".join(lines)

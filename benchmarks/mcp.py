@@ -154,7 +154,7 @@ def main() -> int:
 
 
 def checked(out: Console, own: dict[str, Server], reference: Server, directory: Path, root: Path) -> bool:
-    """Print what is the same on every machine; returns whether any of it misses."""
+    """Print the machine-independent checks; return whether any of them fails."""
     git, files, other = Running(own["git"]), Running(own["filesystem"]), Running(reference)
     try:
         wrong = wrong_answers(git, files, root, FILES)

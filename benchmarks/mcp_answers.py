@@ -1,4 +1,4 @@
-"""Checks of what the servers answer: counts and sets of files that are the same on every machine."""
+"""Machine-independent checks of the servers' answers: counts and sets of files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GIT_TOOLS: Final = ("git_status", "git_diff_unstaged", "git_log")
 
 
 def wrong_answers(git: Running, files: Running, root: Path, number: int) -> list[str]:
-    """Compare what is told of a repository with what is in it; returns what is wrong, in words.
+    """Compare answers about a repository with its content; return the differences in words.
 
     :param number: how many files it has.
     """
@@ -60,7 +60,7 @@ def _all(running: Running, tool: str, arguments: dict[str, Any]) -> str:
 
 
 def different_answers(our: Running, their: Running, root: Path) -> list[str]:
-    """Compare what our filesystem server and the reference tell of the same files.
+    """Compare the answers of our filesystem server and the reference server.
 
     :returns: the differences, in words.
     """

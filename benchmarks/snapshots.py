@@ -48,7 +48,7 @@ SIZES: Final = {False: Size(10_000, 100_000_000, 3, 5), True: Size(2_000, 20_000
 
 @dataclass(slots=True)
 class Row:
-    """What was measured of one way, in seconds and bytes."""
+    """Figures of one method, in seconds and bytes."""
 
     cold: list[float] = field(default_factory=list)
     warm: list[float] = field(default_factory=list)
@@ -122,7 +122,7 @@ def journalled(count: int) -> list[float]:
 
 
 def targets(trees: dict[str, dict[str, Row]], journal: list[float]) -> Iterator[Figure]:
-    """Compare tideate with what it is to reach.
+    """Compare tideate with its targets.
 
     :param journal: milliseconds that the journal of five files took.
     """

@@ -1,4 +1,4 @@
-"""What the journal takes before an apply writes: the pre-images of five files, on disk."""
+"""Time of the journal before a write: the pre-images of five files, on disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Four ways to keep what a project was: ours, git with its own index and store, loose or packed, restic.
+"""Four kinds of snapshots: ours, git with its own index and store (loose, packed), restic.
 
 Ours runs in a process that is there already, as in the editor's host; git and restic are started for each
 snapshot, as programs that use them do. Ours and restic sync what they write to the disk, git syncs packs but,
@@ -107,7 +107,7 @@ class Ours:
 
 
 class Git:
-    """A repository elsewhere whose work tree is the project: `add -A`, `write-tree`."""
+    """Separate repository with the project as work tree: `add -A`, `write-tree`."""
 
     name: ClassVar[str] = "shadow git, loose objects"
 

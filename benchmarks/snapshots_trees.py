@@ -16,7 +16,7 @@ CHANGED: Final = 5
 
 
 def synthetic(root: Path, files: int, size: int) -> str:
-    """Make files of text, some of them with no order in it as pictures have; returns what to call them."""
+    """Create text files, some with random content like pictures; return their names."""
     chance = random.Random(7)
     mean = size // files
     root.mkdir()
@@ -49,13 +49,13 @@ def copied(root: Path, files: int) -> str:
 
 
 def _init(root: Path) -> None:
-    """Make it a repository, as projects are: what it ignores has to be asked for."""
+    """Make it a repository with ignored files, like real projects."""
     subprocess.run(["git", "init", "--quiet"], cwd=root, check=True)
     (root / ".gitignore").write_text("__pycache__/\nnode_modules/\n*.log\n")
 
 
 def _copy(source: Path, target: Path, so_far: tuple[int, int], copy: int) -> tuple[int, int]:
-    """Copy a package without what was compiled, and nothing larger than what a person writes."""
+    """Copy a package without compiled and oversized files."""
     count, size = so_far
     paths = [source] if source.is_file() else sorted(source.rglob("*"))
     for path in paths:
@@ -73,7 +73,7 @@ def _copy(source: Path, target: Path, so_far: tuple[int, int], copy: int) -> tup
 
 
 def change(root: Path, mark: str) -> dict[str, bytes]:
-    """Change five files; returns what was in them."""
+    """Change five files; return their former content."""
     chance = random.Random(mark)
     found = (path for path in root.rglob("*.py") if ".tideate" not in path.parts and path.stat().st_size)
     paths = chance.sample(sorted(found), CHANGED)
