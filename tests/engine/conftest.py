@@ -55,7 +55,7 @@ def no(_request: ConfirmationRequest) -> Decision:
 
 @dataclass
 class Front:
-    """Keeps what it is told; answers as the test says, or holds the answer back."""
+    """Front end that records events, and answers or withholds answers as the test says."""
 
     answer: Answer = yes
     events: list[Event] = field(default_factory=list)
@@ -94,7 +94,7 @@ class Front:
             await asyncio.wait_for(event.wait(), LIMIT)
 
     def names(self) -> list[str]:
-        """Return what was told, without the checkpoint after every step."""
+        """Return the told events, without the checkpoint after every step."""
         names = (event.name for event in self.events if event.name is not EventName.CHECKPOINT_CREATED)
         return [name.value.removeprefix("SD_EVENT_") for name in names]
 

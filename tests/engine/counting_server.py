@@ -26,7 +26,7 @@ def look() -> str:
 
 @server.tool(structured_output=False)
 def charge() -> str:
-    """Charge somebody."""
+    """Charge a customer."""
     return note("charge")
 
 

@@ -69,7 +69,7 @@ def add_line(path: Path, value: Any) -> int:
 
 
 def be_mortal(deeds: Path, places: str) -> None:
-    """Have this process killed where it comes further than those before."""
+    """Kill this process as soon as it gets further than earlier ones."""
     take_turn, report_call, remember = Context.take_turn, Context.report_call, Context.remember
 
     async def taken(self: Context, *args: Any, **named: Any) -> Any:
@@ -95,7 +95,7 @@ def be_mortal(deeds: Path, places: str) -> None:
 
 
 class OutsideBench(Bench):
-    """A bench that keeps what is private beside the project, where no scratch copy takes it along."""
+    """A bench with its private directory beside the project, outside scratch copies."""
 
     @property
     def private(self) -> Path:
@@ -141,7 +141,7 @@ async def run(root: Path, url: str, places: str) -> None:
 
 
 def main(root: str, url: str, places: str) -> None:
-    """Fork: what is imported here is not imported anew by each process."""
+    """Fork processes, so that each reuses the imports of this one."""
     import_all(IMPORTED)
     for number in range(MOST):
         pid = os.fork()

@@ -1,4 +1,4 @@
-"""A run's log in memory, for tests of what is written down, and in which order."""
+"""Run log in memory, for tests of the order of its records."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RUN = "0" * 31 + "1"
 
 @dataclass
 class Logbook:
-    """Takes what a `RunLog` takes; `lines` says what came, in order, and `durable` how far it is safe."""
+    """Stand-in for `RunLog`: `lines` has the records in order, `durable` the number of durable ones."""
 
     run_id: str = RUN
     lines: list[tuple[Any, ...]] = field(default_factory=list)
@@ -74,7 +74,7 @@ class Logbook:
 
 @dataclass
 class Watcher:
-    """A front end that keeps what it is told and answers what the test says, in that order."""
+    """Front end that records events and gives the test's answers in order."""
 
     answers: list[Decision] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""A workflow is parsed, validated and ordered in states of these names; the history has what fails there."""
+"""Parsing, validation and ordering of a workflow, and failures in each of these states."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ STEPS = st.lists(
 
 
 def told(steps: Sequence[Any]) -> tuple[list[dict[str, Any]], dict[tuple[int, int], Any]]:
-    """Return steps as a draft has them, and what holds of them: the state and the lines of each place."""
+    """Return steps of a draft, and their effect: state and lines by place."""
     written: list[dict[str, Any]] = []
     past: list[Any] = []
     future: list[Any] = []

@@ -1,4 +1,4 @@
-"""The line that a person sees of a tool call: what it is about, never long, whatever a model gave."""
+"""One-line summaries of tool calls: short, even for unusual arguments."""
 
 from __future__ import annotations
 

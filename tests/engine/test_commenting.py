@@ -1,4 +1,4 @@
-"""Comments on plans and documents: what is read of an answer, and which lines a revision changed."""
+"""Comments on plans and documents: parsed answers, and lines changed by a revision."""
 
 from __future__ import annotations
 

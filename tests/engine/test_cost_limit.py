@@ -1,4 +1,4 @@
-"""A run that may spend only so much: what could pass the limit is not sent."""
+"""Cost limit of a run: requests that could exceed it are not sent."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def asking(
     name: str = "asking",
     **more: Any,
 ) -> Any:
-    """Run a step that asks for each prompt, those of a list at the same time."""
+    """Run a step that asks each prompt; prompts in a list at the same time."""
     config = Config.model_validate(
         {
             "adapter": adapter,

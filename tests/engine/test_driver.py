@@ -1,4 +1,4 @@
-"""The drivers by themselves: what comes next, and where any sequence of valid choices ends."""
+"""Drivers alone: next steps, and the ends of random valid choices."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Chooser:
-    """A step's context whose model chooses by numbers."""
+    """A step's context with a model that chooses by numbers."""
 
     context = RunContext()
     context_tokens = None

@@ -1,4 +1,4 @@
-"""Forks of ended runs: what is not done again, what is, and what is refused."""
+"""Forks of ended runs: reused steps, repeated steps, refused requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inputs, text and selection of a run: what is refused before anything is asked."""
+"""Inputs, text and selection of a run, checked before anything is asked."""
 
 from __future__ import annotations
 

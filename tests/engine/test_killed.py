@@ -1,4 +1,4 @@
-"""Killed while it writes, a run goes on to the same end: nobody is asked twice, and no file is half done."""
+"""A run killed while it writes resumes to the same end, without repeated questions or partial files."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class Place:
         return int(done.stdout)
 
     def lines(self, name: str) -> list[Any]:
-        """Return what is in one of the files that a run leaves beside the project."""
+        """Return the content of a file that a run left beside the project."""
         path = self.root.parent / name
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
@@ -114,7 +114,7 @@ class Place:
         return Counter(json.dumps(deed) for deed in self.lines("deeds"))
 
     def told(self) -> list[str]:
-        """Return what the model was told of its calls."""
+        """Return the results of calls that the model got."""
         return [one["content"] for one in self.server.requests[-1]["messages"] if one["role"] == "tool"]
 
     def files(self) -> dict[str, str]:
@@ -302,7 +302,7 @@ CHECK: Call = ("run_check", {"check": "tests"})
 
 @pytest.fixture
 def checked(place: Place) -> Place:
-    """A project whose trusted check waits until it is killed, until there is a file `answered`."""
+    """A project with a trusted check that waits to be killed until the file `answered` exists."""
     around = place.root.parent
     for name in ("pipe", "never"):
         os.mkfifo(around / name)
@@ -362,7 +362,7 @@ def open_in_time(path: Path) -> Iterator[int]:
 
 
 def read_in_time(pipe: int) -> bytes:
-    """Return what comes next; nothing once nobody has it open who could write."""
+    """Return the next data; empty once no process has it open for writing."""
     ready = select.poll()
     ready.register(pipe, select.POLLIN | select.POLLHUP)
     assert ready.poll(90_000), "nothing came in time"

@@ -1,4 +1,4 @@
-"""The loop of a run: what runs beside what, what a failure and a skip do to the rest, pause and cancel."""
+"""The step loop of a run: concurrency, failures, skips, pause and cancellation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TURNS = 10
 
 
 class Room:
-    """Counts who is in it, and lets them out one by one or all at once."""
+    """Room that counts the steps inside and lets them out."""
 
     def __init__(self) -> None:
         self.inside: list[str] = []

@@ -1,4 +1,4 @@
-"""What a run that goes on begins with: what the store has of it, and a definition."""
+"""The stored part of a resumed run, and its definition."""
 
 from __future__ import annotations
 

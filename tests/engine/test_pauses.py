@@ -29,7 +29,7 @@ def tools() -> bool:
 
 
 class Looking:
-    """A step whose model calls the tool `look` until it answers.
+    """A step with a model that calls the tool `look` until it answers.
 
     :param when: pauses the run in the call of this number.
     """

@@ -1,4 +1,4 @@
-"""Preview of a run's first prompt: the very text that the run sends, and nobody hears of it."""
+"""Preview of a run's first prompt: exactly the sent text, without side effects."""
 
 from __future__ import annotations
 

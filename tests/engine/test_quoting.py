@@ -1,4 +1,4 @@
-"""What of a text goes into a prompt: fenced so that it cannot end its block, and not more than allowed."""
+"""Texts in prompts: safely fenced, and limited in size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs that one process leaves and another takes up: what is not done, asked or told twice."""
+"""Runs left by one process and resumed by another: nothing is done, asked or told twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Revisions of a review: what keeps its decision, and what is open."""
+"""Revisions of a review: kept and reopened decisions."""
 
 from __future__ import annotations
 
@@ -586,7 +586,7 @@ MEANWHILE = {"same": "{0}", "other": "now {0}", "blanks": "  {0}", "gone": "", "
 
 @st.composite
 def edited_meanwhile(draw: st.DrawFn, *kinds: str) -> Meanwhile:
-    """A text, a proposal for it, what it is now, and what the person typed for the hunks."""
+    """A text with a proposal, its current version, and the person's edits of the hunks."""
     lines = [f"line {at}" for at in range(draw(st.integers(1, 8)))]
     proposed, now = list[str](), list[str]()
     for line in lines:
@@ -753,7 +753,7 @@ Carried = tuple[FileChange, Decided, FileChange]
 
 
 def edited_everywhere(now: str, then: str) -> Callable[[int], Carried]:
-    """Return what makes a change whose every hunk was edited and accepted, and the one that follows it.
+    """Return a change with every hunk edited and accepted, and its successor.
 
     :param now: what became of each line that a hunk is about, by its number.
     :param then: what the next revision makes of it.

@@ -1,4 +1,4 @@
-"""What runs changed, together with the runs that are their steps: found, taken back, forgotten."""
+"""Changes of runs and their nested runs: found, rolled back, deleted."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def adds(step: StepContext) -> str:
 
 
 def nested(bench: Bench, last: StepHandler = adds) -> None:
-    """Register `g`: it writes, has two runs within one another write, and does what `last` does."""
+    """Register `g`: it writes, lets two nested runs write, and then calls `last`."""
     bench.write("a.txt", "mine\n")
     bench.register("innermost", {"third": adds})
     steps = [step("second"), step("deeper", "second", workflow="innermost")]

@@ -1,4 +1,4 @@
-"""The project's rules in what each workflow sends: once, for the files concerned, and without authority."""
+"""The project's rules in each workflow's prompts: once, for the files concerned, without authority."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cancelled run whose end cannot be written: its steps stop at once, and it is said what is waited for."""
+"""A cancelled run with a blocked store: its steps stop at once, and a notice explains the delay."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 async def cancelled_while(bench: Bench, lock: bool) -> list[str]:
-    """Cancel a run, with its database locked or a step that takes its time; return what was told of it."""
+    """Cancel a run with a locked database or a slow step; return its notices."""
     started, stopped, go = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def works(_step: StepContext) -> None:
@@ -157,7 +157,7 @@ async def test_a_run_whose_caller_is_cancelled_while_it_is_written_down_comes_to
 
 
 class HeldWrites:
-    """Holds back what the store writes for checkpoints, until it is released."""
+    """Delays the store's writes of checkpoints until it is released."""
 
     def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         self.begun, self.go_on = asyncio.Event(), asyncio.Event()

@@ -1,4 +1,4 @@
-"""One step's work: conditions, questions, attempts, timeouts, and what may come of it."""
+"""Execution of one step: conditions, questions, attempts, timeouts, results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Bench:
-    """An executor of a run whose log and person are the test's."""
+    """Executor of a run with the test's log and front end."""
 
     def __init__(self, *, gated: bool = True) -> None:
         self.log = Logbook()

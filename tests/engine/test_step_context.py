@@ -1,4 +1,4 @@
-"""What a step is given: answers that are there again after a crash, and asked for only once."""
+"""Context of a step: stored answers, asked once, available after a crash."""
 
 from __future__ import annotations
 

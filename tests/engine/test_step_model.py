@@ -1,4 +1,4 @@
-"""What a model is asked for a step: tools only where it can call them."""
+"""Requests to a step's model: tools only if it can call them."""
 
 from __future__ import annotations
 

@@ -67,14 +67,14 @@ def write(path: Path, text: str) -> None:
 
 
 def begun(catalog: Catalog, path: Path, text: str) -> Definition:
-    """Return what a run of this text, which the person trusts, is kept with."""
+    """Return the stored definition of a run of this trusted text."""
     path.write_text(text)
     trust_file(path)
     return stored_definition(catalog.get("essay"))
 
 
 def shipped(path: Path, text: str) -> Definition:
-    """Return what a run would be kept with, of a text that nobody trusts."""
+    """Return the stored definition of a run of this untrusted text."""
     from tideate_core.workflows.parsing import WorkflowParser
 
     definition = WorkflowParser().parse(text, format="yaml", name="essay").require()

@@ -1,4 +1,4 @@
-"""The queue: what starts first, how much at once, and what runs alone."""
+"""The queue: order, concurrency and exclusive items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reviews of random trees: what is rejected comes back, what cannot is named, a rollback undoes all of it.
+"""Reviews of random trees: rejected changes are reverted or named, and a rollback undoes everything.
 
 The oracle is a tree of its own, a dictionary of paths: it knows nothing of journals, hunks on disk or moves.
 """
@@ -70,7 +70,7 @@ Tree = dict[str, Node]
 
 
 def put(tree: Tree, path: str, node: Node) -> None:
-    """Let a path be this, whatever was above or below it."""
+    """Set a path's content, replacing anything above or below it."""
     for other in list(tree):
         if other.startswith(f"{path}/") and node.kind != "directory":
             del tree[other]
@@ -210,7 +210,7 @@ def moved(found: Difference) -> dict[str, str]:
 
 
 def left_over(data: bytes, change: FileChange, rejected: set[int]) -> bytes:
-    """Return a text of which the rejected hunks are as before, byte for byte."""
+    """Return a text with its rejected hunks restored byte for byte."""
     if rejected == set(range(len(change.hunks))):
         return b""
     lines = (change.before or "").split("\n")
@@ -264,7 +264,7 @@ def fits(tree: Tree) -> bool:
 
 
 class Person:
-    """A step of a run whose person rejects some hunks."""
+    """A step of a run with a person who rejects some hunks."""
 
     execution_id = "review"
     refuses_executed = demonstration = False

@@ -1,1 +1,1 @@
-"""What the tests of several rooms share."""
+"""Fixtures and doubles shared by the tests of several packages."""

@@ -1,4 +1,4 @@
-"""A `Run` without a store or a registry, for tests of the parts that it is made of."""
+"""A `Run` without a store or a registry, for tests of its parts."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def private_authority(directory: Path) -> tuple[Path, ssl.SSLContext]:
 
 
 def file_name_of(certificate: Path) -> str:
-    """Return the name by which a directory of authorities has a certificate: a digest of its subject."""
+    """Return the file name of a certificate in a directory of authorities: a digest of its subject."""
     name = x509.load_pem_x509_certificate(certificate.read_bytes()).subject.public_bytes()
     digest = hashlib.sha1(name[2:], usedforsecurity=False).digest()  # without the head of the sequence
     return f"{int.from_bytes(digest[:4], 'little'):08x}.0"

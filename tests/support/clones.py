@@ -1,4 +1,4 @@
-"""A hostile clone: forged state of earlier versions in `.tideate/`, and what it could harm beside it."""
+"""A hostile clone: forged state in `.tideate/`, and files beside it that it could harm."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Clone:
         self.sibling = home / "sibling"
 
     def outside(self) -> dict[str, tuple[int, str]]:
-        """Return what stands outside of the project and of tideate's own state, by path: mode and content."""
+        """Return mode and content of the files outside the project and tideate's own state, by path."""
         return {
             str(path.relative_to(self.home)): (path.lstat().st_mode, self._content(path))
             for path in sorted([self.victim, *self._tree(self.treasure), *self._tree(self.sibling)])
@@ -89,7 +89,7 @@ class Clone:
         (folder / "manifest.json").write_text(json.dumps(manifest))
 
     def trusted_sibling(self) -> None:
-        """Make another project whose configuration starts relative commands."""
+        """Create another project with a configuration that starts relative commands."""
         config = self.sibling / ".tideate" / "config.toml"
         config.parent.mkdir(parents=True)
         config.write_text(

@@ -93,7 +93,7 @@ def _communicate(
 
 
 def _write(descriptor: int, data: bytes) -> bytes:
-    """Write a part of the data; returns the rest, nothing where nobody reads it."""
+    """Write a part of the data; return the rest, empty if there is no reader."""
     try:
         return data[os.write(descriptor, data[: select.PIPE_BUF]) :]
     except BrokenPipeError:

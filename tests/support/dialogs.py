@@ -1,4 +1,4 @@
-"""Questions put to a test's Neovim, and what was answered."""
+"""Questions to a test's Neovim, and their answers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def ask(
     draft: str = "",
     run: str = "0123456789abcdef" * 2,
 ) -> str:
-    """Put a question of a run, whose decisions are written to a draft; returns its id."""
+    """Ask a question of a run with a draft; return its id."""
     return str(editor.lua(ASK, kind, message, details, payload or {}, list(executed), draft, run))
 
 
@@ -70,7 +70,7 @@ def plan(editor: Editor, files: list[dict[str, Any]]) -> str:
 
 
 def answers(editor: Editor) -> list[dict[str, Any]]:
-    """What was answered so far."""
+    """The answers so far."""
     return list(editor.lua("return _G.answers"))
 
 
@@ -120,7 +120,7 @@ def wait_focused(editor: Editor) -> None:
 
 
 def say_yes(editor: Editor) -> str:
-    """Wait for a question, answer yes, and return what it said."""
+    """Wait for a question, answer yes, and return its text."""
     editor.wait("require('tideate.ui').pending()[1]")
     message = str(editor.lua("return require('tideate.ui').pending()[1].message"))
     wait_focused(editor)

@@ -188,16 +188,16 @@ class Editor:
         return bool(self.nvim.api.get_mode()["blocking"])
 
     def messages(self) -> str:
-        """What `:messages` shows."""
+        """The output of `:messages`."""
         return str(self.nvim.api.exec2("messages", {"output": True})["output"])
 
     def screen(self) -> list[str]:
-        """What a person sees now, line by line; needs `ui`."""
+        """The visible screen by lines; needs `ui`."""
         assert self.ui, "start the Editor with ui=(columns, rows)"
         return self.ui.refresh(self.blocked)
 
     def output(self) -> str:
-        """What Neovim itself wrote to its terminal."""
+        """Neovim's own output to its terminal."""
         self._log.flush()
         return Path(self._log.name).read_text(errors="replace")
 
@@ -264,7 +264,7 @@ class Editor:
         return f"mode {self.mode()!r}; messages:\n{self.messages()}"
 
     def _hung(self) -> str:
-        """What it waits for, asked in a way that cannot hang as well."""
+        """The reason that it waits, asked without blocking."""
         said: list[object] = []
 
         def ask() -> None:

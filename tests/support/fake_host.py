@@ -33,7 +33,7 @@ def reply(request: dict[str, Any], **result: Any) -> dict[str, Any]:
 
 
 class FakeHost:
-    """Each `run_NAME` is what the workflow NAME does."""
+    """Workflows of the fake host: `run_NAME` executes NAME."""
 
     def __init__(self) -> None:
         self.runs: dict[str, dict[str, Any]] = {}

@@ -1,4 +1,4 @@
-"""A process that has imported what the product needs, and forks a child for each command or host of a test.
+"""Process with the product's imports, which forks a child for each command or host of a test.
 
 Most of what a short test costs are imports. In the place of the interpreter a test starts `interpreter()`:
 a small process that has a child forked with its streams, environment and directory, passes on signals,
@@ -124,7 +124,7 @@ def _started() -> Path:
 
 
 def interpreter() -> str:
-    """What to start for hosts and commands: the stand-in; the interpreter where `make coverage` measures."""
+    """The program for hosts and commands: the stand-in, or the interpreter under `make coverage`."""
     return sys.executable if MEASURING in os.environ else str(_started() / "python")
 
 

@@ -1,4 +1,4 @@
-"""Stages' results, and doubles of what gates ask."""
+"""Results of stages, and doubles of the gates' collaborators."""
 
 from __future__ import annotations
 

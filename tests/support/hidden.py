@@ -1,4 +1,4 @@
-"""Texts that a screen shows as something else than they are, for dialogs that have to show what they are."""
+"""Texts with hidden characters, for dialogs that must show them."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def tagged(name: str, text: str) -> str:
 
 
 def taken(name: str, shown: str) -> str:
-    """Return what stands for a text that was tagged."""
+    """Return the replacement of a tagged text."""
     number = [*HIDDEN, *LOOKALIKES].index(name)
     begin, end = f"{number:02d}< ", f" >{number:02d}"
     assert begin in shown, f"{name} is not shown:\n{shown[-2000:]}"
@@ -124,7 +124,7 @@ def original(shown: str) -> str:
 
 
 def unseen(text: str) -> list[str]:
-    """Return the characters that are not plainly seen, by what Unicode says of them."""
+    """Return the invisible characters, by Unicode category."""
     return [
         json.dumps(one)
         for one in text

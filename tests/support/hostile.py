@@ -1,4 +1,4 @@
-"""Clients of a hostile MCP server, and what an attack may take."""
+"""Clients of a hostile MCP server, and limits of an attack."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MB: Final = 1 << 20
 
 
 def command(folder: Path, behaviour: str = "") -> list[str]:
-    """Return what starts the server."""
+    """Return the command of the server."""
     return [sys.executable, "-I", "-S", str(HOSTILE), str(folder), behaviour]
 
 
@@ -36,7 +36,7 @@ def hostile(folder: Path, behaviour: str = "", **say: Any) -> ServerSpec:
 
 
 def said(folder: Path, name: str = "received") -> list[str]:
-    """Return what the server noted."""
+    """Return the server's notes."""
     path = folder / name
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
@@ -66,7 +66,7 @@ def _alive(pid: int) -> bool:
 
 @contextmanager
 def bounded(megabytes: int = 300) -> Iterator[None]:
-    """Hold this process, on Linux, to an amount of further memory; what has no bound in time does not end.
+    """Limit the further memory of this process on Linux, so that unbounded work fails.
 
     :raises AssertionError: it took more.
     """

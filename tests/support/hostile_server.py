@@ -420,7 +420,7 @@ def _batch(message: dict[str, Any]) -> bool:
 
 @on("requests", "tools/call")
 def _requests(message: dict[str, Any]) -> None:
-    """Ask the client for what a client may have, before it gets its answer."""
+    """Send every kind of request to the client before answering it."""
     for number, (method, params) in enumerate(said()["requests"]):
         send({"id": f"r{number}", "method": method, "params": params})
         while f'"r{number}"' not in (line := sys.stdin.readline()):

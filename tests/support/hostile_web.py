@@ -24,7 +24,7 @@ SERVER: Final = {
 
 
 class Web:
-    """What is answered, and what was asked.
+    """Answers and received requests.
 
     :param behaviour: of `ANSWERS`; for calls of tools.
     :param location: where a redirect leads to.
@@ -96,7 +96,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def forever(self, data: bytes, kind: str) -> None:
-        """Send something until nobody listens any longer."""
+        """Send data until the client disconnects."""
         self.begin(200, kind, Connection="close")
         self.close_connection = True
         while True:

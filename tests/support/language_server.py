@@ -1,4 +1,4 @@
-"""A language server over stdio that does what it is told: answers from a table, is silent, lies, or dies.
+"""Scripted language server over stdio: answers from a table, stays silent, lies, or dies.
 
 `python language_server.py SCRIPT.json LOG`; what it hears is appended to LOG, a JSON line each.
 """
@@ -68,7 +68,7 @@ def serve(script: dict[str, Any], log: Path) -> None:
 
 
 def publish(script: dict[str, Any], texts: dict[str, str], params: dict[str, Any]) -> None:
-    """Take a text, and say at once what is wrong with it, unless one is to ask."""
+    """Receive a text and publish its diagnostics, unless they are pulled."""
     document = params["textDocument"]
     uri = document["uri"]
     texts[uri] = document["text"] if "text" in document else params["contentChanges"][0]["text"]

@@ -1,4 +1,4 @@
-"""An event loop whose clock a test can set forward."""
+"""An event loop with a clock that a test can advance."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Later:
         self._skipped += seconds
 
     async def pass_(self, seconds: float) -> None:
-        """Let so much time pass, and what was to happen until then happen."""
+        """Advance the clock, and run the callbacks due until then."""
         self.skip(seconds)
         for _ in range(5):
             await asyncio.sleep(0)

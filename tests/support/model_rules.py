@@ -1,4 +1,4 @@
-"""What a model server answers to which request."""
+"""Rules of a model server: answers by request."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def umask(mask: int) -> Iterator[None]:
 
 
 def wider_than_private(top: Path) -> list[str]:
-    """Return what others may use of a directory and all below it, with its modes.
+    """Return the files below a directory that others can access, with their modes.
 
     Programs in scratch copies keep the modes that they have in the project.
     """

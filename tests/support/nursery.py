@@ -26,7 +26,7 @@ REPOSITORY: Final = Path(__file__).parents[2]
 
 
 class Trade(Protocol):
-    """What MODULE has to have: what its processes need, and what they do."""
+    """Interface of MODULE: the needs and the work of its processes."""
 
     def load(self) -> None: ...
 

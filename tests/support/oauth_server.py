@@ -1,4 +1,4 @@
-"""Servers of tokens on loopback: what is sent to github.com, openai.com and others ends up there."""
+"""Token servers on loopback, which receive requests to github.com, openai.com and others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The panel of runs in a test's Neovim: what stands in it, and how to come to a line."""
+"""The panel of runs in a test's Neovim: its lines, and how to reach them."""
 
 from __future__ import annotations
 

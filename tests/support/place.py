@@ -1,4 +1,4 @@
-"""A place for one run, and what is durable of it while no process is there."""
+"""Directory of one run, and its durable state without a process."""
 
 from __future__ import annotations
 

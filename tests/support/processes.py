@@ -1,4 +1,4 @@
-"""Finds the processes that a test started, by a mark in their environment; ends exactly those."""
+"""Finder of the processes that a test started, by a mark in their environment; ends exactly these."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Brood:
         self._mark = f"{MARK}={uuid.uuid4().hex}"
 
     def environment(self) -> dict[str, str]:
-        """What a process must be started with to belong here; its children inherit it."""
+        """The environment that marks a process; its children inherit it."""
         name, value = self._mark.split("=")
         measured = {MEASURING: os.environ[MEASURING]} if MEASURING in os.environ else {}
         return {name: value, **measured}

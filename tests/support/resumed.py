@@ -1,4 +1,4 @@
-"""A run that is gone on with, whatever a kill left of it."""
+"""A run that is resumed after any kill."""
 
 from __future__ import annotations
 

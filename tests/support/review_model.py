@@ -1,4 +1,4 @@
-"""What a review of several files has to remember, for random walks through one."""
+"""Model of a review of several files, for random walks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ALL = len(UNITS)
 
 @dataclass(frozen=True)
 class Unit:
-    """A hunk as the person sees it, a whole file, or what is said of all."""
+    """A visible hunk, a whole file, or the comments on everything."""
 
     state: str = "open"
     comment: str = ""
@@ -54,7 +54,7 @@ Lines = list[tuple[int | None, str]]
 
 @dataclass
 class Model:
-    """What is decided, and the texts that only the person changes."""
+    """Decisions, and the texts that only the person changes."""
 
     lines: Lines = field(default_factory=list)
     """Of the file that is open."""
@@ -111,7 +111,7 @@ class Model:
                 self.units[at] = unit
 
     def decide(self, among: Iterable[int], state: str) -> None:
-        """Decide about several at once: about those that are open, or open the others."""
+        """Decide several units at once: the open ones, or reopen the others."""
         units = {at: self.units[at] for at in among}
         if state == "open":
             wanted = {at: without_reason(unit) for at, unit in units.items() if unit.state != "open"}
@@ -140,7 +140,7 @@ class Model:
         return f"{ALL} hunks: {', '.join(parts)}{words}"
 
     def answer(self) -> list[dict[str, Any]]:
-        """Return what a front end has to answer of the files."""
+        """Return the expected answer of a front end about the files."""
         found = []
         for path in FILES:
             units = {at: self.units[at] for at in units_of(path)}
@@ -164,7 +164,7 @@ class Model:
         return found
 
     def kept(self) -> list[Kept]:
-        """Return of each unit, and of all of it, what the next Neovim and the shell have to find."""
+        """Return the state of each unit, and of the whole, that the next Neovim and the shell must find."""
         return [
             Kept(unit.state, unit.comment, unit.edit[1] if unit.edit and unit.state != "rejected" else None)
             for unit in self.units
@@ -178,7 +178,7 @@ class Kept(NamedTuple):
 
 
 def as_kept(first: Iterable[Unit], review: KeptReview) -> list[Kept]:
-    """Return what was decided in a round in the end.
+    """Return the final decisions of a round.
 
     :param first: what was decided when it began.
     """
@@ -205,5 +205,5 @@ def units_of(path: str) -> list[int]:
 
 
 def spread(units: list[int], word: str) -> Lines:
-    """Return a text that has five lines for each unit; the third is what it is about."""
+    """Return a text with five lines for each unit; the third is the unit's."""
     return [(units[row // 5] if row % 5 == 2 else None, f"{word} {row:02}") for row in range(len(units) * 5)]

@@ -1,4 +1,4 @@
-"""Runs whose reviews are answered from outside, one by one: in this process, or in one that can be killed."""
+"""Runs with reviews answered from outside, in this process or in one that can be killed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Reviewing(Protocol):
     async def answer(self, decision: Decision) -> None: ...
 
     async def leave(self) -> None:
-        """End the process, or what stands for it here, but not the run."""
+        """End the process, or its stand-in, but not the run."""
 
 
 class _Asking(Front):
@@ -123,7 +123,7 @@ class Separate:
         await self._process.stdin.drain()
 
     async def pass_(self, events: int) -> Question | Ended | None:
-        """Let so many events happen; what it asks before, or how it ends."""
+        """Wait for a number of events; return an earlier question or the end."""
         for _ in range(events):
             line = await self._line()
             assert line, "it ended by itself"
@@ -151,7 +151,7 @@ def _ended(result: WorkflowResult) -> Ended:
 
 
 class _Told(_Asking):
-    """Says on standard output what happens, and reads the answers."""
+    """Front end that writes events to standard output and reads answers."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -57,5 +57,5 @@ def result(editor: Editor, timeout: float = 60) -> dict[str, Any]:
 
 
 def accept_all(editor: Editor, *but: str) -> None:
-    """Answer every question with yes, except those of the kinds `but`; `_G.kinds` lists what was asked."""
+    """Answer every question with yes, except the kinds in `but`; `_G.kinds` lists the kinds."""
     editor.lua(ACCEPT, *but)

@@ -1,4 +1,4 @@
-"""A second client of a Neovim that attaches as its UI, so that tests see what a person sees."""
+"""A second client of a Neovim, attached as its UI, so that tests see the screen."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Screen:
             return list(self._shown)
 
     def refresh(self, blocked: Callable[[], bool]) -> list[str]:
-        """Let Neovim draw what it knows by now, and return the screen.
+        """Let Neovim redraw, and return the screen.
 
         :param blocked: whether Neovim waits for a key, so that what is on its screen is all there is.
         :raises TimeoutError: there was no answer within 60 seconds.

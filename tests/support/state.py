@@ -1,4 +1,4 @@
-"""The private state of projects in tests, and what is trusted in them."""
+"""The private state and the trust of projects in tests."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def trust_file(path: Path) -> None:
 
 
 def trust_all(root: Path) -> list[str]:
-    """Trust all of a project, as `tideate trust --yes` does; returns the names of what that is."""
+    """Trust all of a project, as `tideate trust --yes` does; return the names of the trusted items."""
     plan = plan_trust(root, build_catalog(root))
     apply_trust(plan)
     return [item.name for item in plan.items]
 
 
 def trust_repository(root: Path) -> list[str]:
-    """Trust what a repository brings that runs; returns it in words."""
+    """Trust the runnable parts of a repository; return them in words."""
     brought = repository_programs(root)
     if brought is None:
         return []

@@ -132,7 +132,7 @@ def _commit(root: Path) -> None:
 
 
 def as_it_stands(root: Path) -> dict[str, Node]:
-    """Return all of the project but what git and the tools keep: kinds, modes, bytes, targets of links."""
+    """Return the project's files without tool data: kinds, modes, bytes, targets of links."""
     found = looked_at(root, _MADE)
     return {os.fsdecode(name): node for name, node in found.items()}
 

@@ -92,7 +92,7 @@ def edits(files: Mapping[str, str]) -> str:
 
 
 def documenting(answer: Mapping[str, Any] | None = None, page: str = AFTER["docs/usage.md"]) -> Scripted:
-    """Return what says which entry and items there are, and afterwards the page.
+    """Return the entry and items as text, followed by the page.
 
     :param answer: what is other than in an answer that is right.
     """
@@ -131,7 +131,7 @@ class Model:
         return list(self._asked[role])
 
     def leaves(self, role: str) -> None:
-        """Answer no more as a role: the test says itself what the server answers."""
+        """Stop answering as a role: the test gives the server's answers."""
         self.server.forgets(_words(role))
 
     def holds(self, role: str) -> Gate:
@@ -155,5 +155,5 @@ class Model:
 
 
 def _words(role: str) -> str:
-    """Return what only this role is told: how its instructions begin."""
+    """Return the beginning of a role's instructions, which identifies it."""
     return Roles(None).get(role).instructions.strip().splitlines()[0]

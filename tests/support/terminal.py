@@ -82,7 +82,7 @@ class Terminal:
         return bool(termios.tcgetattr(self._own)[3] & flags == flags)
 
     def wait_for(self, words: str, within: float = LIMIT) -> None:
-        """Wait until the words appear after those of the previous wait."""
+        """Wait until the words appear after the previously awaited ones."""
         with self._changed:
             found = self._changed.wait_for(lambda: self._find(words) >= 0, within)
             text = ESCAPES.sub("", self._raw)

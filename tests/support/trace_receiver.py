@@ -16,7 +16,7 @@ __all__ = ["TraceReceiver", "attributes_of"]
 
 
 class TraceReceiver(LoopbackServer):
-    """Keeps what it is sent.
+    """Receiver that keeps its requests.
 
     :param status: of its answers.
     """

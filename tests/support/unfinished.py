@@ -1,4 +1,4 @@
-"""An executor with tools whose budget ends before its work does."""
+"""An executor with tools and a budget that ends before its work."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Work:
-    """A block whose lines of Python, as often as they run, and calls of C functions are counted.
+    """Counter of executed Python lines and C calls in a block.
 
     What one call of a C function does is not seen: a test of that gives it so much that the wrong way would
     take minutes, and is ended by the time-out that all tests have.
@@ -73,7 +73,7 @@ class QueryWork:
 
 
 def work_of(call: Callable[[], object]) -> int:
-    """Count what a call does."""
+    """Count the work of a call."""
     with Work() as work:
         call()
     return work.count

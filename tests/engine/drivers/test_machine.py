@@ -1,4 +1,4 @@
-"""Runs of machines: walks, choices, limits, confirmations, pauses, and what nobody gets to see."""
+"""Runs of machines: walks, choices, limits, confirmations, pauses, obfuscation."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ coffee to *
 
 
 class Files(WorkflowRegistry):
-    """Finds workflows by what stands for their files' paths."""
+    """Registry that finds workflows by stand-ins for file paths."""
 
     def __init__(self, found: dict[str, Registration]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What a prompt of a machine's run gives of what was said: the latest, within the model's room."""
+"""Prompts of a machine's run: the latest answers, within the model's window."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FRAME = 900
 
 
 class Listener:
-    """A step's context: keeps the prompts, and says what it was given to say."""
+    """A step's context that records prompts and returns given answers."""
 
     context = RunContext()
     rules_files = None
@@ -59,7 +59,7 @@ class Conversation:
         self.talk = MachineConversation("w", "the task", states=["a", "b", "c", "d"], hide=str)
 
     async def say(self, state: str, text: str = "more", path: int = 1) -> str:
-        """Have a text said in a state; returns what was asked."""
+        """Answer in a state; return the prompt."""
         self.step.text = text
         moves = [{"to": f"s{n}"} for n in range(path)]
         said = (await self.talk.follow(cast("StepContext", self.step), state, "Go.", moves)).text

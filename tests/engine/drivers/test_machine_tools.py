@@ -1,4 +1,4 @@
-"""Machines whose models work with tools in their states: what is staged is reviewed when a state is left."""
+"""Machines with tools in their states: staged edits are reviewed when a state is left."""
 
 from __future__ import annotations
 

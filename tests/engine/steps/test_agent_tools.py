@@ -1,4 +1,4 @@
-"""Steps whose model works with tools: own ones, those of servers, edits that are reviewed and written."""
+"""Agent steps with tools: built-in ones, MCP servers, reviewed edits."""
 
 from __future__ import annotations
 

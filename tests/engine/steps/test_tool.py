@@ -1,4 +1,4 @@
-"""Steps that call tools: what they send, whom they ask, what they tell, and what is not done twice."""
+"""Tool steps: requests, permissions, events, and no repeated calls."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ WRITE = replace(READ, name="write", read_only=False, description="Writes a file.
 
 @dataclass
 class Tools:
-    """A client whose server is this test."""
+    """Client with this test as its server."""
 
     tool_: Tool = READ
     answers: list[Any] = field(default_factory=lambda: [None])
