@@ -242,7 +242,7 @@ def test_a_plan_shows_no_secret_to_the_model_without_a_question(
     answering.answers("", "nothing")
     done = shell.run("run", "multi_file", "tidy up", "--yes")
     assert done.returncode == 3, done.stderr
-    assert "nobody agreed to give it to the model" in done.stderr
+    assert "no person agreed to send it" in done.stderr
     assert not any(one in str(answering.requests) for one in HIDDEN)
     assert not any(found(shell, done, one) for one in HIDDEN)
 

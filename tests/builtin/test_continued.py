@@ -110,14 +110,14 @@ async def test_a_workflow_that_goes_on_with_nothing_says_so(bench: Bench, name: 
     bench.server.answers("hello", "hi")
     first = await bench.run("ask", "hello")
     second = await bench.run(name, "more", continues=first.execution_id)
-    assert second.error == (f"{name} does not go on with other runs; `ask` does, with any run's conversation")
+    assert second.error == (f"{name} cannot continue other runs; `ask` can continue any run's conversation")
 
 
 async def test_a_refactoring_goes_on_with_a_refactoring_only(bench: Bench) -> None:
     bench.server.answers("hello", "hi")
     first = await bench.run("ask", "hello")
     second = await bench.run("refactor", "more", continues=first.execution_id)
-    assert "refactor goes on with runs of refactor only" in str(second.error)
+    assert "refactor continues only runs of refactor" in str(second.error)
 
 
 async def test_a_run_that_is_still_running_is_not_gone_on_with(bench: Bench) -> None:
@@ -142,7 +142,7 @@ async def test_a_text_that_has_no_name_is_to_be_selected_anew(bench: Bench) -> N
     assert first.cancelled, first.error
     second = await bench.run("refactor", "keep the name", continues=first.execution_id)
     assert (second.ok, second.error_code) == (False, "InvalidInput")
-    assert "has no name and cannot be found again; select it anew" in str(second.error)
+    assert "has no name and cannot be found; select it again" in str(second.error)
 
 
 async def refactored(bench: Bench) -> WorkflowResult:

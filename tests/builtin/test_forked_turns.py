@@ -74,7 +74,7 @@ async def test_a_turn_is_taken_anew_with_what_the_person_says_and_nothing_before
     assert [file["path"] for file in review.payload["files"]] == ["shop/price.py"]
     assert bench.fingerprint()["shop/price.py"].decode() == SHOP["shop/price.py"].replace("1.2", "1.3")
     told = bench.front.data(EventName.NOTICE)[0]["message"]
-    assert told.endswith("are reused; anew from turn 2 of the step 'execute' on")
+    assert told.endswith("are reused; repeated from turn 2 of the step 'execute' on")
     assert result.as_json()["results"]["execute"]["files"] == ["shop/price.py"]
 
 

@@ -96,7 +96,7 @@ async def test_what_is_said_of_a_file_that_fails_goes_to_the_model_and_comes_bac
     assert bench.fingerprint() == NEW
     first, unsaid, again = asked_again(bench)
     assert first.payload["revisable"]
-    assert "the comments have no text" in unsaid.message
+    assert "the comments are empty" in unsaid.message
     assert [one.payload.get("comments") for one in (first, unsaid, again)] == [None, None, [said[0]]]
     assert prompt_of(bench, f"The person says of it: {short}")
     assert "of another" not in str(bench.server.requests)

@@ -240,7 +240,7 @@ async def test_what_changed_where_the_person_decided_is_merged_as_in_a_review_th
     again = reviews(bench)[-1].payload
     assert again["revision"] == 2
     assert [words.partition(":")[0] for words in again["warnings"]] == ["a.txt", "old.txt"]
-    assert all("is open again, for the text as it is now" in words for words in again["warnings"])
+    assert all("is undecided again for the current text" in words for words in again["warnings"])
     files = {file["path"]: file for file in again["files"]}
     assert files["a.txt"]["hunks"][1] == {"start": 2, "old": ["three!"], "new": ["THREE"]}
     assert files["old.txt"]["before"] == "not so dead"

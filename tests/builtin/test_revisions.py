@@ -219,7 +219,7 @@ async def test_rounds_are_bounded(bench: Bench) -> None:
     assert third.payload["files"][0]["decided"] == {"accepted": [0, 1], "rejected": [2]}, "they are kept"
     assert "comments" not in third.payload, "a front end has nothing that it would send again"
     assert [one.payload["revisable"] for one in (first, second, third)] == [True, False, False]
-    assert "cannot be asked to revise" in third.message
+    assert "no more revisions are possible" in third.message
     assert not any(SECOND in str(request) for request in bench.server.requests)
     assert bench.fingerprint()["a.txt"] == b"ein\ntwo\nTHREE\nfour\nfive\n"
 
@@ -251,7 +251,7 @@ async def test_no_with_comments_of_blanks_writes_nothing_and_keeps_the_decisions
     assert next(left, None) is None, "it is asked again"
     assert len(bench.server.requests) == 2, "no model is asked"
     _, second = reviews(bench)
-    assert "the comments have no text" in second.message
+    assert "the comments are empty" in second.message
     assert second.payload["files"][0]["decided"] == {"accepted": [1], "rejected": [0, 2]}
     written = b"one\ntwo\nTHREE\nfour\nfive\n"
     assert bench.fingerprint()["a.txt"] == (written if again.accepted else WORDS.encode())
@@ -288,7 +288,7 @@ async def test_a_correction_that_leaves_the_error_out_is_not_undone(bench: Bench
     await succeed(bench, "refactor", "simplify", context=bench.context("a.py", 1, 3))
     assert [one.kind for one in bench.front.requests].count("override") == 1
     assert bench.fingerprint()["a.py"] == b"x = 1\n\ny = 3\n"
-    assert notice(bench, "a.py:1: the correction leaves out what you had accepted")
+    assert notice(bench, "a.py:1: the correction leaves out an accepted hunk")
 
 
 def about_files(*comments: dict[str, Any]) -> Decision:
@@ -474,7 +474,7 @@ async def test_a_plan_that_cannot_be_made_anew_is_asked_about_as_it_was(bench: B
     assert notice(bench, "the model could not revise it, and the question is open again")
 
 
-MOVED = "the text changed here, and what you {} is open again, for the text as it is now"
+MOVED = "the text changed here, and your edit is undecided again for the current text"
 
 
 async def test_what_was_typed_for_lines_that_change_on_disk_is_merged_and_reviewed_again(
@@ -502,7 +502,7 @@ async def test_what_was_typed_for_lines_that_change_on_disk_is_merged_and_review
     assert file["before"] == "one!\ntwo\nnew\nthree\nfour\nfive"
     assert file["hunks"][0] == {"start": 0, "old": ["one!"], "new": ["uno"]}
     assert file["decided"] == {"accepted": [1], "rejected": [2]}
-    assert again.payload["warnings"] == [f"a.txt:1: {MOVED.format('wrote')}"]
+    assert again.payload["warnings"] == [f"a.txt:1: {MOVED}"]
     assert bench.fingerprint()["a.txt"] == b"uno\ntwo\nnew\nTHREE\nfour\nfive\n"
 
 

@@ -229,7 +229,7 @@ def test_repeated_ctrl_c_ends_a_check_that_ignores_signals(shell: Shell, model: 
     held = held_in_a_check(shell, stubborn=True)
     process = held.process
     assert process.stderr is not None
-    for words in ("waits for what is under way", "already stopping"):
+    for words in ("waiting for running work", "already stopping"):
         process.send_signal(signal.SIGINT)
         while words not in (line := process.stderr.readline()):
             assert line, words

@@ -63,7 +63,7 @@ def test_a_typed_line_is_read_by_the_next_turn(shell: Shell, working: ModelServe
     gate.release()
     working.wait_for_requests(2)
     assert working.requests[1]["messages"][-1]["content"] == "be short"
-    terminal.wait_for("the model reads what you said: be short")
+    terminal.wait_for("the model reads your message: be short")
     terminal.type("\x03")
     assert terminal.wait_exit() == 130
     assert terminal.is_cooked

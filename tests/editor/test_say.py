@@ -58,7 +58,7 @@ def test_what_is_said_is_told_at_once(nvim: Editor, server: ModelServer, way: st
     nvim.wait_screen("> you: be short")
     gate.release()
     assert result(nvim)["response"] == "It is 41."
-    nvim.wait_screen("no model read what you said: be short")
+    nvim.wait_screen("no model read your message: be short")
 
 
 @pytest.mark.slow
@@ -72,7 +72,7 @@ def test_a_message_is_read_by_the_next_turn(nvim: Editor, server: ModelServer) -
     gate.release()
     server.wait_for_requests(2)
     assert server.requests[1]["messages"][-1]["content"] == "be short"
-    nvim.wait_screen("the model reads what you said: be short")
+    nvim.wait_screen("the model reads your message: be short")
     nvim.lua("return require('tideate').cancel()")
 
 

@@ -331,7 +331,7 @@ async def test_a_refused_run_has_no_checkpoint_and_counts_in_no_metrics(
     bench: Bench, runner: WorkflowRunner
 ) -> None:
     result = await refused(bench, runner, "flow.yaml", NOT_YAML)
-    with pytest.raises(InvalidInput, match="was refused, its workflow has mistakes"):
+    with pytest.raises(InvalidInput, match="was refused because its workflow has mistakes"):
         await CheckpointManager(await runner.store()).create(result.execution_id)
     assert Reader(bench.private).metrics() == []
 

@@ -37,7 +37,7 @@ def test_the_lines_of_a_revision_that_differ(before: str, after: str, changed: l
         ({"comments": "x"}, "the comments cannot be read: comments: "),
         ({"comments": [{"line": "1", "text": "x"}]}, "the comments cannot be read: comments.0.line: "),
         ({"comments": [{"line": 1}]}, "the comments cannot be read: comments.0.text: field required"),
-        ({"comments": [{"text": " \n"}]}, "the comments have no text"),
+        ({"comments": [{"text": " \n"}]}, "the comments are empty"),
     ],
 )
 def test_comments_that_say_nothing_are_refused(value: Any, why: str) -> None:
@@ -51,7 +51,7 @@ def test_an_answer_without_comments_has_none(value: Any) -> None:
 
 
 def test_comments_where_nobody_can_answer_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="cannot be asked to revise this any more"):
+    with pytest.raises(InvalidInput, match="no more revisions are possible"):
         rounds(possible=False).read(Decision(False, {"comments": [{"text": "x"}]}))
 
 

@@ -130,7 +130,7 @@ async def test_a_model_without_a_price_is_told_of_once_and_asked(bench: Bench) -
     bench.server.answers("hello", "hi")
     assert (await asking(bench, 0.000001, "hello", "hello again", adapter="own")).ok
     (notice,) = bench.front.data(EventName.NOTICE)
-    assert "nobody knows the price of 'own'" in notice["message"]
+    assert "the price of 'own' is unknown" in notice["message"]
 
 
 def test_a_prompt_is_estimated_with_all_that_is_sent() -> None:

@@ -122,7 +122,7 @@ async def test_a_fork_without_a_step_of_a_run_in_which_none_failed_is_all_of_it(
     now, before = await rows(bench, result.execution_id), await rows(bench, source)
     assert now.keys() == before.keys()
     assert (await run_row(bench, result.execution_id)).forked_from == source
-    assert bench.front.data(EventName.NOTICE)[0]["message"] == f"all of run {source[:8]} anew"
+    assert bench.front.data(EventName.NOTICE)[0]["message"] == f"all of run {source[:8]} is repeated"
 
 
 async def test_a_fork_has_another_prompt_other_inputs_and_the_reused_results(bench: Bench) -> None:
@@ -157,7 +157,7 @@ async def test_a_fork_reuses_the_results_that_it_is_given_in_place_of_the_old_on
     assert seen[-1]["b"]["result"] == results["b"]
     assert (await rows(bench, first.execution_id))["b"].result == {"said": "b do it"}
     for wrong, words in (
-        ({"e": {}}, "is run anew"),
+        ({"e": {}}, "is repeated, so its result"),
         ({"x": {}}, "there is no step 'x'"),
         ({"b": "text"}, "the result of 'b' is an object, not a text"),
     ):
@@ -429,7 +429,7 @@ async def test_what_was_rolled_back_is_not_said_to_be_left(bench: Bench, nested:
     before = len(bench.front.data(EventName.NOTICE))
     result = await forked(bench, failed.execution_id, "a")
     (notice,) = bench.front.data(EventName.NOTICE)[before:]
-    assert "anew from the step 'a' on" in notice["message"]
+    assert "repeated from the step 'a' on" in notice["message"]
     # the fork's own, of which it reuses nothing
     await forked(bench, result.execution_id, "a")
     assert "is left as it is: a.txt" in bench.front.data(EventName.NOTICE)[-1]["message"]

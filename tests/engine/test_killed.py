@@ -246,7 +246,7 @@ async def test_messages_to_a_run_that_was_killed_are_read_once(bench: Bench, whe
     assert result.response == "It is 41.", result.error
     told = [data["message"] for data in bench.front.data(EventName.NOTICE)]
     words = ["keep the name", "and be short"]
-    read = [f"the model reads what you said: {one}" for one in words]
+    read = [f"the model reads your message: {one}" for one in words]
     assert told == ([f"you: {one}" for one in words] + read if where == "said" else [])
     last = bench.server.requests[-1]["messages"]
     assert [one["content"] for one in last if one["role"] == "user"][1:] == words

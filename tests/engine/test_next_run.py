@@ -90,6 +90,6 @@ async def test_what_a_part_of_a_run_proposes_is_a_notice(bench: Bench) -> None:
     assert (result.ok, result.next_run) == (True, None), result.error
     (notice,) = bench.front.data(EventName.NOTICE)
     words, _, run = notice["message"].rpartition(" ")
-    assert words == "1 file is left; second can go on with the run"
+    assert words == "1 file is left; second can continue the run"
     child = (await bench.runner.store()).reader().run(run)
     assert (child.name, child.parent) == ("first", result.execution_id)

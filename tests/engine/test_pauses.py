@@ -163,7 +163,7 @@ async def test_a_message_is_read_before_the_next_turn_and_told(bench: Bench) -> 
     last = bench.server.requests[-1]["messages"][-1]
     assert (last["role"], last["content"]) == ("user", "keep the name, please")
     told = [data["message"] for data in bench.front.data(EventName.NOTICE)]
-    assert told[1:] == ["you: keep the name, please", "the model reads what you said: keep the name, please"]
+    assert told[1:] == ["you: keep the name, please", "the model reads your message: keep the name, please"]
 
 
 async def test_a_message_of_another_process_reaches_the_model(bench: Bench) -> None:
@@ -189,7 +189,7 @@ async def test_a_message_that_came_too_late_is_told_at_the_end(bench: Bench) -> 
     gate.release()
     assert (await asyncio.wait_for(task, LIMIT)).ok
     last = bench.front.data(EventName.NOTICE)[-1]
-    assert (last["message"], last["level"]) == ("no model read what you said: too late", "warn")
+    assert (last["message"], last["level"]) == ("no model read your message: too late", "warn")
 
 
 async def test_what_is_said_to_nobody_is_refused(bench: Bench) -> None:
@@ -256,5 +256,5 @@ async def test_a_message_to_a_run_that_cannot_begin_is_refused(bench: Bench, mon
     saying = asyncio.create_task(bench.runner.say(None, "keep the name"))
     may_fail.set()
     assert (await asyncio.wait_for(task, LIMIT)).error == "the disk is full"
-    with pytest.raises(InvalidInput, match="has come to its end"):
+    with pytest.raises(InvalidInput, match="is ending"):
         await asyncio.wait_for(saying, LIMIT)

@@ -83,14 +83,14 @@ def test_accepted_lines_that_the_model_takes_back_for_others_are_named() -> None
     first = BEFORE.replace("b\nc\nd", "B\nC\nD")
     revision = following(first, decided({0}), change(BEFORE.replace("d", "DD")))
     assert revision.decided == [decided(set())]
-    assert revision.fallen == ("a.txt:2: the revision changes what you had accepted; it is open again",)
+    assert revision.fallen == ("a.txt:2: the revision changes an accepted hunk; it is undecided again",)
 
 
 def test_a_change_of_another_kind_names_what_was_accepted() -> None:
     gone = FileChange("a.txt", "delete", BEFORE, None)
     revision = following(BEFORE.replace("b", "B"), decided({0}), gone)
     assert (revision.changes, revision.decided) == ([gone], [decided(set())])
-    assert revision.fallen == ("a.txt: the revision changes what you had accepted; it is open again",)
+    assert revision.fallen == ("a.txt: the revision changes an accepted hunk; it is undecided again",)
 
 
 def test_a_line_that_the_person_changed_costs_only_the_decision_on_it() -> None:
@@ -102,7 +102,7 @@ def test_a_line_that_the_person_changed_costs_only_the_decision_on_it() -> None:
     assert revision.fallen == (f"a.txt:6: {OPEN_AGAIN}",)
 
 
-OPEN_AGAIN = "the text changed here, and what you accepted is open again, for the text as it is now"
+OPEN_AGAIN = "the text changed here, and the accepted hunk is undecided again for the current text"
 
 
 @pytest.mark.parametrize(
@@ -153,10 +153,10 @@ def test_a_correction_may_leave_out_what_was_accepted() -> None:
     now = change(BEFORE.replace("f", "F"))
     revision = once.followed_by([decided({0, 1})], [now], corrected={"a.txt"})
     assert (revision.changes, revision.decided) == ([now], [decided({0})])
-    assert revision.fallen == ("a.txt:2: the correction leaves out what you had accepted",)
+    assert revision.fallen == ("a.txt:2: the correction leaves out an accepted hunk",)
     all_gone = once.followed_by([decided({0, 1})], [], corrected={"a.txt"})
     assert all_gone.changes == []
-    assert all_gone.fallen == ("a.txt: the correction leaves out what you had accepted",)
+    assert all_gone.fallen == ("a.txt: the correction leaves out an accepted hunk",)
 
 
 def test_decisions_follow_their_lines_where_the_text_was_changed_meanwhile() -> None:
@@ -384,7 +384,7 @@ def test_a_new_file_that_was_edited_stays_in_the_next_revision() -> None:
         ("one\n2", ()),
         (
             "one\ntwo\nthree",
-            ("new.txt: what you wrote stays, and the revision's other text for it is left out",),
+            ("new.txt: your text stays, and the revision's text is left out",),
         ),
     ],
     ids=["made so", "made otherwise"],
@@ -444,7 +444,7 @@ def test_a_new_file_that_was_edited_and_left_open_is_still_there(text: str | Non
     assert len(revision.fallen) == (text == "other")
 
 
-NOW_OPEN = "the text changed here, and what you wrote is open again, for the text as it is now"
+NOW_OPEN = "the text changed here, and your edit is undecided again for the current text"
 
 
 @pytest.mark.parametrize(
@@ -559,14 +559,14 @@ def test_an_open_hunk_whose_lines_changed_is_still_there_and_told_of() -> None:
     revision = shown.for_texts_now([decided({0})], [change(now.replace("b", "B"), now)])
     assert revision.changes[0].after == "a\nB\nc\nD\ne"
     assert revision.decided == [decided({0})]
-    words = "the text changed here, and this hunk is open for the text as it is now"
+    words = "the text changed here, and this hunk is undecided for the current text"
     assert revision.fallen == (f"a.txt:4: {words}",)
 
 
 def test_lines_that_the_person_took_out_and_that_changed_are_named() -> None:
     revision = written_for("a\nb\nc", "a\nB\nc", "top\na\nb2\nc", "")
     assert revision.changes == []
-    words = "the text changed here, and the lines that you took out are others now: they stay"
+    words = "the text changed here, and the lines that you removed have changed: they stay"
     assert revision.fallen == (f"a.txt:3: {words}",)
 
 

@@ -64,7 +64,7 @@ async def test_a_step_that_takes_its_time_to_stop_is_said_to(
 ) -> None:
     monkeypatch.setattr(run, "LATE", 0.05)
     (told,) = await cancelled_while(bench, lock=False)
-    assert told == "cancelled; waits for what is under way to end"
+    assert told == "cancelled; waiting for running work to end"
 
 
 async def test_a_run_that_ends_at_once_is_not_said_to_wait(

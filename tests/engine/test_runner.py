@@ -279,7 +279,7 @@ async def test_a_result_that_is_no_json_fails_the_step(bench: Bench) -> None:
     bench.register("mine", {"a": a})
     result = await bench.run("mine")
     assert result.error_code == "StepFailed"
-    assert "not a JSON value" in str(result.error)
+    assert "a value that is not JSON" in str(result.error)
 
 
 @pytest.mark.concurrency

@@ -90,7 +90,7 @@ class StagedFiles:
         try:
             source = await read_if_there(step.workspace, path)
             if source is not None and (why := await why_not_shown(step, path, source.text)):
-                hidden = f"{why}, and nobody agreed to give it to the model"
+                hidden = f"{why}, and no person agreed to send it to the model"
         except WorkspaceError as error:
             hidden = str(error)
             is_text = not await asyncio.to_thread(step.workspace.is_regular_file, path)

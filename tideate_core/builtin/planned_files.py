@@ -197,7 +197,7 @@ async def ask_about_secrets(step: StepContext, planned: list[PlannedFile]) -> No
         kept = first_kept_text(step, file.path)
         text = (await step.workspace.read(file.path)).text if kept is None else kept
         if why := await why_hidden(step, real, text):
-            raise Declined(f"{file.path}: {why}, and nobody agreed to give it to the model")
+            raise Declined(f"{file.path}: {why}, and no person agreed to send it to the model")
 
 
 async def in_order(step: StepContext, files: list[PlannedFile]) -> list[PlannedFile]:

@@ -83,7 +83,7 @@ async def ask_about_secrets(step: StepContext, subject: Subject | None, *, neede
         return
     why = await why_hidden(step, subject.path or "the text", subject.buffer.text)
     if why and (named or needed):
-        raise Declined(f"{subject.path or 'the text'}: {why}, and nobody agreed to give it to the model")
+        raise Declined(f"{subject.path or 'the text'}: {why}, and no person agreed to send it to the model")
 
 
 def diagnostics(context: RunContext, subject: Subject) -> list[DiagnosticContext]:

@@ -175,7 +175,7 @@ def _with_next_run(run: Run, end: RunEnd) -> RunEnd:
     if run.request.adapter is not None:
         shape["adapter"] = run.request.adapter
     if run.parent is not None:
-        run.notify(f"{shape['message']}; {shape['workflow']} can go on with the run {run.id[:8]}")
+        run.notify(f"{shape['message']}; {shape['workflow']} can continue the run {run.id[:8]}")
     return replace(end, data={**end.data, "next": shape}, result=replace(end.result, next_run=shape))
 
 
@@ -383,8 +383,8 @@ def _not_rolled_back(run: Run, end: RunEnd, failure: str) -> RunEnd:
     result = end.result
     why = result.error or end.data.get("message") or f"the run was {result.reason}"
     words = (
-        f"{why}\nWhat it wrote could not be rolled back: {failure}\n"
-        f"Once that is mended, `tideate rollback {run.id[:8]}` tries again"
+        f"{why}\nIts changes could not be rolled back: {failure}\n"
+        f"After fixing that, `tideate rollback {run.id[:8]}` tries again"
     )
     code = result.error_code or WorkspaceError.__name__
     data: dict[str, Any] = {"name": result.workflow, "step": run.step, "error": words, "error_code": code}
@@ -404,7 +404,7 @@ async def roll_back_run(
     """
     if files and not await asyncio.to_thread(workspace.has_journal, run):
         raise WorkspaceError(
-            f"the journal of what it wrote is gone, and {', '.join(files)} may be as it left them; "
+            f"the journal of its changes is gone, and {', '.join(files)} may be as it left them; "
             f"`tideate snapshot diff {snapshot}` shows what differs from before"
         )
     return await workspace.rollback_best_effort(run)

@@ -235,7 +235,7 @@ def _rebuilt(
         hint = f"; it was registered {registered}" if registered else ""
         raise DefinitionChanged(
             f"{_happened(stored, found)}, and the definition that the run began with {error}{hint}. "
-            f"`tideate resume {run_id} --definition=file` goes on with what there is now"
+            f"`tideate resume {run_id} --definition=file` continues with the current file"
         ) from error
 
 

@@ -29,7 +29,7 @@ def declined_unasked(request: ConfirmationRequest) -> Decision | None:
     if request.kind != "tool" or not request.payload.get("unattended"):
         return None
     reason = (
-        f"nobody is asked in this run (require_confirmation is off), and {request.payload['tool']!r} of the "
+        f"this run asks no questions (require_confirmation is off), and {request.payload['tool']!r} of the "
         f"MCP server {request.payload['server']!r} is not allowed here; allow it always in a run that asks, "
         "or give --yes"
     )
@@ -60,8 +60,8 @@ class PolicyFrontEnd:
         begun = await read_begun(request)
         if not self._accept:
             if self._accept is None and begun.begun:
-                raise PersonNeeded(f"you began to answer, and nobody can be asked here; {WAITS}")
-            return Decision(False, by="policy:no", reason="nobody can be asked here, or --no was given")
+                raise PersonNeeded(f"you began to answer, and no person can be asked here; {WAITS}")
+            return Decision(False, by="policy:no", reason="no person can be asked here, or --no was given")
         if request.kind == "override":
             return Decision(False, by="policy:yes", reason="only a person may override a failed check")
         if request.kind == "review" and request.demonstration:

@@ -300,7 +300,7 @@ async def _agreed(step: PersonAccess, item: ContextItem) -> bool:
     decision = await step.confirm(
         "gate",
         f"Give {label(item.mention)} to the model? {item.reason[:1].upper()}{item.reason[1:]}.",
-        details=f"{item.source}\n\nWith a no, the run goes on without it.",
+        details=f"{item.source}\n\nIf you decline, the run continues without it.",
     )
     return decision.accepted and decision.by == "user"
 
@@ -312,7 +312,7 @@ def _announce(step: PersonAccess, items: list[ContextItem]) -> None:
         step.notice(f"given to the model: {listed}")
     for item in items:
         if item.needs_consent:
-            words = f"{item.mention} was left out: {item.reason}, and nobody agreed to give it to the model"
+            words = f"{item.mention} was left out: {item.reason}, and no person agreed to send it"
             step.notice(words, level="warn")
         elif item.cut:
             step.notice(f"{item.mention}: {item.cut}", level="warn")

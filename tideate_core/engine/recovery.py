@@ -96,7 +96,7 @@ def leftover_notice(name: str, step: str = "") -> dict[str, Any]:
     """Return the notice about a file that could not be rolled back before a step starts again."""
     message = (
         f"{name} was written by a step that did not finish, and then by one that did: it was left as it is, "
-        "and the step that starts again finds there what it wrote itself"
+        "and the step that starts again finds its own earlier text there"
     )
     return {"step": step, "message": message, "level": "warn"}
 

@@ -49,7 +49,7 @@ def nothing_changed_error(reader: Reader, wanted: str) -> InvalidInput:
     run = reader.run(wanted)
     if run.files:
         return InvalidInput(
-            f"run {run.id[:8]} of {run.name} cannot be rolled back any more: what it changed was forgotten"
+            f"run {run.id[:8]} of {run.name} can no longer be rolled back: its journal was deleted"
         )
     return InvalidInput(f"run {run.id[:8]} of {run.name} changed no file")
 

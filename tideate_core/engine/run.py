@@ -519,11 +519,11 @@ class Run:
 
     def _explain_delay(self) -> None:
         begun = "stopped, to be resumed" if self.left else "cancelled"
-        message = f"{begun}; waits for what is under way to end"
+        message = f"{begun}; waiting for running work to end"
         if self.store is not None and self.store.is_stuck:
             message = (
-                f"{begun}, and no step goes on; its end waits for the database, which another process keeps "
-                "locked, or the disk is full. If it cannot be written within 30 s, the run can be resumed"
+                f"{begun}, and no step is running; its end waits for the database, which another process "
+                "keeps locked, or the disk is full. If it cannot be written within 30 s, the run can be resumed"
             )
         # only shown: among the run's events it would follow the run's end
         data = {"step": self.step, "message": message, "level": "warn"}
@@ -616,7 +616,7 @@ class Run:
     def _lose(self) -> None:
         failure = self._log.failure if self._log else None
         if isinstance(failure, RunLost):
-            failure = RunLost(f"another process took the run {self.id} over; it goes on there")
+            failure = RunLost(f"another process took over the run {self.id} and continues it")
         self.stopped_by = failure
         self.cancel()
 
@@ -683,7 +683,7 @@ class Run:
         """Report the messages that no model read, and take no more: the run ends."""
         said, self._unread = self._unread, []
         for message in said:
-            self.notify(f"no model read what you said: {message.text}", level="warn")
+            self.notify(f"no model read your message: {message.text}", level="warn")
         self._messages_closed = True
         self._messages_open.set()
 
@@ -691,7 +691,7 @@ class Run:
         if not text.strip():
             raise InvalidInput("there is nothing to say; add the message")
         if self._messages_closed:
-            raise InvalidInput("the run has come to its end; no model reads it any more")
+            raise InvalidInput("the run is ending; no model reads messages any more")
         if not self.takes_turns:
             raise InvalidInput(
                 f"the run reads no messages: the model of the adapter {self.adapter.name!r} does not work "

@@ -349,10 +349,10 @@ def check_json(name: str, value: Any) -> str:
     try:
         text = _encode(value)
     except (TypeError, ValueError, RecursionError) as error:
-        raise StepFailed(f"step {name!r} returned what is not a JSON value: {error}") from error
+        raise StepFailed(f"step {name!r} returned a value that is not JSON: {error}") from error
     # cheaper than measuring the depth of every result
     if text.count("[") + text.count("{") > DEPTH and is_deeper(value, DEPTH):
-        raise StepFailed(f"step {name!r} returned what is nested deeper than {DEPTH} levels; flatten it")
+        raise StepFailed(f"step {name!r} returned a value nested deeper than {DEPTH} levels; flatten it")
     return text
 
 

@@ -177,8 +177,8 @@ class TaskGroup:
 
 def _cancelled(step: str) -> StepFailed:
     return StepFailed(
-        f"step {step!r} ended because something that it waited for was cancelled, though nobody "
-        "cancelled the run; let the handler catch that CancelledError"
+        f"step {step!r} ended because something it waited for was cancelled, "
+        "though the run was not; let the handler catch that CancelledError"
     )
 
 
@@ -246,7 +246,7 @@ async def _stop(step: str, doing: asyncio.Future[Any], on_left: OnLeft) -> None:
 
 def _leave_behind(step: str, doing: asyncio.Future[Any], on_left: OnLeft) -> None:
     logger.warning(
-        "the handler of the step %r goes on %s s after it was stopped; nothing waits for it any more",
+        "the handler of the step %r is still running %s s after it was stopped; it is left behind",
         step,
         GRACE,
     )

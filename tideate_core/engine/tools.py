@@ -98,7 +98,7 @@ def described(tool: Tool, arguments: dict[str, Any]) -> str:
     given = visible_json(arguments)
     said = _beginning(tool.description.strip())
     fence = fence_for(given, said)
-    kept = f"It says of itself ({_hints(tool)}):\n\n{fence}text\n{said or '(nothing)'}\n{fence}"
+    kept = f"Its own description ({_hints(tool)}):\n\n{fence}text\n{said or '(nothing)'}\n{fence}"
     return f"Arguments:\n\n{fence}json\n{given}\n{fence}\n\n{kept}"
 
 
@@ -336,7 +336,7 @@ class _Calls:
         try:
             value = await self._calls.call(tool.server, tool.name, arguments, key=f"agent:{key}")
         except Declined as declined:
-            return f"error: the person did not allow this call ({declined}); go on without it"
+            return f"error: the person did not allow this call ({declined}); continue without it"
         except ToolError as error:
             return f"error: {self._step.hide_secrets(str(error))}"
         value = self._step.hide_secrets(value)

@@ -137,7 +137,7 @@ async def test_staged_texts_come_before_unsaved_ones_and_these_before_the_disk(t
     assert await read(project, "a.py") == "a.py, 1 line, with staged edits\n1\tstaged"
 
 
-@pytest.mark.parametrize(("accepted", "said"), [(True, "KEY=1"), (False, "nobody agreed to give it")])
+@pytest.mark.parametrize(("accepted", "said"), [(True, "KEY=1"), (False, "no person agreed to send it")])
 async def test_a_secret_is_read_only_after_a_persons_yes(tmp_path: Path, accepted: bool, said: str) -> None:
     project = Project(tmp_path, {".env": "KEY=1"}, decisions=(Decision(accepted),))
     if accepted:

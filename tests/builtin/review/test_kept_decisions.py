@@ -93,7 +93,7 @@ async def test_drafts_that_cannot_be_removed_are_told_of_and_the_run_ends(projec
     await succeed(project.bench, "review_changes")
     (notice,) = project.front.data(EventName.NOTICE)
     assert notice["level"] == "warn"
-    assert notice["message"].startswith("what was decided in the reviews of the run ")
+    assert notice["message"].startswith("the review drafts of the run ")
     assert "cannot be removed" in notice["message"]
 
 
@@ -250,10 +250,10 @@ def test_the_last_said_counts_and_what_is_damaged_in_it_is_left_out(tmp_path: Pa
         "comments": good,
         "files": [planned[1]],
         "out": [planned[0]],
-        "unusable": "a part of what you said cannot be read",
+        "unusable": "part of your comments cannot be read",
     }
     write_draft(path, [{"said": {"comments": good, "files": planned, "out": [1, 2]}}])
     taken_out = {"comments": good, "unusable": "you took all files out of the plan"}
     assert kept_answer(path) == taken_out, "a plan without files would be declined unasked"
     write_draft(path, [{"said": {"files": [*planned, {"path": "c.py", "action": 3}], "text": 4}}])
-    assert kept_answer(path) == {"comments": [], "unusable": "a part of what you said cannot be read"}
+    assert kept_answer(path) == {"comments": [], "unusable": "part of your comments cannot be read"}

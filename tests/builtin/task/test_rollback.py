@@ -171,7 +171,7 @@ async def test_without_its_journal_it_is_not_said_that_a_task_was_taken_back(des
     )
     result = await desk.run()
     assert (result.ok, result.rollback_performed) == (False, False)
-    assert "the journal of what it wrote is gone" in str(result.error)
+    assert "the journal of its changes is gone" in str(result.error)
     assert "tideate snapshot diff" in str(result.error)
     assert desk.changed(), "then why was it not said?"
 
@@ -208,7 +208,7 @@ async def test_an_abandoned_task_without_its_journal_is_not_ended_as_taken_back(
     run = await asyncio.to_thread(store.reader().run, RUN)
     with desk.site.person():
         shutil.rmtree(project_state(desk.root) / "journal")
-    with pytest.raises(WorkspaceError, match="the journal of what it wrote is gone"):
+    with pytest.raises(WorkspaceError, match="the journal of its changes is gone"):
         await end_abandoned_run(store, run, open_project(str(desk.root)).workspace)
     assert not (await asyncio.to_thread(store.reader().run, RUN)).ended
 

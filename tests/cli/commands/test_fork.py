@@ -30,7 +30,7 @@ def test_a_failed_run_is_retried_from_its_failed_step(shell: Shell, answering: M
     assert result["execution_id"] != run
     assert count_requests(answering, "what does the code do") == 1
     assert shell.read("a.py") == SHORT
-    assert f"1 result of run {run[:8]} is reused; anew from the step 'refactor' on" in done.stderr
+    assert f"1 result of run {run[:8]} is reused; repeated from the step 'refactor' on" in done.stderr
     assert "resumed" not in done.stderr, "that is told once"
     assert f"from {run[:8]}.refactor\n" in shell.run("show", result["execution_id"]).stdout
     assert f"↻ {run[:8]}.refactor" in shell.run("history").stdout
@@ -101,7 +101,7 @@ def test_nothing_is_asked_about_lines_that_the_run_has_replaced(shell: Shell, an
     count = len(answering.requests)
     refused = shell.fails(
         2,
-        f"the lines of a.py that run {run[:8]} was about are others now",
+        f"the lines of a.py that run {run[:8]} was about have changed",
         "fork",
         f"{run[:8]}.refactor",
         "--yes",
@@ -114,7 +114,7 @@ def test_nothing_is_asked_about_lines_that_the_run_has_replaced(shell: Shell, an
     assert len(shell.json("history")["runs"]) == 1
     shell.ok("rollback", "--yes", run)
     shell.write("a.py", LOOP.replace("t = 0", "t = int()"))
-    refused = shell.fails(2, "run the workflow anew on them", "fork", f"{run[:8]}.refactor", "--yes")
+    refused = shell.fails(2, "run the workflow on them again", "fork", f"{run[:8]}.refactor", "--yes")
     assert len(answering.requests) == count
     # by hand, as an editor does; what stands elsewhere is not in the way
     shell.write("a.py", f"import os\n\n\n{LOOP}")
@@ -185,7 +185,7 @@ def test_a_turn_of_a_step_is_taken_anew_with_what_is_said(shell: Shell, answerin
     result = object_of(done)
     assert result["ok"], (done.stderr, answering.unmatched)
     assert result["results"]["analyze"] == "- it adds up, slowly"
-    assert "anew from turn 2 of the step 'analyze' on" in done.stderr
+    assert "repeated from turn 2 of the step 'analyze' on" in done.stderr
     again, _ = answering.requests[count:]
     assert [one["role"] for one in again["messages"][-3:]] == ["assistant", "tool", "user"]
     refused = shell.run("fork", place, "--turn", "3", "--yes")

@@ -41,7 +41,7 @@ def test_a_message_reaches_the_model_of_another_process(shell: Shell, server: Mo
     # not `communicate`: that loses what was read together with the line above
     words = running.stderr.read()
     assert running.wait(60) == 0, words
-    assert "the model reads what you said: be short" in words
+    assert "the model reads your message: be short" in words
     assert "✓ read_file b.py" in words
     assert shell.read("b.py") == "VALUE_OF_B = 42\n"
     shell.fails(1, "no model reads it any more", "say", run[:6], "too late")

@@ -183,7 +183,7 @@ async def test_own_tools_and_those_of_servers_are_offered_side_by_side(bench: Be
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("files", "write `own:files` for tideate's, or `files/*` for all of the server's"),
+        ("files", "write `own:files` for tideate's, or `files/*` for all tools of the server"),
         ("serch", "no tool, group of tools or MCP server is called 'serch'; did you mean 'search'?"),
         ("own:serch", "no tool or group of tools of tideate is called 'serch'; did you mean 'search'?"),
     ],

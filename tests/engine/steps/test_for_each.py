@@ -215,7 +215,7 @@ async def test_a_result_that_is_no_json_fails_its_item(bench: Bench, write: Writ
 
     write(each(), each=work)
     result = await bench.run("flow", inputs={"all": [1]})
-    assert "'each[0]' returned what is not a JSON value" in str(result.error)
+    assert "'each[0]' returned a value that is not JSON" in str(result.error)
 
 
 async def test_a_question_of_one_item_is_not_that_of_another(bench: Bench, write: Write) -> None:

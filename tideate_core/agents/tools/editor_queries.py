@@ -130,7 +130,7 @@ async def open_document(context: ToolContext, path: str) -> Document:
             f"{name} is only staged; language servers do not know it" if staged else f"{name} does not exist"
         )
     if why := await why_not_shown(context.step, name, source.text):
-        raise ToolError(f"{name}: {why}, and nobody agreed to give it to the model")
+        raise ToolError(f"{name}: {why}, and no person agreed to send it to the model")
     return Document(name, real, source)
 
 

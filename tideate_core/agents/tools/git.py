@@ -193,7 +193,7 @@ async def _file_of(context: ToolContext, commit: str, name: str, first: int) -> 
     text = data.decode("utf-8", "replace").removesuffix("\n")
     if await why_hidden(context.step, name, text):
         raise ToolError(
-            f"{name} seems to hold secrets in {commit[:12]}, and nobody agreed to give it to the model"
+            f"{name} seems to hold secrets in {commit[:12]}, and no person agreed to send it to the model"
         )
     lines = text.split("\n")
     if first > len(lines):
@@ -227,7 +227,7 @@ async def blame(context: ToolContext, arguments: Blame) -> str:
     if saved is None:
         raise ToolError(f"{name} is no file, or too large to be looked through for secrets")
     if await why_hidden(context.step, name, saved.decode("utf-8", "replace")):
-        raise ToolError(f"{name} seems to hold secrets, and nobody agreed to give it to the model")
+        raise ToolError(f"{name} seems to hold secrets, and no person agreed to send it to the model")
     try:
         output, _ = await ask_git(
             root,

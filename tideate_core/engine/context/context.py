@@ -372,7 +372,7 @@ class Context:
         texts = [message.text for message in said]
         for text in texts:
             self.allow_secrets(text)
-            self.notice(f"the model reads what you said: {text}")
+            self.notice(f"the model reads your message: {text}")
         return texts
 
     async def wait_if_paused(self) -> None:

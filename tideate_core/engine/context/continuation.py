@@ -151,14 +151,14 @@ def _check(
     run = _find(reader, request.continues or LAST)
     short = run.id[:SHORT]
     if not registration.continues:
-        raise InvalidInput(f"{name} does not go on with other runs; `ask` does, with any run's conversation")
+        raise InvalidInput(f"{name} cannot continue other runs; `ask` can continue any run's conversation")
     if not run.ended:
         raise InvalidInput(f"run {short} has not ended; `tideate resume {short}` resumes it if it stopped")
     if not _fits(run, registration.continues):
         known = ", ".join(registration.continues)
         raise InvalidInput(
-            f"run {short} is one of {run.name}, and {name} goes on with runs of {known} only; "
-            "`ask` goes on with any"
+            f"run {short} is one of {run.name}, and {name} continues only runs of {known}; "
+            "`ask` continues any run"
         )
     _kept(reader, run.id, request.turn)
     context = RunContext.model_validate(reader.request(run.id).get("context") or {})
@@ -223,7 +223,7 @@ async def _as_it_is_now(context: RunContext, workspace: Workspace) -> RunContext
     buffer = context.buffer
     assert buffer is not None  # noqa: S101 the caller looked
     if not buffer.path:
-        raise InvalidInput("the text of that run has no name and cannot be found again; select it anew")
+        raise InvalidInput("the text of that run has no name and cannot be found; select it again")
     try:
         source = await workspace.read(buffer.path)
     except WorkspaceError as error:

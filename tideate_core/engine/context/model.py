@@ -109,7 +109,7 @@ def _price(adapter: Adapter, input_tokens: int, output_tokens: int | None) -> fl
 
 
 def _warn_once(run: Run, adapter: Adapter, warn: Callable[[str], None]) -> None:
-    words = f"nobody knows the price of {adapter.name!r}: its requests are sent whatever limits.cost_usd says"
+    words = f"the price of {adapter.name!r} is unknown: limits.cost_usd does not limit its requests"
     warned = run.outermost.warned
     if words not in warned and not adapter.demonstration:
         warned.add(words)

@@ -69,7 +69,7 @@ class StepPerson:
             else:
                 draft = await asyncio.to_thread(prepare_empty_draft, *place)
         except OSError as error:
-            words = f"what is decided of this {request.kind} is not kept if it is left: {error}"
+            words = f"the draft of this {request.kind} cannot be stored: {error}"
             self.notice(words, level="warn")
             lost = await asyncio.to_thread(may_have_draft, *place)
             return replace(request, unread=f"cannot be read: {error.strerror or error}" if lost else "")

@@ -96,7 +96,7 @@ class CheckpointManager:
         definition = await asyncio.to_thread(self._store.reader().definition, run_id)
         if definition.text in {"", "{}"}:
             raise InvalidInput(
-                f"the run {run_id} was refused, its workflow has mistakes; nothing goes on from it"
+                f"the run {run_id} was refused because its workflow has mistakes; it has no checkpoints"
             )
         return await self._store.checkpoint(run_id, at=now_ms())
 

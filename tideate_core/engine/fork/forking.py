@@ -69,7 +69,7 @@ def declined_question(reader: Reader, wanted: str) -> tuple[RunRow, EventRow]:
         if _last_question(reader, child) is not None:
             raise InvalidInput(
                 f"the review was that of run {child.id[:SHORT]}, a step of run {short}; "
-                f"`tideate review {child.id[:SHORT]}` opens it, as a run by itself"
+                f"`tideate review {child.id[:SHORT]}` opens it as a run of its own"
             )
     raise InvalidInput(f"run {short} is {run.status}; no review of it was declined or left open")
 
@@ -321,8 +321,8 @@ async def _check_text(
     if rebase([Hunk(subject.start, lines, ())], subject.buffer.text, now.text) is not None:
         return
     source = plan.source.id[:SHORT]
-    changed = f"the lines of {subject.path} that run {source} was about are others now"
-    way = f"roll it back first (`tideate rollback {source}`)" if stands else "run the workflow anew on them"
+    changed = f"the lines of {subject.path} that run {source} was about have changed"
+    way = f"roll it back first (`tideate rollback {source}`)" if stands else "run the workflow on them again"
     raise InvalidInput(f"{changed}; {way}")
 
 
@@ -343,15 +343,15 @@ def _notices(plan: ForkPlan, happened: str, *, stands: bool) -> list[dict[str, A
     reused = (
         f"{count} result{'' if count == 1 else 's'} of run {source} {'is' if count == 1 else 'are'} reused"
     )
-    what = f"all of run {source} anew" if plan.whole else f"{reused}; anew from {_place_of(plan)} on"
+    what = (
+        f"all of run {source} is repeated" if plan.whole else f"{reused}; repeated from {_place_of(plan)} on"
+    )
     if plan.reopens:
-        what = f"the question that ended run {source} is open again, with what was decided"
+        what = f"the question that ended run {source} is open again, with your decisions"
     words = [(what, "info")]
     if stands:
         files = listed(plan.repeated_files)
-        words.append(
-            (f"what run {source} wrote in the steps that are run anew is left as it is: {files}", "warn")
-        )
+        words.append((f"changes of run {source} in the repeated steps are left in place: {files}", "warn"))
     if happened:
         # names this run, which has the edits
         new = f"{plan.request.execution_id[:SHORT]}.{plan.step}"
@@ -373,9 +373,11 @@ def _place_of(plan: ForkPlan) -> str:
 def _check_source(source: RunRow, definition: Definition) -> None:
     short = source.id[:SHORT]
     if not source.ended:
-        raise RunEnded(f"run {short} has not ended, and goes on by itself; resume it, or cancel it first")
+        raise RunEnded(f"run {short} has not ended; resume it or cancel it first")
     if definition.text in {"", "{}"}:
-        raise InvalidInput(f"run {short} was refused, its workflow has mistakes; start it anew")
+        raise InvalidInput(
+            f"run {short} was refused because its workflow has mistakes; fix it and start a new run"
+        )
 
 
 def _check_results(
@@ -390,7 +392,7 @@ def _check_results(
         if step not in every:
             raise InvalidInput(f"there is no step {step!r}{did_you_mean(step, known)}")
         if step not in known:
-            raise InvalidInput(f"the step {step!r} is run anew, its result cannot be given")
+            raise InvalidInput(f"the step {step!r} is repeated, so its result cannot be given")
         before = known[step].result
         if _type_of(result) != _type_of(before):
             raise InvalidInput(f"the result of {step!r} is {_type_of(before)}, not {_type_of(result)}")

@@ -240,8 +240,8 @@ def _first(rows: Sequence[StepRow]) -> StepRow:
 def _without_step(source: RunRow, rows: Sequence[StepRow]) -> InvalidInput:
     named = listed([row.step for row in rows])
     return InvalidInput(
-        f"no step of run {source.id[:SHORT]} of {source.name} failed; say from which one on to run it "
-        f"anew, as {source.id[:SHORT]}.STEP" + (f": {named}" if named else "")
+        f"no step of run {source.id[:SHORT]} of {source.name} failed; name the first step to "
+        f"repeat, as {source.id[:SHORT]}.STEP" + (f": {named}" if named else "")
     )
 
 
@@ -307,7 +307,7 @@ def cut_at_turn(
     """
     if turn is None:
         if say:
-            raise InvalidInput("what is said to the model is said before a turn of it; name one with --turn")
+            raise InvalidInput("a message to the model needs a turn; name one with --turn")
         return None
     short = source.id[:SHORT]
     if step is None:
@@ -346,7 +346,7 @@ def _key_of_turn(memos: Mapping[str, Any], where: str, turn: int) -> str:
         attempt = key.partition(REPLY)[0]
         raise InvalidInput(
             f"turn {turn} of {where} is one of attempt {attempt}, and turns of a repeated attempt cannot be "
-            "taken anew; fork it without --turn"
+            "repeated; fork it without --turn"
         )
     return key
 

@@ -140,7 +140,7 @@ async def forget_drafts(private: Path, run: str, warn: Callable[[str], object]) 
     except FileNotFoundError:
         pass  # there was no review
     except OSError as error:
-        warn(f"what was decided in the reviews of the run {run} cannot be removed: {error}")
+        warn(f"the review drafts of the run {run} cannot be removed: {error}")
 
 
 def steps_of(path: Path) -> Iterator[dict[str, Any] | None]:
@@ -462,7 +462,7 @@ def kept_answer(path: Path) -> dict[str, Any]:
             damaged = True
         elif isinstance(step.get("said"), dict):
             said, damaged = step["said"], False
-    kept: dict[str, Any] = {"unusable": "a part of what you said cannot be read"} if damaged else {}
+    kept: dict[str, Any] = {"unusable": "part of your comments cannot be read"} if damaged else {}
     if not said:
         return kept
     given = _listed(said.get("comments"))
@@ -480,7 +480,7 @@ def kept_answer(path: Path) -> dict[str, Any]:
     if isinstance(text := said.get("text"), str):
         kept["text"] = text
     if not readable or not isinstance(text, str | None):
-        kept["unusable"] = "a part of what you said cannot be read"
+        kept["unusable"] = "part of your comments cannot be read"
     return kept
 
 

@@ -228,16 +228,16 @@ def _line_by_line(change: Hunk) -> Iterator[Hunk]:
             i, j = i + 1, j + 1
 
 
-REPLACED: Final = "the revision changes what you had accepted; it is open again"
-LEFT_OUT: Final = "the correction leaves out what you had accepted"
-STAYS: Final = "what you wrote stays, and the revision's other text for it is left out"
+REPLACED: Final = "the revision changes an accepted hunk; it is undecided again"
+LEFT_OUT: Final = "the correction leaves out an accepted hunk"
+STAYS: Final = "your text stays, and the revision's text is left out"
 MOVED_ON: Final = "the text changed here, and your decision on the hunk no longer applies"
-TAKEN_OUT: Final = "the text changed here, and the lines that you took out are others now: they stay"
-CLASHES: Final = "another change takes the place of what you wrote"
-REOPENED: Final = "the text changed here, and what you wrote is open again, for the text as it is now"
-AGAIN: Final = "the text changed here, and what you accepted is open again, for the text as it is now"
-STILL_OPEN: Final = "the text changed here, and this hunk is open for the text as it is now"
-LOST: Final = "the text changed here, and a hunk that was open no longer applies"
+TAKEN_OUT: Final = "the text changed here, and the lines that you removed have changed: they stay"
+CLASHES: Final = "another change replaces your text"
+REOPENED: Final = "the text changed here, and your edit is undecided again for the current text"
+AGAIN: Final = "the text changed here, and the accepted hunk is undecided again for the current text"
+STILL_OPEN: Final = "the text changed here, and this hunk is undecided for the current text"
+LOST: Final = "the text changed here, and an undecided hunk no longer applies"
 
 
 @dataclass(frozen=True, slots=True)

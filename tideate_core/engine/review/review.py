@@ -204,8 +204,8 @@ MOST_ASKED: Final = 3
 """Times that a front end is asked again after unusable answers."""
 MOST_REFUSED: Final = 10
 """Times that a review reopens because accepted changes cannot be written."""
-NOT_REVISABLE: Final = "the model cannot be asked to revise this any more: decide without comments"
-NOTHING_SAID: Final = "the comments have no text: confirm your decisions, or write what is to change"
+NOT_REVISABLE: Final = "no more revisions are possible: decide without comments"
+NOTHING_SAID: Final = "the comments are empty: confirm your decisions, or write a comment"
 MEANWHILE: Final = "the text changed meanwhile, and the review is open again"
 HARD_LINK: Final = "only this name gets the new text, the file's other names keep the old one"
 UNASKED: Final = "no person was asked"

@@ -160,7 +160,7 @@ async def test_the_rounds_of_a_review_are_bounded(desk: Desk) -> None:
     says(desk, rejects_lines, rejects_lines, accepts)
     await desk.succeed()
     assert [one.payload["revisable"] for one in reviews(desk)] == [True, False, False]
-    assert "cannot be asked to revise this any more" in reviews(desk)[2].message
+    assert "no more revisions are possible" in reviews(desk)[2].message
     assert desk.model.asked("executor") == 2
 
 
