@@ -2,58 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
 from tests.support.gates import Verifier, report
-from tideate_core.errors import NotText, WorkspaceError
-from tideate_core.gates import DocumentValidator, GateEnforcer
+from tideate_core.gates import DocumentValidator, GateEnforcer, StagedView
 from tideate_core.toolchain import ProjectTrust
-from tideate_core.workspace import Document, Workspace
+from tideate_core.workspace import FileChange, Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from pathlib import Path
 
-    from tideate_core.gates import FilesView
+Disk: TypeAlias = "Callable[..., StagedView]"
 
 # `make test-runners`: Go has to be installed
 collect_ignore = [] if "TIDEATE_RUNNERS" in os.environ else ["test_real_monorepo.py"]
-
-
-class DiskView:
-    """Files on disk after a task.
-
-    :param before: contents of files before the task, by name.
-    """
-
-    def __init__(self, workspace: Workspace, before: Mapping[str, bytes]) -> None:
-        self._workspace = workspace
-        self._before = before
-
-    async def exists(self, path: str) -> bool:
-        """Return whether the file exists."""
-        return await asyncio.to_thread(self._workspace.resolve(path).is_file)
-
-    async def text(self, path: str) -> str | None:
-        """Return a file's current text."""
-        self._workspace.resolve(path)
-        try:
-            return (await self._workspace.read(path)).text
-        except WorkspaceError:
-            return None
-
-    async def text_before(self, path: str) -> str | None:
-        """Return a file's text before the task."""
-        name = self._workspace.resolve(path).relative_to(self._workspace.root or "/").as_posix()
-        data = self._before.get(path, self._before.get(name))
-        try:
-            return None if data is None else Document.decode(data, path).text
-        except NotText:
-            return None
 
 
 @pytest.fixture(autouse=True)
@@ -84,11 +51,17 @@ def gates(workspace: Workspace) -> GateEnforcer:
 
 
 @pytest.fixture
-def disk(workspace: Workspace) -> Callable[..., FilesView]:
-    """Return a factory of views of the project on disk; keywords give earlier contents."""
+def disk(workspace: Workspace, root: Path) -> Disk:
+    """Return a factory of views of the project as it is now; keywords give earlier contents."""
 
-    def view(**before: bytes) -> FilesView:
-        return DiskView(workspace, {name.replace("__", "."): data for name, data in before.items()})
+    def view(**before: str) -> StagedView:
+        earlier = {name.replace("__", "."): text for name, text in before.items()}
+        changes = []
+        for path in (path for path in root.rglob("*") if path.is_file()):
+            name = path.relative_to(root).as_posix()
+            with suppress(UnicodeDecodeError):
+                changes.append(FileChange(name, "modify", earlier.get(name), path.read_text()))
+        return StagedView(workspace, changes)
 
     return view
 

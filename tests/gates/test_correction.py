@@ -20,7 +20,7 @@ from tideate_core.toolchain import Check
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tideate_core.gates.correction import Corrected
+    from tideate_core.gates.correction import CorrectionResult
 
 
 class Corrector:
@@ -39,7 +39,7 @@ def errors(*messages: str, line: int = 3) -> VerificationReport:
     return report(failed(Check.TESTS, *messages, line=line))
 
 
-async def run(verifier: Verifier, corrector: Callable[..., Any]) -> Corrected:
+async def run(verifier: Verifier, corrector: Callable[..., Any]) -> CorrectionResult:
     return await SelfCorrectionLoop(verifier).verify_and_correct(corrector)
 
 

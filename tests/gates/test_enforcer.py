@@ -25,10 +25,9 @@ from tideate_core.toolchain import Check
 FIX = PlanFix(step=1, description="add a test")
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    from tideate_core.gates import FilesView
+    from tests.gates.conftest import Disk
     from tideate_core.workspace import Workspace
 
 
@@ -50,7 +49,7 @@ async def test_gate_5_decides_on_a_report_that_is_there_without_verifying_again(
 
 
 async def test_gates_are_called_by_number_with_models_or_what_makes_them(
-    gates: GateEnforcer, disk: Callable[..., FilesView]
+    gates: GateEnforcer, disk: Disk
 ) -> None:
     results = [
         await gates.enforce_gate(1, PLAN.model_dump()),
@@ -126,9 +125,7 @@ async def test_a_decision_stands_though_it_cannot_be_counted(caplog: pytest.LogC
     assert "gate 1 was not counted: the disk is full" in caplog.text
 
 
-async def test_a_gate_that_cannot_decide_is_told_and_not_counted(
-    gates: GateEnforcer, disk: Callable[..., FilesView]
-) -> None:
+async def test_a_gate_that_cannot_decide_is_told_and_not_counted(gates: GateEnforcer, disk: Disk) -> None:
     class Broken:
         async def exists(self, path: str) -> bool:
             raise RuntimeError(path)

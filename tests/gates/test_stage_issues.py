@@ -25,10 +25,10 @@ from tideate_core.workspace import FileChange
 FIX = PlanFix(step=1, description="add a test")
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    from tideate_core.gates import FilesView, GateResult
+    from tests.gates.conftest import Disk
+    from tideate_core.gates import GateResult
     from tideate_core.workspace import Workspace
 
 
@@ -160,18 +160,14 @@ async def test_the_audits_issues_are_told(gates: GateEnforcer) -> None:
     ]
 
 
-async def test_a_clean_execution_passes(
-    gates: GateEnforcer, root: Path, disk: Callable[..., FilesView]
-) -> None:
+async def test_a_clean_execution_passes(gates: GateEnforcer, root: Path, disk: Disk) -> None:
     (root / "new.py").write_text("a = 1\n")
     (root / "logo.png").write_bytes(b"\x89PNG\x00")
     result = TaskResult(files_created=["new.py", "logo.png"], files_deleted=["old.py"])
     assert issues_of(await gates.enforce_gate3(result, disk())) == []
 
 
-async def test_an_execution_that_is_not_as_it_says_fails(
-    gates: GateEnforcer, root: Path, disk: Callable[..., FilesView]
-) -> None:
+async def test_an_execution_that_is_not_as_it_says_fails(gates: GateEnforcer, root: Path, disk: Disk) -> None:
     (root / "kept.py").write_text("a = 1\n")
     result = TaskResult(
         files_created=["none.py", "../out.py"],
@@ -198,7 +194,7 @@ async def test_an_execution_that_is_not_as_it_says_fails(
     [("a.py", "def f(:\n"), ("a.ts", "let a: = 1;"), ("a.json", '{"a":}'), ("a.toml", "a =\n")],
 )
 async def test_a_created_file_with_a_syntax_error_fails_with_its_place(
-    gates: GateEnforcer, root: Path, disk: Callable[..., FilesView], name: str, text: str
+    gates: GateEnforcer, root: Path, disk: Disk, name: str, text: str
 ) -> None:
     (root / name).write_text(text)
     decided = await gates.enforce_gate3(TaskResult(files_created=[name]), disk())
@@ -207,12 +203,12 @@ async def test_a_created_file_with_a_syntax_error_fails_with_its_place(
 
 
 async def test_a_syntax_error_that_was_there_before_is_not_the_tasks(
-    gates: GateEnforcer, root: Path, disk: Callable[..., FilesView]
+    gates: GateEnforcer, root: Path, disk: Disk
 ) -> None:
     (root / "a.py").write_text("x = 1\nprint 'old'\n")
     result = TaskResult(files_modified=["a.py"])
-    assert (await gates.enforce_gate3(result, disk(a__py=b"print 'old'\n"))).passed
-    assert not (await gates.enforce_gate3(result, disk(a__py=b"print('old')\n"))).passed
+    assert (await gates.enforce_gate3(result, disk(a__py="print 'old'\n"))).passed
+    assert not (await gates.enforce_gate3(result, disk(a__py="print('old')\n"))).passed
 
 
 async def test_what_is_staged_is_looked_at_before_it_is_written(
@@ -267,7 +263,11 @@ DOCUMENTS = DocumentationResult(
     ],
 )
 async def test_documents_must_be_in_order(
-    gates: GateEnforcer, root: Path, disk: Callable[..., FilesView], change: dict[str, Any], issue: str | None
+    gates: GateEnforcer,
+    root: Path,
+    disk: Disk,
+    change: dict[str, Any],
+    issue: str | None,
 ) -> None:
     (root / "CHANGELOG.md").write_text(CHANGELOG)
     (root / "todo.md").write_text(CHECKLIST)
@@ -275,18 +275,15 @@ async def test_documents_must_be_in_order(
     assert issues_of(await gates.enforce_gate4(docs, disk())) == ([issue] if issue else [])
 
 
-async def test_a_project_without_a_changelog_needs_none(
-    gates: GateEnforcer, disk: Callable[..., FilesView]
-) -> None:
+async def test_a_project_without_a_changelog_needs_none(gates: GateEnforcer, disk: Disk) -> None:
     assert (await gates.enforce_gate4(DocumentationResult(success=True), disk())).passed
 
 
 async def test_without_words_any_new_entry_will_do_and_none_will_not(
-    gates: GateEnforcer, root: Path, disk: Callable[..., FilesView]
+    gates: GateEnforcer, root: Path, disk: Disk
 ) -> None:
     docs = DocumentationResult(success=True, changelog="CHANGELOG.md")
     (root / "CHANGELOG.md").write_text(CHANGELOG)
-    same = disk(CHANGELOG__md=CHANGELOG.encode())
-    assert not (await gates.enforce_gate4(docs, same)).passed
+    assert not (await gates.enforce_gate4(docs, disk(CHANGELOG__md=CHANGELOG))).passed
     (root / "CHANGELOG.md").write_text(CHANGELOG + "- Another.\n")
-    assert (await gates.enforce_gate4(docs, same)).passed
+    assert (await gates.enforce_gate4(docs, disk(CHANGELOG__md=CHANGELOG))).passed

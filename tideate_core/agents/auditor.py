@@ -19,7 +19,6 @@ from tideate_core.agents.model_input import (
 from tideate_core.agents.plan_document import plan_as_markdown
 from tideate_core.agents.planner import StepAnswer
 from tideate_core.agents.stage import open_stage
-from tideate_core.edits import fence_for
 from tideate_core.gates import (
     Approval,
     AuditReport,
@@ -96,13 +95,7 @@ async def audit_plan(step: StepContext, role: Role, brief: TaskBrief, plan: Exec
 
 def _prompt(stage: Stage, plan: ExecutionPlan, shown: Shown) -> Prompt:
     words = plan_as_markdown(plan).strip()
-    return stage.render(
-        "task_audit",
-        plan=words,
-        files=shown.files,
-        left_out=shown.left_out,
-        fence=fence_for(words, *shown.texts),
-    )
+    return stage.render("task_audit", plan=words, files=shown.files, left_out=shown.left_out)
 
 
 def _mistakes(report: AuditReport, plan: ExecutionPlan) -> list[str]:

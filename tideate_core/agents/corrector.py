@@ -20,7 +20,7 @@ from tideate_core.agents.remembered_texts import keep_texts, kept_texts
 from tideate_core.agents.stage import open_stage
 from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.agents.writer import Bounds, files_for_work, within_plan
-from tideate_core.edits import NO_CHANGE, fence_for
+from tideate_core.edits import NO_CHANGE
 from tideate_core.errors import ContextTooLong, OutsideRoot, UnusableAnswer
 from tideate_core.util.cutting import beginning, ending
 
@@ -161,17 +161,13 @@ async def _work(
             return "nobody reviews this task, and neither plan nor task has to do with it"
         return None
 
-    shown = await files_for_work(stage.step, staged, files)
-    words = plan_as_markdown(plan).strip()
-    findings = _fitting_findings(stage.step, report)
     prompt = stage.render(
         "task_correct",
-        plan=words,
-        findings=findings,
-        files=shown,
+        plan=plan_as_markdown(plan).strip(),
+        findings=_fitting_findings(stage.step, report),
+        files=await files_for_work(stage.step, staged, files),
         order="Correct what the verification found. If nothing has to change, hand in and say why.",
         answer_format="",
-        fence=fence_for(words, findings, *(file.text or file.outline or "" for file in shown)),
     )
     done = await stage.write(prompt, staged, Bounds(within_plan(stage.step, why_not)))
     refused = [change.path for change in done.changes if removes(change)]

@@ -30,7 +30,6 @@ from tideate_core.agents.records import (
     tick_items,
 )
 from tideate_core.agents.stage import open_stage
-from tideate_core.edits import fence_for
 from tideate_core.errors import ContextTooLong, UnusableAnswer, WorkspaceError
 from tideate_core.gates import DocumentationResult, has_entry
 from tideate_core.util.cutting import beginning
@@ -160,7 +159,6 @@ class _Documentation:
             items=[item.text for item in self.records.open_items],
             documents=self.documents,
             memory=MEMORY_FILE if MEMORY_FILE in self.documents else "",
-            fence=fence_for(self.diff, shown),
         )
         answer, mistakes = await ask_until_valid(
             self.stage.ask,
@@ -241,7 +239,6 @@ class _Documentation:
                 text=text,
                 order=UPDATE_MEMORY if path == MEMORY_FILE else f"Update {path} for this change.",
                 answer_format=form.instructions,
-                fence=fence_for(text or "", self.diff),
             )
             written = await write_text(
                 self.stage.ask,

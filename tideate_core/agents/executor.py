@@ -17,7 +17,7 @@ from tideate_core.agents.records import is_document, is_record
 from tideate_core.agents.stage import open_stage
 from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.agents.writer import Bounds, files_for_work, within_plan
-from tideate_core.edits import NO_CHANGE, fence_for
+from tideate_core.edits import NO_CHANGE
 from tideate_core.errors import BudgetReached, ContextTooLong, StepTimedOut, UnusableAnswer
 from tideate_core.gates import ExecutionPlan, TaskResult
 from tideate_core.workspace import FileChange
@@ -175,14 +175,11 @@ class _Execution:
 
     async def _prompt_to_work(self) -> Prompt:
         files = self._editable(named_files(self._plan))
-        shown = await files_for_work(self._stage.step, self._staged, files)
-        plan = plan_as_markdown(self._plan, self._remarks).strip()
         return self._stage.render(
             "task_work",
-            plan=plan,
+            plan=plan_as_markdown(self._plan, self._remarks).strip(),
             remarks=self._remarks is not None,
-            files=shown,
-            fence=fence_for(plan, *(file.text or file.outline or "" for file in shown)),
+            files=await files_for_work(self._stage.step, self._staged, files),
         )
 
     def _refused_removals(self) -> list[str]:

@@ -10,7 +10,7 @@ from tideate_core.agents.coder import EditFormat, edit_format
 from tideate_core.agents.model_input import is_small, text_budget
 from tideate_core.agents.staged_files import shown_of
 from tideate_core.agents.tools.edit_report import new_problems
-from tideate_core.edits import fence_for, is_fence, path_in, resolve_files, resolve_text, says_no_change
+from tideate_core.edits import is_fence, path_in, resolve_files, resolve_text, says_no_change
 from tideate_core.errors import UnusableAnswer
 from tideate_core.workspace import FileChange, language_of
 
@@ -93,25 +93,19 @@ def files_format(texts: Sequence[str | None], *, small: bool) -> EditFormat:
     return EditFormat("whole", _WHOLE + (_LONGER_FENCE if nested else ""), short)
 
 
-async def edit_files(
-    stage: Stage, template: str, staged: StagedFiles, edit: Edit, *, plan: str, **values: Any
-) -> Edited:
+async def edit_files(stage: Stage, template: str, staged: StagedFiles, edit: Edit, **values: Any) -> Edited:
     """Ask for edits of files and stage them.
 
     Edits that still bring syntax errors after all attempts are staged too; the next gate reports them.
 
     :param template: name of the prompt.
-    :param plan: the plan as Markdown.
-    :param values: further values of the prompt.
+    :param values: values of the prompt beside the files and the answer format.
     :raises UnusableAnswer: no attempt gave edits within the bounds.
     """
     shown = shown_of(staged, edit.files)
     texts = [file.text for file in shown]
     form = files_format(texts, small=is_small(stage.step))
-    fence = fence_for(plan, values.get("findings", ""), *(text or "" for text in texts))
-    prompt = stage.render(
-        template, plan=plan, files=shown, answer_format=form.instructions, fence=fence, **values
-    )
+    prompt = stage.render(template, files=shown, answer_format=form.instructions, **values)
 
     def build(answer: str) -> Draft[list[FileChange]]:
         if edit.look_at is not None:

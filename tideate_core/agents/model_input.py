@@ -75,10 +75,6 @@ class Shown:
     files: list[ShownFile] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
 
-    @property
-    def texts(self) -> list[str]:
-        return [file.text or file.outline or "" for file in self.files]
-
 
 def named_files(plan: ExecutionPlan) -> list[str]:
     """Return the files named in a plan, each once, in order."""

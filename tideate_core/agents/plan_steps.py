@@ -11,7 +11,6 @@ from tideate_core.agents.answers import Answer, tidy_text
 from tideate_core.agents.model_input import clip
 from tideate_core.agents.stage import open_stage
 from tideate_core.agents.staged_files import shown_of
-from tideate_core.edits import fence_for
 from tideate_core.errors import UnusableAnswer
 
 if TYPE_CHECKING:
@@ -67,7 +66,6 @@ async def analyse(
             description=part.description,
             steps=part.others,
             files=files,
-            fence=fence_for(*(file.text or "" for file in files)),
         )
         text = tidy_text((await stage.ask(prompt)).text)
     if not text:
@@ -91,6 +89,5 @@ async def review_change(
             part=part.name,
             description=part.description,
             diff=diff,
-            fence=fence_for(diff),
         )
         return await stage.ask_for(Verdict, prompt)

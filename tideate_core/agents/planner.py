@@ -11,7 +11,6 @@ from tideate_core.agents.plan_document import plan_as_markdown
 from tideate_core.agents.project_files import list_for_model
 from tideate_core.agents.records import other_changelogs, read_records
 from tideate_core.agents.stage import open_stage
-from tideate_core.edits import fence_for
 from tideate_core.gates import ExecutionPlan
 
 if TYPE_CHECKING:
@@ -70,7 +69,6 @@ async def plan_task(
             own=other_changelogs(listed.files) if records.changelog is None else (),
             earlier=before,
             issues=[" ".join(issue.split()) for issue in issues],
-            fence=fence_for(before),
         )
         answer = await stage.ask_for(PlanAnswer, prompt, quiet=False)
         return ExecutionPlan.model_validate(answer.model_dump())

@@ -163,12 +163,12 @@ def nearest_files(files: Sequence[str], text: str, limit: int) -> list[str]:
     return [path for path in files if path in chosen]
 
 
-def neighbours(path: str, files: Iterable[str], count: int = 3) -> list[str]:
+def neighbours(path: str, files: Iterable[str]) -> list[str]:
     """Return the files that a wrong path may mean: files of the same name, else files at similar paths."""
     known = list(files)
     name = path.rpartition("/")[2]
     same = [one for one in known if one.rpartition("/")[2] == name]
-    return (same or get_close_matches(path, known, n=count, cutoff=0.6))[:count]
+    return (same or get_close_matches(path, known))[:3]
 
 
 def _is_data(path: str) -> bool:

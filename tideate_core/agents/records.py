@@ -112,7 +112,7 @@ def add_entry(text: str, section: str, entry: str) -> str:
 
     Bullets and line ends follow those of the changelog.
 
-    :param section: one of `gates.changelog.SECTIONS`.
+    :param section: one of `gates.SECTIONS`.
     :param entry: one line, without a bullet.
     """
     # if line ends are mixed, lines keep their `\\r`

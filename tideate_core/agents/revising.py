@@ -45,7 +45,7 @@ class Comments:
 
 @dataclass(frozen=True, slots=True)
 class RevisedEdits:
-    """The revised edits.
+    """Edits after a revision.
 
     :param failed: why changes were not revised, by path.
     :param notes: open or failed points, for the person.

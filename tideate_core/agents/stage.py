@@ -5,12 +5,14 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tideate_core.agents.asking import LookingModel, look_tools, may_look
 from tideate_core.agents.attempts import refusal_notice
+from tideate_core.agents.model_input import ShownFile
 from tideate_core.agents.rules import project_rules
 from tideate_core.agents.step_tools import StepTools
+from tideate_core.edits import fence_for
 from tideate_core.errors import BudgetReached, StepTimedOut
 from tideate_core.project import config_dir
 from tideate_core.workflows import shown_path, working_time
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
 
 T = TypeVar("T", bound="BaseModel")
+
+QUOTED: Final = ("plan", "findings", "diff", "text", "changelog", "earlier")
+"""Values of prompts that are quoted in code fences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +84,18 @@ class Stage:
         self.tools: StepTools = StepTools(step, names, role.adapter, around=around.tools if around else None)
 
     def render(self, name: str, **values: Any) -> Prompt:
-        """Render a prompt of the stage: rules, material and earlier runs, then the task."""
-        values = {"instructions": self.role.instructions, "task": self._brief.description, **values}
+        """Render a prompt of the stage: rules, material and earlier runs, then the task.
+
+        `fence` becomes a code fence that none of the quoted texts and files contains.
+        """
+        texts = [values.get(name) or "" for name in QUOTED]
+        files = [file for file in values.get("files", ()) if isinstance(file, ShownFile)]
+        values = {
+            "instructions": self.role.instructions,
+            "task": self._brief.description,
+            "fence": fence_for(*texts, *(file.text or file.outline or "" for file in files)),
+            **values,
+        }
         prompt = self.step.render(name, **values)
         earlier = self._brief.earlier if self.step.memory_of else ""
         before = (self.rules, self._brief.material, earlier)

@@ -254,24 +254,16 @@ class StagedFiles:
         source = self._sources.get(path)
         return self._now[path] != (source.text if source else None)
 
-    @property
-    def touched(self) -> list[str]:
-        """Files with a change, or a new record of being shown, that is not exported yet."""
-        return list(self._touched)
-
-    def export_change(self, paths: Iterable[str] | None = None) -> dict[str, Any]:
+    def export_change(self) -> dict[str, Any]:
         """Return the edits and shown texts since the last export as JSON, for `restore` in the same order.
 
         The first export of a file has its original text; later ones have changed lines only.
 
-        :param paths: limit the export to these files; None: all changed files.
         :returns: empty if nothing has changed.
         """
-        wanted = self._touched if paths is None else [path for path in paths if path in self._touched]
-        files = {path: self._record(path) for path in list(wanted)}
-        for path in files:
-            del self._touched[path]
-        return {"files": {path: dict(file) for path, file in files.items()}} if files else {}
+        files = {path: dict(self._record(path)) for path in self._touched}
+        self._touched.clear()
+        return {"files": files} if files else {}
 
     def _record(self, path: str) -> RecordedFile:
         record: RecordedFile = {}

@@ -115,7 +115,7 @@ async def write_with_tools(
         key,
         [*with_skills(tools, skills), *more_tools],
         submission=_submission(staged, bounds),
-        other_phases=[_not_now(SUBMIT_PLAN, Plan, SUBMIT_ANSWER, PLANNED)] if earlier else (),
+        other_phases=[_refusing_tool(SUBMIT_PLAN, Plan, SUBMIT_ANSWER, PLANNED)] if earlier else (),
         staged=staged,
         adapter=adapter,
         on_turn=on_turn,
@@ -158,7 +158,7 @@ async def planning_model(
         earlier=earlier,
         words=_words(step),
         submit=SUBMIT_PLAN,
-        other_phases=[_not_now(SUBMIT_WORK, Handover, HAND_IN, PLAN_FIRST)],
+        other_phases=[_refusing_tool(SUBMIT_WORK, Handover, HAND_IN, PLAN_FIRST)],
     )
 
 
@@ -172,7 +172,7 @@ def _words(step: StepContext) -> str:
     return step.render("work").system
 
 
-def _not_now(name: str, shape: type[BaseModel], description: str, why: str) -> OfferedTool:
+def _refusing_tool(name: str, shape: type[BaseModel], description: str, why: str) -> OfferedTool:
     """Return a submitting tool of another phase, which refuses each call."""
 
     async def refuse(_arguments: dict[str, Any], _key: str) -> str:

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
         VerificationPipeline as VerificationPipeline,
         readiness as readiness,
     )
-    from tideate_core.gates.views import FilesView as FilesView, StagedView as StagedView
+    from tideate_core.gates.views import StagedView as StagedView
 else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
@@ -70,6 +70,6 @@ else:
             ),
             "syntax": "SyntaxProblem is_checked new_errors",
             "verification": "Readiness VerificationPipeline readiness",
-            "views": "FilesView StagedView",
+            "views": "StagedView",
         },
     )

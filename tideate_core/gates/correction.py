@@ -71,7 +71,7 @@ class CorrectionAttempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Corrected:
+class CorrectionResult:
     """The outcome of a loop."""
 
     end: CorrectionEnd | None
@@ -115,7 +115,7 @@ class SelfCorrectionLoop:
 
     async def verify_and_correct(
         self, corrector: Corrector | None = None, report: VerificationReport | None = None
-    ) -> Corrected:
+    ) -> CorrectionResult:
         """Verify and correct until all checks pass or another correction would not help.
 
         Without a corrector this returns after the verification, without a verifier after the correction. So a
@@ -136,7 +136,7 @@ class SelfCorrectionLoop:
             report = await self._verify()
         if end is not None:
             log.info("verification ended after %d corrections: %s", len(self._corrected), end)
-        return Corrected(end, report, attempts)
+        return CorrectionResult(end, report, attempts)
 
     async def _verify(self) -> VerificationReport:
         if self._verifier is None:

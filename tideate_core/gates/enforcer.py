@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from tideate_core.gates.documents import DocumentValidator
     from tideate_core.gates.results import Verifier
-    from tideate_core.gates.views import FilesView
+    from tideate_core.gates.views import StagedView
 
 GateInput: TypeAlias = ExecutionPlan | AuditReport | TaskResult | DocumentationResult | VerificationReport
 
@@ -118,11 +118,11 @@ class GateEnforcer:
 
         return await self._enforce(2, decide())
 
-    async def enforce_gate3(self, result: TaskResult, view: FilesView) -> GateResult:
+    async def enforce_gate3(self, result: TaskResult, view: StagedView) -> GateResult:
         """Decide on an execution: no errors, files as reported, no new syntax errors."""
         return await self._enforce(3, execution_issues(result, view))
 
-    async def enforce_gate4(self, docs: DocumentationResult, view: FilesView) -> GateResult:
+    async def enforce_gate4(self, docs: DocumentationResult, view: StagedView) -> GateResult:
         """Decide on the documentation: valid changelog and checklist with entries of the task.
 
         :raises OutsideRoot: a document is outside the project or protected.
@@ -143,7 +143,7 @@ class GateEnforcer:
         return await self._enforce(5, decide())
 
     async def enforce_gate(
-        self, number: int, given: Any = None, *, view: FilesView | None = None, rejected_plans: int = 0
+        self, number: int, given: Any = None, *, view: StagedView | None = None, rejected_plans: int = 0
     ) -> GateResult:
         """Decide at a gate chosen by number.
 

@@ -150,7 +150,7 @@ class Verifier(Protocol):
     """Runs the five checks; see `VerificationPipeline`."""
 
     async def run_all(self) -> VerificationReport:
-        """Run all five checks."""
+        """Return the report of all five checks."""
 
 
 class GateIssue(BaseModel):

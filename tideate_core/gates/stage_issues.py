@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import OutsideRoot
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
         PlanFix,
         TaskResult,
     )
-    from tideate_core.gates.views import FilesView
+    from tideate_core.gates.views import StagedView
 
 SHORTEST_OBJECTIVE = 10
 """Characters."""
@@ -113,8 +114,8 @@ def audit_issues(audit: AuditReport, plan: ExecutionPlan | None = None) -> list[
     return [*issues, GateIssue(what=what, where="audit")]
 
 
-async def execution_issues(result: TaskResult, view: FilesView) -> list[GateIssue]:
-    """Return an execution's errors: reported ones, files unlike the report, new syntax errors."""
+async def execution_issues(result: TaskResult, view: StagedView) -> list[GateIssue]:
+    """Return errors of an execution: reported ones, wrong or missing files, new syntax errors."""
     issues = [GateIssue(what=error, where="execution") for error in result.errors]
     for path in dict.fromkeys([*result.files_created, *result.files_modified]):
         issues += await _written(path, view, created=path in result.files_created)
@@ -127,7 +128,7 @@ async def execution_issues(result: TaskResult, view: FilesView) -> list[GateIssu
     return issues
 
 
-async def _written(path: str, view: FilesView, *, created: bool) -> list[GateIssue]:
+async def _written(path: str, view: StagedView, *, created: bool) -> list[GateIssue]:
     try:
         if not await view.exists(path):
             what = (
@@ -148,49 +149,40 @@ async def _written(path: str, view: FilesView, *, created: bool) -> list[GateIss
 
 
 async def documentation_issues(
-    docs: DocumentationResult, view: FilesView, validator: DocumentValidator
+    docs: DocumentationResult, view: StagedView, validator: DocumentValidator
 ) -> list[GateIssue]:
     """Return the defects of a task's documentation: changelog, checklist, other documents."""
     issues = [GateIssue(what=error, where="documentation") for error in docs.errors]
     if not docs.success and not issues:
         issues.append(GateIssue(what="it did not succeed", where="documentation"))
-    issues += await _changelog(docs, view, validator)
-    issues += await _checklist(docs, view, validator)
+    if docs.changelog is None:
+        issues += await _unmentioned_changelog(view)
+    else:
+        check = partial(validator.validate_changelog, entry=docs.entry, version=docs.version)
+        issues += await _document_issues(docs.changelog, "changelog", view, check)
+    if docs.checklist is not None:
+        check = partial(validator.validate_checklist, items=docs.items)
+        issues += await _document_issues(docs.checklist, "checklist", view, check)
+    elif docs.items:
+        issues.append(GateIssue(what="there are items but no checklist", where="checklist"))
     for path in docs.docs:
         if not await view.exists(path):
             issues.append(GateIssue.at(path, None, "it should have been written but does not exist"))
     return issues
 
 
-async def _changelog(
-    docs: DocumentationResult, view: FilesView, validator: DocumentValidator
+async def _unmentioned_changelog(view: StagedView) -> list[GateIssue]:
+    for known in CHANGELOGS:
+        if await view.exists(known):
+            return [GateIssue.at(known, None, "the project has a changelog, but no entry was added")]
+    return []
+
+
+async def _document_issues(
+    path: str, kind: str, view: StagedView, validate: Callable[..., ValidationResult]
 ) -> list[GateIssue]:
-    path = docs.changelog
-    if path is None:
-        for known in CHANGELOGS:
-            if await view.exists(known):
-                return [GateIssue.at(known, None, "the project has a changelog, but no entry was added")]
-        return []
     text = await view.text(path)
     if text is None:
-        return [GateIssue.at(path, None, "this changelog does not exist")]
-    before = await view.text_before(path)
-    result = validator.validate_changelog(text, before=before, entry=docs.entry, version=docs.version)
-    return _of_document(path, result)
-
-
-async def _checklist(
-    docs: DocumentationResult, view: FilesView, validator: DocumentValidator
-) -> list[GateIssue]:
-    path = docs.checklist
-    if path is None:
-        return [GateIssue(what="there are items but no checklist", where="checklist")] if docs.items else []
-    text = await view.text(path)
-    if text is None:
-        return [GateIssue.at(path, None, "this checklist does not exist")]
-    before = await view.text_before(path)
-    return _of_document(path, validator.validate_checklist(text, docs.items, before=before))
-
-
-def _of_document(path: str, result: ValidationResult) -> list[GateIssue]:
+        return [GateIssue.at(path, None, f"this {kind} does not exist")]
+    result = validate(text, before=await view.text_before(path))
     return [GateIssue.at(path, issue.line, issue.message) for issue in result.issues]

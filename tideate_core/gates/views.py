@@ -1,9 +1,9 @@
-"""Views of files for gates 3 and 4: with a task's staged edits, and before the task."""
+"""View of files for gates 3 and 4: with a task's staged edits, and before them."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from tideate_core.errors import WorkspaceError
 
@@ -13,24 +13,11 @@ if TYPE_CHECKING:
     from tideate_core.workspace import FileChange, Workspace
 
 
-class FilesView(Protocol):
-    """The files that gates 3 and 4 read. Paths are relative to the root.
+class StagedView:
+    """Files with a task's staged edits; all other files as they are. Paths are relative to the root.
 
     Every method raises OutsideRoot for a path outside the project or protected.
     """
-
-    async def exists(self, path: str) -> bool:
-        """Return whether the file exists now."""
-
-    async def text(self, path: str) -> str | None:
-        """Return a file's current text; None if it does not exist or is not text."""
-
-    async def text_before(self, path: str) -> str | None:
-        """Return a file's text before the task; None if it did not exist or was not text."""
-
-
-class StagedView:
-    """Files with a task's staged edits; all other files as they are."""
 
     def __init__(self, workspace: Workspace, changes: Sequence[FileChange]) -> None:
         self._workspace = workspace

@@ -118,7 +118,7 @@ def _has_line(hunk: str, line: int) -> bool:
 
 
 async def check_changes(staged: StagedFiles, changes: Sequence[FileChange]) -> CheckedChanges:
-    """Return the errors that changes bring.
+    """Return new syntax errors and name problems of changed texts.
 
     :param staged: files with the changes; Python names are compared with the texts before the first edit.
     """

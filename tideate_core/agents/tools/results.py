@@ -21,14 +21,14 @@ def cut_line(line: str, longest: int = LONGEST_LINE) -> str:
     return f"{line[:longest]} [… {len(line) - longest:,} more characters]"
 
 
-def numbered(lines: Iterable[str], first: int = 1, longest: int = LONGEST_LINE) -> list[str]:
+def numbered(lines: Iterable[str], first: int = 1) -> list[str]:
     """Return lines, each after its number and a tab.
 
     Tokenizers merge the tab with the line's indentation; any other separator costs a token of its own.
 
     :param first: number of the first line.
     """
-    return [f"{number}\t{cut_line(line, longest)}" for number, line in enumerate(lines, first)]
+    return [f"{number}\t{cut_line(line)}" for number, line in enumerate(lines, first)]
 
 
 def bounded_lines(lines: Sequence[str], rest: Callable[[int], str], longest: int = LONGEST) -> str:

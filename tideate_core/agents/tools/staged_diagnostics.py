@@ -59,7 +59,7 @@ class _Answers(BaseModel):
 
 
 async def report_changes(context: ToolContext, changes: Sequence[FileChange]) -> tuple[str, list[str]]:
-    """Return the errors that staged changes bring.
+    """Return new errors and diagnostics of staged changes.
 
     :returns: the end of the summary line, and lines of their own.
     """

@@ -37,11 +37,10 @@ def tools_named(names: Iterable[str], *, editor: bool) -> list[WorkTool[Any]]:
     :raises InvalidInput: a name is neither a tool nor a group; suggests the nearest one.
     """
     names = tuple(names)
+    groups: Iterable[str] = GROUPS
     if set(names) <= set(GROUPS):  # do not load modules of other groups
         groups = [group for group in GROUPS if group in names and (editor or group != OF_EDITOR)]
-        found = [tool for group in groups for tool in _table(group)]
-        return [tool for tool in found if editor or not tool.needs_editor]
-    tables = {group: _table(group) for group in GROUPS}
+    tables = {group: _table(group) for group in groups}
     every = [tool for table in tables.values() for tool in table]
     wanted: set[str] = set()
     known = [*GROUPS, *(tool.name for tool in every)]
@@ -70,15 +69,14 @@ def named_tools(names: Iterable[str], servers: Collection[str]) -> NamedTools:
     read = [read_tool_name(name, known, servers) for name in names]
     own = [one.name for one in read if not one.server]
     of_servers = dict.fromkeys(one.as_written for one in read if one.server)
-    return NamedTools(_tools(own), tuple(of_servers))
-
-
-def _tools(names: Collection[str]) -> tuple[WorkTool[Any], ...]:
-    every = tools_named(GROUPS, editor=True)
-    wanted = {tool.name for tool in tools_named((name for name in names if name != LOOK), editor=True)}
-    if LOOK in names:
-        wanted.update(tool.name for tool in every if tool.effect == "reads")
-    return tuple(tool for tool in every if tool.name in wanted)
+    wanted = {tool.name for tool in tools_named((name for name in own if name != LOOK), editor=True)}
+    looks = LOOK in own
+    tools = (
+        tool
+        for tool in tools_named(GROUPS, editor=True)
+        if tool.name in wanted or (looks and tool.effect == "reads")
+    )
+    return NamedTools(tuple(tools), tuple(of_servers))
 
 
 def _table(group: str) -> tuple[WorkTool[Any], ...]:

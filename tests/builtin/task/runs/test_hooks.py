@@ -16,7 +16,7 @@ from tideate_core.agents import audit_plan, document_task, execute_plan, plan_ta
 from tideate_core.app import build_catalog, open_project
 from tideate_core.engine import OrchestratorDependencies, WorkflowHooks, WorkflowOrchestrator
 from tideate_core.gates import DocumentValidator, GateEnforcer, SelfCorrectionLoop
-from tideate_core.gates.correction import Corrected, CorrectionEnd
+from tideate_core.gates.correction import CorrectionEnd, CorrectionResult
 from tideate_core.machines import WorkflowFSM, WorkflowState
 from tideate_core.mentions import ContextResolver
 from tideate_core.snapshots import SnapshotManager
@@ -120,8 +120,8 @@ async def run_with(desk: Desk, prompt: str, **components: Any) -> WorkflowResult
 
 
 class Idle(SelfCorrectionLoop):
-    async def verify_and_correct(self, *_: Any, **__: Any) -> Corrected:
-        return Corrected(CorrectionEnd.PASSED, report())
+    async def verify_and_correct(self, *_: Any, **__: Any) -> CorrectionResult:
+        return CorrectionResult(CorrectionEnd.PASSED, report())
 
 
 class Silent(GateEnforcer):
