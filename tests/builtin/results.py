@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.engine.conftest import LIMIT
@@ -19,6 +23,26 @@ async def succeed(bench: Bench, name: str, prompt: str = "", **rest: Any) -> Wor
     result = await bench.run(name, prompt, **rest)
     assert result.ok, (result.error, bench.server.unmatched)
     return result
+
+
+async def run_killed(program: str, *arguments: str) -> None:
+    """Run a program in a process that kills itself."""
+    done = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-c", program, *arguments],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
+def limit(bench: Bench, **limits: int) -> None:
+    """Set limits of the runs."""
+    changed = bench.config.limits.model_copy(update=limits)
+    bench.runner = bench.make_runner(bench.config.model_copy(update={"limits": changed}))
 
 
 async def resume(bench: Bench, run: str) -> WorkflowResult:

@@ -22,6 +22,7 @@ from tideate_core.workflows import BufferContext, Cursor, Decision, RunContext, 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tideate_core.engine import WorkflowResult
     from tideate_core.workflows import StepContext
 
 LOOP = "import math\n\n\ndef area(r):\n    x = math.pi * r\n    return x * r\n\n\nprint(area(2))\n"
@@ -31,6 +32,13 @@ BETTER = "```python\ndef area(r):\n    return math.pi * r**2\n```"
 def analyzed(bench: Bench, answer: str = BETTER) -> None:
     bench.server.answers("what must not change", "It computes an area; keep the name.")
     bench.server.answers("in one fenced block", answer)
+
+
+async def refactor(bench: Bench, answer: str = BETTER) -> WorkflowResult:
+    """Rewrite the function in LOOP."""
+    bench.write("a.py", LOOP)
+    analyzed(bench, answer)
+    return await bench.run("refactor", "simplify", context=bench.context("a.py", 4, 6))
 
 
 async def test_summarize_shows_the_model_only_the_selection(bench: Bench) -> None:
@@ -45,9 +53,8 @@ async def test_summarize_shows_the_model_only_the_selection(bench: Bench) -> Non
 
 
 async def test_refactor_replaces_exactly_the_selected_lines(bench: Bench) -> None:
-    bench.write("a.py", LOOP)
-    analyzed(bench)
-    result = await succeed(bench, "refactor", "simplify", context=bench.context("a.py", 4, 6))
+    result = await refactor(bench)
+    assert result.ok, (result.error, bench.server.unmatched)
     wanted = "import math\n\n\ndef area(r):\n    return math.pi * r**2\n\n\nprint(area(2))\n"
     assert bench.fingerprint() == {"a.py": wanted.encode()}
     assert result.files == ["a.py"]
@@ -221,29 +228,18 @@ async def test_refactor_keeps_crlf_and_a_missing_last_line_end(bench: Bench) -> 
     assert bench.fingerprint()["a.py"] == b"def f():\r\n    return 1\r\nf()"
 
 
-async def test_a_declined_analysis_asks_for_no_code(bench: Bench) -> None:
-    bench.write("a.py", LOOP)
-    analyzed(bench)
-    bench.front.answer = no
-    before = bench.fingerprint()
-    result = await bench.run("refactor", "simplify", context=bench.context("a.py", 4, 6))
-    assert (result.cancelled, result.reason) == (True, "declined")
-    assert len(bench.server.requests) == 1
-    assert bench.fingerprint() == before
-
-
 def only(kind: str, decision: Decision) -> Any:
     return lambda request: decision if request.kind == kind else Decision(True)
 
 
-async def test_a_declined_review_changes_nothing(bench: Bench) -> None:
-    bench.write("a.py", LOOP)
-    analyzed(bench)
-    bench.front.answer = only("review", Decision(False))
-    before = bench.fingerprint()
-    result = await bench.run("refactor", "simplify", context=bench.context("a.py", 4, 6))
-    assert result.reason == "declined"
-    assert bench.fingerprint() == before
+@pytest.mark.parametrize(("kind", "asked"), [("gate", 1), ("review", 2)])
+async def test_a_declined_analysis_asks_for_no_code_and_a_declined_review_changes_nothing(
+    bench: Bench, kind: str, asked: int
+) -> None:
+    bench.front.answer = only(kind, Decision(False))
+    result = await refactor(bench)
+    assert (result.cancelled, result.reason, len(bench.server.requests)) == (True, "declined", asked)
+    assert bench.fingerprint() == {"a.py": LOOP.encode()}
 
 
 async def test_only_the_accepted_hunks_are_written(bench: Bench) -> None:
@@ -264,20 +260,17 @@ async def test_only_the_accepted_hunks_are_written(bench: Bench) -> None:
 
 @pytest.mark.slow
 async def test_new_syntax_errors_are_written_only_after_an_override(bench: Bench) -> None:
-    bench.write("a.py", LOOP)
-    analyzed(bench, "```python\ndef area(r:\n    return 1\n```")
+    broken = "```python\ndef area(r:\n    return 1\n```"
     bench.front.answer = only("override", Decision(False))
-    before = bench.fingerprint()
-    result = await bench.run("refactor", "break it", context=bench.context("a.py", 4, 6))
-    assert result.cancelled
-    assert bench.fingerprint() == before
+    assert (await refactor(bench, broken)).cancelled
+    assert bench.fingerprint() == {"a.py": LOOP.encode()}
     failed = bench.front.data(EventName.GATE_FAILED)[0]
     assert failed["gate"] == "syntax"
     assert [(entry["filename"], entry["lnum"], entry["tool"]) for entry in failed["entries"]] == [
         ("a.py", 4, "syntax")
     ]
     bench.front.answer = lambda _request: Decision(True)
-    await succeed(bench, "refactor", "break it", context=bench.context("a.py", 4, 6))
+    assert (await refactor(bench, broken)).ok
     assert b"def area(r:" in bench.fingerprint()["a.py"]
 
 
@@ -295,17 +288,14 @@ async def test_a_useless_answer_is_asked_again_with_the_reason_and_then_refused(
 
 
 async def test_a_file_changed_meanwhile_elsewhere_keeps_both_changes(bench: Bench) -> None:
-    path = bench.write("a.py", LOOP)
-    analyzed(bench)
-
     def edit_first(request: ConfirmationRequest) -> Decision:
         if request.kind == "review":
-            path.write_text("# typed meanwhile\n" + LOOP)
+            bench.write("a.py", "# typed meanwhile\n" + LOOP)
         return Decision(True)
 
     bench.front.answer = edit_first
-    result = await bench.run("refactor", "simplify", context=bench.context("a.py", 4, 6))
-    text = path.read_text()
+    result = await refactor(bench)
+    text = bench.fingerprint()["a.py"].decode()
     assert text.startswith("# typed meanwhile\n")
     if result.ok:
         assert "r**2" in text
@@ -315,17 +305,14 @@ async def test_a_file_changed_meanwhile_elsewhere_keeps_both_changes(bench: Benc
 
 
 async def test_cancel_in_the_review_leaves_everything_as_it_was(bench: Bench) -> None:
-    bench.write("a.py", LOOP)
-    analyzed(bench)
-    before = bench.fingerprint()
     bench.front.answer = lambda _request: Decision(True)
-    task = asyncio.create_task(bench.run("refactor", "simplify", context=bench.context("a.py", 4, 6)))
+    task = asyncio.create_task(refactor(bench))
     await bench.front.until(lambda: len(bench.front.requests) == 1)
     bench.front.hold = True
     await bench.front.until(lambda: len(bench.front.requests) == 2)
     bench.runner.cancel()
     assert (await task).cancelled
-    assert bench.fingerprint() == before
+    assert bench.fingerprint() == {"a.py": LOOP.encode()}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.builtin.results import notices, succeed
-from tests.builtin.test_with_tools import AREA, SHOP, edit, hand_in, last, plan_of_shop
+from tests.builtin.test_with_tools import AREA, EXECUTE, SHOP, edit, hand_in, last, plan_of_shop
 from tideate_core.engine import ConfirmationRequest, EventName
 from tideate_core.workflows import BufferContext, Decision, RunContext, Selection
 
@@ -192,10 +192,9 @@ async def test_a_follow_up_edits_the_file_where_its_lines_are_lost(bench: Bench)
         bench.fingerprint()["a.py"].decode().replace("size(r)", "size(radius)").replace("import", "\nimport")
     )
     bench.write("a.py", text + "# end\n")
-    edits = [{"search": "def size(radius)", "replace": "def area(r)"}]
     bench.server.calls("keep the name", "read_file", {"path": "a.py"}, times=1)
-    bench.server.calls("keep the name", "edit_file", {"path": "a.py", "edits": edits}, times=1)
-    bench.server.calls("keep the name", "submit_work", {"summary": "Named as before."}, times=1)
+    edit(bench, "a.py", "def size(radius)", "def area(r)", on="keep the name")
+    hand_in(bench, on="keep the name")
     await succeed(bench, "refactor", "keep the name", continues=first.execution_id)
     assert b"def area(r):" in bench.fingerprint()["a.py"]
     assert bench.front.requests[-1].kind == "review"
@@ -258,9 +257,8 @@ async def test_a_follow_up_of_several_files_goes_on_with_what_was_written(bench:
     first = await worked(bench)
     assert first.ok, (first.error, bench.server.unmatched)
     asked = len(bench.front.requests)
-    edits = [{"search": "def cost(item):", "replace": "def cost(item, rate):"}]
-    bench.server.calls("take the rate", "edit_file", {"path": "shop/price.py", "edits": edits}, times=1)
-    bench.server.calls("take the rate", "submit_work", {"summary": "Takes it."}, times=1)
+    edit(bench, "shop/price.py", "def cost(item):", "def cost(item, rate):", on="take the rate")
+    hand_in(bench, on="take the rate")
     await succeed(bench, "multi_file", "take the rate, too", continues=first.execution_id)
     assert bench.fingerprint()["shop/price.py"] == b"def cost(item, rate):\n    return item.net * 1.2\n"
     assert "these files were written: shop/price.py, shop/cart.py" in told(bench)
@@ -275,9 +273,8 @@ async def test_declined_edits_are_staged_again_for_the_follow_up(bench: Bench) -
     assert first.cancelled
     assert bench.fingerprint() == {name: text.encode() for name, text in SHOP.items()}
     bench.front.answer = lambda _request: Decision(True)
-    edits = [{"search": "def cost(item):", "replace": "def price_of(item):"}]
-    bench.server.calls("other name", "edit_file", {"path": "shop/price.py", "edits": edits}, times=1)
-    bench.server.calls("other name", "submit_work", {"summary": "Done."}, times=1)
+    edit(bench, "shop/price.py", "def cost(item):", "def price_of(item):", on="other name")
+    hand_in(bench, on="other name")
     await succeed(bench, "multi_file", "another, other name", continues=first.execution_id)
     assert bench.fingerprint()["shop/price.py"].startswith(b"def price_of(item):")
     assert b"cost(i) for" in bench.fingerprint()["shop/cart.py"], "what was staged then is written now"
@@ -291,7 +288,7 @@ async def test_declined_edits_of_a_file_that_changed_since_are_not_staged_again(
     bench.front.answer = lambda _request: Decision(True)
     mine = "from shop.price import price  # mine\n"
     bench.write("shop/cart.py", mine)
-    bench.server.calls("only the price", "submit_work", {"summary": "Done."}, times=1)
+    hand_in(bench, on="only the price")
     await succeed(bench, "multi_file", "only the price", continues=first.execution_id)
     assert bench.fingerprint()["shop/price.py"].startswith(b"def cost(item):")
     assert bench.fingerprint()["shop/cart.py"].decode() == mine
@@ -305,7 +302,7 @@ async def test_a_declined_move_is_staged_again_where_its_new_name_is_free(bench:
     files = [{"action": "move", "path": "old.py", "move_to": "new.py", "why": "a better name"}]
     bench.server.calls("Which files have to", "submit_plan", {"files": files}, times=1)
     move = {"path": "old.py", "to": "new.py"}
-    bench.server.calls("Carry it out completely", "move_file", move, times=1)
+    bench.server.calls(EXECUTE, "move_file", move, times=1)
     hand_in(bench)
     bench.front.answer = only_review_declined
     first = await bench.run("multi_file", "rename it")
@@ -313,7 +310,7 @@ async def test_a_declined_move_is_staged_again_where_its_new_name_is_free(bench:
     bench.front.answer = lambda _request: Decision(True)
     if taken:
         bench.write("new.py", "MINE = 1\n")
-    bench.server.calls("as before", "submit_work", {"summary": "Done."}, times=1)
+    hand_in(bench, on="as before")
     await succeed(bench, "multi_file", "as before", continues=first.execution_id)
     expected = {"new.py": b"MINE = 1\n", "old.py": b"X = 1\n"} if taken else {"new.py": b"X = 1\n"}
     assert bench.fingerprint() == expected
@@ -383,9 +380,8 @@ async def test_a_follow_up_that_was_left_goes_on_with_the_same_edits(bench: Benc
     bench.front.answer = only_review_declined
     first = await worked(bench)
     bench.front.answer = lambda _request: Decision(True)
-    edits = [{"search": "def cost(item):", "replace": "def price_of(item):"}]
-    bench.server.calls("other name", "edit_file", {"path": "shop/price.py", "edits": edits}, times=1)
-    bench.server.calls("other name", "submit_work", {"summary": "Done."}, times=1)
+    edit(bench, "shop/price.py", "def cost(item):", "def price_of(item):", on="other name")
+    hand_in(bench, on="other name")
     reviews = len(bench.front.requests)
     bench.front.hold = True
     task = asyncio.create_task(bench.run("multi_file", "another, other name", continues=first.execution_id))

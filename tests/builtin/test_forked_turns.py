@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.builtin.test_buffer_workflows import planned
-from tests.builtin.test_with_tools import SHOP, edit, hand_in, plan_of_shop
+from tests.builtin.test_with_tools import EXECUTE, SHOP, edit, hand_in, raise_prices
 from tests.engine.conftest import LIMIT
 from tideate_core.editor.fork_plans import fork_plan
 from tideate_core.engine import EventName, RunEdits
@@ -37,9 +37,7 @@ def no_review(request: ConfirmationRequest) -> Decision:
 
 async def declined(bench: Bench) -> str:
     """Run an edit of two files in three turns that the user declines; return the run."""
-    plan_of_shop(bench)
-    edit(bench, "shop/price.py", "1.2", "1.3")
-    edit(bench, "shop/cart.py", "items):", "items, rate=1):")
+    raise_prices(bench)
     hand_in(bench)
     bench.front.answer = no_review
     result = await bench.run("multi_file", "raise it")
@@ -60,8 +58,8 @@ async def test_a_turn_is_taken_anew_with_what_the_person_says_and_nothing_before
     run = await declined(bench)
     asked = len(bench.server.requests)
     # what the plan has and is not staged is told once
-    bench.server.calls(SAY, "submit_work", {"summary": "Only the price."}, times=1)
-    bench.server.calls(NOT_STAGED, "submit_work", {"summary": "Only the price."}, times=1)
+    hand_in(bench, on=SAY)
+    hand_in(bench, on=NOT_STAGED)
     result = await forked(bench, run, turn=2, say=SAY)
     assert result.ok, (result.error, bench.server.unmatched)
     request, _ = bench.server.requests[asked:]
@@ -80,16 +78,15 @@ async def test_a_turn_is_taken_anew_with_what_the_person_says_and_nothing_before
 
 async def test_a_fork_of_a_fork_begins_with_turns_of_both(bench: Bench) -> None:
     run = await declined(bench)
-    more = [{"search": "total(", "replace": "sum_of("}]
-    bench.server.calls(SAY, "edit_file", {"path": "shop/cart.py", "edits": more}, times=1)
-    bench.server.calls(SAY, "submit_work", {"summary": "Another cart."}, times=1)
+    edit(bench, "shop/cart.py", "total(", "sum_of(", on=SAY)
+    hand_in(bench, on=SAY)
     bench.front.answer = no_review
     second = await forked(bench, run, turn=2, say=SAY)
     assert second.reason == "declined", (second.error, bench.server.unmatched)
     bench.front.answer = lambda _request: Decision(True)
     asked = len(bench.server.requests)
     last = f"{SAY}. That was all, I think, so hand it in as it is by now, and say so"
-    bench.server.calls(last, "submit_work", {"summary": "So be it."}, times=1)
+    hand_in(bench, on=last)
     third = await forked(bench, second.execution_id, turn=3, say=last)
     assert third.ok, (third.error, bench.server.unmatched)
     (request,) = bench.server.requests[asked:]
@@ -109,8 +106,8 @@ async def test_a_fork_of_a_fork_begins_with_turns_of_both(bench: Bench) -> None:
 
 async def test_a_turn_can_be_taken_by_another_model_without_a_word(bench: Bench) -> None:
     run = await declined(bench)
-    bench.server.forgets("Carry it out completely")
-    bench.server.calls("Carry it out completely", "submit_work", {"summary": "As it is."}, times=1)
+    bench.server.forgets(EXECUTE)
+    hand_in(bench)
     result = await forked(bench, run, turn=3, adapter="fake")
     assert result.ok, (result.error, bench.server.unmatched)
     assert set(result.as_json()["results"]["execute"]["files"]) == set(SHOP)

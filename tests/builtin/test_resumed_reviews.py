@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.builtin.results import resume
+from tests.builtin.results import resume, run_killed
 from tests.builtin.test_revisions import FIRST, because, reviews
 from tests.builtin.test_with_tools import edit, hand_in
 from tests.engine.logbook import RUN
@@ -70,9 +68,8 @@ def worked(bench: Bench) -> dict[str, Any]:
         edit(bench, path, "three", "THREE")
     bench.server.calls("Carry it out completely", "delete_file", {"path": "old.txt"}, times=1)
     hand_in(bench)
-    again = {"path": "a.txt", "edits": [{"search": "ONE", "replace": "ein"}]}
-    bench.server.calls(FIRST, "edit_file", again, times=1)
-    bench.server.calls(FIRST, "submit_work", {"summary": "As you say."}, times=1)
+    edit(bench, "a.txt", "ONE", "ein", on=FIRST)
+    hand_in(bench, on=FIRST)
     return {"name": "multi_file", "prompt": "shout"}
 
 
@@ -163,12 +160,7 @@ async def killed(bench: Bench, name: str) -> int:
     """Start the run in a process that dies in the second review; return the number of requests."""
     project(bench)
     CASES[name].script(bench)
-    code = [sys.executable, "-c", CHILD, str(bench.root), bench.server.base_url, name]
-    place = Path(__file__).parents[2]
-    done = await asyncio.to_thread(
-        subprocess.run, code, cwd=place, capture_output=True, text=True, check=False, timeout=120
-    )
-    assert done.returncode == -signal.SIGKILL, (done.stderr, bench.server.unmatched)
+    await run_killed(CHILD, str(bench.root), bench.server.base_url, name)
     return len(bench.server.requests)
 
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import signal
-import subprocess
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.builtin.results import notices, resume, succeed
+from tests.builtin.results import limit, notices, resume, run_killed, succeed
 from tests.builtin.test_buffer_workflows import analyzed, planned
-from tests.builtin.test_with_tools import SHOP, edit, hand_in, plan_of_shop
+from tests.builtin.test_with_tools import SHOP, edit, hand_in, raise_prices
 from tests.engine.logbook import RUN
 from tideate_core.engine import EventName
 from tideate_core.workflows import Decision
@@ -158,13 +153,10 @@ async def test_of_several_files_only_those_are_written_again_that_something_is_s
 @pytest.mark.slow
 @pytest.mark.parametrize("tools", [True])
 async def test_a_model_with_tools_goes_on_with_its_staged_edits(bench: Bench) -> None:
-    plan_of_shop(bench)
-    edit(bench, "shop/price.py", "1.2", "1.3")
-    edit(bench, "shop/cart.py", "items):", "items, rate=1):")
+    raise_prices(bench)
     hand_in(bench)
-    more = [{"search": "1.3", "replace": "1.4"}]
-    bench.server.calls(FIRST, "edit_file", {"path": "shop/price.py", "edits": more}, times=1)
-    bench.server.calls(FIRST, "submit_work", {"summary": "As you say."}, times=1)
+    edit(bench, "shop/price.py", "1.3", "1.4", on=FIRST)
+    hand_in(bench, "As you say.", on=FIRST)
     verdict = {
         "files": [
             {"path": "shop/price.py", "accepted": [], "rejected": [0]},
@@ -210,8 +202,7 @@ async def test_a_revision_that_cannot_be_used_opens_the_same_review_with_its_com
 
 @pytest.mark.slow
 async def test_rounds_are_bounded(bench: Bench) -> None:
-    limits = bench.config.limits.model_copy(update={"revisions": 1})
-    bench.runner = bench.make_runner(bench.config.model_copy(update={"limits": limits}))
+    limit(bench, revisions=1)
     rounds(bench)
     bench.front.answer, _ = decisions(*three_rounds()[:2], Decision(True))
     await succeed(bench, "refactor", "shout", **refactored(bench))
@@ -267,8 +258,7 @@ async def test_rejections_without_a_word_ask_no_model(bench: Bench) -> None:
 
 
 async def test_a_request_that_fails_is_no_revision(bench: Bench) -> None:
-    limits = bench.config.limits.model_copy(update={"revisions": 1})
-    bench.runner = bench.make_runner(bench.config.model_copy(update={"limits": limits}))
+    limit(bench, revisions=1)
     bench.write("a.txt", WORDS)
     analyzed(bench, "```\nONE\ntwo\nTHREE\nfour\nfive\n```")
     bench.server.fails(FIRST, 400, times=1)
@@ -386,12 +376,7 @@ asyncio.run(main())
 @pytest.mark.parametrize("tools", [False, True])
 async def test_comments_outlive_the_process_and_are_not_asked_for_again(bench: Bench, tools: bool) -> None:
     rounds(bench)
-    code = [sys.executable, "-c", CHILD, str(bench.root), bench.server.base_url, "tools" if tools else "-"]
-    place = Path(__file__).parents[2]
-    done = await asyncio.to_thread(
-        subprocess.run, code, cwd=place, capture_output=True, text=True, check=False, timeout=120
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    await run_killed(CHILD, str(bench.root), bench.server.base_url, "tools" if tools else "-")
     asked = len(bench.server.requests)
     assert not any(SECOND in str(request) for request in bench.server.requests)
     bench.front.answer, left = decisions(*three_rounds()[2:])
@@ -436,10 +421,9 @@ async def test_a_comment_on_a_plan_has_it_made_anew_in_its_conversation(bench: B
         ]
         bench.server.calls("Which files have to be", "submit_plan", {"files": files}, times=1)
         bench.server.calls(SAID, "submit_plan", {"files": FEWER}, times=1)
-        edits = [{"search": "from old import f", "replace": "def f(): ..."}]
         work = f"{CARRY_OUT} If another file has to change, change it too: the person is asked."
-        bench.server.calls(work, "edit_file", {"path": "a.py", "edits": edits}, times=1)
-        bench.server.calls(work, "submit_work", {"summary": "Done."}, times=1)
+        edit(bench, "a.py", "from old import f", "def f(): ...", on=work)
+        hand_in(bench, on=work)
     else:
         bench.server.answers(SAID, {"files": FEWER})
     bench.front.answer = comments_on_plan

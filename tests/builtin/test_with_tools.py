@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.builtin.results import notices, succeed
+from tests.builtin.results import limit, notices, succeed
 from tideate_core.engine import EventName
 from tideate_core.workflows import BufferContext, Cursor, Decision, DiagnosticContext, RunContext
 
@@ -98,13 +98,23 @@ def plan_of_shop(bench: Bench) -> None:
     bench.server.calls("Which files have to", "submit_plan", {"files": files}, times=1)
 
 
-def edit(bench: Bench, path: str, search: str, replace: str) -> None:
+EXECUTE = "Carry it out completely"
+
+
+def edit(bench: Bench, path: str, search: str, replace: str, *, on: str = EXECUTE) -> None:
     edits = [{"search": search, "replace": replace}]
-    bench.server.calls("Carry it out completely", "edit_file", {"path": path, "edits": edits}, times=1)
+    bench.server.calls(on, "edit_file", {"path": path, "edits": edits}, times=1)
 
 
-def hand_in(bench: Bench, summary: str = "Done as planned.", **rest: Any) -> None:
-    bench.server.calls("Carry it out completely", "submit_work", {"summary": summary, **rest}, times=1)
+def hand_in(bench: Bench, summary: str = "Done as planned.", *, on: str = EXECUTE, **rest: Any) -> None:
+    bench.server.calls(on, "submit_work", {"summary": summary, **rest}, times=1)
+
+
+def raise_prices(bench: Bench) -> None:
+    """Script a plan and its two edits."""
+    plan_of_shop(bench)
+    edit(bench, "shop/price.py", "1.2", "1.3")
+    edit(bench, "shop/cart.py", "items):", "items, rate=1):")
 
 
 async def test_a_model_that_hands_in_no_plan_is_named_as_one_that_ended_without_an_answer(
@@ -120,7 +130,7 @@ async def test_one_writer_carries_out_a_plan_and_sees_what_it_read_and_edited(be
     plan_of_shop(bench)
     edit(bench, "shop/price.py", "def price(item):", "def price(item, rate=1.2):")
     edit(bench, "shop/price.py", "item.net * 1.2", "item.net * rate")
-    bench.server.calls("Carry it out completely", "read_file", {"path": "shop/price.py"}, times=1)
+    bench.server.calls(EXECUTE, "read_file", {"path": "shop/price.py"}, times=1)
     edit(bench, "shop/cart.py", "def total(items):", "def total(items, rate=1.2):")
     edit(bench, "shop/cart.py", "price(i) for", "price(i, rate) for")
     hand_in(bench)
@@ -146,7 +156,7 @@ async def test_the_writer_is_told_the_rules_of_the_folders_that_are_planned(benc
     await succeed(bench, "multi_file", "raise it")
     planning, working = [
         next(str(one["content"]) for one in bench.server.requests[-1]["messages"] if words in str(one))
-        for words in ("Which files have to", "Carry it out completely")
+        for words in ("Which files have to", EXECUTE)
     ]
     assert "Prices are named in full." not in planning
     assert "Money is never a float." in planning
@@ -156,11 +166,9 @@ async def test_the_writer_is_told_the_rules_of_the_folders_that_are_planned(benc
 @pytest.mark.slow
 @pytest.mark.parametrize("agrees", [True, False])
 async def test_a_file_beside_the_plan_is_asked_about(bench: Bench, agrees: bool) -> None:
-    plan_of_shop(bench)
     bench.write("README.md", "the rate is 1.2\n")
     edit(bench, "README.md", "1.2", "1.3")
-    edit(bench, "shop/price.py", "1.2", "1.3")
-    edit(bench, "shop/cart.py", "items):", "items, rate=1):")
+    raise_prices(bench)
     hand_in(bench)
     bench.front.answer = lambda request: Decision(agrees or request.kind != "gate")
     await succeed(bench, "multi_file", "raise it")
@@ -197,11 +205,8 @@ async def test_a_new_syntax_error_is_given_back_before_the_work_is_taken(bench: 
 
 def unfinished(bench: Bench) -> None:
     """Script a model that needs more turns than its limit."""
-    limits = bench.config.limits.model_copy(update={"turns": 2})
-    bench.runner = bench.make_runner(bench.config.model_copy(update={"limits": limits}))
-    plan_of_shop(bench)
-    edit(bench, "shop/price.py", "1.2", "1.3")
-    edit(bench, "shop/cart.py", "items):", "items, rate=1):")
+    limit(bench, turns=2)
+    raise_prices(bench)
     bench.server.answers("This is your last turn", "I am not done.")
 
 
@@ -240,7 +245,7 @@ async def test_work_that_a_limit_ended_is_taken_by_no_policy(
 
 async def test_work_that_a_limit_ended_without_an_edit_fails_and_says_what_happened(bench: Bench) -> None:
     plan_of_shop(bench)
-    bench.server.calls("Carry it out completely", "read_file", {"path": "shop/price.py"})
+    bench.server.calls(EXECUTE, "read_file", {"path": "shop/price.py"})
     bench.server.answers("This is your last turn: call submit_work", "I am not done.")
     before = bench.fingerprint()
     result = await bench.run("multi_file", "raise it")
@@ -266,7 +271,7 @@ async def test_a_file_that_is_moved_and_changed_is_shown_with_its_change(bench: 
     files = [{"action": "move", "path": "shop/old.py", "move_to": "shop/new.py", "why": "a better name"}]
     bench.server.calls("Which files have to", "submit_plan", {"files": files}, times=1)
     move = {"path": "shop/old.py", "to": "shop/new.py"}
-    bench.server.calls("Carry it out completely", "move_file", move, times=1)
+    bench.server.calls(EXECUTE, "move_file", move, times=1)
     edit(bench, "shop/new.py", "return 1", "return evil(")
     hand_in(bench)
     edit(bench, "shop/new.py", "return evil(", "return 2")

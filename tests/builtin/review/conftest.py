@@ -74,6 +74,23 @@ class Reviewed:
         return await self.bench.run("review_changes", inputs={"what": what, "path": path})
 
     @property
+    def patch(self) -> Path:
+        """Patch file outside the project."""
+        return self.root.parent / "x.patch"
+
+    async def review_patch(self, lines: str) -> Any:
+        """Review a patch with these lines."""
+        self.patch.write_text(lines)
+        return await self.review(str(self.patch))
+
+    def save_patch(self) -> str:
+        """Save the difference from the last commit as the patch, and restore the commit."""
+        git(self.root, "add", "-A", "--", ".", ":!.tideate")
+        git(self.root, "diff", "--cached", "-M", "--binary", f"--output={self.patch}", "HEAD")
+        git(self.root, "reset", "-q", "--hard")
+        return str(self.patch)
+
+    @property
     def shown(self) -> dict[str, dict[str, Any]]:
         """Files of the last question by path; mode changes have a trailing `:`."""
         payload = self.front.requests[-1].payload

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.builtin.results import notices, succeed
-from tests.builtin.review.conftest import FIRST, git
+from tests.builtin.review.conftest import FIRST
 from tideate_core.engine.review.review import MOST_REFUSED
 from tideate_core.errors import OutsideRoot
 from tideate_core.util.escaping import label
@@ -24,15 +24,7 @@ if TYPE_CHECKING:
 TWO = FIRST.replace("one", "ONE").replace("eight", "EIGHT")
 
 
-def patch_of(project: Reviewed, place: Path) -> str:
-    """Write the difference from the last commit to a file, and restore the commit."""
-    git(project.root, "add", "-A", "--", ".", ":!.tideate")
-    git(project.root, "diff", "--cached", "-M", "--binary", f"--output={place}", "HEAD")
-    git(project.root, "reset", "-q", "--hard")
-    return str(place)
-
-
-async def test_only_what_is_accepted_of_a_patch_is_applied(project: Reviewed, tmp_path: Path) -> None:
+async def test_only_what_is_accepted_of_a_patch_is_applied(project: Reviewed) -> None:
     root, write = project.root, project.bench.write
     write("name with space.txt", "move me\nplease\nnow\nok\n")
     write("gone", "gone\n")
@@ -47,7 +39,7 @@ async def test_only_what_is_accepted_of_a_patch_is_applied(project: Reviewed, tm
     write("tool", "tool").chmod(0o755)
     (root / "sub/b.py").chmod(0o755)
     (root / "link").symlink_to("a.py")
-    patch = patch_of(project, tmp_path / "x.patch")
+    patch = project.save_patch()
     result = await project.review(patch, reject={"a.py": [0], "link": None})
     assert result.ok, result.error
     assert project.front.requests[-1].message == "Apply changes to 8 files?"
@@ -81,9 +73,7 @@ async def test_a_patch_of_diff_without_git_can_be_applied(
     assert (result.files, project.text("a.py")) == (["a.py"], FIRST.replace("one", "ONE"))
 
 
-async def test_what_does_not_apply_is_named_and_the_rest_is_reviewed(
-    project: Reviewed, tmp_path: Path
-) -> None:
+async def test_what_does_not_apply_is_named_and_the_rest_is_reviewed(project: Reviewed) -> None:
     root, write = project.root, project.bench.write
     long = "".join(f"{number}\n" for number in range(1, 31))
     write("long", long)
@@ -91,12 +81,12 @@ async def test_what_does_not_apply_is_named_and_the_rest_is_reviewed(
     write("long", long.replace("2\n", "two\n", 1).replace("29\n", "last\n"))
     write("new", "new\n")
     write("sub/b.py", "b = 2\n")
-    patch = patch_of(project, tmp_path / "x.patch")
+    patch = project.save_patch()
     write("long", long.replace("29\n", "neunundzwanzig\n"))
     write("sub/b.py", "other = 1\n")
     (root / "a.py").rename(root / "c.py")
     project.commit_all("meanwhile")
-    (tmp_path / "x.patch").open("a").write("--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-one\n+ONE\n")
+    project.patch.open("a").write("--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-one\n+ONE\n")
     result = await project.review(patch)
     assert result.ok, result.error
     assert list(project.shown) == ["long", "new"]
@@ -116,10 +106,10 @@ async def test_what_does_not_apply_is_named_and_the_rest_is_reviewed(
 
 
 async def test_lines_that_change_while_a_patch_is_reviewed_are_reviewed_again_and_typing_is_kept(
-    project: Reviewed, tmp_path: Path
+    project: Reviewed,
 ) -> None:
     project.write("a.py", TWO)
-    patch = patch_of(project, tmp_path / "x.patch")
+    patch = project.save_patch()
     front, mine = project.front, {"hunk": 0, "old": ["one"], "new": ["uno"]}
 
     def answer(_request: ConfirmationRequest) -> Decision:
@@ -135,12 +125,10 @@ async def test_lines_that_change_while_a_patch_is_reviewed_are_reviewed_again_an
     assert project.text("a.py") == TWO.replace("ONE", "uno")
 
 
-async def test_what_was_typed_outlives_a_new_file_that_is_there_meanwhile(
-    project: Reviewed, tmp_path: Path
-) -> None:
+async def test_what_was_typed_outlives_a_new_file_that_is_there_meanwhile(project: Reviewed) -> None:
     project.write("new.py", "new = 1\n")
     project.write("a.py", TWO)
-    patch = patch_of(project, tmp_path / "x.patch")
+    patch = project.save_patch()
     front, mine = project.front, {"hunk": 0, "old": ["one"], "new": ["uno"]}
     verdict = {"path": "a.py", "accepted": [0, 1], "rejected": [], "edited": [mine]}
 
@@ -161,9 +149,9 @@ async def test_what_was_typed_outlives_a_new_file_that_is_there_meanwhile(
     assert project.text("a.py") == TWO.replace("ONE", "uno")
 
 
-async def test_a_review_that_cannot_be_written_ends_at_last(project: Reviewed, tmp_path: Path) -> None:
+async def test_a_review_that_cannot_be_written_ends_at_last(project: Reviewed) -> None:
     project.write("new.py", "new = 1\n")
-    patch = patch_of(project, tmp_path / "x.patch")
+    patch = project.save_patch()
 
     def answer(_request: ConfirmationRequest) -> Decision:
         project.write("new.py", "of the person\n")
@@ -179,18 +167,17 @@ async def test_a_review_that_cannot_be_written_ends_at_last(project: Reviewed, t
 @pytest.mark.parametrize("folder", ["src", "a"])
 @pytest.mark.parametrize("git", [True, False])
 async def test_what_applies_of_a_patch_without_prefixes_stays_in_its_folder(
-    project: Reviewed, tmp_path: Path, folder: str, git: bool
+    project: Reviewed, folder: str, git: bool
 ) -> None:
     project.write(f"{folder}/a.py", "a = 1\n")
     project.commit_all("more")
-    patch, new, old = tmp_path / "x.patch", f"{folder}/new.py", f"{folder}/a.py"
+    new, old = f"{folder}/new.py", f"{folder}/a.py"
     added = f"--- /dev/null\n+++ {new}\n@@ -0,0 +1 @@\n+new\n"
     changed = f"--- {old}\n+++ {old}\n@@ -1 +1 @@\n-b = 1\n+b = 2\n"
     if git:
         added = f"diff --git {new} {new}\nnew file mode 100644\n{added}"
         changed = f"diff --git {old} {old}\n{changed}"
-    patch.write_text(f"{added}{changed}")
-    result = await project.review(str(patch))
+    result = await project.review_patch(f"{added}{changed}")
     assert result.ok, result.error
     assert project.status() == [f"?? {new}"]
     assert f"{old}: the hunk at line 1 of the patch does not apply" in result.response
@@ -205,14 +192,14 @@ LONG = "é" * 126
 )
 @pytest.mark.parametrize("whole", [True, False])
 async def test_what_does_not_apply_is_named_whatever_its_name_is(
-    project: Reviewed, tmp_path: Path, name: str, whole: bool
+    project: Reviewed, name: str, whole: bool
 ) -> None:
     long = "".join(f"{number}\n" for number in range(1, 31))
     project.write(name, long)
     project.commit_all("more")
     project.write(name, long.replace("2\n", "two\n", 1).replace("29\n", "last\n"))
     project.write("a.py", TWO)
-    patch = patch_of(project, tmp_path / "x.patch")
+    patch = project.save_patch()
     if whole:
         (project.root / name).unlink()
     else:
@@ -226,38 +213,27 @@ async def test_what_does_not_apply_is_named_whatever_its_name_is(
     assert said == f"{label(name)}: {why}"
 
 
-async def test_a_name_that_is_too_long_for_any_file_is_told(project: Reviewed, tmp_path: Path) -> None:
-    patch = tmp_path / "x.patch"
-    patch.write_text(f"--- /dev/null\n+++ b/{'x' * 256}\n@@ -0,0 +1 @@\n+x\n")
-    result = await project.review(str(patch))
+async def test_a_name_that_is_too_long_for_any_file_is_told(project: Reviewed) -> None:
+    result = await project.review_patch(f"--- /dev/null\n+++ b/{'x' * 256}\n@@ -0,0 +1 @@\n+x\n")
     assert (result.error.endswith("x' is too long for a path"), project.status()) == (True, [])
 
 
-async def test_nothing_is_applied_of_a_patch_that_needs_the_place_of_rejected_hunks_for_a_folder(
-    project: Reviewed, tmp_path: Path
-) -> None:
-    project.write("a.py", TWO)
-    project.write("A.py.rej/z", "z\n")
-    patch = patch_of(project, tmp_path / "x.patch")
-    project.write("a.py", FIRST.replace("eight", "acht"))
-    project.commit_all("meanwhile")
-    result = await project.review(patch)
-    assert (result.error_code, project.status()) == ("InvalidInput", [])
-    assert "patch failed: a.py:" in result.error
-
-
-async def test_nothing_of_a_patch_with_a_link_where_rejected_hunks_would_be_written_is_applied(
-    project: Reviewed, tmp_path: Path
+@pytest.mark.parametrize("place", ["folder of the patch", "link"])
+async def test_nothing_is_applied_where_rejected_hunks_cannot_be_written(
+    project: Reviewed, tmp_path: Path, place: str
 ) -> None:
     outside = tmp_path / "outside"
     project.write("a.py", TWO)
-    (project.root / "a.py.rej").symlink_to(outside)
-    patch = patch_of(project, tmp_path / "x.patch")
+    if place == "link":
+        (project.root / "a.py.rej").symlink_to(outside)
+    else:
+        project.write("A.py.rej/z", "z\n")
+    patch = project.save_patch()
     project.write("a.py", FIRST.replace("eight", "acht"))
     project.commit_all("meanwhile")
     result = await project.review(patch)
+    assert (result.error_code, project.status(), outside.exists()) == ("InvalidInput", [], False)
     assert "patch failed: a.py:" in result.error
-    assert (project.status(), outside.exists()) == ([], False)
 
 
 @pytest.mark.parametrize(
@@ -281,9 +257,7 @@ async def test_a_patch_that_does_not_apply_or_leads_out_changes_nothing(
     (outside / "f").write_text("f\n")
     (project.root / "link").symlink_to(outside)
     project.commit_all("link")
-    patch = tmp_path / "x.patch"
-    patch.write_text(lines)
-    result = await project.review(str(patch))
+    result = await project.review_patch(lines)
     assert said in result.error
     assert result.error_code in ("InvalidInput", "OutsideRoot")
     assert (project.status(), (outside / "f").read_text()) == ([], "f\n")
@@ -299,7 +273,7 @@ async def test_a_patch_that_does_not_apply_or_leads_out_changes_nothing(
     ],
 )
 async def test_a_patch_with_an_absolute_path_into_the_project_is_refused(
-    project: Reviewed, tmp_path: Path, lines: str, is_link: bool
+    project: Reviewed, lines: str, is_link: bool
 ) -> None:
     path = project.root / "real.py"
     if is_link:
@@ -308,27 +282,21 @@ async def test_a_patch_with_an_absolute_path_into_the_project_is_refused(
         path.write_text(FIRST)
         path.chmod(0o600)
     before = path.lstat()
-    patch = tmp_path / "x.patch"
-    patch.write_text(lines.format(path=path))
-    result = await project.review(str(patch))
+    result = await project.review_patch(lines.format(path=path))
     assert (result.ok, result.error_code) == (False, "InvalidInput")
     assert "real.py: no plain path below the project" in result.error
     now = path.lstat()
     assert (now.st_mode, now.st_mtime_ns, now.st_ino) == (before.st_mode, before.st_mtime_ns, before.st_ino)
 
 
-async def test_what_the_words_before_a_patch_say_of_moves_is_not_read(
-    project: Reviewed, tmp_path: Path
-) -> None:
+async def test_what_the_words_before_a_patch_say_of_moves_is_not_read(project: Reviewed) -> None:
     path = project.write("other.py", "other\n")
     path.chmod(0o600)
     before = path.stat()
-    patch = tmp_path / "x.patch"
-    patch.write_text(
+    result = await project.review_patch(
         f"From me\n\nrename from {path}\ncopy from ../out\n---\n"
         "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n-one\n+ONE\n two\n"
     )
-    result = await project.review(str(patch))
     assert (result.ok, result.files, list(project.shown)) == (True, ["a.py"], ["a.py"])
     now = path.stat()
     assert (now.st_mode, now.st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
@@ -350,13 +318,11 @@ async def test_a_patch_that_makes_a_link_and_writes_through_it_is_refused(
 ) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
-    patch = tmp_path / "x.patch"
-    patch.write_text(
+    result = await project.review_patch(
         "diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n"
         f"+{outside}\n\\ No newline at end of file\n"
         "diff --git a/l/f b/l/f\nnew file mode 100644\n--- /dev/null\n+++ b/l/f\n@@ -0,0 +1 @@\n+f\n"
     )
-    result = await project.review(str(patch))
     assert (result.ok, "does not apply" in result.error) == (False, True)
     assert list(outside.iterdir()) == []
     assert project.status() == []

@@ -284,7 +284,7 @@ async def test_a_file_called_like_a_commit_hides_no_other(project: Reviewed) -> 
         assert list(project.shown) == ["evil.py"]
     refused = await project.review("main")
     assert refused.error_code == "InvalidInput"
-    assert "give ./main for the one" in refused.error
+    assert "give ./main for the path" in refused.error
     project.write("main", "y\n")
     await project.review("./main")
     assert list(project.shown) == ["main"]
@@ -502,12 +502,11 @@ async def test_nothing_that_a_repository_configures_is_run(project: Reviewed, tm
     project.write("a.py", TWO)
     project.write("w.txt", "A\r\nb\r\n")
     project.write("new.py", "new\n")
-    patch = tmp_path / "its.patch"
-    patch.write_text("--- a/sub/b.py\n+++ b/sub/b.py\n@@ -1 +1 @@\n-b = 1\n+b = 2 \n")
     assert (await project.review(reject=["*"])).ok
     assert sorted(project.shown) == ["a.py", "new.py", "w.txt"]
     assert project.text("a.py") == FIRST
-    assert (await project.review(str(patch))).ok
+    patch = "--- a/sub/b.py\n+++ b/sub/b.py\n@@ -1 +1 @@\n-b = 1\n+b = 2 \n"
+    assert (await project.review_patch(patch)).ok
     assert project.text("sub/b.py") == "b = 2 \n"
     assert not sprung.exists(), sprung.read_text()
 

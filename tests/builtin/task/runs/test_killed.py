@@ -77,22 +77,15 @@ def site(tmp_path: Path, server: ModelServer) -> Iterator[Site]:
 
 @pytest.fixture
 def model(server: ModelServer) -> Model:
-    return mended(server)
+    return scripted(server, mends=True)
 
 
-def mended(server: ModelServer) -> Model:
-    """Script a wrong edit that the corrector fixes."""
+def scripted(server: ModelServer, *, mends: bool = False) -> Model:
+    """Script a wrong edit that the corrector fixes or repeats."""
+    wrong = {"src/tally/lines.py": LINES.replace(BODY, "return 0")}
     model = Model(server)
-    model.says("executor", edits({**CODE, "src/tally/lines.py": LINES.replace(BODY, "return 0")}))
-    model.says("corrector", edits({"src/tally/lines.py": LINES}))
-    return model
-
-
-def failing(server: ModelServer) -> Model:
-    """Script a wrong edit that the corrector does not fix."""
-    model = Model(server)
-    model.says("executor", edits({**CODE, "src/tally/lines.py": LINES.replace(BODY, "return 0")}))
-    model.says("corrector", edits({"src/tally/lines.py": LINES.replace(BODY, "return 0")}))
+    model.says("executor", edits({**CODE, **wrong}))
+    model.says("corrector", edits({"src/tally/lines.py": LINES} if mends else wrong))
     return model
 
 
@@ -144,39 +137,23 @@ async def was_taken_back(site: Site, result: dict[str, Any]) -> None:
     assert await snapshots.diff(snapshot.id) == []
 
 
-@pytest.mark.parametrize("step", STEPS)
-def test_as_a_state_is_entered(site: Site, model: Model, nursery: Nursery, step: str) -> None:
-    before = killed(site, model, nursery, Told("STEP_STARTED", step))
-    went_well(site, goes_on(site, model, nursery, before))
+MOMENTS = (
+    *(Told("STEP_STARTED", step) for step in STEPS),
+    *(Told("STEP_COMPLETED", step) for step in some(STEPS, "idle", "executing", "awaiting_execution_gate")),
+    *(
+        Told(event, step)
+        for event in some(("ASKED", "CONFIRMATION_ANSWERED"), "CONFIRMATION_ANSWERED")
+        for step in some(ASKS, "awaiting_audit_gate", "awaiting_execution_gate")
+    ),
+    *(Told("MODEL_ANSWERED", step) for step in some(tuple(STAGES), "executing")),
+    *(Told("CHECK_STARTED", nth=nth) for nth in some((1, 4, 9), 4)),
+    Told("WORKFLOW_COMPLETED"),
+)
 
 
-@pytest.mark.parametrize("step", some(STEPS, "idle", "executing", "awaiting_execution_gate"))
-def test_as_a_state_is_left(site: Site, model: Model, nursery: Nursery, step: str) -> None:
-    before = killed(site, model, nursery, Told("STEP_COMPLETED", step))
-    went_well(site, goes_on(site, model, nursery, before))
-
-
-@pytest.mark.parametrize("step", some(ASKS, "awaiting_audit_gate", "awaiting_execution_gate"))
-@pytest.mark.parametrize("event", some(("ASKED", "CONFIRMATION_ANSWERED"), "CONFIRMATION_ANSWERED"))
-def test_at_a_question(site: Site, model: Model, nursery: Nursery, step: str, event: str) -> None:
-    before = killed(site, model, nursery, Told(event, step))
-    went_well(site, goes_on(site, model, nursery, before))
-
-
-@pytest.mark.parametrize("step", some(tuple(STAGES), "executing"))
-def test_when_a_model_has_answered(site: Site, model: Model, nursery: Nursery, step: str) -> None:
-    before = killed(site, model, nursery, Told("MODEL_ANSWERED", step))
-    went_well(site, goes_on(site, model, nursery, before))
-
-
-@pytest.mark.parametrize("nth", some((1, 4, 9), 4))
-def test_while_checks_run(site: Site, model: Model, nursery: Nursery, nth: int) -> None:
-    before = killed(site, model, nursery, Told("CHECK_STARTED", nth=nth))
-    went_well(site, goes_on(site, model, nursery, before))
-
-
-def test_when_it_is_complete(site: Site, model: Model, nursery: Nursery) -> None:
-    before = killed(site, model, nursery, Told("WORKFLOW_COMPLETED"))
+@pytest.mark.parametrize("told", MOMENTS, ids=lambda told: f"{told.event} {told.where or told.nth}")
+def test_a_task_killed_at_an_event_goes_on(site: Site, model: Model, nursery: Nursery, told: Told) -> None:
+    before = killed(site, model, nursery, told)
     went_well(site, goes_on(site, model, nursery, before))
 
 
@@ -187,25 +164,31 @@ async def test_when_it_has_failed(site: Site, model: Model, nursery: Nursery, ev
     await was_taken_back(site, goes_on(site, model, nursery, before))
 
 
+def calls_of_a_rollback(place: Path, nursery: Nursery, since: str, told: Told | None = None) -> int:
+    """Return the number of system calls from an event to the end of a rollback."""
+    with ModelServer() as server:
+        site = Site(place, server)
+        site.trust()
+        scripted(server)
+        ended = site.go(nursery, told=told)
+    assert ended is not None
+    result = ended["result"]
+    assert (result.get("cancelled", False), result["rollback_performed"]) == (told is not None, True)
+    calls: dict[str, int] = ended["calls"]
+    return calls["ROLLED_BACK None"] - calls[since]
+
+
 @pytest.fixture(scope="module")
 def taking_back(tmp_path_factory: pytest.TempPathFactory, nursery: Nursery) -> int:
     """Number of system calls of a task's rollback."""
-    with ModelServer() as server:
-        site = Site(tmp_path_factory.mktemp("unkilled"), server)
-        site.trust()
-        failing(server)
-        ended = site.go(nursery)
-    assert ended is not None
-    assert ended["result"]["rollback_performed"] is True
-    calls: dict[str, int] = ended["calls"]
-    return calls["ROLLED_BACK None"] - calls["STEP_COMPLETED self_correcting"]
+    return calls_of_a_rollback(tmp_path_factory.mktemp("unkilled"), nursery, "STEP_COMPLETED self_correcting")
 
 
 @pytest.mark.parametrize("share", some((0.1, 0.3, 0.5, 0.7, 0.9), 0.3, 0.7))
 async def test_while_it_is_taken_back(
     site: Site, server: ModelServer, nursery: Nursery, taking_back: int, share: float
 ) -> None:
-    model = failing(server)
+    model = scripted(server)
     calls = max(1, round(taking_back * share))
     before = killed(site, model, nursery, Told("STEP_COMPLETED", "self_correcting", calls=calls))
     again = Told("WORKFLOW_RESTORED", calls=calls)
@@ -221,15 +204,9 @@ CANCELLED = Told("CHECK_STARTED", "verifying", cancels=True)
 @pytest.fixture(scope="module")
 def cancelling(tmp_path_factory: pytest.TempPathFactory, nursery: Nursery) -> int:
     """Number of system calls from cancelling a task to its end."""
-    with ModelServer() as server:
-        site = Site(tmp_path_factory.mktemp("unkilled"), server)
-        site.trust()
-        failing(server)
-        ended = site.go(nursery, told=CANCELLED)
-    assert ended is not None
-    assert (ended["result"]["cancelled"], ended["result"]["rollback_performed"]) == (True, True)
-    calls: dict[str, int] = ended["calls"]
-    return calls["ROLLED_BACK None"] - calls["CHECK_STARTED verifying"]
+    return calls_of_a_rollback(
+        tmp_path_factory.mktemp("unkilled"), nursery, "CHECK_STARTED verifying", CANCELLED
+    )
 
 
 @pytest.mark.parametrize("share", some((0.3, 0.6, 0.9), 0.6))
@@ -237,7 +214,7 @@ async def test_while_a_cancelled_one_is_taken_back(
     site: Site, server: ModelServer, nursery: Nursery, cancelling: int, share: float
 ) -> None:
     """A task never continues after its rollback has begun."""
-    model = failing(server)
+    model = scripted(server)
     calls = max(1, round(cancelling * share))
     before = killed(site, model, nursery, replace(CANCELLED, calls=calls))
     assert 0 < len(site.changed()) < len(DONE), "it did not die in the middle"
@@ -254,7 +231,7 @@ async def test_what_a_person_writes_before_it_goes_on_stays(
     site: Site, server: ModelServer, nursery: Nursery, *, well: bool
 ) -> None:
     name, mine = "src/tally/__init__.py", "# mine\r\n"
-    model = mended(server) if well else failing(server)
+    model = scripted(server, mends=well)
     before = killed(site, model, nursery, Told("STEP_STARTED", "documenting"))
     path = site.root / name
     path.write_bytes(mine.encode() + path.read_bytes())

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
-import subprocess
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.builtin.results import notices
+from tests.builtin.results import notices, run_killed
 from tests.builtin.task.runs.site import RUN
 from tests.builtin.task.runs.test_correcting import BODY
 from tests.support.tally import AFTER, DONE, ENTRY, LINES
@@ -257,12 +252,7 @@ async def test_a_reason_outlives_the_process_and_is_not_asked_for_again(
     desk: Desk, server: ModelServer
 ) -> None:
     with_tools(desk, server)
-    code = [sys.executable, "-c", CHILD, str(desk.root)]
-    place = Path(__file__).parents[4]
-    done = await asyncio.to_thread(
-        subprocess.run, code, cwd=place, capture_output=True, text=True, check=False, timeout=120
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    await run_killed(CHILD, str(desk.root))
     asked = len(server.requests)
     assert not any(BECAUSE in str(request) for request in server.requests)
     says(desk)
@@ -326,12 +316,7 @@ async def test_the_last_round_goes_on_though_a_file_changed_on_disk(
         changed = LINES_FILE
     else:
         desk.model.says("executor", edits({**CODE, LINES_FILE: FIRST}), edits({LINES_FILE: LINES}))
-    code = [sys.executable, "-c", DIES, str(desk.root), step]
-    place = Path(__file__).parents[4]
-    done = await asyncio.to_thread(
-        subprocess.run, code, cwd=place, capture_output=True, text=True, check=False, timeout=120
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    await run_killed(DIES, str(desk.root), step)
     asked = len(server.requests)
     path = desk.root / changed
     before = path.read_text()
