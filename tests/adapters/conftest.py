@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.oauth_server import OAuthServer, route_to
 from tideate_core.adapters.local import local_adapter
+from tideate_core.adapters.login_flows import CLIENT_VARIABLE
 from tideate_core.adapters.model import ModelAdapter
 from tideate_core.adapters.model_options import ModelOptions
 from tideate_core.adapters.retry import Backoff
@@ -58,6 +60,24 @@ async def make_adapter(server: ModelServer) -> AsyncIterator[MakeAdapter]:
 @pytest.fixture
 def adapter(make_adapter: MakeAdapter) -> ModelAdapter:
     return make_adapter()
+
+
+@pytest.fixture
+def oauth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OAuthServer]:
+    """Server of all login providers, with no login of the user's."""
+    for name in ("state", "config"):
+        monkeypatch.setenv(f"XDG_{name.upper()}_HOME", str(tmp_path / name))
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    for name in (
+        "GITHUB_COPILOT_API_KEY",
+        "GITHUB_COPILOT_API_TOKEN",
+        "COPILOT_GITHUB_TOKEN",
+        CLIENT_VARIABLE,
+    ):
+        monkeypatch.delenv(name, raising=False)
+    with OAuthServer() as server:
+        route_to(server.address, monkeypatch)
+        yield server
 
 
 @pytest.fixture

@@ -14,15 +14,16 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from tests.support.oauth_server import Answer, OAuthServer, Sent, jwt, route_to
+from tests.support.oauth_server import Answer, OAuthServer, Sent, jwt
 from tideate_core.adapters import login_flows as module
 from tideate_core.adapters.login_flows import keep_key, login_flow, login_kind, login_states
 from tideate_core.adapters.login_store import LoginStore
 from tideate_core.errors import AdapterError, AuthenticationFailed, ConfigError, UnknownAdapter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from tideate_core.adapters.login_flows import LoginFlow
+
+pytestmark = pytest.mark.usefixtures("oauth")
 
 CODE, TOKEN = "/login/device/code", "/login/oauth/access_token"
 CHATGPT, CODEX = "/api/accounts/oauth/token", "/oauth/token"
@@ -34,17 +35,6 @@ DEVICE = {
     "interval": 5,
 }
 GRANTED = {"access_token": "gho_secret", "token_type": "bearer", "scope": ""}
-
-
-@pytest.fixture(autouse=True)
-def oauth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OAuthServer]:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    for name in ("GITHUB_COPILOT_API_KEY", "COPILOT_GITHUB_TOKEN", module.CLIENT_VARIABLE):
-        monkeypatch.delenv(name, raising=False)
-    with OAuthServer() as server:
-        route_to(server.address, monkeypatch)
-        yield server
 
 
 @pytest.fixture(autouse=True)
@@ -178,15 +168,22 @@ async def come_back(address: str, **answer: str) -> None:
                 return
 
 
+async def finish(flow: LoginFlow, address: str, **answer: str) -> None:
+    """Finish a login that the browser answers."""
+    back = asyncio.create_task(come_back(address, **answer))
+    try:
+        await flow.finish()
+    finally:
+        await back
+
+
 async def test_a_browser_comes_back_with_a_code_that_is_exchanged(oauth: OAuthServer) -> None:
     flow = login_flow("openai-chatgpt")
     challenge = await flow.start()
     assert challenge.address.startswith("https://auth.openai.com/api/accounts/authorize?")
     assert challenge.code == ""
     oauth.answers(CHATGPT, Answer(chatgpt_tokens(challenge.address)))
-    async with asyncio.TaskGroup() as both:
-        both.create_task(flow.finish())
-        both.create_task(come_back(challenge.address, code="c", client_id="issued"))
+    await finish(flow, challenge.address, code="c", client_id="issued")
     login = LoginStore().get("openai-chatgpt") or {}
     assert (login["client_id"], login["refresh_token"]) == ("issued", "rt-secret")
     assert oauth.sent(CHATGPT)[0].form["code"] == "c"
@@ -200,19 +197,15 @@ async def test_codex_is_logged_in_to_in_the_same_way(
     challenge = await flow.start()
     tokens = {"access_token": jwt(), "refresh_token": "rt", "account_id": "acc"}
     oauth.answers(CODEX, Answer(tokens))
-    async with asyncio.TaskGroup() as both:
-        both.create_task(flow.finish())
-        both.create_task(come_back(challenge.address, code="c"))
+    await finish(flow, challenge.address, code="c")
     assert (LoginStore().get("openai-codex") or {})["account_id"] == "acc"
 
 
 async def test_a_browser_that_says_no_ends_the_login() -> None:
     flow = login_flow("openai-chatgpt")
     challenge = await flow.start()
-    back = asyncio.create_task(come_back(challenge.address, error="access_denied"))
     with pytest.raises(AuthenticationFailed, match="access_denied"):
-        await flow.finish()
-    await back
+        await finish(flow, challenge.address, error="access_denied")
     assert LoginStore().all() == {}
 
 
@@ -224,10 +217,8 @@ async def test_a_token_server_that_quotes_what_it_was_sent_is_not_quoted(oauth: 
         return Answer({"error": "invalid_grant", "error_description": sent.form["code_verifier"]}, 400)
 
     oauth.answers(CHATGPT, echo)
-    back = asyncio.create_task(come_back(challenge.address, code="c", client_id="issued"))
     with pytest.raises(AuthenticationFailed, match=r"\[key\]") as raised:
-        await flow.finish()
-    await back
+        await finish(flow, challenge.address, code="c", client_id="issued")
     assert oauth.sent(CHATGPT)[0].form["code_verifier"] not in str(raised.value)
 
 

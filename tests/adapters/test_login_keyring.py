@@ -40,8 +40,8 @@ class Locked(keyring.backend.KeyringBackend):
 
 
 @pytest.fixture(autouse=True)
-def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Return the keyring's file."""
+def wants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Set the login store in the user's configuration, at first the keyring."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -49,19 +49,15 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     backend = PlaintextKeyring()
     backend.file_path = str(tmp_path / "keyring" / "keys.cfg")
     keyring.set_keyring(backend)
-    yield tmp_path / "keyring" / "keys.cfg"
-    keyring.set_keyring(before)
-
-
-@pytest.fixture
-def wants(tmp_path: Path) -> Callable[[str], None]:
-    """Set the login store in the user's configuration."""
+    settings = tmp_path / "config" / "tideate" / "config.toml"
+    settings.parent.mkdir(parents=True)
 
     def say(store: str) -> None:
-        (tmp_path / "config" / "tideate").mkdir(parents=True, exist_ok=True)
-        (tmp_path / "config" / "tideate" / "config.toml").write_text(f'[login]\nstore = "{store}"\n')
+        settings.write_text(f'[login]\nstore = "{store}"\n')
 
-    return say
+    say("keyring")
+    yield say
+    keyring.set_keyring(before)
 
 
 def in_file() -> str:
@@ -72,8 +68,7 @@ def in_keyring() -> str | None:
     return keyring.get_password("tideate", f"openai ({LoginStore().path})")
 
 
-def test_a_key_goes_to_the_keyring_and_no_secret_to_the_file(wants: Callable[[str], None]) -> None:
-    wants("keyring")
+def test_a_key_goes_to_the_keyring_and_no_secret_to_the_file() -> None:
     keep_key("openai", SECRET)
     assert SECRET not in in_file()
     assert json.loads(in_keyring() or "")["key"] == SECRET
@@ -85,8 +80,7 @@ def test_a_key_goes_to_the_keyring_and_no_secret_to_the_file(wants: Callable[[st
     assert "openai" not in LoginStore().all()
 
 
-def test_tokens_go_there_too_and_the_file_says_when_they_end(wants: Callable[[str], None]) -> None:
-    wants("keyring")
+def test_tokens_go_there_too_and_the_file_says_when_they_end() -> None:
     login = {"kind": "oauth", "access_token": SECRET, "refresh_token": f"{SECRET}2", "expires_at": 5.0}
     LoginStore().put("openai-codex", login)
     assert SECRET not in in_file()
@@ -107,6 +101,7 @@ def test_logins_follow_the_configuration_and_leave_nothing_behind(
         else:
             LoginStore().put("openai", {"kind": "key", "key": SECRET})
 
+    wants("file")
     LoginStore().put("openai", {"kind": "key", "key": SECRET})
     assert SECRET in in_file()
     assert in_keyring() is None
@@ -119,35 +114,27 @@ def test_logins_follow_the_configuration_and_leave_nothing_behind(
     assert stored_key("openai") == SECRET
 
 
-def test_without_a_keyring_nothing_is_stored_and_the_error_says_what_to_do(
-    wants: Callable[[str], None],
-) -> None:
-    wants("keyring")
+def test_without_a_keyring_nothing_is_stored_and_the_error_says_what_to_do() -> None:
     keyring.set_keyring(keyring.backends.fail.Keyring())  # type: ignore[no-untyped-call]
     with pytest.raises(StateError, match=r'no keyring can be used here.*store = "file"'):
         keep_key("openai", SECRET)
     assert LoginStore().all() == {}
 
 
-def test_no_login_begins_that_could_not_be_kept(wants: Callable[[str], None]) -> None:
-    wants("keyring")
+def test_no_login_begins_that_could_not_be_kept() -> None:
     login_flow("openai-codex")
     keyring.set_keyring(keyring.backends.fail.Keyring())  # type: ignore[no-untyped-call]
     with pytest.raises(StateError, match="no keyring can be used here"):
         login_flow("openai-codex")
 
 
-def test_without_the_library_the_error_names_the_extra(
-    wants: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wants("keyring")
+def test_without_the_library_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "keyring", None)
     with pytest.raises(StateError, match=r"install the extra `keyring`"):
         keep_key("openai", SECRET)
 
 
-def test_a_locked_keyring_is_told_without_the_secret(wants: Callable[[str], None]) -> None:
-    wants("keyring")
+def test_a_locked_keyring_is_told_without_the_secret() -> None:
     keep_key("openai", SECRET)
     keyring.set_keyring(Locked())  # type: ignore[no-untyped-call]
     with pytest.raises(StateError, match=r"cannot be read .*the prompt was dismissed.*unlock it"):
@@ -161,8 +148,7 @@ def test_a_locked_keyring_is_told_without_the_secret(wants: Callable[[str], None
     assert "openai" in LoginStore().all(), "it is not forgotten while its secret is still there"
 
 
-def test_a_login_that_somebody_deleted_or_broke_asks_for_a_new_one(wants: Callable[[str], None]) -> None:
-    wants("keyring")
+def test_a_login_that_somebody_deleted_or_broke_asks_for_a_new_one() -> None:
     keep_key("openai", SECRET)
     name = f"openai ({LoginStore().path})"
     keyring.set_password("tideate", name, f"[{SECRET}")
@@ -175,7 +161,8 @@ def test_a_login_that_somebody_deleted_or_broke_asks_for_a_new_one(wants: Callab
     assert LoginStore().remove("openai")
 
 
-def test_a_project_does_not_say_where_logins_go(tmp_path: Path) -> None:
+def test_a_project_does_not_say_where_logins_go(wants: Callable[[str], None], tmp_path: Path) -> None:
+    wants("file")
     root = tmp_path / "project"
     (root / ".tideate").mkdir(parents=True)
     (root / ".tideate" / "config.toml").write_text('[login]\nstore = "keyring"\n')

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.oauth_server import Answer, OAuthServer, Sent, jwt, route_to
+from tests.support.oauth_server import Answer, OAuthServer, Sent, jwt
 from tideate_core.adapters import AdapterPool, Prompt
 from tideate_core.adapters.login_flows import keep_key
 from tideate_core.adapters.login_store import LoginStore
@@ -19,10 +19,9 @@ from tideate_core.config import Config
 from tideate_core.errors import AuthenticationFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     import httpx2
+
+pytestmark = pytest.mark.usefixtures("oauth")
 
 TOKENS = {"openai-codex": "/oauth/token", "openai-chatgpt": "/api/accounts/oauth/token"}
 GITHUB = "/login/oauth/access_token"
@@ -35,18 +34,6 @@ route_to(sys.argv[1])
 from tests.adapters.test_stored_logins import post
 print(asyncio.run(post("openai-codex")).status_code)
 """
-
-
-@pytest.fixture(autouse=True)
-def oauth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OAuthServer]:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
-    for name in ("GITHUB_COPILOT_API_KEY", "GITHUB_COPILOT_API_TOKEN", "COPILOT_GITHUB_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    with OAuthServer() as server:
-        route_to(server.address, monkeypatch)
-        yield server
 
 
 def openai_login(*, ends_in: int = 3600, refresh: str = "rt-1") -> dict[str, Any]:
@@ -84,29 +71,34 @@ async def post(name: str, address: str = "") -> httpx2.Response:
         return await client.post(address or f"{provider.base_url.rstrip('/')}/responses", json={})
 
 
+async def refused(model: str, match: str = "") -> str:
+    """Ask a model that refuses the login, and return the message."""
+    pool = AdapterPool(Config())
+    with pytest.raises(AuthenticationFailed, match=match) as raised:
+        await pool.get(model).ask(Prompt("greet"))
+    await pool.aclose()
+    return str(raised.value)
+
+
 def bearer(sent: Sent) -> str:
     return sent.headers.get("authorization", "")
 
 
+@pytest.mark.parametrize(
+    ("ends_in", "answers"), [(10, [Answer()]), (3600, [Answer({}, 401), Answer()])], ids=["ends", "refused"]
+)
 @pytest.mark.parametrize("name", TOKENS)
-async def test_a_token_is_refreshed_before_it_ends(oauth: OAuthServer, name: str) -> None:
-    LoginStore().put(name, openai_login(ends_in=10))
+async def test_a_token_is_refreshed_before_it_ends_and_after_it_was_refused(
+    oauth: OAuthServer, name: str, ends_in: int, answers: list[Answer]
+) -> None:
+    LoginStore().put(name, openai_login(ends_in=ends_in))
     oauth.answers(TOKENS[name], RotatingTokens())
-    oauth.answers(ASKED[name], Answer())
+    oauth.answers(ASKED[name], *answers)
     assert (await post(name)).status_code == 200
     stored = LoginStore().get(name) or {}
-    assert stored["refresh_token"] == "rt-2"
-    assert [bearer(one) for one in oauth.sent(ASKED[name])] == [f"Bearer {stored['access_token']}"]
-
-
-@pytest.mark.parametrize("name", TOKENS)
-async def test_a_token_is_refreshed_after_it_was_refused(oauth: OAuthServer, name: str) -> None:
-    LoginStore().put(name, openai_login())
-    oauth.answers(TOKENS[name], RotatingTokens())
-    oauth.answers(ASKED[name], Answer({}, 401), Answer())
-    assert (await post(name)).status_code == 200
-    assert len(oauth.sent(TOKENS[name])) == 1
-    assert len(oauth.sent(ASKED[name])) == 2
+    assert (stored["refresh_token"], len(oauth.sent(TOKENS[name]))) == ("rt-2", 1)
+    asked = oauth.sent(ASKED[name])
+    assert (len(asked), bearer(asked[-1])) == (len(answers), f"Bearer {stored['access_token']}")
 
 
 @pytest.mark.parametrize("name", TOKENS)
@@ -114,11 +106,7 @@ async def test_a_login_that_was_revoked_says_so_without_its_token(oauth: OAuthSe
     LoginStore().put(name, openai_login(refresh="rt-revoked"))
     oauth.answers(TOKENS[name], RotatingTokens())
     oauth.answers(ASKED[name], Answer({}, 401))
-    pool = AdapterPool(Config())
-    with pytest.raises(AuthenticationFailed, match=f"tideate login {name}") as raised:
-        await pool.get(f"{name}:gpt-5").ask(Prompt("greet"))
-    await pool.aclose()
-    assert "rt-revoked" not in str(raised.value)
+    assert "rt-revoked" not in await refused(f"{name}:gpt-5", f"tideate login {name}")
     assert len(oauth.sent(TOKENS[name])) == 1  # and is not tried again and again
 
 
@@ -209,13 +197,8 @@ async def test_a_refresh_that_fails_keeps_the_login_as_it_was(oauth: OAuthServer
 async def test_a_model_of_copilot_answers_with_the_stored_token(oauth: OAuthServer) -> None:
     keep_key("github-copilot", "gho_mine")
     oauth.answers(CHAT, Answer({"error": {"message": "no: gho_mine"}}, 403))
-    pool = AdapterPool(Config())
-    with pytest.raises(AuthenticationFailed) as raised:
-        await pool.get("github-copilot:gpt-5").ask(Prompt("greet"))
-    await pool.aclose()
+    assert "gho_mine" not in await refused("github-copilot:gpt-5", "tideate login github-copilot")
     assert bearer(oauth.sent(CHAT)[0]) == "Bearer gho_mine"
-    assert "gho_mine" not in str(raised.value)
-    assert "tideate login github-copilot" in str(raised.value)
 
 
 async def test_a_typed_key_is_used_where_no_variable_has_one(
@@ -224,26 +207,18 @@ async def test_a_typed_key_is_used_where_no_variable_has_one(
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     keep_key("openai-chat", "sk-typed")
     oauth.answers("/v1/chat/completions", Answer({"error": {"message": "no: sk-typed"}}, 401))
-    pool = AdapterPool(Config())
-    with pytest.raises(AuthenticationFailed) as raised:
-        await pool.get("openai-chat:gpt-5").ask(Prompt("greet"))
+    assert "sk-typed" not in await refused("openai-chat:gpt-5")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-variable")
-    with pytest.raises(AuthenticationFailed):
-        await AdapterPool(Config()).get("openai-chat:gpt-5").ask(Prompt("greet"))
-    await pool.aclose()
+    await refused("openai-chat:gpt-5")
     sent = oauth.sent("/v1/chat/completions")
     assert [bearer(sent[0]), bearer(sent[-1])] == ["Bearer sk-typed", "Bearer sk-variable"]
-    assert "sk-typed" not in str(raised.value)
 
 
 @pytest.mark.parametrize("name", ["github-copilot", "openai-chatgpt"])
 async def test_without_a_login_the_message_says_how_to_get_one(name: str) -> None:
-    with pytest.raises(AuthenticationFailed, match=f"tideate login {name}"):
-        await AdapterPool(Config()).get(f"{name}:gpt-5").ask(Prompt("greet"))
+    await refused(f"{name}:gpt-5", f"tideate login {name}")
 
 
 async def test_a_login_that_is_incomplete_is_not_used() -> None:
     LoginStore().put("openai-codex", {"kind": "oauth", "access_token": "at"})
-    with pytest.raises(AuthenticationFailed, match="incomplete") as raised:
-        await AdapterPool(Config()).get("openai-codex:gpt-5").ask(Prompt("greet"))
-    assert "at" not in str(raised.value).split()
+    assert "at" not in (await refused("openai-codex:gpt-5", "incomplete")).split()
