@@ -208,7 +208,7 @@ async def test_what_cannot_be_forked_is_refused_and_begins_no_run(bench: Bench) 
     graph(bench, Steps().for_all(), *DIAMOND, inputs={"n": {"required": False}})
     done = await bench.run("g")
     for run, at, edits, error, words in (
-        (done.execution_id, None, {}, InvalidInput, r"no step .* failed; say from which one .*\.STEP: a, b"),
+        (done.execution_id, None, {}, InvalidInput, r"no step .* failed; name the first step to repeat, as .*\.STEP: a, b"),
         (done.execution_id, "f", {}, InvalidInput, "has no step 'f'"),
         ("f" * 32, "a", {}, RunNotFound, "no run has"),
         (done.execution_id, "a", {"inputs": {"nothing": "1"}}, InvalidInput, "nothing"),
@@ -416,7 +416,7 @@ async def test_files_of_steps_that_run_anew_are_named(bench: Bench) -> None:
     assert len(bench.front.data(EventName.NOTICE)) == 1
     (bench.root / "a.txt").write_text("mine\n")
     await forked(bench, done.execution_id, "a")
-    assert "is left as it is: a.txt" in bench.front.data(EventName.NOTICE)[1]["message"]
+    assert "are left in place: a.txt" in bench.front.data(EventName.NOTICE)[1]["message"]
     assert (bench.root / "a.txt").read_text() == "mine\n"
 
 
@@ -432,7 +432,7 @@ async def test_what_was_rolled_back_is_not_said_to_be_left(bench: Bench, nested:
     assert "repeated from the step 'a' on" in notice["message"]
     # the fork's own, of which it reuses nothing
     await forked(bench, result.execution_id, "a")
-    assert "is left as it is: a.txt" in bench.front.data(EventName.NOTICE)[-1]["message"]
+    assert "are left in place: a.txt" in bench.front.data(EventName.NOTICE)[-1]["message"]
 
 
 async def test_a_machine_goes_on_from_a_state_that_it_visited(bench: Bench) -> None:

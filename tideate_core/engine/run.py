@@ -523,7 +523,7 @@ class Run:
         if self.store is not None and self.store.is_stuck:
             message = (
                 f"{begun}, and no step is running; its end waits for the database, which another process "
-                "keeps locked, or the disk is full. If it cannot be written within 30 s, the run can be resumed"
+                "keeps locked, or the disk is full. If that lasts for 30 s, the run can be resumed"
             )
         # only shown: among the run's events it would follow the run's end
         data = {"step": self.step, "message": message, "level": "warn"}

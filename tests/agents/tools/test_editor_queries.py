@@ -57,7 +57,7 @@ async def test_a_line_of_a_file_with_secrets_is_shown_after_a_yes_only(tmp_path:
 
 async def test_a_file_with_secrets_is_not_asked_about_without_a_yes(tmp_path: Path) -> None:
     project = project_with(tmp_path, answers(), decisions=(Decision(False),))
-    with pytest.raises(ToolError, match="nobody agreed"):
+    with pytest.raises(ToolError, match="no person agreed"):
         await project.call("lsp_hover", path=".env", line=1, symbol="TOKEN")
     assert project.step.editor.asked == []
 

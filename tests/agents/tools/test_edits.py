@@ -269,7 +269,7 @@ async def test_a_link_is_neither_moved_nor_deleted(tmp_path: Path) -> None:
 
 async def test_a_secret_is_not_edited_without_a_persons_yes(tmp_path: Path) -> None:
     project = Project(tmp_path, {".env": "KEY=1"}, decisions=(Decision(False),))
-    with pytest.raises(ToolError, match="nobody agreed"):
+    with pytest.raises(ToolError, match="no person agreed"):
         await edited(project, edit("1", "2"), path=".env")
 
 

@@ -212,9 +212,9 @@ async def test_secrets_are_left_out(root: Path) -> None:
         assert key not in told
         assert "left out, they seem to hold secrets: .env (by its name)" in told
     for path in (".env", "c.py"):
-        with pytest.raises(ToolError, match="nobody agreed"):
+        with pytest.raises(ToolError, match="no person agreed"):
             await project.call("git_show", revision="HEAD", path=path)
-    with pytest.raises(ToolError, match="nobody agreed"):
+    with pytest.raises(ToolError, match="no person agreed"):
         await project.call("git_blame", path="c.py", first=1, last=1)
 
 
