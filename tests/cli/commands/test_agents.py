@@ -99,7 +99,7 @@ def test_names_of_tools_are_checked_and_proposed(shell: Shell) -> None:
     checked = shell.run("check")
     found = " ".join((checked.stdout + checked.stderr).split())
     assert "menu.yaml:1:53: " in found
-    assert "write `own:git` for tideate's, or `git/*` for all of the server's" in found
+    assert "write `own:git` for tideate's, or `git/*` for all tools of the server" in found
     assert "did you mean 'edit_file'?" in found
     assert "no MCP server is called 'team'" in found
     items = object_of(shell.run("schema"))["$defs"]["WorkflowStep"]["properties"]["tools"]["items"]
