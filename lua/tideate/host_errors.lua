@@ -18,7 +18,7 @@ end
 function M.died(code, was_ready, last_words)
   local how = code > 128 and ('was killed by signal %d'):format(code - 128) or ('ended with code %d'):format(code)
   local when = was_ready and 'The Python host %s.%s' or 'The Python host %s before it was ready.%s'
-  local what = was_ready and ' Run the workflow again: that starts a new one; `:Workflow resume` continues what was interrupted.'
+  local what = was_ready and ' Run the workflow again: that starts a new one; `:Workflow resume` continues interrupted runs.'
     or ' Run `:checkhealth tideate`, and `:Workflow install` if packages are missing.'
   return { error = when:format(how, last_words) .. what .. log(), error_code = 'HostDied' }
 end
@@ -44,7 +44,7 @@ end
 ---@return tideate.HostError
 function M.silent(seconds)
   local text = 'The Python host has not answered for %g s and was ended. Run the workflow again: that starts a new one; '
-    .. '`:Workflow resume` continues what was interrupted.'
+    .. '`:Workflow resume` continues interrupted runs.'
   return { error = text:format(seconds) .. log(), error_code = 'HostDied' }
 end
 

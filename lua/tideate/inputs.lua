@@ -92,7 +92,7 @@ local function give_up(it, answers)
   local label = require('tideate.workflow_lookup').label(it.name)
   if answers.typed then
     keep(it, answers)
-    ui.notify(label .. ' was not started; what you answered is in the command line history')
+    ui.notify(label .. ' was not started; your answers are in the command line history')
   else
     ui.notify(label .. ' was not started')
   end

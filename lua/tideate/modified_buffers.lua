@@ -74,7 +74,7 @@ local function compare(buf)
     local empty = api.nvim_buf_get_offset(buf, api.nvim_buf_line_count(buf)) <= 1
     note.stamp, note.reason = '', not empty and GONE or nil
   else
-    note.reason = 'its text is not what its file holds'
+    note.reason = 'its text differs from its file'
   end
   return note
 end

@@ -151,7 +151,7 @@ def test_a_filter_that_is_none_leaves_the_list_as_it_was(nvim: Editor, server: M
     before = nvim.lines()
     nvim.lua("vim.ui.input = function(_, give) give('paused failed') end")
     nvim.feed("F")
-    nvim.wait_screen("both paused and failed")
+    nvim.wait_screen("paused and failed; give one")
     assert nvim.lines() == before
 
 
@@ -242,7 +242,7 @@ def test_an_interrupted_run_that_wrote_can_be_rolled_back_as_well_as_resumed(
     if key == "p":
         editor.wait(f"(require('tideate').get_status('{identity}') or {{}}).state == 'completed'", 60)
         return
-    editor.wait_screen("both is cancelled, it would not find what it wrote")
+    editor.wait_screen("both is cancelled, as its own changes are gone")
     assert "return  1" in path.read_text()
     assert stored(nvim, identity).status == "cancelled"
     editor.wait("vim.fn.getline(1):find('rolled back') ~= nil")

@@ -173,7 +173,7 @@ def test_r_runs_what_failed_anew_and_f_with_another_prompt(
     second_id = editor.lua(f"return {newest}.execution_id")
     go_to(editor, f"✓ pair .*{first[:8]}")
     editor.feed("r")  # of a run that completed, nothing says from where on
-    editor.wait_screen("put the cursor on the step")
+    editor.wait_screen("put the cursor on the first step")
     assert editor.lua(f"return {newest}.execution_id") == second_id
     go_to(editor, "✓ one")
     editor.feed("f")
@@ -236,7 +236,7 @@ def test_a_form_takes_another_result_and_is_kept_where_the_fork_is_refused(ran: 
 
 def test_help_names_every_key(screen: Editor) -> None:
     screen.feed("?")
-    shown = "\n".join(screen.wait_screen("open or close what is below"))
+    shown = "\n".join(screen.wait_screen("open or close the fold"))
     keys = "return vim.tbl_map(function(key) return key.lhs[1] end, require('tideate.ui.panel').keys())"
     for key in screen.lua(keys):
         assert f" {key} " in shown

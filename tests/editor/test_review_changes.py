@@ -93,7 +93,7 @@ def test_the_words_are_those_of_changes_that_stand_in_the_files(editor: Editor) 
     shown = "\n".join(editor.lines())
     assert "undo the last decision" in shown
     assert "redo it" in shown
-    assert "what you chose to revert is reverted, and what is open stays" in " ".join(shown.split())
+    assert "revert the chosen hunks and keep the open ones" in " ".join(shown.split())
     assert "accept" not in shown
     assert "reject" not in shown
 
@@ -132,7 +132,7 @@ def test_a_file_that_something_else_wrote_is_reviewed_reverted_and_rolled_back(
     shown = editor.lua("return vim.api.nvim_buf_get_lines(vim.fn.bufnr('a.py'), 0, 1, true)[1]")
     assert (shown, editor.lua("return vim.bo[vim.fn.bufnr('a.py')].modified")) == ("one", False)
     editor.command("Workflow rollback")
-    assert "Roll back 2 files to what was there before review_changes" in say_yes(editor)
+    assert "Roll back 2 files to the state before review_changes" in say_yes(editor)
     editor.wait_for(lambda: (project / "sub dir/new.txt").exists(), "the run is rolled back")
     editor.wait_for(lambda: (project / "a.py").read_text() == TWO, "the run is rolled back")
 

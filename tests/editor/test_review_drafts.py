@@ -76,13 +76,13 @@ def test_each_neovim_begins_with_its_own_line_and_old_drafts_are_read(editor: Ed
 def test_damaged_steps_are_left_out_and_counted(editor: Editor, draft: Path, line: str) -> None:
     begin(editor, draft, '{"decided":[[1,1,"a",null]]}', line, line, '{"decided":[[1,4,"r",null]]}')
     assert "1 accepted, 1 rejected, 2 open" in summary(editor)
-    assert "2 steps of what was decided before could not be read" in editor.messages()
+    assert "2 steps of earlier decisions could not be read" in editor.messages()
 
 
 def test_a_draft_that_was_cut_goes_on_in_a_new_line(editor: Editor, draft: Path) -> None:
     draft.write_text('{"decided":[[1,1,"a",null]]}\n{"decided":[[1,2')
     begin(editor, draft)
-    assert "1 step of what was decided before could not be read" in editor.messages()
+    assert "1 step of earlier decisions could not be read" in editor.messages()
     editor.feed("ga")
     last = draft.read_text().splitlines()[-2:]
     assert json.loads(last[0]).keys() == {"v", "by"}

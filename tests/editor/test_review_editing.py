@@ -302,7 +302,7 @@ def test_a_change_of_the_same_words_is_refused_and_merged_by_hand(editor: Editor
     both = ["mine", "line 11", "=======", "ten", "eleven", "more"]
     assert editor.lines() == ["<<<<<<< your lines", *both, ">>>>>>> proposed"]
     editor.feed(":w<CR>")
-    assert "the lines of both are still there" in editor.messages()
+    assert "both versions are still there" in editor.messages()
     editor.feed(":1d | $d | 4d<CR>:w<CR>")
     assert editor.lines() == ["mine", "line 11", "=======", "eleven", "more"], "the middle mark is left"
     editor.feed("/=====<CR>dd:w<CR>10G")
@@ -377,7 +377,7 @@ def test_a_damaged_edit_is_left_out(editor: Editor, edit: str) -> None:
     payload = {"files": [opened(editor)], "demonstration": False, "revisable": True}
     ask(editor, "review", payload=payload, draft=str(draft))
     wait_focused(editor)
-    assert "1 step of what was decided before could not be read" in editor.messages()
+    assert "1 step of earlier decisions could not be read" in editor.messages()
     assert "edited by you" not in labels(editor)
 
 

@@ -93,7 +93,7 @@ def test_a_file_of_which_nothing_is_open_says_how_to_open_it(editor: Editor) -> 
     editor.feed("gfa")
     editor.feed("[f")
     editor.feed("gfr")
-    assert "nothing of this file is open: go, gfo and gO open what is decided again" in editor.messages()
+    assert "nothing of this file is open: go, gfo and gO reopen decided hunks" in editor.messages()
     assert told(editor, "4 accepted, 2 open")
 
 

@@ -353,9 +353,7 @@ def test_a_run_of_an_earlier_neovim_is_chosen_and_rolled_back(
     editor.wait("#_G.choices == 1")
     prompt, items = editor.lua("return _G.choices[1]")
     assert [runs.index(item["execution_id"]) for item in items] == [1, 0], prompt
-    assert (
-        say_yes(editor) == f"Roll back 1 file to what was there before multi_file {runs[1][:8]} (rename A)?"
-    )
+    assert say_yes(editor) == f"Roll back 1 file to the state before multi_file {runs[1][:8]} (rename A)?"
     editor.wait_screen("rolled back: a.py")
     assert (pair.cwd / "a.py").read_text() == "B = 1\n"
     assert editor.lua("return vim.fn.getcompletion('Workflow rollback ', 'cmdline')") == []
@@ -363,7 +361,7 @@ def test_a_run_of_an_earlier_neovim_is_chosen_and_rolled_back(
         "vim.tbl_contains(vim.fn.getcompletion('Workflow rollback ', 'cmdline'), ...)", 60, runs[0][:8]
     )
     editor.command(f"Workflow rollback {runs[0][:6]}")
-    assert say_yes(editor).startswith(f"Roll back 2 files to what was there before multi_file {runs[0][:8]}")
+    assert say_yes(editor).startswith(f"Roll back 2 files to the state before multi_file {runs[0][:8]}")
     editor.wait("vim.api.nvim_exec2('messages', {output = true}).output:find('here.py', 1, true)")
     assert (pair.cwd / "here.py").exists()
     assert (pair.cwd / "a.py").read_text() == "A = 1\n"

@@ -136,7 +136,7 @@ def test_a_key_typed_while_the_list_is_read_again_is_the_lists(nvim: Editor) -> 
         """
     )
     nvim.command("Workflow snapshot")
-    nvim.wait_screen("restore what differs")
+    nvim.wait_screen("restore the changed files")
 
 
 HOLD = """

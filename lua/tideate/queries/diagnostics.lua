@@ -31,14 +31,14 @@ function M.watch()
   local group = api.nvim_create_augroup('tideate.queries', { clear = true })
   api.nvim_create_autocmd('DiagnosticChanged', {
     group = group,
-    desc = 'tideate: a server said what it thinks of a file',
+    desc = 'tideate: note the diagnostics of a server',
     callback = function(event)
       published[event.buf] = true
     end,
   })
   api.nvim_create_autocmd('BufUnload', {
     group = group,
-    desc = 'tideate: a server will be told of the file anew',
+    desc = 'tideate: forget the diagnostics of a reopened file',
     callback = function(event)
       published[event.buf] = nil
     end,

@@ -29,7 +29,7 @@ end
 local function rolled_back(run, result)
   local files = result.files
   local words = #files == 0 and 'nothing to roll back' or 'rolled back: ' .. require('tideate.ui.text').names(files)
-  return ENDED[run.state] and words or ('%s; %s is cancelled, it would not find what it wrote'):format(words, run.workflow)
+  return ENDED[run.state] and words or ('%s; %s is cancelled, as its own changes are gone'):format(words, run.workflow)
 end
 
 ---@class tideate.RollbackDiff
@@ -106,7 +106,7 @@ local function preview_rollback(run, folder, roll_back)
     local files = vim.tbl_map(function(one)
       return '- ' .. file_words(one, result.merged)
     end, result.diffs)
-    local words = 'Roll back %d file%s to what was there before %s?'
+    local words = 'Roll back %d file%s to the state before %s?'
     ask_first(run, 'roll back', {
       message = words:format(count, count == 1 and '' or 's', named(run)),
       details = table.concat(files, '\n'),
@@ -144,7 +144,7 @@ end
 ---@param run tideate.StoredRun
 ---@param on_yes fun()
 function M.cancel(run, on_yes)
-  local words = 'Cancel %s? What completed steps wrote stays; a task, and what an unfinished step wrote, is rolled back.'
+  local words = 'Cancel %s? Changes of completed steps stay; a task, and changes of an unfinished step, are rolled back.'
   ask_first(run, 'cancel', { message = words:format(named(run)) }, nil, on_yes)
 end
 

@@ -118,7 +118,7 @@ local function of_turn(said, node)
     return vim.list_slice(said, first, at)
   end
   local text, reasoning = table.concat(turn.text), table.concat(turn.reasoning)
-  local sent = { role = 'user', text = '(what was sent can be seen when the step has ended)' }
+  local sent = { role = 'user', text = '(the prompt is visible after the end of the step)' }
   return { sent, { role = 'model', model = turn.model or 'the model', text = text, reasoning = reasoning } }
 end
 

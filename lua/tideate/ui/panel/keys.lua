@@ -179,7 +179,7 @@ end
 
 local function run_anew(node, controls)
   if not has_start(node) then
-    local words = 'every step of %s completed: put the cursor on the step to run from; f runs all of it anew'
+    local words = 'every step of %s completed: put the cursor on the first step to repeat; f repeats all of it'
     return ui.warn(words:format(node.run.name))
   end
   require('tideate.ui.run_actions').retry(place_of(node, controls))
@@ -248,7 +248,7 @@ local function output(run)
   if run.live then
     ui.toggle_output(run.id)
   else
-    ui.warn(('%s did not run in this Neovim; <CR> shows what was stored'):format(run.name))
+    ui.warn(('%s did not run in this Neovim; <CR> shows its stored page'):format(run.name))
   end
 end
 
@@ -275,7 +275,7 @@ end
 ---@type { [1]: string[], [2]: string, [3]: fun(controls: tideate.ui.PanelControls), shown?: string[] }[]
 local TABLE = {
   { { '<CR>', '<2-LeftMouse>' }, 'open it: text, tool call, the place of an error …', of_node(open), shown = { '<CR>' } },
-  { { '<Tab>', 'za' }, 'open or close what is below', fold(), shown = { '<Tab>', 'za', 'zo', 'zc' } },
+  { { '<Tab>', 'za' }, 'open or close the fold', fold(), shown = { '<Tab>', 'za', 'zo', 'zc' } },
   { { 'zo' }, 'open it', fold(true), shown = {} },
   { { 'zc' }, 'close it', fold(false), shown = {} },
   {
@@ -297,9 +297,9 @@ local TABLE = {
   { { 'c' }, 'cancel the run', of_run(cancel) },
   { { 'p' }, 'pause the run; resume a paused or interrupted one', of_run(pause_or_resume) },
   { { 's' }, 'tell the model something before its next turn', of_run(tell) },
-  { { 'r' }, 'retry from this step on, or from what failed first', of_ended(run_anew) },
+  { { 'r' }, 'retry from this step on, or from the first failed step', of_ended(run_anew) },
   { { 'f' }, 'fork from here with edits (a completed run: all of it); on a turn: reply to the model from there', of_ended(fork) },
-  { { 'R' }, 'roll back what the run changed, after you saw which files, and with d the differences', of_run(function(run, controls)
+  { { 'R' }, 'roll back the changes of the run, after a list of its files (d: differences)', of_run(function(run, controls)
     act('rollback', run, controls)
   end) },
   { { '=' }, 'compare with the marked run or step, or a chosen one', of_node(compare) },

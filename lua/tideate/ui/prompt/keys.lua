@@ -54,7 +54,7 @@ function M.keys()
     { lhs = { '<C-s>', '<C-CR>' }, desc = 'send, while typing too', word = 'send', run = call('send') },
     { lhs = { '<CR>' }, desc = 'send', run = call('send') },
     { lhs = { 'q', '<Esc>' }, desc = 'close; the text is kept as a draft', word = 'close', run = call('close') },
-    { lhs = { 'K' }, desc = 'show what will be sent', word = 'preview', run = call('show_preview') },
+    { lhs = { 'K' }, desc = 'show the whole prompt', word = 'preview', run = call('show_preview') },
     { lhs = { 'gm' }, desc = 'leave out the memory of the project, or send it again', run = call('toggle_memory') },
     {
       lhs = { '<C-p>' },

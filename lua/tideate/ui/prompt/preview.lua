@@ -229,7 +229,7 @@ function M.text(preview)
   local of = preview.context_tokens and (' of %d'):format(preview.context_tokens) or ''
   local lines = { ('%s to %s, about %d tokens%s'):format(preview.workflow, preview.adapter, preview.tokens, of) }
   if not preview.exact then
-    vim.list_extend(lines, { 'Its steps make their prompts as they run; this is what is known before.' })
+    vim.list_extend(lines, { 'Its steps make their prompts as they run; only this is known before.' })
   end
   section(lines, 'Asks first', dashed(preview.asks))
   section(lines, 'Notices', dashed(preview.notices))

@@ -258,7 +258,7 @@ function Document:keys()
     { { 'y', '<CR>' }, 'yes', 'continue with the document as it stands here', 'accept' },
     { 'n', 'no', 'decline it; a changed one after a question', 'decline' },
     { 'e', 'edit', 'edit the text', 'edit' },
-    { 'd', 'details', 'the details, and what you changed', 'details' },
+    { 'd', 'details', 'the details and your changes', 'details' },
     { '<Space>', 'more', 'the next page', 'next_page' },
     { 'q', 'leave', 'leave it: the run waits', 'leave' },
   })
@@ -293,7 +293,7 @@ function Document:prepare()
   self.editor = edit.new(draft)
   self.editor.win = vim.fn.win_findbuf(draft)[1]
   vim.bo[draft].modified = true
-  self.message = 'what you wrote before is kept: e shows it'
+  self.message = 'your earlier text is kept: e shows it'
 end
 
 --- Open the review of a document.

@@ -70,7 +70,7 @@ function File:write(step)
     end
   end
   self.unwritten = true
-  local words = 'what is decided here from now on is not kept for the next Neovim: %s'
+  local words = 'decisions from now on are not kept for the next Neovim: %s'
   require('tideate.ui').warn(words:format(err or 'it cannot be written down'))
   return false
 end

@@ -115,8 +115,8 @@ function List:keys()
     end
   end
   local here = { ---@type table<string, { [1]: string, [2]: fun() }>
-    ga = { words.accept .. ' what is open in the file', decide('accepted') },
-    gr = { words.reject .. ' what is open in the file', decide('rejected') },
+    ga = { words.accept .. ' the open hunks of the file', decide('accepted') },
+    gr = { words.reject .. ' the open hunks of the file', decide('rejected') },
     go = { 'open all of the file again', decide('open') },
     [']c'] = { 'next file', step(1) },
     ['[c'] = { 'previous file', step(-1) },

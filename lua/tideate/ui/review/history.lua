@@ -226,7 +226,7 @@ function History:restore()
   end)
   if damaged > 0 then
     local words = require('tideate.ui.text').counted(damaged, 'step')
-    local message = '%s of what was decided before could not be read, and is left out: look at what is decided'
+    local message = '%s of earlier decisions could not be read and is left out: check the decisions'
     require('tideate.ui').warn(message:format(words))
   end
 end

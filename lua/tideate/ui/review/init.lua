@@ -706,7 +706,7 @@ function Review:decide_units(units, state, what)
   elseif stale == 0 and state == 'open' then
     return ui.notify(('nothing of %s is decided'):format(what))
   elseif stale == 0 and self.model:count().open > 0 then
-    return ui.notify(('nothing of %s is open: go, gfo and gO open what is decided again'):format(what))
+    return ui.notify(('nothing of %s is open: go, gfo and gO reopen decided hunks'):format(what))
   end
   if state == 'open' then
     return self:draw()
@@ -783,7 +783,7 @@ function Review:reopen_changed()
   self.history:change(decisions)
   self:go_to(decisions[1].unit --[[@as tideate.ReviewUnit]])
   local which = #decisions == 1 and '1 hunk that you had accepted: it is open again' or '%d hunks that you had accepted: they are open again'
-  local left = self.model:count().open < self.model:count().total and '; g<CR> again leaves out what is open' or ''
+  local left = self.model:count().open < self.model:count().total and '; g<CR> again leaves out open hunks' or ''
   ui.warn(('you changed the lines of %s%s'):format(which:format(#decisions), left))
   return true
 end
@@ -927,7 +927,7 @@ end
 ---@return boolean
 local function refused(lines, versions)
   if require('tideate.ui.review.merge').has_marks(lines, versions) then
-    ui.warn('the lines of both are still there: leave what is to stand, and take the marks <<<<<<<, ======= and >>>>>>> out')
+    ui.warn('both versions are still there: keep the wanted lines and remove the marks <<<<<<<, ======= and >>>>>>>')
     return true
   end
   local broken = vim.iter(lines):any(function(line)

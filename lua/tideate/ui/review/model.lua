@@ -73,7 +73,7 @@ M.WORDS = {
     reject = 'reject',
     accepted = 'accepted',
     rejected = 'rejected',
-    finish = 'finish: comments go to the model, else what was accepted is written and what is open left out; '
+    finish = 'finish: send comments to the model, else write the accepted hunks and leave out the open ones; '
       .. 'with nothing decided it says so and the review continues',
     decline = 'decline all changes',
   },
@@ -82,7 +82,7 @@ M.WORDS = {
     reject = 'revert',
     accepted = 'kept',
     rejected = 'to revert',
-    finish = 'finish: what you chose to revert is reverted, and what is open stays; with nothing decided it says so '
+    finish = 'finish: revert the chosen hunks and keep the open ones; without a decision, show a notice '
       .. 'and the review continues',
     decline = 'end the review and change nothing',
   },

@@ -115,7 +115,7 @@ function Stream:open()
   self.buf = make(self.name)
   api.nvim_create_autocmd('BufReadCmd', {
     buffer = self.buf,
-    desc = 'Fill the buffer again from what was said',
+    desc = 'Fill the buffer again from the transcript',
     callback = function()
       self:fill()
     end,

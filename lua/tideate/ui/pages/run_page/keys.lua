@@ -76,7 +76,7 @@ local TABLE = {
     local stands = require('tideate.ui.run_actions').can(spot.run, 'resume')
     return (stands and resume or pause)(spot, controls)
   end) },
-  { { 'R' }, 'roll back what the run changed, after you saw which files, and with d the differences; an interrupted one is cancelled', of_runs(doing('rollback', 'roll back')) },
+  { { 'R' }, 'roll back the changes of the run, after a list of its files (d: differences); cancel an interrupted run', of_runs(doing('rollback', 'roll back')) },
   { { 'c' }, 'cancel the run', of_runs(doing('cancel', 'cancel')) },
   { { 'e' }, 'its events', function(spot, controls)
     if spot.view == 'show' then

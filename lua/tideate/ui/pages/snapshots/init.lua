@@ -92,7 +92,7 @@ end
 window = pages.new('snapshots', function(it)
   local diffed = it ~= nil and it.one ~= nil
   return {
-    key({ '<CR>', 'd' }, diffed and 'fold' or 'diff', 'what differs from it now; there: open or close a file', function()
+    key({ '<CR>', 'd' }, diffed and 'fold' or 'diff', 'the differences to the current files; there: open or close a file', function()
       local one = selected()
       if it.one then
         pages.toggle_fold()
@@ -100,8 +100,8 @@ window = pages.new('snapshots', function(it)
         show_diff(one)
       end
     end),
-    key('r', 'restore', 'restore what differs; files made since stay', restore(false)),
-    key('R', nil, 'the same, and delete what was made since', restore(true)),
+    key('r', 'restore', 'restore the changed files; files created since stay', restore(false)),
+    key('R', nil, 'the same, and delete files created since', restore(true)),
     key('c', 'create', 'make a snapshot of the files as they are now', function()
       local folder = it.folder
       vim.ui.input({ prompt = 'Name of the snapshot: ' }, function(name)

@@ -136,7 +136,7 @@ end
 
 window = require('tideate.ui.pages.window').new('tools', function(it)
   return {
-    key('<CR>', 'start', 'start the server, or list its tools anew', function()
+    key('<CR>', 'start', 'start the server, or reload its tools', function()
       start(it, { window.page.servers[window:row()] })
     end),
     key('a', 'all', 'start all servers', function()

@@ -475,7 +475,7 @@ function M.open(question, respond, on_left)
   local kept = require('tideate.ui.questions.drafts').take(self:identity())
   if kept then
     self:make_editor(kept)
-    self.message = 'what you wrote before is kept: e shows it'
+    self.message = 'your earlier text is kept: e shows it'
   end
   local columns = require('tideate.ui.window').room()
   self:lines(80) -- sets the first row with a file
