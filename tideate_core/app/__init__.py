@@ -142,48 +142,4 @@ if TYPE_CHECKING:
         read_sources as read_sources,
     )
 else:
-    __getattr__, __dir__, __all__ = exports(
-        __name__,
-        {
-            "control_requests": (
-                "Cancellation cancel_run cancel_stored_run continue_paused opened_store pause_run "
-                "paused_in run_to_resume say_to_run"
-            ),
-            "history": "RunFilter actions history_page parse_filter rollback_states rolled_back_ids time_of",
-            "opening": (
-                "interrupted_restore note_project open_store recover_before recovery_names recovery_words"
-            ),
-            "projects": (
-                "ProjectView forget_project list_projects move_project moved_from moved_words project_named"
-            ),
-            "retention": "prune_runs retention_of",
-            "roles": "agent_names eject_role own_tool_names role_json role_names role_origin tool_mistakes",
-            "reviews": "review_names",
-            "rollback": (
-                "RunChanges choose_run find_changed_runs list_changes match_run named_run preview_rollback "
-                "roll_back rollback_diffs rollback_files"
-            ),
-            "run_details": (
-                "CHECK_ENDED GATE_EVENTS Item ROLLED_BACK RunDetails TOOL_COMPLETED "
-                "details_json read_details step_json step_named"
-            ),
-            "run_diff": "compare_runs compared_texts",
-            "run_export": "ExportFormat export_runs",
-            "runs": (
-                "GATES average_ms checkpoint_json cost_json gates_json metrics_json "
-                "next_command read_costs read_runs reader_of run_json short_id tokens_json waiting_words "
-                "waits_for"
-            ),
-            "snapshots": "choose_snapshot make_snapshot_manager open_snapshots snapshot_ids snapshot_json",
-            "threads": "read_step_thread read_thread title_of",
-            "trust": "TrustItem TrustPlan apply_trust plan_trust revoke_trust",
-            "wiring": (
-                "Project ProjectRuntime make_catalog make_runtime build_catalog locate_project open_project "
-                "open_runner not_utf8 read_file_context"
-            ),
-            "workflow_files": (
-                "Checked STDIN Source Unreadable check_files check_machine_files diagnostic_json "
-                "machine_state open_machine read_sources"
-            ),
-        },
-    )
+    __getattr__, __dir__, __all__ = exports(__name__)
