@@ -62,7 +62,7 @@ def test_a_file_called_like_a_commit_does_not_narrow_a_review(shell: Shell) -> N
     git(root, "commit", "-qm", "first")
     shell.write("evil.py", "evil\n")
     assert "evil.py" in shell.run("review", "HEAD", "--no").stderr
-    shell.fails(2, "give ./main for the one", "review", "main", "--no")
+    shell.fails(2, "give ./main for the path", "review", "main", "--no")
     nothing = shell.run("review", "./main", "--no")
     assert "nothing is changed" in nothing.stdout
 
