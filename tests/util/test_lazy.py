@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import tideate_core
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-LAZY = ("adapters", "agents", "engine", "machines", "store", "workflows", "workspace")
+LAZY = (
+    *("adapters", "agents", "app", "engine", "machines", "mentions", "snapshots", "store", "workflows"),
+    "workspace",
+)
 
 LIBRARIES = frozenset(
     {
@@ -192,13 +194,14 @@ def test_no_name_of_a_package_is_also_a_module_of_it(name: str) -> None:
 
 
 def test_a_name_that_a_package_does_not_have_is_an_attribute_error() -> None:
-    get, _, _ = exports("tideate_core", {"errors": "TideateError"})
-    with pytest.raises(AttributeError, match="module 'tideate_core' has no attribute 'Tideate'"):
-        get("Tideate")
+    get, _, _ = exports("tideate_core.store")
+    with pytest.raises(AttributeError, match=r"module 'tideate_core.store' has no attribute 'Stor'"):
+        get("Stor")
 
 
 def test_a_name_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    get, names, _ = exports("tideate_core", {"errors": "TideateError"})
-    monkeypatch.setattr(tideate_core, "TideateError", None, raising=False)  # removed again at the end
-    assert "TideateError" in names()
-    assert get("TideateError") is vars(tideate_core)["TideateError"]
+    store = package("store")
+    get, names, _ = exports(store.__name__)
+    monkeypatch.delattr(store, "Store", raising=False)
+    assert "Store" in names()
+    assert get("Store") is vars(store)["Store"]

@@ -58,19 +58,4 @@ if TYPE_CHECKING:
     from tideate_core.adapters.prices import PricedAdapter as PricedAdapter
     from tideate_core.adapters.retry import report_retries as report_retries
 else:
-    __getattr__, __dir__, __all__ = exports(
-        __name__,
-        {
-            "base": "NO_MODEL Adapter NewPart OfferedTool Origin Prompt Reply Turn Usage tool_name",
-            "conversation": (
-                "Conversation Message ModelTurn RequestedCall ToolResult TurnAdapter UserMessage"
-            ),
-            "libraries": "INSTALL_MODEL MODULES PIP is_loading load_ahead preload",
-            "login_flows": ("Challenge LoginFlow LoginState keep_key login_flow login_kind login_states"),
-            "login_store": "LoginStore",
-            "model_list": "ListedModel ModelList list_models",
-            "pool": "AdapterPool",
-            "prices": "PricedAdapter",
-            "retry": "report_retries",
-        },
-    )
+    __getattr__, __dir__, __all__ = exports(__name__)

@@ -112,37 +112,4 @@ if TYPE_CHECKING:
         write_with_tools as write_with_tools,
     )
 else:
-    __getattr__, __dir__, __all__ = exports(
-        __name__,
-        {
-            "affected_files": "report_tool split_report way_to_report",
-            "attempts": "Ask acceptance refusal_notice",
-            "asking": "LookingModel RememberedModel may_look model_of",
-            "auditor": "apply_fixes audit_plan",
-            "coder": "Written edit_format edit_range insert_text or_no_change write_text",
-            "corrector": "Corrected NeededFile correct_task",
-            "delegation": "Delegation render_task_prompt",
-            "documenter": "Documented document_task",
-            "executor": "Executed execute_plan result_of",
-            "file_edits": "removes",
-            "file_plan": "Plan PlannedFile make_plan parse_plan unreadable_files",
-            "loop": "LoopResult Submission WorkLoop",
-            "tools.checks": "run_staged_tests",
-            "model_input": "clip is_small named_files text_budget why_hidden",
-            "plan_document": "parse_plan_document plan_as_markdown",
-            "plan_steps": "PartOfPlan Verdict analyse review_change",
-            "planner": "plan_task",
-            "project_files": "list_for_model",
-            "records": "MEMORY_FILE memory_material",
-            "remembered_texts": "first_kept_text keep_texts kept_texts text_for_answer",
-            "revising": "Comments EditsInReview",
-            "role_files": "BUILTIN_ROLES LARGEST_ROLE package_file read_role",
-            "roles": "Role Roles",
-            "rules": "project_rules",
-            "stage": "Stage TaskBrief open_stage",
-            "staged_files": "StagedFiles",
-            "step_tools": "StepTools",
-            "tools.table": "own_tool_names",
-            "writer": "Bounds WrittenWork planning_model within_plan write_with_tools",
-        },
-    )
+    __getattr__, __dir__, __all__ = exports(__name__)

@@ -10,10 +10,4 @@ if TYPE_CHECKING:
     from tideate_core.builtin.handoff.file_formats import FILES as FILES
     from tideate_core.builtin.registration import register_builtin as register_builtin
 else:
-    __getattr__, __dir__, __all__ = exports(
-        __name__,
-        {
-            "handoff.file_formats": "FILES",
-            "registration": "register_builtin",
-        },
-    )
+    __getattr__, __dir__, __all__ = exports(__name__)

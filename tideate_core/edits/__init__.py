@@ -30,16 +30,4 @@ if TYPE_CHECKING:
         says_no_change as says_no_change,
     )
 else:
-    __getattr__, __dir__, __all__ = exports(
-        __name__,
-        {
-            "fences": "fence_for fenced_blocks is_fence",
-            "formats.code": "extract_code",
-            "formats.file_edits": "Part path_in",
-            "matching.insertion": "Insertion insertion_of",
-            "matching.placement": "fit_to_place fit_to_range trim_neighbours",
-            "matching.replacement": "Replacement apply_parts",
-            "placeholders": "find_placeholder",
-            "resolve": "NO_CHANGE resolve_files resolve_part resolve_text says_no_change",
-        },
-    )
+    __getattr__, __dir__, __all__ = exports(__name__)

@@ -143,47 +143,4 @@ if TYPE_CHECKING:
         described as described,
     )
 else:
-    __getattr__, __dir__, __all__ = exports(
-        __name__,
-        {
-            "begin": "read_input record_refused_run",
-            "comparison": "Comparison ComparisonResult compared_requests",
-            "context.context": "StateManager",
-            "context.continuation": "is_continued_from last_conversation request_of said_in_step",
-            "driver": (
-                "Driver DriverHooks DriverSummary PlanCounts Question Settled Work register_driver_hooks"
-            ),
-            "drivers.machine": "states_to_confirm",
-            "ending": "WorkflowSummaryDTO iso_time temporary_pin",
-            "events": "ConfirmationRequest Event EventName FrontEnd WorkflowHooks",
-            "families": "family_members rolled_back_runs run_families runs_with_changes",
-            "fork.checkpoints": "CheckpointDTO CheckpointManager read_checkpoint remove_exports",
-            "fork.forking": "ForkPlan REOPENED RunEdits plan_fork split_run_step",
-            "fork.reuse": "writers_of",
-            "loop": "TaskQueue",
-            "orchestrator": (
-                "OrchestratorDependencies Task TaskComponents WorkflowEngine WorkflowOrchestrator"
-            ),
-            "past": "Changed",
-            "policy": "PERSONS PolicyFrontEnd declined_unasked",
-            "preview": "PromptPreview",
-            "prompt_material": "before brief earlier_runs material surroundings_of with_material",
-            "recovery": "end_abandoned_run roll_back_abandoned_run",
-            "request": "NO_TEXT RunRequest Subject WorkflowResult",
-            "review.drafts": (
-                "KeptReview forget_drafts kept_answer kept_review read_begun with_decisions "
-                "with_said write_draft"
-            ),
-            "review.review": (
-                "BACK FIX ask_for_review review_and_apply review_lines without_executed write_changes"
-            ),
-            "review.revision": "Feedback PartlyRevised revision_prompt",
-            "review.written": "CommentRounds PlaceComment changed_lines follow_renames review_written",
-            "rollback": "RollbackOutcome RunRollback forget_changes nothing_changed_error",
-            "run": "Run",
-            "runner": "WorkflowRunner",
-            "step": "TaskExecutor",
-            "steps.nested": "child_id",
-            "tools": "FOR_PROJECT FOR_RUN described",
-        },
-    )
+    __getattr__, __dir__, __all__ = exports(__name__)

@@ -56,20 +56,4 @@ if TYPE_CHECKING:
     )
     from tideate_core.gates.views import StagedView as StagedView
 else:
-    __getattr__, __dir__, __all__ = exports(
-        __name__,
-        {
-            "correction": "Correction CorrectionEnd SelfCorrectionLoop",
-            "documents": "SECTIONS DocumentValidator has_entry is_unreleased",
-            "enforcer": "GateEnforcer",
-            "results": "CheckResult CheckStatus GateIssue GateResult GateStats VerificationReport Verifier",
-            "stage_issues": "CHANGELOGS fix_problem plan_issues",
-            "stage_results": (
-                "Approval AuditIssue AuditReport DocumentationResult ExecutionPlan PlanFix PlanStep "
-                "Severity TaskResult"
-            ),
-            "syntax": "SyntaxProblem is_checked new_errors",
-            "verification": "Readiness VerificationPipeline readiness",
-            "views": "StagedView",
-        },
-    )
+    __getattr__, __dir__, __all__ = exports(__name__)

@@ -67,23 +67,4 @@ if TYPE_CHECKING:
         skipped_files as skipped_files,
     )
 else:
-    __getattr__, __dir__, __all__ = exports(
-        __name__,
-        {
-            "layout": "find_repository",
-            "objects": (
-                "Tree TreeEntry ask_objects empty_repository file_id object_id objects_only read_objects "
-                "read_tree"
-            ),
-            "parsing": (
-                "COMMIT_FIELDS Commit Status StatusEntry join_names parse_attribute parse_commit "
-                "parse_commits parse_name_status parse_status printable_path printable_text split_names"
-            ),
-            "program": (
-                "EXCLUDE_PRIVATE GitOutput HARDENED LARGEST Repository SAFE_OPTIONS UNSIGNED config_options "
-                "find_git finish git_environment query_git refuse_pipes run_git start_git without_repository"
-            ),
-            "questions": "ask_git check_place empty_tree find_commit refuse_commit without_filters",
-            "work_tree": "LARGEST_LIST SavedFiles saved_files skipped_files",
-        },
-    )
+    __getattr__, __dir__, __all__ = exports(__name__)

@@ -26,12 +26,4 @@ if TYPE_CHECKING:
         WorkflowState as WorkflowState,
     )
 else:
-    __getattr__, __dir__, __all__ = exports(
-        __name__,
-        {
-            "state_machine": "StateMachine StateTransition",
-            "table": "PREVIOUS Choice Table",
-            "execution": "EXECUTION_TABLE ExecutionEvent ExecutionMachine ExecutionMetrics ExecutionState",
-            "task": "TASK_TABLE WorkflowEvent WorkflowFSM WorkflowState",
-        },
-    )
+    __getattr__, __dir__, __all__ = exports(__name__)

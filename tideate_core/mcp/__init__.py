@@ -16,10 +16,4 @@ if TYPE_CHECKING:
         ProtocolViolation as ProtocolViolation,
     )
 else:
-    __getattr__, __dir__, __all__ = exports(
-        __name__,
-        {
-            "client": "MCPClient",
-            "protocol": "MessageValidator ProtocolViolation",
-        },
-    )
+    __getattr__, __dir__, __all__ = exports(__name__)

@@ -83,26 +83,4 @@ if TYPE_CHECKING:
     from tideate_core.mentions.symbols import can_outline as can_outline, outline as outline
     from tideate_core.mentions.tree import draw_tree as draw_tree
 else:
-    __getattr__, __dir__, __all__ = exports(
-        __name__,
-        {
-            "definitions": "Definition code_language definitions_in places_of_name",
-            "extraction": "BUILT_IN extract",
-            "git": (
-                "ALL_LINES LARGEST_LOOKED LIST_CHANGES Changes commit_changes compare hidden_changes "
-                "read_changes secret_reasons without_many without_secrets"
-            ),
-            "items": "ContextItem Diagnostic Surroundings",
-            "resolver": "ContextResolver MentionDescription",
-            "rules": "FoundRules RulesFile RulesFinder",
-            "rules_text": "SentRules fit_rules format_rules",
-            "secrets": (
-                "HIDES_LINES SIGNS_OF_SECRETS HardLinks hide_lines hide_secrets hide_secrets_within "
-                "secret_in secret_lines secret_name secret_parts"
-            ),
-            "skills": "Skill describe_skills find_skills read_skill",
-            "symbol_index": "Place SymbolIndex",
-            "symbols": "can_outline outline",
-            "tree": "draw_tree",
-        },
-    )
+    __getattr__, __dir__, __all__ = exports(__name__)

@@ -35,15 +35,4 @@ if TYPE_CHECKING:
         run_program as run_program,
     )
 else:
-    __getattr__, __dir__, __all__ = exports(
-        __name__,
-        {
-            "environment": "VIRTUAL_ENVIRONMENTS make_environment project_environment",
-            "group": "GUARD_PROGRAM entering",
-            "guard": "kill_descendants read_guard_report",
-            "output": "OutputCapture OutputLine strip_control_sequences",
-            "parsing": "parse_outside",
-            "programs": "check_argv find_on_path find_program start_error",
-            "running": "CommandResult ProcessLimits run_program",
-        },
-    )
+    __getattr__, __dir__, __all__ = exports(__name__)

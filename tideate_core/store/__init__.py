@@ -48,23 +48,4 @@ if TYPE_CHECKING:
     from tideate_core.store.store import Store as Store
     from tideate_core.store.symbols import IndexedFile as IndexedFile, SymbolStore as SymbolStore
 else:
-    __getattr__, __dir__, __all__ = exports(
-        __name__,
-        {
-            "database": "FILE",
-            "gate_ledger": "GateLedger",
-            "id_prefix": "LAST",
-            "log": "RunLog",
-            "objects": "DEPTH is_deeper",
-            "reader": "MOST_UNFINISHED Reader resumable_runs",
-            "records": (
-                "CheckpointRow ControlRequest CostRow Definition Ending EventRow Fork GateCount GateOutcome "
-                "Graph Lease Message MetricsRow NewRun RunRow State Status StepOutcome StepRow StepStart "
-                "Tokens last_result_value state_of"
-            ),
-            "leases": "TAKEOVER_AFTER",
-            "retention": "Pruned Retention",
-            "store": "Store",
-            "symbols": "IndexedFile SymbolStore",
-        },
-    )
+    __getattr__, __dir__, __all__ = exports(__name__)

@@ -46,24 +46,4 @@ if TYPE_CHECKING:
         selectable_tests as selectable_tests,
     )
 else:
-    __getattr__, __dir__, __all__ = exports(
-        __name__,
-        {
-            "detection": "detect_clean_command",
-            "detection.parts": "unsearched",
-            "detection.tools": "Check Tool",
-            "failures": "parse_failures",
-            "failures.failure": "Failure",
-            "selection": (
-                "ProjectTrust affected_tools declared_checks missing_program select_tools share_files "
-                "tool_environment untrusted_message verification_environment"
-            ),
-            "testing.execution": "CompletedTests run_tests",
-            "testing.listing": "find_test_files list_tests",
-            "testing.results": "TEST_REPORT TestResults write_report",
-            "testing.runners": (
-                "SelectableTests SelectedTests UnsupportedSelection accepts_directories "
-                "make_runner_command runner_name selectable_tests"
-            ),
-        },
-    )
+    __getattr__, __dir__, __all__ = exports(__name__)

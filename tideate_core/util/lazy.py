@@ -9,22 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
 
-def exports(
-    package: str, modules: Mapping[str, str] | None = None
-) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+def exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return a package's `__getattr__`, `__dir__` (PEP 562) and `__all__`.
 
-    :param modules: module of the package → names it exports, separated by blanks; None reads the imports
-        ``from MODULE import NAME as NAME`` of the package's own source. A name must not equal the name of a
-        module.
+    The names are those that its source imports for type checkers, as ``from MODULE import NAME as NAME``. No
+    name may equal the name of one of the package's modules.
     """
-    if modules is None:
-        homes = _imported(Path(sys.modules[package].__file__ or ""))
-    else:
-        homes = {name: f"{package}.{module}" for module, names in modules.items() for name in names.split()}
+    homes = _exported(Path(sys.modules[package].__file__ or ""))
 
     def get(name: str) -> Any:
         if name not in homes:
@@ -39,7 +33,7 @@ def exports(
     return get, names, sorted(homes)
 
 
-def _imported(source: Path) -> dict[str, str]:
-    """Return name → module of the explicit re-exports in a module's source."""
+def _exported(source: Path) -> dict[str, str]:
+    """Return the module of each explicit re-export in a package's source."""
     statements = re.findall(r"^ +from (\S+) import (\([^)]*|.*)", source.read_text("utf-8"), re.MULTILINE)
     return {name: module for module, names in statements for name in re.findall(r"(\w+) as \1\b", names)}

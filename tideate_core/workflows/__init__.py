@@ -111,44 +111,4 @@ if TYPE_CHECKING:
     )
     from tideate_core.workflows.yaml_reader import read_yaml as read_yaml
 else:
-    __getattr__, __dir__, __all__ = exports(
-        __name__,
-        {
-            "catalog": "Catalog",
-            "checking": "KnownNames",
-            "definitions": "MOST_CONCURRENT MachineWorkflow RESERVED_NAMES WorkflowDefinition check_name",
-            "expressions": "evaluate holds render_task",
-            "graph": "DependencyGraph check_dependencies dependency_graph draw_steps step_summary",
-            "handler": (
-                "Allowance CallReport Confirm Decision DecisionKind Declined EditorAccess MISSING "
-                "MemoryAccess ModelAccess PersonAccess StepContext StepHandler WorkspaceAccess"
-            ),
-            "json_reader": "read_json",
-            "obfuscation_key": "key_file workflow_key",
-            "limits": "LIMITS",
-            "loading": "TextFormat parse_definition",
-            "mistakes": "FileMistake LineTable Located Nearest Problem",
-            "parsing": "ParsedWorkflow WorkflowParser",
-            "parts": (
-                "DEFAULT_AGENT ForEach InputDefinition KNOWN_AGENTS NestedWorkflow ToolCall WORDS "
-                "WorkflowStep"
-            ),
-            "prompts": "PromptLibrary",
-            "references": "names_in_task",
-            "registration": "Registration",
-            "registry": "WorkflowRegistry",
-            "run_context": (
-                "BufferContext Cursor DiagnosticContext EarlierRun FileToChange NextRun RunContext Selection"
-            ),
-            "schema": "definition_schema",
-            "shape": "check_output_schema",
-            "template_checks": "use_of_prompt",
-            "time_limits": "persons_time working_time",
-            "tool_names": "LOOK NamedTool OWN read_tool_name",
-            "workflow_files": (
-                "BOM Source is_definition_name is_definition_path is_machine_name is_machine_path "
-                "is_workflow_path load_machine read_machine_stream read_machine_text shown_path"
-            ),
-            "yaml_reader": "read_yaml",
-        },
-    )
+    __getattr__, __dir__, __all__ = exports(__name__)

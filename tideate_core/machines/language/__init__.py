@@ -38,16 +38,4 @@ if TYPE_CHECKING:
         Workflow as Workflow,
     )
 else:
-    __getattr__, __dir__, __all__ = exports(
-        __name__,
-        {
-            "definition": "BOUNDARY MachineDefinition Position State Transition WorkflowState",
-            "diagnostics": "Diagnostic Severity explain_all explanations",
-            "diagram": "draw",
-            "formatting": "format_text write_definition",
-            "lexer": "Lexer Token TokenKind",
-            "obfuscation": "Obfuscator",
-            "parser": "Parsed Parser parse",
-            "workflow": "EXIT Action Failure Success TransitionResult Workflow",
-        },
-    )
+    __getattr__, __dir__, __all__ = exports(__name__)

@@ -24,11 +24,4 @@ if TYPE_CHECKING:
         check_arguments as check_arguments,
     )
 else:
-    __getattr__, __dir__, __all__ = exports(
-        __name__,
-        {
-            "client": "ConnectedServer MCPClient",
-            "specs": "ServerSpec server_at server_readiness servers_of",
-            "tools": "Tool ToolPermissions ToolResult check_arguments",
-        },
-    )
+    __getattr__, __dir__, __all__ = exports(__name__)

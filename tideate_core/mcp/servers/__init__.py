@@ -22,14 +22,4 @@ if TYPE_CHECKING:
     from tideate_core.mcp.servers.tool_server import ToolServer as ToolServer
     from tideate_core.mcp.servers.transitions.server import transitions_server as transitions_server
 else:
-    __getattr__, __dir__, __all__ = exports(
-        __name__,
-        {
-            "filesystem.change_log": "recorded_changes",
-            "git.schemas": "CommitResult",
-            "git.trust": "RepositoryPrograms repository_programs trust_programs",
-            "registry": "SERVERS checked_root make_server",
-            "tool_server": "ToolServer",
-            "transitions.server": "transitions_server",
-        },
-    )
+    __getattr__, __dir__, __all__ = exports(__name__)

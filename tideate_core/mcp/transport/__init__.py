@@ -25,12 +25,4 @@ if TYPE_CHECKING:
         websocket_client as websocket_client,
     )
 else:
-    __getattr__, __dir__, __all__ = exports(
-        __name__,
-        {
-            "admission": "AdmissionPolicy TOKEN_VARIABLE Token listen_on_loopback token_from_environment",
-            "stdio": "serve_stdio",
-            "streamable_http": "http_app serve_app serve_http",
-            "websocket": "serve_websocket websocket_client",
-        },
-    )
+    __getattr__, __dir__, __all__ = exports(__name__)
