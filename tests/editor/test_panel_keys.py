@@ -346,7 +346,7 @@ def test_f_on_a_turn_of_an_earlier_step_takes_that_turn_again_with_what_is_said(
     assert "forty-one" in str(shortened["messages"])
     lines = "vim.iter(vim.api.nvim_list_bufs()):map(function(b) return vim.fn.getbufline(b, 1, '$') end)"
     told = small_editor.lua(f"return {lines}:flatten(1):join('\\n')")
-    assert "anew from turn 2 of the step 'one' on" in told
+    assert "repeated from turn 2 of the step 'one' on" in told
     assert "Restarted" not in told
 
 
