@@ -94,7 +94,7 @@ class FileReader:
     def _range_item(self, mention: str, raw: RawText, first: int, last: int) -> ContextItem:
         lines = lines_of(raw.text)
         if last < first:
-            raise ContextResolutionError(mention, "the range ends before it starts")
+            raise ContextResolutionError(mention, "the range ends before it begins")
         if first > len(lines):
             raise ContextResolutionError(
                 mention,

@@ -41,10 +41,8 @@ async def test_many_writes_at_once_are_all_made(field: Field) -> None:
     assert [field.read(f"{number}.txt") for number in range(4)] == ["0", "1", "2", "3"]
 
 
-@pytest.mark.parametrize("tool", ["write", "edit", "make_directory", "move"])
-async def test_a_change_that_is_cancelled_while_it_is_made_is_not_made(
-    field: Field, monkeypatch: pytest.MonkeyPatch, tool: str
-) -> None:
+def hold_commits(monkeypatch: pytest.MonkeyPatch) -> tuple[asyncio.Event, asyncio.Event]:
+    """Make commits wait; return an event that one has started, and one that releases them."""
     begun, go_on = asyncio.Event(), asyncio.Event()
     commit = Committer.commit
 
@@ -54,6 +52,14 @@ async def test_a_change_that_is_cancelled_while_it_is_made_is_not_made(
         return await commit(self, *arguments)
 
     monkeypatch.setattr(Committer, "commit", held)
+    return begun, go_on
+
+
+@pytest.mark.parametrize("tool", ["write", "edit", "make_directory", "move"])
+async def test_a_change_that_is_cancelled_while_it_is_made_is_not_made(
+    field: Field, monkeypatch: pytest.MonkeyPatch, tool: str
+) -> None:
+    begun, go_on = hold_commits(monkeypatch)
     field.write("a.txt", "one\n")
     changes = Changes(ServedRoot(field.root))
     edits = [Edit(old_text="one", new_text="two")]
@@ -73,7 +79,6 @@ async def test_a_change_that_is_cancelled_while_it_is_made_is_not_made(
         await call
     assert field.all() == {"a.txt": "one\n"}
     assert not list((project_state(field.root) / "journal").glob("*"))
-    monkeypatch.setattr(Committer, "commit", commit)
     assert (await Changes(ServedRoot(field.root)).write("d.txt", "x"))["action"] == "created", (
         "the turn is free"
     )
@@ -82,15 +87,7 @@ async def test_a_change_that_is_cancelled_while_it_is_made_is_not_made(
 async def test_calls_of_one_server_wait_for_each_other_as_long_as_it_takes(
     field: Field, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun, go_on = asyncio.Event(), asyncio.Event()
-    commit = Committer.commit
-
-    async def held(self: Committer, *arguments: Any) -> Any:
-        begun.set()
-        await go_on.wait()
-        return await commit(self, *arguments)
-
-    monkeypatch.setattr(Committer, "commit", held)
+    begun, go_on = hold_commits(monkeypatch)
     monkeypatch.setattr(file_changes, "PATIENCE", 0)
     changes = Changes(ServedRoot(field.root))
     first = asyncio.ensure_future(changes.write("a.txt", "one"))

@@ -156,7 +156,7 @@ async def test_a_place_that_is_none_or_several_is_refused_with_the_nearest_lines
             edits = [good, {"old_text": old, "new_text": "x"}]
             assert why in await call.refused("edit_file", path="a.py", edits=edits), old
         rest = [{"old_text": "    return 1", "new_text": "    # ... rest of the code ..."}]
-        assert "left out" in await call.refused("edit_file", path="a.py", edits=rest)
+        assert "omitted lines" in await call.refused("edit_file", path="a.py", edits=rest)
         assert "does not exist" in await call.refused("edit_file", path="none", edits=[good])
         assert "binary" in await call.refused("edit_file", path="data", edits=[good])
         assert "old_text" in await call.refused(
