@@ -71,7 +71,7 @@ async def post(name: str, address: str = "") -> httpx2.Response:
         return await client.post(address or f"{provider.base_url.rstrip('/')}/responses", json={})
 
 
-async def refused(model: str, match: str = "") -> str:
+async def refused(model: str, match: str | None = None) -> str:
     """Ask a model that refuses the login, and return the message."""
     pool = AdapterPool(Config())
     with pytest.raises(AuthenticationFailed, match=match) as raised:
