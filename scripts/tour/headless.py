@@ -25,7 +25,7 @@ NOTE = (
     "The bundled model (135M parameters, on this machine) is only a demonstration; for a real one put "
     '`adapter = "anthropic:claude-sonnet-5-5"` into ~/.config/tideate/config.toml (README.md).'
 )
-LINES = (ROOT / "README.md", "tideate runs", "whole run, another resumes")
+LINES = (ROOT / "README.md", "tideate runs", "after a crash")
 REFUSED = {"UnusableAnswer", "StepFailed", "InvalidReply"}
 """Codes of a run that went as it should with an answer that could not be used."""
 

@@ -177,7 +177,7 @@ def test_a_billion_laughs_are_refused_at_once() -> None:
     text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 30)
     )
-    assert "there is too much in this file" in mistakes_in(text)[0]
+    assert "there are too many values in this file" in mistakes_in(text)[0]
 
 
 @pytest.mark.parametrize(

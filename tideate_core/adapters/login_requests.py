@@ -1,4 +1,4 @@
-"""HTTP requests to token servers: bounded answers, errors without secrets."""
+"""HTTP client for token servers, limit on the size of their answers, and library errors without secrets."""
 
 from __future__ import annotations
 

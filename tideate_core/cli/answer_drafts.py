@@ -1,4 +1,4 @@
-"""Drafts of answers: earlier decisions and comments, also from Neovim, and new ones from the terminal."""
+"""Drafts of answers at the terminal: what was decided or written before, also in Neovim; save and revert."""
 
 from __future__ import annotations
 

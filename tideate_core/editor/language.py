@@ -1,4 +1,4 @@
-"""Requests about unfinished workflow files: diagnostics, outline, formatted text, graph."""
+"""Requests of the editor about a workflow's text: mistakes, outline, formatted text, and a drawing."""
 
 from __future__ import annotations
 

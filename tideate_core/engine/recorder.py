@@ -1,4 +1,4 @@
-"""Recorder of a run: stores its events and the ends of its steps, and tells the front end and hooks."""
+"""Recorder of a run: stores its events and steps' ends durably, and tells the front end and hooks."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Program that reads many files for the symbol index: ``python -I symbol_program.py REQUEST``.
+"""Program that reads code files for the symbol index: ``python -I symbol_program.py REQUEST_FILE``.
 
-A separate process keeps the host responsive. The request is a JSON file; each worker writes its results, one
-line
-of JSON a file, to its own file beside it.
+A separate process keeps the host responsive. The request is a JSON file; each worker writes its results to
+its own file beside it, one line of JSON for each code file.
 """
 
 from __future__ import annotations

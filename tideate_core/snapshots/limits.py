@@ -1,4 +1,4 @@
-"""Limits of snapshots: size, and number kept."""
+"""Settings that limit a snapshot: file size, total size, number of files, and snapshots kept."""
 
 from __future__ import annotations
 

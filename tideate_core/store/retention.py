@@ -1,4 +1,4 @@
-"""Retention: delete ended runs by number, age and size."""
+"""Retention: delete ended runs by number, age and size, then the files that no run references."""
 
 from __future__ import annotations
 

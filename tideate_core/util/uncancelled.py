@@ -1,4 +1,4 @@
-"""Waits that a cancellation does not interrupt."""
+"""Waits that cancellations do not interrupt: for a task, for work, for the cleanup of cancelled work."""
 
 from __future__ import annotations
 

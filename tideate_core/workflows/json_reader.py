@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from json import JSONDecodeError, JSONDecoder
+from sys import intern
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from tideate_core.workflows.reading import DEEPEST, STANDARD, Builder, Stop, empty_file, too_deep
+from tideate_core.workflows.reading import (
+    DEEPEST,
+    HEAVIEST,
+    STANDARD,
+    Builder,
+    Stop,
+    empty_file,
+    too_deep,
+    too_much,
+)
 
 if TYPE_CHECKING:
     from tideate_core.workflows.mistakes import Located, Problem
@@ -21,9 +30,14 @@ INSTEAD: Final = {"True": "true", "False": "false", "None": "null", "nil": "null
 SINGLE_QUOTES: Final = ("a text is in single quotes", "JSON's are double")
 
 
-@dataclass(frozen=True, slots=True)
-class _Mark:
-    index: int
+class _Mark(int):
+    """A position, with the attribute of ruamel.yaml's marks."""
+
+    __slots__ = ()
+
+    @property
+    def index(self) -> int:
+        return self
 
 
 class _Node(NamedTuple):
@@ -51,7 +65,7 @@ def _stop(at: int, message: str, hint: str = "", length: int = 1) -> Stop:
 
 
 def _node(kind: str, tag: str, value: Any, start: int, end: int) -> _Node:
-    return _Node(kind, STANDARD + tag, value, _Mark(start), _Mark(end))
+    return _Node(kind, intern(STANDARD + tag), value, _Mark(start), _Mark(end))
 
 
 class _Composer:
@@ -59,6 +73,7 @@ class _Composer:
 
     def __init__(self, text: str) -> None:
         self._text = text
+        self._values = 0
 
     def document(self) -> _Node:
         start = self._skip(0)
@@ -82,6 +97,9 @@ class _Composer:
     def _value(self, at: int, depth: int) -> _Node:
         if depth > DEEPEST:
             raise too_deep(at, at + 1)
+        self._values += 1
+        if self._values > HEAVIEST:
+            raise too_much(at, at + 1)
         match self._text[at : at + 1]:
             case '"':
                 return self._string(at)

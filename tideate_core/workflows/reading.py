@@ -43,6 +43,11 @@ def too_deep(start: int, end: int) -> Stop:
     return Stop(start, end, f"lists and mappings are more than {DEEPEST} levels deep", "keep them flatter")
 
 
+def too_much(start: int, end: int) -> Stop:
+    """Return the error for more values than a file may have."""
+    return Stop(start, end, "there are too many values in this file", "shorten it, or use fewer `*aliases`")
+
+
 @dataclass(frozen=True, slots=True)
 class Alias:
     """A use of an anchor, which ruamel.yaml replaces by the anchored node."""
@@ -75,7 +80,7 @@ class Builder:
         else:
             made = self._mapping(node, start, end)
         if made.weight > HEAVIEST:
-            raise Stop(start, end, "there is too much in this file", "write less, or fewer `*aliases`")
+            raise too_much(start, end)
         if made.depth > DEEPEST:
             raise too_deep(start, end)
         if node.anchor:

@@ -1,4 +1,4 @@
-"""Tool that opens a skill of the project: instructions for a kind of task."""
+"""Tool `open_skill`: returns the instructions of a project's skill, or another of its files."""
 
 from __future__ import annotations
 

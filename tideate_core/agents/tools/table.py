@@ -1,4 +1,4 @@
-"""Table of the work loop's tools, by name and by group."""
+"""Lookup of the work loop's tools: by name, by group, and by the names in files, which may be MCP tools."""
 
 from __future__ import annotations
 

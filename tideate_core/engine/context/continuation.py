@@ -1,4 +1,4 @@
-"""Continuation: a run that goes on from the conversation of an earlier one."""
+"""Continuation of an earlier run: checks it, completes the request, reads its conversation and results."""
 
 from __future__ import annotations
 

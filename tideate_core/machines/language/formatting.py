@@ -1,4 +1,4 @@
-"""Formatter of `.workflow` texts, and writer of definitions as text; neither changes the meaning.
+"""Formatter of `.workflow` texts, and writer of machine definitions as such texts.
 
 A transition with its guidance is a group; an empty line separates groups, but one-line transitions may be
 adjacent. Comments keep their place, block guidance is indented by two spaces, inline guidance stays inline.

@@ -1,4 +1,4 @@
-"""The served root: resolves paths within it and opens them without following links.
+"""The served root: resolves paths within it, refuses probable secrets, and opens them free of link races.
 
 A path is resolved first; then each directory is opened from its parent, so that a link inserted in between is
 not followed.
