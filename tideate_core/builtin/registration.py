@@ -58,7 +58,7 @@ _CHAINS: Final = (
         _chain(
             REVIEW,
             ["find", "review"],
-            description="Review what something else wrote, or a patch",
+            description="Review changes by other tools, or a patch",
             inputs={
                 "what": {
                     "default": "",

@@ -98,50 +98,50 @@ class ModelAccess(Protocol):
     """Access to a model."""
 
     demonstration: bool
-    """The answers come from a model that is not to be relied on."""
+    """The answers come from the bundled demonstration model, which is unreliable."""
     attempts: int
-    """Times that a model may be asked again for an answer that cannot be used."""
+    """Maximum number of repeated requests after unusable answers."""
     revisions: int
-    """Times that it may be asked to revise an edit in one review."""
+    """Maximum number of revisions in one review."""
     concurrency: int
-    """Requests of one step that may run side by side."""
+    """Maximum number of parallel requests of one step."""
     mention_tokens: int
-    """Tokens of material that the mentions of a prompt may bring."""
+    """Maximum tokens of the material that mentions add to a prompt."""
     rules_files: Sequence[str] | None
-    """Rules files of the project that are sent beside the usual ones; None: none are sent at all."""
+    """Additional rules files of the project; None: no rules file is sent."""
     memory_of: str | None
-    """The adapter, with its address, whose nearest earlier runs are sent, with `MEMORY.md`; None: none is."""
+    """Adapter with its address, whose earlier runs and `MEMORY.md` are sent; None: nothing is sent."""
     context_tokens: int | None
-    """Tokens that prompt and answer share, None where the limit is not known."""
+    """Maximum tokens of prompt and answer together; None if unknown."""
 
     def allowances(self) -> Sequence[Allowance]:
-        """Return what is left for the work loops of the step and of the run, of what has a limit.
+        """Return the remaining budgets of the step and of the run, for each configured limit.
 
-        All loops of a step draw on one budget, in all its attempts, before a crash too; all steps of a run,
-        and of the runs within it, on another. An item of a `for_each` has the budget of a step.
+        All work loops of a step use one budget, in all attempts, also before a crash. All steps of a run and
+        of its nested runs use another. An item of a `for_each` has the budget of a step.
         """
         ...
 
     async def extend_budget(self) -> None:
-        """Give the step its budget once more, and the run where its own is used up; durable when it returns.
+        """Extend the step's budget by its configured amount, and the run's if it is used up.
 
-        After a crash the same calls give no more than they gave.
+        The extension is durable when this returns. Repeated calls after a crash do not extend it again.
         """
         ...
 
     def measured_by(self, adapter: str | None) -> Self:
-        """Return this context for prompts to another adapter: its window, not the run's, is what they fit.
+        """Return this context with the context window of another adapter, to fit prompts to it.
 
-        It is still the run's that is asked where no other one is named.
+        `ask` still uses the run's adapter if none is named.
 
-        :param adapter: None: the run's.
-        :raises UnknownAdapter: there is none of this name.
+        :param adapter: None: the run's adapter.
+        :raises UnknownAdapter: no adapter has this name.
         """
         ...
 
     @property
     def tool_servers(self) -> Collection[str]:
-        """Names of the MCP servers whose tools may be named."""
+        """Names of the configured MCP servers."""
         ...
 
     async def ask(
@@ -152,16 +152,16 @@ class ModelAccess(Protocol):
         quiet: bool = False,
         adapter: str | None = None,
     ) -> Reply:
-        """Ask a model; its tokens are streamed to the front end unless `quiet`.
+        """Send a prompt to a model; the answer is streamed to the front end unless `quiet`.
 
-        :param adapter: another one than the run's.
+        :param adapter: name of an adapter; None: the run's.
         """
         ...
 
     def can_use_tools(self, adapter: str | None = None) -> bool:
-        """Tell whether a model can call tools.
+        """Return whether a model can call tools.
 
-        :param adapter: another one than the run's.
+        :param adapter: name of an adapter; None: the run's.
         """
         ...
 
@@ -174,90 +174,87 @@ class ModelAccess(Protocol):
         quiet: bool = False,
         adapter: str | None = None,
     ) -> ModelTurn:
-        """Return a model's next turn; no tool is called here. It is durable when this returns.
+        """Return a model's next turn, durable when this returns; no tool is called here.
 
-        :param key: what tells this turn from others of the step; after a crash the turn of the same key is
-            returned, and nobody is asked.
+        :param key: unique for each turn of the step. After a crash, a recorded turn with this key is returned
+            without a request.
         """
         ...
 
     def has_turn(self, key: str) -> bool:
-        """Tell whether the turn of this key was taken before a crash, so that `take_turn` asks nobody."""
+        """Return whether a turn with this key is recorded, so that `take_turn` sends no request."""
         ...
 
     async def earlier(self) -> EarlierRun | None:
-        """Return the run that this one goes on with; None where it stands by itself.
+        """Return the run that this one continues; None if it continues none.
 
-        :raises TideateError: it is gone, and this run had not looked at it yet.
+        :raises TideateError: the earlier run was deleted before this run read it.
         """
         ...
 
     @property
     def proposed(self) -> NextRun | None:
-        """The run that a step proposed last to follow this one."""
+        """The last proposal for a following run."""
         ...
 
     async def propose(self, next_run: NextRun | None) -> None:
-        """Propose a run to follow this one, in place of what was proposed before; None: none.
-
-        It is durable when this returns.
-        """
+        """Propose a following run, or withdraw the proposal with None; durable when this returns."""
         ...
 
     def conversation(self, step: str) -> Conversation | None:
-        """Return the last conversation of a step of the run, None where it had none."""
+        """Return the last conversation of a step of the run; None if it had none."""
         ...
 
     def keep_conversation(self, conversation: Conversation, staged: Sequence[FileChange] = ()) -> None:
-        """Keep the step's conversation with the run, for those that go on with it.
+        """Store the step's conversation with the next commit, for runs that continue this one.
 
-        Without a turn of a model there is nothing to keep. It is written with the next commit.
+        A conversation without a model's turn is not stored.
 
-        :param staged: the edits that were made in it.
+        :param staged: edits made in the conversation.
         """
         ...
 
     def allow_secrets(self, text: str) -> None:
-        """Let models of the run see the secrets of a text: the person agreed, or typed it."""
+        """Allow the run's models to see the secrets of a text that the person typed or approved."""
         ...
 
     def hide_secrets(self, value: Any) -> Any:
-        """Return a text or JSON value without secrets that nobody agreed to show.
+        """Return a text or JSON value without secrets that the person did not approve.
 
-        What models are sent is filtered in any case; a text that is cut first may hold half a secret.
+        Prompts are filtered in any case. Filter a text before cutting it: half a secret is not recognized.
         """
         ...
 
     async def find_tools(self, names: Sequence[str], adapter: str | None = None) -> list[OfferedTool]:
-        """Return tools of MCP servers for a model: `SERVER/TOOL`, or `SERVER` or `SERVER/*` for all of one.
+        """Return tools of MCP servers for a model: `SERVER/TOOL`, `SERVER`, or `SERVER/*` for all of one.
 
         :raises ConfigError: the adapter cannot use tools.
-        :raises ToolError: one cannot be found.
+        :raises ToolError: a tool was not found.
         """
         ...
 
     def report_call(
         self, tool: str, arguments: Mapping[str, Any], *, server: str = ""
     ) -> AbstractContextManager[CallReport]:
-        """Tell of a tool call, at its begin and at its end.
+        """Report the start and the end of a tool call.
 
-        :param server: of the tool; empty of those that come with tideate.
+        :param server: name of the tool's MCP server; empty for tideate's own tools.
         """
         ...
 
     async def read_messages(self, key: str) -> list[str]:
-        """Return what the person said to the model since the last call; none is lost or comes twice.
+        """Return each message of the person to the model once.
 
-        :param key: of these messages: with the same one, after a crash, it is the same ones.
+        :param key: unique for each call of the step. After a crash, the same key returns the same messages.
         """
         ...
 
     async def wait_if_paused(self) -> None:
-        """Return at once, or once the run goes on, where a pause is wanted."""
+        """Wait until the run is not paused."""
         ...
 
     def render(self, name: str, **values: Any) -> Prompt:
-        """Render a prompt file, the project's before the person's before the built-in one."""
+        """Render a prompt file: the project's, else the person's, else the built-in one."""
         ...
 
 
@@ -273,30 +270,30 @@ class PersonAccess(Protocol):
         payload: Any = None,
         executed: Sequence[ExecutableFile] = (),
     ) -> Decision:
-        """Ask the person; a refusal is the caller's to handle.
+        """Ask the person; the caller handles a refusal.
 
-        :param executed: files that other tools run by themselves, which the person is warned of.
+        :param executed: files that other tools execute automatically; the question warns about them.
         """
         ...
 
     def notice(
         self, message: str, *, level: Literal["info", "warn"] = "info", unsaved: Sequence[str] = ()
     ) -> None:
-        """Tell the person something that needs no answer.
+        """Show the person a message that needs no answer.
 
-        :param unsaved: files that are changed in an editor's buffers only; it names them when the run ends.
+        :param unsaved: files whose changes are only in an editor's buffers; it lists them when the run ends.
         """
         ...
 
     def gate(self, name: str, issues: list[str], entries: Sequence[dict[str, Any]] = ()) -> None:
-        """Report a check: passed without issues.
+        """Report the result of a check; no issues: it passed.
 
-        :param entries: the places of the issues, as `Failure.as_json()` gives them.
+        :param entries: positions of the issues, in the shape of `Failure.as_json()`.
         """
         ...
 
     async def present(self, text: str, filetype: str) -> None:
-        """Show a new text that belongs to no file yet."""
+        """Show a new text that is not in a file yet."""
         ...
 
 
@@ -304,15 +301,15 @@ class WorkspaceAccess(Protocol):
     """Access to files."""
 
     refuses_executed: bool
-    """Files that other tools execute are never written by a run."""
+    """The run does not write files that other tools execute."""
 
     @property
     def workspace(self) -> Workspace:
-        """The run's; what is written through it counts as the step's."""
+        """The run's workspace; it attributes each change to this step."""
         ...
 
     def changed(self, paths: list[str], executed: Sequence[ExecutableFile] = ()) -> None:
-        """Record which files and buffers the run changed, and tell which of them other tools run."""
+        """Record the changed files and buffers, and report those that other tools execute."""
         ...
 
 
@@ -320,43 +317,43 @@ class MemoryAccess(Protocol):
     """Access to memory that survives a crash."""
 
     def recall(self, key: str) -> Any:
-        """Return what this step remembered, also before a crash; `MISSING` where that is nothing."""
+        """Return a value stored by this step, also before a crash; `MISSING` if there is none."""
         ...
 
     async def remember(self, key: str, value: Any) -> None:
-        """Keep a JSON value for this step; durable when it returns."""
+        """Store a JSON value for this step; durable when this returns."""
         ...
 
     def numbered(self, key: str) -> str:
-        """Return the key of this occurrence: what a step does again in one attempt is another thing then.
+        """Return a key with the number of its uses in this attempt: each repetition has its own key.
 
-        In the process that goes on after a crash the count begins anew.
+        After a crash the numbers start again, so that the same actions have the same keys.
         """
         ...
 
     async def choose_once(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
-        """Return what was chosen before for the same question, else choose and remember it.
+        """Return the stored choice for a question, or make and store it.
 
-        :param key: of the choice, unique in the step.
-        :param digest: of everything that the choice depends on; another one is another question.
-        :param produce: gives a JSON value.
+        :param key: unique for each choice of the step.
+        :param digest: hash of everything that the choice depends on; a new hash means a new choice.
+        :param produce: returns a JSON value.
         """
         ...
 
     async def choose_for_run(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
-        """Like `choose_once`, but the choice is one for all steps of the run."""
+        """Like `choose_once`, with one choice for all steps of the run."""
         ...
 
 
 class EditorAccess(Protocol):
-    """Access to a running Neovim, which knows more than the files: language servers, diagnostics, lists."""
+    """Access to a running Neovim: language servers, diagnostics and lists."""
 
     async def query(self, name: str, arguments: Mapping[str, Any], *, within: float) -> Any:
-        """Return what the editor answers, as JSON.
+        """Return the editor's answer to a query, a JSON value.
 
-        :param name: of the editor's table of queries.
+        :param name: a name in the editor's table of queries.
         :param within: seconds.
-        :raises ToolError: it did not answer in time, or cannot; says why.
+        :raises ToolError: the editor failed or did not answer in time.
         """
         ...
 
@@ -373,28 +370,28 @@ class StepContext(ModelAccess, PersonAccess, WorkspaceAccess, MemoryAccess, Prot
     context: RunContext
     options: Mapping[str, Any]
     results: Mapping[str, Any]
-    """Results of the steps before, by step name."""
+    """Results of completed steps, by step name."""
     attempt: int
-    """From 1; one that a crash cut off goes on under its number."""
+    """From 1; after a crash, the interrupted attempt continues with its number."""
     feedback: str
-    """The reason that the attempt before was refused, for the model; empty at the first."""
+    """Why the previous attempt was refused, for the model; empty in the first attempt."""
     inputs: Mapping[str, Any]
-    """The run's, of the types that the workflow declares."""
+    """The run's inputs, with the types that the workflow declares."""
     editor: EditorAccess | None
-    """None outside of an editor."""
+    """None outside an editor."""
     definition: WorkflowStep | None
-    """The workflow's definition of the step, None of a machine's state."""
+    """The workflow's definition of the step; None for a machine's state."""
 
     def values(self) -> dict[str, Any]:
-        """Return what templates and expressions see: `inputs`, `context`, `steps` and `prompt`."""
+        """Return the variables of templates and expressions: `inputs`, `context`, `steps` and `prompt`."""
         ...
 
     async def set_context(self, name: str, value: Any) -> None:
-        """Give a name of the workflow's `context` another JSON value, for the steps that start from now on.
+        """Set a variable of the workflow's `context` to a JSON value, for steps that start later.
 
         It is durable when this returns.
 
-        :raises InvalidInput: the workflow's `context` does not have the name.
+        :raises InvalidInput: the workflow's `context` has no variable of this name.
         """
         ...
 

@@ -101,7 +101,7 @@ function M.keys(active, can_reply)
     end),
     key('s', active ~= false and 'say' or nil, 'tell the model something: it reads it before its next turn', say),
     key('<CR>', nil, 'show all of the tool call in this line; open or close the fold of a reasoning', open_line),
-    key({ 'r', 'i' }, can_reply and 'reply' or nil, 'reply to the answer once the run has ended: a new one goes on with its conversation', function()
+    key({ 'r', 'i' }, can_reply and 'reply' or nil, 'reply to the answer after the run has ended: a new run continues its conversation', function()
       local run = shown.id and status(shown.id)
       if run then
         require('tideate.reply').to(run)

@@ -255,7 +255,7 @@ function Comments:add_keys(keys, on_problem)
     key('gB', nil, 'the same, with several lines', function()
       self:comment_here(true)
     end),
-    key('gS', nil, 'say something about all of it', function()
+    key('gS', nil, 'comment on the whole', function()
       self:comment_on_all()
     end),
   }) do
