@@ -22,7 +22,7 @@ M.schema = {
   { key = 'adapters.*.api_key_command', type = 'list', help = 'Program and arguments that print the key.' },
   { key = 'adapters.*.context_tokens', type = 'number', help = 'Context window of the model in tokens, prompt and answer together; by default the known size.' },
   { key = 'adapters.*.tools', type = 'boolean', help = 'Whether the model can call tools. `false` asks for the whole answer in one request. Default: true.' },
-  { key = 'adapters.*.timeout', type = 'number', help = 'Seconds without data from the server until a request fails; it is repeated up to three times. Default: 120.' },
+  { key = 'adapters.*.timeout', type = 'number', help = 'Seconds without data from the server until a request fails. A failed request is repeated at most twice. Default: 120.' },
   { key = 'adapters.*.temperature', type = 'number', least = 0, help = 'Randomness of the answers.' },
   { key = 'adapters.*.max_tokens', type = 'number', help = 'Maximum length of an answer in tokens, including reasoning.' },
   { key = 'adapters.*.thinking', type = 'level', help = 'Reasoning before the answer: true, false, or an effort: `minimal`, `low`, `medium`, `high`, `xhigh` or `max`.' },

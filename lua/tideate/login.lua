@@ -21,7 +21,7 @@ local function keep_key(provider)
     return ui.notify('no key was given; nothing was stored')
   end
   require('tideate.client').request_or_tell('login_key', { provider = provider, key = key }, function()
-    ui.notify(('the key of %s is stored, readable by you only'):format(provider))
+    ui.notify(('stored the key for %s; only you can read it'):format(provider))
   end)
 end
 
@@ -39,7 +39,7 @@ end
 local function wait_for(provider, challenge)
   local what = challenge.code ~= '' and (' and type the code ' .. challenge.code) or ''
   local minutes = math.max(1, math.floor(challenge.expires_in / 60))
-  ui.notify(('open %s%s, within %d min; `:Workflow login cancel` ends this'):format(challenge.address, what, minutes))
+  ui.notify(('open %s%s within %d min; `:Workflow login cancel` cancels the login'):format(challenge.address, what, minutes))
   open(challenge.address)
   local id ---@type string
   id = require('tideate.client').request('login_finish', { provider = provider }, function(result)

@@ -16,7 +16,7 @@ end
 local function refusal(path)
   local found = vim.uv.fs_lstat(path)
   if found and found.type ~= 'file' then
-    return ('%s is no regular file (%s); move it away'):format(path, found.type)
+    return ('%s is not a regular file (%s); move it away'):format(path, found.type)
   end
 end
 

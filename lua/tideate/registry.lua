@@ -32,7 +32,7 @@ local M = {}
 M.builtin = {
   { name = 'ask', description = 'Ask a question, about the selection if any', steps = { 'query' }, needs_prompt = true },
   { name = 'summarize', description = 'Summarize the selection or the buffer', steps = { 'summarize' } },
-  { name = 'refactor', description = 'Change the selected code, analysis first', steps = { 'analyze', 'refactor' }, needs_prompt = true },
+  { name = 'refactor', description = 'Analyze the selected code, then change it', steps = { 'analyze', 'refactor' }, needs_prompt = true },
   { name = 'generate', description = 'Write new code at the cursor', steps = { 'generate' }, needs_prompt = true },
   { name = 'multi_file', description = 'Plan and make changes in several files', steps = { 'plan', 'confirm', 'execute' }, needs_prompt = true },
   { name = 'review_changes', description = 'Review changes by other tools, or a patch', steps = { 'find', 'review' } },

@@ -11,7 +11,7 @@ local ui = require('tideate.ui')
 ---@field options? table<string, any> for the steps' handlers
 ---@field adapter? string
 ---@field require_confirmation? boolean
----@field memory? boolean false: leave out the project's `MEMORY.md` and the nearest earlier runs
+---@field memory? boolean false: leave out the project's `MEMORY.md` and the most similar earlier runs
 ---@field obfuscate? boolean hide the names of a machine's states from models
 ---@field continues? string run to continue: its id, or `last`
 ---@field turn? integer turn to continue from; default: the last

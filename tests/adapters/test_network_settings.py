@@ -74,10 +74,10 @@ async def test_a_directory_of_authorities_is_used(tmp_path: Path, monkeypatch: p
         ("SSL_CERT_DIR", "{}/missing", "missing', which is no directory"),
         ("ALL_PROXY", "socks5h://127.0.0.1:9", "SOCKS proxy 'socks5h://127.0.0.1:9', which needs a package"),
         ("https_proxy", "socks5://me:secret@host", "SOCKS proxy 'socks5://…@host'"),
-        ("http_proxy", "::::", "'::::', which is no address"),
-        ("HTTPS_PROXY", "ftp://host", "'ftp://host', which is no address"),
-        ("HTTPS_PROXY", "http://host:99999999", "is no address"),
-        ("all_proxy", "http://", "is no address"),
+        ("http_proxy", "::::", "'::::', which is not a proxy"),
+        ("HTTPS_PROXY", "ftp://host", "'ftp://host', which is not a proxy"),
+        ("HTTPS_PROXY", "http://host:99999999", "is not a proxy"),
+        ("all_proxy", "http://", "is not a proxy"),
     ],
 )
 async def test_a_setting_that_cannot_be_used_is_named(

@@ -69,5 +69,5 @@ def _wrong_proxy(value: str) -> str:
     except (ValueError, httpx2.InvalidURL):
         address = httpx2.URL()
     if not address.host or (address.port or 0) > _HIGHEST_PORT:
-        return f"names the proxy {shown!r}, which is no address of one (http://HOST:PORT)"
+        return f"names the proxy {shown!r}, which is not a proxy's address (http://HOST:PORT)"
     return ""

@@ -95,7 +95,7 @@ def move_project(old: str, new: str, *, from_living: bool = False) -> Path:
         raise ConfigError(f"{new} is not a directory; give the present path of the project")
     if (root := find_root(target)) is None or real_path(root) != target:
         where = f" (it is in the project {root})" if root else ""
-        raise ConfigError(f"{target} is not the root of a project{where}; give the present root")
+        raise ConfigError(f"{target} is not the root of a project{where}; give the project's current root")
     if not known.is_gone and not from_living:
         raise ConfigError(
             f"{known.path} is still there, and would lose its runs, snapshots and rollbacks; "

@@ -134,7 +134,7 @@ def open_machine(
     else:
         known = build_catalog(found).get(name, obfuscate=obfuscate)
     if not isinstance(known.definition, MachineWorkflow):
-        raise InvalidInput(f"{name!r} is a workflow of steps, no state machine")
+        raise InvalidInput(f"{name!r} is a workflow of steps, not a state machine")
     return known.definition
 
 

@@ -34,7 +34,7 @@ _CHAINS: Final = (
         _chain(
             "refactor",
             ["analyze", "refactor"],
-            description="Change the selected code, analysis first",
+            description="Analyze the selected code, then change it",
             needs=("prompt", "lines"),
         ),
         "buffer_workflows",

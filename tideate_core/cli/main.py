@@ -35,8 +35,9 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "agents": Command("agents:app", "List agents, or copy a built-in one to change it."),
     "cancel": Command(
         "control:cancel",
-        "Cancel a run.\n\nThe run's process ends it; without a living process, this command ends it. "
-        "Changes of completed steps stay; changes of a task or an unfinished step are rolled back. "
+        "Cancel a run.\n\nThe run's own process cancels it. If that process is dead, this command "
+        "cancels the run. Changes of completed steps stay; changes of a task or an unfinished step are "
+        "rolled back. "
         "Decisions of an open review stay, too: `tideate review RUN` reopens it.",
     ),
     "check": Command(
@@ -66,7 +67,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "export": Command(
         "export:export",
         "Export runs as Markdown or JSON, with their conversations.\n\n"
-        "In Markdown, texts of models and tools are code blocks. Likely secrets are left out.",
+        "Markdown exports show the text of models and tools in code blocks. Likely secrets are left out.",
         "tideate export [OPTIONS] RUN...",
     ),
     "fork": Command(

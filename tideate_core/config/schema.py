@@ -349,7 +349,7 @@ class Config(_Section):
     rules_files: list[RulesPath] = Field(default_factory=list, max_length=MOST_RULES_FILES)
     """Further rules files of the project: names, paths or patterns."""
     memory: bool = True
-    """Send the project's `MEMORY.md` and its nearest earlier runs to models."""
+    """Send the project's `MEMORY.md` and its two most similar earlier runs to models."""
     workflow: EveryWorkflowConfig = EveryWorkflowConfig.model_construct()
     workflows: dict[str, WorkflowConfig] = Field(default_factory=dict)
     ui: UiConfig = UiConfig.model_construct()

@@ -206,8 +206,8 @@ class Comparison:
     def _check(self, request: RunRequest) -> None:
         if not self._runner.registry.get(request.name).comparable:
             raise InvalidInput(
-                f"{request.name} cannot be compared, its steps may write before there is a choice; "
-                "ask, summarize, refactor, generate and multi_file can"
+                f"{request.name} cannot be compared: its steps may write before you choose an answer. "
+                "You can compare ask, summarize, refactor, generate and multi_file"
             )
         self._runner.check_adapter(str(request.adapter))
 

@@ -36,7 +36,7 @@ SHARE: Final = 4
 DEMONSTRATION: Final = 300
 """Tokens of material for the bundled model, which reads 250 a second."""
 MOST_NEAR: Final = 20
-"""Candidates for the nearest earlier runs."""
+"""Candidates for the most similar earlier runs."""
 NEAREST: Final = 2
 """Earlier runs in a prompt."""
 EARLIER_TOKENS: Final = 1500
@@ -136,7 +136,7 @@ async def material(step: StepContext, text: str, given: ContextResolver | None =
 
 
 async def earlier_runs(step: StepContext) -> str:
-    """Return the nearest earlier runs of the project as material, chosen once for the run; empty without any.
+    """Return the most similar earlier runs of the project, chosen once for the run; empty without any.
 
     The person did not mention them: a run that may hold a secret is left out without a question.
     """

@@ -231,7 +231,7 @@ def _refuse_shared(directory: Path) -> None:
     if not stat.S_ISDIR(found.st_mode):
         raise StateError(f"{directory} is not a directory; set {VARIABLE} to one")
     if os.geteuid() not in (found.st_uid, 0):
-        raise StateError(f"{directory} belongs to another user; set {VARIABLE} to a directory of yours")
+        raise StateError(f"{directory} belongs to another user; set {VARIABLE} to your own directory")
     if found.st_mode & _OTHERS_WRITE:
         _refuse_foreign(directory, found.st_uid)
 

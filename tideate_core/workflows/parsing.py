@@ -152,7 +152,7 @@ def _as_the_file_has_it(finding: Finding) -> Finding:
 
 def _decoded(text: str | bytes) -> str | FileMistake:
     """Return the decoded text, or the mistake that prevents it."""
-    if len(text) > LARGEST_FILE:
+    if len(text.encode(errors="surrogatepass") if isinstance(text, str) else text) > LARGEST_FILE:
         message = f"the file is larger than {LARGEST_FILE >> 20} MiB"
         return FileMistake(1, 1, 1, 1, "error", message, "that is not a workflow; keep large data elsewhere")
     if isinstance(text, str):

@@ -47,6 +47,7 @@ TOLD_ELSEWHERE: Final = frozenset({"step_kind", "step_twice"})
 EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
     "bool_type": ("true or false", "write true or false, without quotes"),
     "dict_type": ("a mapping", "write `key: value` lines, indented"),
+    "float_type": ("a number", "write digits, without quotes"),
     "int_type": ("a whole number", "write digits, without quotes"),
     "list_type": ("a list", "begin each item with `- `, or write `[a, b]`"),
     "model_type": ("a mapping", "write `key: value` lines, indented"),

@@ -150,7 +150,7 @@ def test_a_machine_is_checked_by_its_name(shell: Shell) -> None:
     assert mine.stdout.startswith(".tideate/workflows/mine.workflow:3:5: error: ")
     other = shell.run("machine", "check", "ask")
     assert other.returncode == 2
-    assert "no state machine" in other.stdout
+    assert "not a state machine" in other.stdout
     unknown = shell.run("machine", "check", "PLANER")
     assert "did you mean 'PLANNER'?" in unknown.stdout
 

@@ -261,7 +261,7 @@ def test_a_wrong_file_is_told_before_anything_is_served(home: Home) -> None:
     for workflow, words in [
         (str(broken), "broken.workflow:1:"),
         ("no_such_workflow", "no_such_workflow"),
-        ("refactor", "no state machine"),
+        ("refactor", "not a state machine"),
         ("-", "stdin"),
         ("--obfuscate", "not the option"),
     ]:

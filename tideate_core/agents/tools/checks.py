@@ -352,9 +352,9 @@ class _ScratchRun:
         for word in dict.fromkeys([*inside, *tool.argv[1:], *PATHS.findall(tool.recipe)]):
             if _is_file(place / word / "CMakeCache.txt"):
                 raise ToolError(
-                    f"`{tool.words}` was not run: {word} was configured with CMake for the project's own "
-                    "sources, so that it would build these and not your edits, which are on a copy. A person "
-                    f"can remove {word}; then what it makes is built elsewhere. {WITHOUT}"
+                    f"`{tool.words}` was not run: CMake configured {word} for the project's own sources, so "
+                    "it would not build your edits, which are in a scratch copy. If the user removes "
+                    f"{word}, tideate builds in the copy. {WITHOUT}"
                 )
 
     async def run(self, tool: Tool) -> _Report:

@@ -190,8 +190,8 @@ class _Staging:
             raise ToolError(f"the language server's edit cannot be staged: {name}: {error}") from error
         if wanted != (source.text if source else None):
             raise ToolError(
-                f"{name} has staged edits, which the language server does not know, so its own do not fit; "
-                "nothing was staged: make this change with the edit tools"
+                f"{name} has staged edits that the language server cannot see, so its edits do not fit. "
+                "Nothing was staged; make this change with the edit tools"
             )
         if source and source.buffer is not None:
             asked = self.proposal.ticks.get(str(step.workspace.resolve(name)))

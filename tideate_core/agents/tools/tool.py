@@ -39,7 +39,7 @@ class Arguments(BaseModel):
         try:
             json.dumps(given, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
-            raise ValueError("half a character (a surrogate) stands for nothing") from error
+            raise ValueError("half a character (a lone surrogate) is not valid text") from error
         return given
 
 

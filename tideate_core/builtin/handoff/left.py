@@ -85,7 +85,7 @@ async def find_left(root: Path, documents: Documents, plan: PlanFile, since: int
     if commit is not None and not commit.branch.startswith(OWN_BRANCHES):
         if not _COMMIT.fullmatch(commit.commit_hash):
             raise InvalidInput(
-                f"{documents.path(FILES['commit-info'].path)}: commitHash is no hash of a commit"
+                f"{documents.path(FILES['commit-info'].path)}: commitHash is not the hash of a commit"
             )
         patch = await _patch(root, documents, commit.commit_hash)
         if patch and not left.patches:

@@ -235,8 +235,8 @@ async def _refuse_dirty(step: StepContext, names: list[str]) -> None:
     both = sorted({name for name in names if name in unsaved | changed})
     if both:
         raise InvalidInput(
-            f"{', '.join(both)}: uncommitted or unsaved changes would be included in the commit; commit or "
-            "stash them, then run the handoff again"
+            f"{', '.join(both)}: uncommitted or unsaved changes would be included in the commit; save the "
+            "files, commit or stash the changes, then run the handoff again"
         )
 
 

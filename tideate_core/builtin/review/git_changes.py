@@ -407,7 +407,7 @@ def image_now(root: Path, name: str, found: Difference) -> FileImage | None:
         found.left[name] = f"it cannot be read: {error.strerror}"
         return None
     if image.state.kind == "other":
-        found.left[name] = "it is no regular file now"
+        found.left[name] = "it is not a regular file now"
         return None
     return file_or_link(image)
 

@@ -74,7 +74,7 @@ async def _since_snapshot(workspace: Workspace, target: Target) -> Difference:
             continue
         why = name_problem(workspace, path)
         if not why and "other" in (images[0].state.kind, images[1].state.kind):
-            why = "it is no regular file now"
+            why = "it is not a regular file now"
         if why:
             found.left[path] = why
         else:

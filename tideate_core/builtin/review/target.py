@@ -144,5 +144,5 @@ def read_patch(target: Target) -> bytes:
     """
     patch = read_bounded(Path(target.id), LARGEST_PATCH)
     if patch is None:
-        raise InvalidInput(f"{target.id} is no regular file of at most {LARGEST_PATCH >> 20} MiB")
+        raise InvalidInput(f"{target.id} is not a regular file of at most {LARGEST_PATCH >> 20} MiB")
     return patch

@@ -36,8 +36,8 @@ async def prepare(step: StepContext, _record: TaskRecord, environment: TaskEnvir
     """
     if step.workspace.root is None:
         raise InvalidInput(
-            "a task needs a project: a directory with a .git or a .tideate; nothing was asked or changed. "
-            "Start it in one, or make this directory one with `git init`"
+            "a task needs a project: a directory with `.git`, `.tideate` or a project file such as "
+            "`pyproject.toml`. Run it in a project, or run `git init` here. Nothing was asked or changed"
         )
     checks = await asyncio.to_thread(readiness, root_of(step.workspace), environment.config.verify)
     left_out = await _left_out(step, checks)

@@ -53,7 +53,7 @@ def compare(
         Parameter(
             name="--take",
             metavar="NAME",
-            help="Choose this model's answer without a question; its review is still asked.",
+            help="Take this model's answer without asking; you still review its changes.",
         ),
     ] = None,
     inputs: Inputs = (),

@@ -46,7 +46,9 @@ def login(
     ] = False,
     client_id: Annotated[
         str,
-        Parameter(help="Of an OAuth app of yours, for github-copilot. Default: $TIDEATE_GITHUB_CLIENT_ID."),
+        Parameter(
+            help="Client ID of your own OAuth app, for github-copilot. Default: $TIDEATE_GITHUB_CLIENT_ID."
+        ),
     ] = "",
     move: Annotated[
         bool, Parameter(help="Move all stored logins to the place set in `[login] store`.")

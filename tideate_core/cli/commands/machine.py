@@ -113,7 +113,7 @@ def reveal(
     called: Called = None,
     root: Root = None,
 ) -> int:
-    """Print the names behind tokens, one per line.
+    """Print the state names that tokens replace, one per line.
 
     Needs the project's key, and FILE under the name it had: tokens depend on the workflow's name.
     """

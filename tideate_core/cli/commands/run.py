@@ -114,7 +114,7 @@ def run(
         Parameter(
             name="--memory",
             negative="--no-memory",
-            help="Send the project's memory: its MEMORY.md and the two nearest earlier runs.",
+            help="Send the project's memory: its MEMORY.md and the two most similar earlier runs.",
         ),
     ] = True,
     yes: Yes = None,

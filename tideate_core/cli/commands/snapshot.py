@@ -158,7 +158,11 @@ def restore(
     /,
     *,
     delete_added: Annotated[
-        bool, Parameter(name="--delete-added", help="Delete files added since; never files that git ignores.")
+        bool,
+        Parameter(
+            name="--delete-added",
+            help="Also delete files added since the snapshot, except files that git ignores.",
+        ),
     ] = False,
     yes: Yes = None,
     json: Json = False,

@@ -137,8 +137,8 @@ class Quotation:
         made_plain = {_PLAIN[char] for char in own - quoted if char in _PLAIN}
         if any(sign and sign in new for sign in made_plain):
             raise UnusableAnswer(
-                "the file has typographic signs where your lines to search have plain ones, and your new "
-                "lines have these too; copy the file's characters exactly"
+                "your search lines and new lines have plain punctuation where the file has typographic "
+                "characters; copy the file's characters exactly"
             )
         strange = {char for char in quoted - own if char in _PLAIN}
         if not strange or plain(new) == new:

@@ -33,7 +33,7 @@ def driver_for(run: Run) -> Driver:
     if isinstance(definition, WorkflowDefinition):
         if wanted:
             raise InvalidInput(
-                f"workflows.{definition.name}.confirm: {definition.name} has steps, no states to confirm; "
+                f"workflows.{definition.name}.confirm: {definition.name} has steps, not states to confirm; "
                 "remove the key (its steps ask by themselves)"
             )
         _refuse_tools(configured, definition.name, "has steps; name their `tools` in its file")

@@ -629,12 +629,12 @@ async def _override(
     if decision.accepted:
         return None
     if decision.by != "user":
-        raise StepFailed(f"the change brings new syntax errors; nothing was written:\n{listed}")
+        raise StepFailed(f"the change has new syntax errors; nothing was written:\n{listed}")
     if fixable and decision.value == FIX:
         return FIX
     if decision.value == BACK:
         return BACK
-    raise Declined("the change brings new syntax errors")
+    raise Declined("the change has new syntax errors")
 
 
 async def write_changes(step: StepContext, changes: list[FileChange]) -> AppliedChanges:

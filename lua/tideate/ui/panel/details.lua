@@ -240,7 +240,7 @@ local function open_file(node, folder)
   elseif number then
     ui.warn(('%s is not there any more'):format(node.about))
   else
-    ui.warn(('%s is no file of the project, or not there any more'):format(node.label))
+    ui.warn(('%s is not a file of the project, or is not there any more'):format(node.label))
   end
 end
 

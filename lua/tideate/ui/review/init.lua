@@ -80,7 +80,7 @@ end
 --- Tell the user that the review is still open after its buffer was closed.
 ---@param what string closed
 function Review:say_open(what)
-  ui.notify(('%s was closed, its review is open: :Workflow review'):format(what))
+  ui.notify(('%s was closed, but its review is still open; :Workflow review shows it'):format(what))
 end
 
 --- Reload a buffer that the user closed; if that fails, the review waits.
@@ -609,7 +609,7 @@ function Review:mix()
   local unit = self:unit_at_cursor()
   local count = unit and #(unit.variants or {}) or 0
   if not unit or count < 2 then
-    return ui.notify(count == 1 and 'only this model changes something here: ga accepts it' or 'no other model has a hunk here')
+    return ui.notify(count == 1 and 'only this model changes these lines; ga accepts the hunk' or 'no other model has a hunk here')
   end
   local decision = { unit = unit, state = 'open', comment = unit.comment, variant = unit.variant % count + 1 }
   if unit.edit then
@@ -619,7 +619,7 @@ function Review:mix()
   self:anchor({ decision })
   self:go_to(unit)
   local adapter = require('tideate.ui.review.alternatives').adapter(unit)
-  ui.notify(("the hunk from the adapter '%s'"):format(require('tideate.ui.text').name(adapter or self.question.payload.adapter)))
+  ui.notify(("showing the hunk from the adapter '%s'"):format(require('tideate.ui.text').name(adapter or self.question.payload.adapter)))
 end
 
 --- Return a hunk merged with the user's edits of its lines, if possible.

@@ -38,7 +38,7 @@ function M.keys(review)
     { ']f', several and 'file' or nil, 'next file', 'step_file', 1 },
     { '[f', nil, 'previous file', 'step_file', -1 },
     { 'gu', nil, 'undo the last decision or comment, also the one that finished the review', 'travel', 'past' },
-    { 'gU', nil, 'redo the undone decision or comment', 'travel', 'future' },
+    { 'gU', nil, 'redo the decision or comment', 'travel', 'future' },
     { 'gp', 'beside', 'switch between side by side and inline (gd is still: go to declaration)', 'toggle', 'side' },
     { 'gl', several and 'list' or nil, 'go to the list of files; in the list: hide it', 'toggle', 'files' },
     { 'gh', nil, 'hide or show the changes', 'toggle' },
