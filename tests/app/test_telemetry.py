@@ -17,7 +17,7 @@ from tideate_core.app.trust import plan_trust
 from tideate_core.app.wiring import build_catalog, open_project, open_runner
 from tideate_core.config import Config, load_config
 from tideate_core.engine import Event, EventName, PolicyFrontEnd, RunRequest
-from tideate_core.engine.events import report_call
+from tideate_core.engine.tool_call_events import report_call
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

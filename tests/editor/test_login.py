@@ -28,7 +28,7 @@ def said(editor: Editor, words: str) -> None:
 def test_address_and_code_are_shown_and_the_address_is_opened(faked: Editor) -> None:
     faked.lua(OPENED)
     faked.command("Workflow login github-copilot")
-    said(faked, "open https://github.com/login/device and type the code ABCD-1234, within 15 min")
+    said(faked, "open https://github.com/login/device and type the code ABCD-1234 within 15 min")
     assert faked.lua("return _G.opened") == ["https://github.com/login/device"]
 
 
@@ -55,7 +55,7 @@ def test_only_addresses_of_the_web_are_opened(faked: Editor, fake_host: FakeHost
 def test_a_key_is_typed_unseen(faked: Editor, fake_host: FakeHost) -> None:
     faked.lua(TYPED.replace("...", "'sk-typed'"))
     faked.command("Workflow login anthropic")
-    said(faked, "the key of anthropic is stored")
+    said(faked, "stored the key for anthropic")
     assert "not shown" in faked.lua("return _G.prompt")
     (request,) = fake_host.heard("login_key")
     assert request["params"] == {"provider": "anthropic", "key": "sk-typed"}

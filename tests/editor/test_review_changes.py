@@ -92,7 +92,7 @@ def test_the_words_are_those_of_changes_that_stand_in_the_files(editor: Editor) 
     editor.feed("g?")
     shown = "\n".join(editor.lines())
     assert "undo the last decision" in shown
-    assert "redo it" in shown
+    assert "redo the decision or comment" in shown
     assert "revert the chosen hunks and keep the open ones" in " ".join(shown.split())
     assert "accept" not in shown
     assert "reject" not in shown

@@ -156,7 +156,7 @@ def test_a_machines_driver_says_that_it_was_prepared() -> None:
 def test_nothing_moves_before_the_work_begins() -> None:
     driver, events = machine([(BOUNDARY, "a"), ("a", BOUNDARY)])
     (work,) = driver.ready_steps()
-    assert (work.step, work.place) == ("a", {"step": "a", "state": "a", "index": 1, "total": 0})
+    assert (work.step, work.event_data) == ("a", {"step": "a", "state": "a", "index": 1, "total": 0})
     assert (driver.path, events) == ([], [])
     driver.begin_step(work)
     assert [move["to"] for move in driver.path] == ["a"]
@@ -265,7 +265,7 @@ async def test_a_graphs_works_say_where_they_stand_and_how_long_the_way_is() -> 
     assert found is not None
     assert found.execution_order == (("a",), ("b", "c"), ("d",))
     (a,) = driver.ready_steps()
-    assert (a.priority, a.exclusive, a.idempotent, a.place) == (
+    assert (a.priority, a.exclusive, a.idempotent, a.event_data) == (
         231.0,
         True,
         False,

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tideate_core.engine import Event, EventName
-from tideate_core.engine.events import WorkflowHooks, failure_fields, report_call
+from tideate_core.engine.events import WorkflowHooks, failure_fields
+from tideate_core.engine.tool_call_events import report_call
 from tideate_core.errors import AdapterUnavailable, StepFailed
 
 if TYPE_CHECKING:

@@ -177,7 +177,8 @@ class Work:
         return (self.step_definition.name if self.step_definition else "") or self.step
 
     @property
-    def place(self) -> dict[str, Any]:
+    def event_data(self) -> dict[str, Any]:
+        """Fields of the step's events that identify it."""
         return {"step": self.step, **self.more, "index": self.index, "total": self.total}
 
 

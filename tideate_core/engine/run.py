@@ -128,8 +128,8 @@ class Run:
         """Milliseconds that earlier processes took."""
         self.takeover_after = TAKEOVER_AFTER
         """Seconds without a heartbeat after which a nested run of another process is taken over."""
-        self.places: Counter[str] = Counter()
-        """List items that are processed concurrently, by step."""
+        self.item_workers: Counter[str] = Counter()
+        """Number of workers that process list items, by step."""
         self.over = asyncio.Event()
         """Set when the store has the run's end, or that it was left."""
         self.on_resume: Callable[[], None] | None = None
@@ -583,13 +583,13 @@ class Run:
                 self.recorder.event(EventName.WORKFLOW_RESUMED, {"step": step})
 
     @asynccontextmanager
-    async def place(self, step: str) -> AsyncIterator[None]:
-        """Count a place that processes items of a step's list."""
-        self.places[step] += 1
+    async def item_worker(self, step: str) -> AsyncIterator[None]:
+        """Count a worker that processes items of a step's list."""
+        self.item_workers[step] += 1
         try:
             yield
         finally:
-            self.places[step] -= 1
+            self.item_workers[step] -= 1
         await self.pause_if_still()
 
     async def pause_if_still(self) -> None:
@@ -597,7 +597,7 @@ class Run:
         if not self._pause_wanted:
             return
         running = [step for step in self.begun if step not in self.settled]
-        still = all(self._waiting[step] >= max(1, self.places[step]) for step in running)
+        still = all(self._waiting[step] >= max(1, self.item_workers[step]) for step in running)
         if running and still and not self.is_paused:
             self.move(ExecutionEvent.PAUSE_WORKFLOW)
             await self.recorder.durable_event(EventName.WORKFLOW_PAUSED, {"step": running[0], "within": True})

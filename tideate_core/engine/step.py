@@ -147,7 +147,7 @@ class TaskExecutor:
 
     def skip(self, work: Work, reason: str) -> Settled:
         """Report that a step is not executed."""
-        self._recorder.event(EventName.STEP_SKIPPED, {**work.place, "reason": reason})
+        self._recorder.event(EventName.STEP_SKIPPED, {**work.event_data, "reason": reason})
         return Settled(work.step, "skipped")
 
     async def _permit(self, work: Work, context: StepContext) -> None:
@@ -174,7 +174,7 @@ class TaskExecutor:
             run.driver.begin_step(work)
         run.begun.add(work.step)
         self._recorder.status(run.machine.state, work.step)
-        self._recorder.event(EventName.STEP_STARTED, work.place)
+        self._recorder.event(EventName.STEP_STARTED, work.event_data)
         self._begun[work.step] = time.monotonic()
 
     async def _attempt(self, work: Work, context: Context) -> Any:
@@ -202,7 +202,7 @@ class TaskExecutor:
         if step is None or attempt > step.retries or isinstance(error, FATAL):
             raise error
         wait = wait_before(step, attempt, error)
-        data = {**work.place, "attempt": attempt, "wait_ms": wait, **failure_fields(error)}
+        data = {**work.event_data, "attempt": attempt, "wait_ms": wait, **failure_fields(error)}
         self._run.memory.failed(work.step, attempt, str(error) if isinstance(error, OutputMismatch) else "")
         self._recorder.event(EventName.STEP_RETRYING, data)
         await asyncio.sleep(wait / 1000)
@@ -211,7 +211,7 @@ class TaskExecutor:
         duration = self._elapsed(work)
         settled = _with_totals(Settled(work.step, "completed", value, duration_ms=duration), contexts)
         self._run.move(ExecutionEvent.STEP_COMPLETED)
-        data = {**work.place, "duration_ms": settled.duration_ms, "result": value}
+        data = {**work.event_data, "duration_ms": settled.duration_ms, "result": value}
         self._recorder.event(EventName.STEP_COMPLETED, data)
         self._report_time(work, success=True)
         return settled
@@ -221,7 +221,7 @@ class TaskExecutor:
             self._begin(work, interrupted=False)
         self._run.move(ExecutionEvent.STEP_FAILED)
         self._recorder.event(
-            EventName.STEP_FAILED, {**work.place, **failure_fields(error), **_refused_at(error)}
+            EventName.STEP_FAILED, {**work.event_data, **failure_fields(error), **_refused_at(error)}
         )
         duration = self._elapsed(work)
         self._report_time(work, success=False, declined=False)

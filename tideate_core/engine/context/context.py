@@ -11,7 +11,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from tideate_core.engine.context.memory import CONTEXT, CONVERSATION, NEXT_RUN, RUN, StepMemory
-from tideate_core.engine.events import ConfirmationRequest, EventName, report_call
+from tideate_core.engine.events import ConfirmationRequest, EventName
+from tideate_core.engine.tool_call_events import report_call
 from tideate_core.errors import InvalidDefinition, InvalidInput, PersonNeeded, did_you_mean
 from tideate_core.util.deadline import Deadline
 from tideate_core.workflows import MISSING, NextRun, persons_time

@@ -39,7 +39,7 @@ class GraphDriver:
         self._needed: set[str] | None = None
         """The only wanted step and its dependencies; None: all steps."""
         self._graph: DependencyGraph | None = None
-        self._place: dict[str, int] = {}
+        self._number: dict[str, int] = {}
         self._priority: dict[str, float] = {}
         self._dependents: dict[str, list[str]] = {}
         self._waits_for: dict[str, int] = {}
@@ -73,7 +73,7 @@ class GraphDriver:
     def prepare(self) -> None:
         self._graph = graph = dependency_graph(self._definition.steps)
         order = [step for batch in graph.execution_order for step in batch]
-        self._place = {step: place for place, step in enumerate(order, 1)}
+        self._number = {step: number for number, step in enumerate(order, 1)}
         self._batch_of = {step: place for place, batch in enumerate(graph.execution_order) for step in batch}
         self._left_of_batches = [len(batch) for batch in graph.execution_order]
         self._dependents = {step: [] for step in order}
@@ -89,7 +89,7 @@ class GraphDriver:
             self._needed = _with_dependencies(self._only, self._steps)
 
     def outline(self) -> dict[str, Any]:
-        return {"kind": "graph", "steps": list(self._place)}
+        return {"kind": "graph", "steps": list(self._number)}
 
     def graph(self) -> DependencyGraph | None:
         return self._graph
@@ -117,7 +117,7 @@ class GraphDriver:
         self._end(work.step, skipped=True)
 
     def unstarted_steps(self) -> list[Work]:
-        return [self._work(self._steps[step]) for step in self._place if step not in self._given]
+        return [self._work(self._steps[step]) for step in self._number if step not in self._given]
 
     def response(self) -> Any:
         """Return the result of the only wanted step, otherwise of the last completed one."""
@@ -150,7 +150,7 @@ class GraphDriver:
         return Work(
             step.id,
             self._handler_of(step),
-            self._place[step.id],
+            self._number[step.id],
             len(self._steps),
             agent=step.agent or step.kind,
             task=step.task or "",

@@ -78,11 +78,11 @@ class _Loop:
         self._results: list[Any] = [None] * len(items)
         self._failed: dict[int, Exception] = {}
 
-    async def run(self, places: int) -> list[Any]:
+    async def run(self, workers: int) -> list[Any]:
         waiting = iter(range(len(self._items)))
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(min(places, len(self._items))):
+                for _ in range(min(workers, len(self._items))):
                     group.create_task(self._work_off(waiting))
         except BaseExceptionGroup as errors:
             declined = (error for error in errors.exceptions if isinstance(error, Declined))
@@ -94,7 +94,7 @@ class _Loop:
         return CheckedList(self._results) if self._definition.agent else self._results
 
     async def _work_off(self, waiting: Iterator[int]) -> None:
-        async with self._run.place(self._step.step):
+        async with self._run.item_worker(self._step.step):
             await self._work_off_all(waiting)
 
     async def _work_off_all(self, waiting: Iterator[int]) -> None:

@@ -80,7 +80,7 @@ end
 --- Tell the user that the review is still open after its buffer was closed.
 ---@param what string closed
 function Review:say_open(what)
-  ui.notify(('%s was closed, but its review is still open; :Workflow review shows it'):format(what))
+  ui.notify(('%s was closed; its review is open: :Workflow review'):format(what))
 end
 
 --- Reload a buffer that the user closed; if that fails, the review waits.

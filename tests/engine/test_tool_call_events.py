@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tideate_core.engine.events import LONGEST, summarize_call
+from tideate_core.engine.tool_call_events import LONGEST, summarize_call
 
 
 @pytest.mark.parametrize(
