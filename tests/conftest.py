@@ -1,4 +1,4 @@
-"""What holds for all tests: Hypothesis' profiles, and what `make crash` and `make stress` run."""
+"""Fixtures and options of all tests: Hypothesis' profiles, and the runs of `make crash` and `make stress`."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def brood() -> Iterator[Brood]:
 
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
-    """A model that says what the test wants."""
+    """Scripted model of a test."""
     with ModelServer() as server:
         yield server
 

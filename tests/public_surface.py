@@ -123,7 +123,7 @@ def _load_packages() -> None:
 
 
 def _lua() -> dict[str, Any]:
-    """Return what a real Neovim with the plugin has."""
+    """Return the commands, functions and mappings of a real Neovim with the plugin."""
     with tempfile.TemporaryDirectory(prefix="tideate-surface-") as home:
         environment = {name: os.environ[name] for name in INHERITED if name in os.environ} | {
             "HOME": home,
@@ -155,7 +155,7 @@ def _command_line() -> dict[str, Any]:
 
 
 def _paths(app: App, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield every command; of the options that end the program, as `--version`, only those of `tideate`."""
+    """Yield every command; options that end the program, such as `--version`, only for `tideate` itself."""
     yield path
     for name in app:
         if not name.startswith("-"):
@@ -215,7 +215,7 @@ def _flattened(schema: dict[str, Any], key: str) -> Iterator[tuple[str, Any]]:
 
 
 def _schemas() -> dict[str, Any]:
-    """Return what `tideate schema` prints of each name that it takes."""
+    """Return the output of `tideate schema` for each of its names."""
     names = _app()["schema"].assemble_argument_collection()[0].get_choices(force=True) or ()
     with tempfile.TemporaryDirectory(prefix="tideate-surface-") as directory:
         return {name: _bare(_printed_schema(name, Path(directory, name))) for name in names}
@@ -285,7 +285,7 @@ def _wire() -> dict[str, Any]:
 
 
 def _distribution() -> dict[str, Any]:
-    """Return what is installed: commands, extras, and the entry points that packages are asked for."""
+    """Return the installed commands, extras, and groups of entry points."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return {
         "commands": sorted(project["scripts"]),
@@ -316,7 +316,7 @@ def _environment_variables() -> list[str]:
 
 
 def _python() -> dict[str, list[str]]:
-    """Return those of the promised names that can be imported."""
+    """Return the promised names that can be imported."""
     return {
         package: sorted(name for name in names.split() if hasattr(importlib.import_module(package), name))
         for package, names in PACKAGES.items()

@@ -1,4 +1,4 @@
-"""`make coverage`: what counts, and when it fails."""
+"""Tests of `make coverage`: the counted branches, and its failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The help text is what the Lua tables say; what the documents show is there and can be used."""
+"""Tests of the documents: generated help, links, commands and definitions."""
 
 from __future__ import annotations
 
@@ -432,7 +432,7 @@ def test_nothing_asks_a_package_index_for_tideate() -> None:
 
 
 def test_models_that_the_documents_name_are_listed() -> None:
-    """`tideate models` lists what the library knows of a provider."""
+    """`tideate models` lists the library's models of a provider."""
     known = known_models()
     texts = [path.read_text(encoding="utf-8") for path in (*DOCUMENTS, *HELP_FILES)]
     named = {tuple(one.split(":")) for text in texts for one in MODEL.findall(text)}

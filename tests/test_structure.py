@@ -1,4 +1,4 @@
-"""The structure figures: which imports count, for what; and what no test does."""
+"""Tests of the structure: imports between packages, names, and forbidden habits of tests."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def reads_clock(value: ast.AST, timed: set[str]) -> bool:
 
 
 def timed_names(function: ast.AST, timed: set[str]) -> set[str]:
-    """Add to some names those that stand for a time, a difference of times, a list of them, or give one."""
+    """Return the names, with names bound to a time, a difference of times, a list of them or their source."""
     found = set(timed)
     for node in ast.walk(function):
         if isinstance(node, ast.Assign) and reads_clock(node.value, timed):
@@ -149,7 +149,7 @@ def timed_names(function: ast.AST, timed: set[str]) -> set[str]:
 
 
 def asserted_timings(text: str) -> list[int]:
-    """Return the lines of a test that hold an amount of time to a limit; of Lua, those that take one."""
+    """Return the lines of a test that compare an elapsed time with a limit, or measure one in Lua."""
     if not (CLOCK.search(text) or LUA_TIMING.search(text) or ".time()" in text):
         return []
     module, lines, givers = ast.parse(text), set(), set[str]()

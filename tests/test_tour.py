@@ -1,4 +1,4 @@
-"""The tour without a person: what counts as done, refused and failed, and that its end says so."""
+"""Tests of the tour without a terminal: its results done, refused and failed, and its closing words."""
 
 from __future__ import annotations
 

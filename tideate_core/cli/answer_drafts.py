@@ -1,4 +1,4 @@
-"""Drafts of answers at the terminal: what was decided or written before, also in Neovim; save and revert."""
+"""Drafts of answers at the terminal: earlier decisions and texts, also from Neovim; save and revert."""
 
 from __future__ import annotations
 

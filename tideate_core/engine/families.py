@@ -1,4 +1,4 @@
-"""Families of runs: the runs that changed files, nested ones included, and those that were rolled back."""
+"""Families of runs: a run with its nested runs, which of them changed files, and rolled-back runs."""
 
 from __future__ import annotations
 

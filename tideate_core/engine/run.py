@@ -203,7 +203,7 @@ class Run:
 
     @cached_property
     def memory_of(self) -> str | None:
-        """The address whose earlier runs are sent as context; None: no earlier run is sent."""
+        """Address of the model that may see earlier runs as context; None: no earlier run is sent."""
         adapters = self.runner.adapters
         # a recording is found by its prompts, which must not depend on the project's history
         if (

@@ -309,7 +309,7 @@ class WorkspaceAccess(Protocol):
         ...
 
     def changed(self, paths: list[str], executed: Sequence[ExecutableFile] = ()) -> None:
-        """Record the changed files and buffers, and report those that other tools execute."""
+        """Record the changed files and buffers, and report files that other tools execute."""
         ...
 
 
