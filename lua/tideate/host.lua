@@ -267,7 +267,7 @@ end
 function M.options_changed()
   if host and host.job.shared then
     -- its engine lives as long as the host of the other plugins
-    local text = "setup() came after the first workflow: Neovim's own Python host takes its options after a restart"
+    local text = "setup() ran after the first workflow: restart Neovim to pass the options to its Python host"
     return require('tideate.ui').warn(text)
   end
   outdated = host ~= nil

@@ -38,7 +38,7 @@ end
 ---@return string?
 function M.refusal(run)
   if run.state == 'interrupted' then
-    return 'was left before its end; resume it first'
+    return 'was interrupted; resume it first'
   elseif not require('tideate.state').ended(run.execution_id) then
     return 'has not ended; reply to it then'
   elseif not run.answered then

@@ -152,11 +152,11 @@ def test_a_login_that_somebody_deleted_or_broke_asks_for_a_new_one() -> None:
     keep_key("openai", SECRET)
     name = f"openai ({LoginStore().path})"
     keyring.set_password("tideate", name, f"[{SECRET}")
-    with pytest.raises(StateError, match=r"no login; `tideate login openai` again") as raised:
+    with pytest.raises(StateError, match=r"no login; run `tideate login openai` again") as raised:
         stored_key("openai")
     assert SECRET not in str(raised.value)
     keyring.delete_password("tideate", name)
-    with pytest.raises(StateError, match=r"not in your keyring .* any more; `tideate login openai` again"):
+    with pytest.raises(StateError, match=r"not in your keyring .* any more; run `tideate login openai`"):
         stored_key("openai")
     assert LoginStore().remove("openai")
 

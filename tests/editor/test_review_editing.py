@@ -261,7 +261,7 @@ def test_files_without_lines_to_edit_say_so(editor: Editor) -> None:
     gone = {"path": "gone.txt", "action": "delete", "filetype": "", "before": "x", "hunks": []}
     review(editor, gone)
     editor.feed("ge")
-    assert "decided about as a whole" in editor.messages()
+    assert "you accept or reject this file as a whole" in editor.messages()
     assert editor.lines() == ["x"]
 
 

@@ -319,7 +319,7 @@ def test_an_edit_that_is_none_of_a_hunk_that_may_be_taken_is_refused(
 @pytest.mark.parametrize("action", ["delete", "move"])
 def test_what_has_no_lines_to_edit_is_not_edited(action: str) -> None:
     whole = FileChange("a.txt", action, BEFORE, None, move_to="b.txt")  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match="decided about as a whole"):
+    with pytest.raises(InvalidInput, match="accepted or rejected as a whole"):
         Revision.first([whole]).read(edited(0, "", "x"))
 
 

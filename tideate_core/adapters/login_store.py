@@ -244,7 +244,7 @@ class LoginStore:
         """
         if not (name := login.get(IN_KEYRING)):
             return login
-        again = f"`tideate login {provider}` again"
+        again = f"run `tideate login {provider}` again"
         if (kept := login_keyring.read(str(name))) is None:
             raise StateError(f"the login of {provider} is not in {login_keyring.name()} any more; {again}")
         try:

@@ -65,7 +65,7 @@ def login_provider(provider: str, login: Login) -> tuple[Provider[Any], LoginSec
         return _openai(provider, login, secrets), secrets
     except (KeyError, TypeError):
         raise AuthenticationFailed(
-            f"the stored login of {provider} is incomplete; `tideate login {provider}` again"
+            f"the stored login of {provider} is incomplete; run `tideate login {provider}` again"
         ) from None
 
 
@@ -243,7 +243,7 @@ def _final_refusal(provider: str, secrets: LoginSecrets) -> Iterator[None]:
         with plain_errors(provider, secrets):
             yield
     except AuthenticationFailed as refused:
-        raise _openai_error(f"{refused}; `tideate login {provider}` again") from None
+        raise _openai_error(f"{refused}; run `tideate login {provider}` again") from None
 
 
 def _openai_error(words: str) -> Exception:

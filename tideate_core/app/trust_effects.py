@@ -213,7 +213,7 @@ def _of_definition(path: Path, content: bytes, catalog: Catalog) -> list[str]:
         return []
     definition = parse_definition(path, content.decode("utf-8"), catalog.known_names(path)).require()
     found = [f"step {step.id!r}: {deed}" for step in definition.steps if (deed := _deed(step))]
-    return found or [f"ask models as the workflow {definition.name!r}; that needs no trust"]
+    return found or [f"run the workflow {definition.name!r}, which only prompts models and needs no trust"]
 
 
 def _deed(step: WorkflowStep) -> str:

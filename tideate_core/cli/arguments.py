@@ -74,7 +74,9 @@ def _files(word: str, suffixes: tuple[str, ...] = (".workflow",)) -> list[str]:
 Root = Annotated[
     str | None,
     Parameter(
-        name="--root", metavar="DIR", help="Directory of the project. Default: found from here upwards."
+        name="--root",
+        metavar="DIR",
+        help="Directory of the project. Default: the nearest project from here upwards.",
     ),
 ]
 Json = Annotated[bool, Parameter(name="--json", help="Print one JSON object on stdout.")]

@@ -42,15 +42,15 @@ _MAKING: Final = threading.Lock()
 _MEANINGS: Final[Mapping[int, str]] = {
     sqlite3.SQLITE_BUSY: "is kept locked by another process; end it, or try again",
     sqlite3.SQLITE_LOCKED: "is locked by another process; try again",
-    sqlite3.SQLITE_FULL: "cannot grow, the disk is full; free some space and try again",
-    sqlite3.SQLITE_READONLY: "cannot be written, it is read-only; make it and its directory writable",
+    sqlite3.SQLITE_FULL: "cannot grow: the disk is full; free some space and try again",
+    sqlite3.SQLITE_READONLY: "cannot be written: it is read-only; make it and its directory writable",
     sqlite3.SQLITE_CANTOPEN: "cannot be opened; check that its directory exists and may be written",
     sqlite3.SQLITE_PERM: "may not be opened; give yourself the right to read and write it",
     sqlite3.SQLITE_NOTADB: "is not a database; move it away, and a new one is created without its runs",
     sqlite3.SQLITE_CORRUPT: "is damaged; move it and its -wal and -shm away, and a new one is created"
     " (`sqlite3 tideate.db .recover` may save its runs)",
     sqlite3.SQLITE_IOERR: "cannot be read or written by the system; check the disk, its space and its limits",
-    sqlite3.SQLITE_NOMEM: "cannot be used, the memory is exhausted",
+    sqlite3.SQLITE_NOMEM: "cannot be used: the system is out of memory",
     sqlite3.SQLITE_TOOBIG: "cannot hold a value as big as this one",
     sqlite3.SQLITE_NOLFS: "is too big for its file system",
 }

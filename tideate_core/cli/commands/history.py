@@ -81,7 +81,9 @@ def history(
     since: Annotated[
         str | None,
         Parameter(
-            name="--since", metavar="TIME", help="Only runs since 2026-11-30, or an age: 7d, 12h, 30m."
+            name="--since",
+            metavar="TIME",
+            help="Only runs since a date such as 2026-11-30, or an age such as 7d, 12h or 30m.",
         ),
     ] = None,
     status: Annotated[

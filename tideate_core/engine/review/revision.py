@@ -318,7 +318,7 @@ def _check_edited(change: FileChange, verdict: _Verdict) -> None:
         return
     name, given = file_name(change), [one.hunk for one in verdict.edited]
     if change.images is not None or change.action not in ("create", "modify"):
-        raise InvalidInput(f"{UNUSABLE}: {name} is decided about as a whole, and a hunk of it was edited")
+        raise InvalidInput(f"{UNUSABLE}: {name} is accepted or rejected as a whole, but has an edited hunk")
     _check_hunks(change, given, "edited")
     if len(set(given)) < len(given) or not set(given).isdisjoint(verdict.rejected):
         raise InvalidInput(f"{UNUSABLE}: of {name} only hunks that are not rejected are edited, each once")

@@ -348,7 +348,7 @@ end
 local function redraw()
   local stale = drawing.stale(shown)
   if drawing.gone(shown) then
-    ui.warn('the buffer of this drawing is closed; it is as it was then')
+    ui.warn('the buffer of this drawing is closed: the drawing is no longer updated')
   elseif stale then
     ui.warn('not drawn again: ' .. stale)
   end

@@ -252,7 +252,7 @@ function Comments:add_keys(keys, on_problem)
     key({ 'gs', 'gb' }, 'comment', ('say something about this %s to the model'):format(self.noun), function()
       self:comment_here(false)
     end),
-    key('gB', nil, 'the same, with several lines', function()
+    key('gB', nil, 'write a comment of several lines', function()
       self:comment_here(true)
     end),
     key('gS', nil, 'comment on the whole', function()

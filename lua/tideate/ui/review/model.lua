@@ -382,7 +382,7 @@ end
 function M.obstacle_to_edit(one)
   local file = one.entry.file
   if one.entry.whole and (file.action ~= 'create' or file.whole) or #one.proposed ~= 1 then
-    return 'this file is decided about as a whole: there are no lines of it to edit'
+    return 'you accept or reject this file as a whole: its lines cannot be edited'
   elseif not one.own or require('tideate.ui.review.alternatives').adapter(one) then
     return 'this is the hunk of another model: gm leads back to the one that can be edited'
   end
