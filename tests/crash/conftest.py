@@ -5,6 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.crash.site import Site, Unkilled
+from tests.engine.conftest import bench, tools
+from tests.support.elsewhere import state_home
+
+__all__ = ["bench", "state_home", "tools", "unkilled"]
 
 
 @pytest.fixture(scope="package")

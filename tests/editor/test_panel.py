@@ -137,7 +137,7 @@ def test_a_turn_without_figures_is_none_of_those_that_were_stored(screen: Editor
         "require('tideate.stored_runs').ask = function(_, _, take)"
         " take({ said = { { role = 'model', model = 'm', text = 'an earlier one' } } }) end"
     )
-    opens(screen, "● turn 1", "half an ans", "when the step has ended")
+    opens(screen, "● turn 1", "half an ans", "after the end of the step")
 
 
 def test_steps_side_by_side_stand_beside_lanes_that_pass_what_is_below_them(screen: Editor) -> None:

@@ -119,7 +119,7 @@ def test_reasoning_and_what_is_written_now_can_be_looked_at(screen: Editor) -> N
     wait_line(screen, "● turn 1  thinks: First this.")
     run.token("half an ans")
     screen.lua("require('tideate.stored_runs').ask = function(_, _, take) take({}) end")
-    opens(screen, "● turn 1", "### Reasoning", "First this.", "half an ans", "when the step has ended")
+    opens(screen, "● turn 1", "### Reasoning", "First this.", "half an ans", "after the end of the step")
 
 
 def test_enter_on_an_error_leads_to_its_place_in_the_project(screen: Editor) -> None:

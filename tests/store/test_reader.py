@@ -171,6 +171,13 @@ async def test_memos_are_read_by_step_and_key(store: Store, reader: Reader) -> N
     }
 
 
+async def test_a_memo_has_its_last_value(store: Store, reader: Reader) -> None:
+    log = await Past(store).begin()
+    await log.remember("a", "1.way:0", big("first"))
+    await log.remember("a", "1.way:0", "last")
+    assert reader.memos(run_id(1)) == {"a": {"1.way:0": "last"}}
+
+
 async def test_memos_of_the_whole_run_are_found_by_the_beginning_of_their_keys(
     store: Store, reader: Reader
 ) -> None:
