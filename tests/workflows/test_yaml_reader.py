@@ -9,6 +9,7 @@ import pytest
 from ruamel.yaml.error import YAMLError
 
 from tideate_core.workflows.parsing import FileFormat, WorkflowParser
+from tideate_core.workflows.reading import HEAVIEST
 from tideate_core.workflows.yaml_reader import explain_error, read_yaml
 
 
@@ -178,6 +179,11 @@ def test_a_billion_laughs_are_refused_at_once() -> None:
         f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 30)
     )
     assert "there are too many values in this file" in mistakes_in(text)[0]
+
+
+def test_too_many_values_of_json_are_refused_before_the_rest_is_read() -> None:
+    text = f"[{'0,' * HEAVIEST} no value]"
+    assert "there are too many values in this file" in mistakes_in(text, "json")[0]
 
 
 @pytest.mark.parametrize(
