@@ -174,10 +174,14 @@ def test_control_c_cancels_the_run_that_is_shown(editor: Editor) -> None:
     editor.lua("require('tideate').cancel = function(id) _G.cancelled = id end")
     run = Run(editor)
     assert current(editor) == run.window()
-    # while a script is read, Ctrl-C interrupts that
     editor.wait(f"vim.bo[{run.buffer}].syntax == 'markdown'")
-    editor.feed("<C-c>")
-    editor.wait("_G.cancelled")
+
+    def pressed() -> object:
+        editor.feed("<C-c>")
+        return editor.lua("return _G.cancelled")
+
+    # Ctrl-C interrupts a script that runs at that moment; a user presses it again
+    editor.wait_for(pressed, "the run is cancelled")
     assert editor.lua("return _G.cancelled") == run.id
     run.event("WORKFLOW_CANCELLED", reason="cancelled")
     editor.lua("_G.cancelled = nil")
