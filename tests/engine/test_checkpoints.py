@@ -10,7 +10,7 @@ import pytest
 from tests.engine.logbook import RUN
 from tideate_core.config import Config
 from tideate_core.engine import EventName, RunRequest
-from tideate_core.engine.fork.checkpoints import CheckpointManager
+from tideate_core.engine.fork.checkpoints import CheckpointManager, remove_exports
 from tideate_core.engine.past import load_recorded_run, stored_definition
 from tideate_core.errors import CheckpointNotFound, RunNotFound, StoreError
 from tideate_core.store import RunLog, Store, checkpoints, log_statements
@@ -202,6 +202,19 @@ def nested(depth: int) -> list[Any]:
     for _ in range(depth):
         value = [value]
     return value
+
+
+async def test_exports_of_deleted_runs_are_removed_and_files_of_others_stay(
+    store: Store, manager: CheckpointManager
+) -> None:
+    _, rows = await ran(store, "a", "b")
+    folder = store.documents.path("checkpoints")
+    assert remove_exports(store.documents, store.reader(), [RUN]) == [], "nothing was exported"
+    first, second = await manager.export(rows[0].id), await manager.export(rows[1].id)
+    second.write_text("another file")
+    assert remove_exports(store.documents, store.reader(), [RUN]) == [f"checkpoints/{second.name}"]
+    assert [path.name for path in folder.iterdir()] == [second.name]
+    assert not first.exists()
 
 
 @pytest.mark.parametrize("result", [{"name": "caf\udce9"}, nested(250)], ids=["no UTF-8", "deep"])

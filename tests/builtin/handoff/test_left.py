@@ -34,6 +34,10 @@ PLAN = PlanFile.model_validate(
     }
 )
 PATCH = "diff --git a/greet.py b/greet.py\n--- a/greet.py\n+++ b/greet.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n"
+LINK = (
+    "diff --git a/more.py b/more.py\nnew file mode 120000\n--- /dev/null\n+++ b/more.py\n@@ -0,0 +1 @@\n"
+    "+greet.py\n\\ No newline at end of file\n"
+)
 STATE = {
     "workflowId": "theirs",
     "planId": "p",
@@ -122,6 +126,9 @@ async def test_a_commit_of_an_external_coder_is_read(bench: Bench) -> None:
     leave(bench, "commit-info", {**told, "commitHash": "0" * 40})
     with pytest.raises(InvalidInput, match="is not in this repository"):
         await left_in(bench)
+    leave(bench, "commit-info", {**told, "commitHash": "theirs"})
+    with pytest.raises(InvalidInput, match="commitHash is not the hash of a commit"):
+        await left_in(bench)
 
 
 async def test_files_that_are_older_than_the_plan_are_of_another(bench: Bench) -> None:
@@ -137,6 +144,7 @@ async def test_files_that_are_older_than_the_plan_are_of_another(bench: Bench) -
     [
         (PATCH.replace("greet.py", "other.py"), "changes other.py, which is in no `expectedOutputs`"),
         (PATCH.replace("-x = 1", "-x = 7"), "the patch does not apply"),
+        (LINK, "only text files are taken"),
     ],
 )
 async def test_a_patch_set_that_cannot_be_used_is_refused(bench: Bench, patch: str, why: str) -> None:

@@ -14,10 +14,13 @@ from tests.support.modes import umask
 from tests.workspace.project import tree
 from tideate_core.builtin.review import git_changes
 from tideate_core.builtin.review.git_changes import image_now
+from tideate_core.builtin.review.target import Target, project_root, read_patch
 from tideate_core.engine import EventName, PolicyFrontEnd
+from tideate_core.errors import InvalidInput
 from tideate_core.git import ask_objects, objects
 from tideate_core.snapshots import SnapshotManager
 from tideate_core.workflows import Decision
+from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -249,6 +252,21 @@ async def test_it_is_against_a_branch_a_merge_base_or_a_commit(project: Reviewed
     unknown = await project.review("nothing")
     assert "unknown target 'nothing'" in unknown.error
     assert unknown.error_code == "InvalidInput"
+
+
+async def test_two_paths_are_refused(project: Reviewed) -> None:
+    result = await project.review("a.py", "sub")
+    assert "two paths are given, a.py and sub" in str(result.error)
+
+
+def test_a_patch_that_is_gone_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="is not a regular file of at most"):
+        read_patch(Target(kind="patch", id=str(tmp_path / "gone.patch"), since=""))
+
+
+def test_a_review_of_changes_needs_a_project() -> None:
+    with pytest.raises(InvalidInput, match="there is no project here to review"):
+        project_root(Workspace(None))
 
 
 async def test_a_name_that_several_commits_go_by_is_refused(project: Reviewed) -> None:
