@@ -96,6 +96,7 @@ class Programs:
 
 
 def tail(done: subprocess.CompletedProcess[str]) -> str:
+    """Return the last 800 characters of a process's output, for an error message."""
     return (done.stderr + done.stdout).strip()[-800:]
 
 

@@ -313,8 +313,6 @@ async def write_run_documents(
     :param name: of the workflow.
     :param results: of the completed steps.
     """
-    # here: nothing of it is needed until now
-
     planned, results, checkpoints = None, results or {}, list(checkpoints)
     plan = hooks.summary(results).plan_id or name
     try:

@@ -142,6 +142,8 @@ def _refuse_circles(steps: list[PlannedStep]) -> None:
 
 
 class StepProgress(_Shape):
+    """Status, times and outcome of a planned step, as stored in the handoff's state."""
+
     status: Status = "pending"
     started_at: str | None = None
     completed_at: str | None = None
