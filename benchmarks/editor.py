@@ -25,8 +25,8 @@ import pynvim
 from benchmarks.editor_review import review_figures
 from benchmarks.editor_tools import tool_figures
 from benchmarks.figures import Figure, console, targets_table
-from tests.support.editor import REPOSITORY, Editor, find_nvim
-from tests.support.model_server import ModelServer
+from tests.harness.editor import REPOSITORY, Editor, find_nvim
+from tests.harness.model_server import ModelServer
 from tideate_core.editor.bridge import Bridge
 
 if TYPE_CHECKING:

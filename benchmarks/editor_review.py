@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
     Started = Callable[..., AbstractContextManager[Editor]]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.figures import Figure
-from tests.support.editor_tools import EditorTools
+from tests.harness.editor_tools import EditorTools
 
 if TYPE_CHECKING:
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 __all__ = ["tool_figures"]
 

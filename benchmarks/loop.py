@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.figures import Figure, console, ratios, targets_table
-from tests.support.model_server import ModelServer
+from tests.harness.model_server import ModelServer
 from tideate_core.adapters import ModelTurn, Prompt, RequestedCall
 from tideate_core.agents import StagedFiles, WorkLoop
 from tideate_core.agents.tools.table import tools_named

@@ -20,7 +20,7 @@ from rich.table import Table
 
 from scripts import terminal
 from scripts.try_install import PIP_SETTINGS
-from tests.support.model_server import ModelServer
+from tests.harness.model_server import ModelServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

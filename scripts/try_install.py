@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from tests.support.editor import Editor
+from tests.harness.editor import Editor
 
 INSTALL_LIMIT = 300.0
 """Seconds; about a minute with a warm cache of pip's."""

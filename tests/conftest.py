@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.model_server import ModelServer
-from tests.support.processes import Brood
+from tests.harness.model_server import ModelServer
+from tests.harness.processes import Brood
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from unittest import mock
 
-from tests.support.editor import INHERITED, REPOSITORY, find_nvim
+from tests.harness.editor import INHERITED, REPOSITORY, find_nvim
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

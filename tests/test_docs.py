@@ -18,8 +18,8 @@ from cyclopts import CycloptsError
 
 from scripts import help as help_text, reference
 from scripts.help import generated
-from tests.support.documents import DOCUMENTS, Block, arguments_of, blocks, shell_lines, the_block
-from tests.support.editor import REPOSITORY, find_nvim
+from tests.harness.documents import DOCUMENTS, Block, arguments_of, blocks, shell_lines, the_block
+from tests.harness.editor import REPOSITORY, find_nvim
 from tideate_core.adapters import Prompt
 from tideate_core.adapters.known_providers import known_models, known_providers
 from tideate_core.agents.role_files import read_role

@@ -171,7 +171,7 @@ def asserted_timings(text: str) -> list[int]:
 
 
 def test_no_test_asserts_a_timing() -> None:
-    """A busy machine takes any time: tests count work (`tests/support/work.py`), or wait for an event."""
+    """A busy machine takes any time: tests count work (`tests/harness/work.py`), or wait for an event."""
     found = {
         str(path.relative_to(TESTS)): lines
         for path in TESTS.rglob("*.py")

@@ -15,7 +15,7 @@ from typing import Final
 
 from scripts.screenshots import further_scenes, scenes
 from scripts.screenshots.stage import PICTURES, ROOT, SCREENS, Stage
-from tests.support.model_server import ModelServer
+from tests.harness.model_server import ModelServer
 
 SIZES: Final = ((80, 24), (200, 50))
 BACKGROUNDS: Final = ("dark", "light")

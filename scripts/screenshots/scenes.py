@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
 
 FILES = {
     "pyproject.toml": '[project]\nname = "shop"\nversion = "1"\n',

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Final
 from scripts.screenshots.picture import svg
 from scripts.screenshots.scenes import FILES
 from scripts.terminal import Terminal
-from tests.support.processes import Brood
+from tests.harness.processes import Brood
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyte.screens import Char
 
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PICTURES: Final = ROOT / "docs" / "pictures"

@@ -16,7 +16,7 @@ from rich.markup import escape
 from rich.syntax import Syntax
 
 from scripts.tour.sample_project import ROOT, copy_sample
-from tests.support.editor import Editor
+from tests.harness.editor import Editor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

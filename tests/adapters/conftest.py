@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.oauth_server import OAuthServer, route_to
+from tests.harness.oauth_server import OAuthServer, route_to
 from tideate_core.adapters.local import local_adapter
 from tideate_core.adapters.login_flows import CLIENT_VARIABLE
 from tideate_core.adapters.model import ModelAdapter
@@ -20,7 +20,7 @@ from tideate_core.adapters.sources import ServerSource
 from tideate_core.config import AdapterConfig
 
 if TYPE_CHECKING:
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
 
 MakeAdapter = Callable[..., ModelAdapter]
 

@@ -13,7 +13,7 @@ from tideate_core.adapters import Conversation, ModelTurn, Prompt, ToolResult, U
 from tideate_core.adapters.base import NewPart
 
 if TYPE_CHECKING:
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
     from tideate_core.adapters.model import ModelAdapter
 
 CUTS = {

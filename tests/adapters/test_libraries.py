@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.model_server import ModelServer
+from tests.harness.model_server import ModelServer
 from tideate_core.adapters.libraries import import_aside, is_loading, load_libraries
 
 PROGRAM = """

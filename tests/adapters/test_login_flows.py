@@ -14,7 +14,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from tests.support.oauth_server import Answer, OAuthServer, Sent, jwt
+from tests.harness.oauth_server import Answer, OAuthServer, Sent, jwt
 from tideate_core.adapters import login_flows as module
 from tideate_core.adapters.login_flows import keep_key, login_flow, login_kind, login_states
 from tideate_core.adapters.login_store import LoginStore

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.model_server import ModelServer
+from tests.harness.model_server import ModelServer
 from tideate_core.adapters.known_providers import known_models, known_providers
 from tideate_core.adapters.model_list import ListedModel, list_models
 from tideate_core.adapters.prices import ModelPrice

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.certificates import file_name_of, private_authority
-from tests.support.model_server import ModelServer
+from tests.harness.certificates import file_name_of, private_authority
+from tests.harness.model_server import ModelServer
 from tideate_core.adapters import Prompt
 from tideate_core.adapters.model import ModelAdapter
 from tideate_core.adapters.network_settings import check_network_settings

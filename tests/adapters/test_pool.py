@@ -10,7 +10,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from tests.support.model_server import ModelServer
+from tests.harness.model_server import ModelServer
 from tideate_core.adapters import AdapterPool, Prompt
 from tideate_core.adapters.known_providers import known_providers
 from tideate_core.config import Config

@@ -18,7 +18,7 @@ from tideate_core.config import Config
 from tideate_core.errors import AdapterError, AuthenticationFailed, UnknownAdapter
 
 if TYPE_CHECKING:
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
 
 
 @pytest.fixture(autouse=True)

@@ -32,7 +32,7 @@ from tideate_core.errors import AdapterUnavailable, InvalidReply
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
     from tideate_core.adapters import Message
     from tideate_core.adapters.model import ModelAdapter
 

@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from tests.adapters.conftest import LIMIT, MakeAdapter
-from tests.support.model_server import Gate, ModelServer
+from tests.harness.model_server import Gate, ModelServer
 from tideate_core.adapters import Prompt, Turn
 from tideate_core.adapters.sources import open_server
 from tideate_core.adapters.translate import Origin

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.oauth_server import Answer, OAuthServer, Sent, jwt
+from tests.harness.oauth_server import Answer, OAuthServer, Sent, jwt
 from tideate_core.adapters import AdapterPool, Prompt
 from tideate_core.adapters.login_flows import keep_key
 from tideate_core.adapters.login_store import LoginStore
@@ -29,7 +29,7 @@ ASKED = {"openai-codex": "/backend-api/codex/responses", "openai-chatgpt": "/v1/
 CHAT = "/chat/completions"
 REQUEST_IN_PROCESS = """
 import asyncio, sys
-from tests.support.oauth_server import route_to
+from tests.harness.oauth_server import route_to
 route_to(sys.argv[1])
 from tests.adapters.test_stored_logins import post
 print(asyncio.run(post("openai-codex")).status_code)

@@ -23,7 +23,7 @@ from tideate_core.adapters.turns import LONGEST, TurnStream
 from tideate_core.errors import AuthenticationFailed, InvalidReply
 
 if TYPE_CHECKING:
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
     from tideate_core.adapters.model import ModelAdapter
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}

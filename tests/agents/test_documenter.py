@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.agents.stage import BRIEF, Buffers, StageStep, role, write_files
-from tests.support.gates import Verifier, report
+from tests.harness.gates import Verifier, report
 from tideate_core.agents.documenter import Documented, document_task
 from tideate_core.gates import (
     DocumentationResult,

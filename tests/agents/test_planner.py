@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.agents.stage import BRIEF, StageStep, role, write_files
-from tests.support.later import Later
+from tests.harness.later import Later
 from tideate_core.adapters import Usage
 from tideate_core.agents.planner import plan_task
 from tideate_core.agents.stage import TaskBrief, open_stage

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.agents.stage import write_files
-from tests.support.state import trust_file
+from tests.harness.state import trust_file
 from tideate_core.agents import BUILTIN_ROLES, Role, Roles
 from tideate_core.errors import ConfigError, InvalidDefinition, InvalidDefinitionFile, UnknownAgent
 from tideate_core.project import config_dir, files_to_trust, project_state

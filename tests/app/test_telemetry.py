@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.trace_receiver import TraceReceiver, attributes_of
+from tests.harness.trace_receiver import TraceReceiver, attributes_of
 from tideate_core.app import telemetry as module
 from tideate_core.app.telemetry import Telemetry, traces_address
 from tideate_core.app.trust import plan_trust
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
     from tideate_core.engine import WorkflowResult
 
 PROMPT = "why is the heron grey"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.state import trust_all
+from tests.harness.state import trust_all
 from tideate_core.app import apply_trust, plan_trust, revoke_trust
 from tideate_core.app.wiring import build_catalog
 from tideate_core.config import VerifyConfig, load_config

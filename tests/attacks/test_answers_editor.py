@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.editor.conftest import screen_editor, start_editor
-from tests.support.dialogs import ask, wait_focused
-from tests.support.model_server import ModelServer
-from tests.support.runs import accept_all, configure, result, start
+from tests.harness.dialogs import ask, wait_focused
+from tests.harness.model_server import ModelServer
+from tests.harness.runs import accept_all, configure, result, start
 
 if TYPE_CHECKING:
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 __all__ = ["screen_editor", "start_editor"]
 

@@ -9,10 +9,10 @@ import pytest
 
 from tests.builtin.task.runs.test_shell import House
 from tests.cli.conftest import Shell, answering, shell
-from tests.support.tasks import CODE, edits
+from tests.harness.tasks import CODE, edits
 
 if TYPE_CHECKING:
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
 
 __all__ = ["answering", "shell"]
 
@@ -89,7 +89,7 @@ def test_a_task_that_nobody_reviews_says_it(shell: Shell, server: ModelServer) -
 
 
 def _plan_with(name: str) -> dict[str, object]:
-    from tests.support.tasks import plan
+    from tests.harness.tasks import plan
 
     whole = plan()
     step = {"type": "create", "description": "share the fixtures", "files": [name]}

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.clones import Clone
-from tests.support.dialogs import wait_focused
+from tests.harness.clones import Clone
+from tests.harness.dialogs import wait_focused
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 pytestmark = pytest.mark.attack
 

@@ -16,7 +16,7 @@ from tideate_core.workflows.parsing import FileFormat, WorkflowParser
 if TYPE_CHECKING:
     from tests.attacks.conftest import Listening
     from tests.cli.conftest import Shell
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
 
 # what takes time with the square of its input takes far longer
 pytestmark = [pytest.mark.attack, pytest.mark.slow, pytest.mark.timeout(300)]

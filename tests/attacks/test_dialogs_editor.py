@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.dialogs import HURRY, answers, ask, hurry, wait_focused
-from tests.support.editor import Editor
-from tests.support.hidden import HIDDEN, LOOKALIKES, original, tagged, taken, unseen
+from tests.harness.dialogs import HURRY, answers, ask, hurry, wait_focused
+from tests.harness.editor import Editor
+from tests.harness.hidden import HIDDEN, LOOKALIKES, original, tagged, taken, unseen
 from tideate_core.engine.tools import described
 from tideate_core.mcp.client import Tool
 

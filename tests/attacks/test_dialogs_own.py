@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.cli.conftest import Shell
-from tests.support.dialogs import wait_focused
-from tests.support.editor import Editor
-from tests.support.hidden import HIDDEN, LOOKALIKES, original, tagged, taken, unseen
+from tests.harness.dialogs import wait_focused
+from tests.harness.editor import Editor
+from tests.harness.hidden import HIDDEN, LOOKALIKES, original, tagged, taken, unseen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

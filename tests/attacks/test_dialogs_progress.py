@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from tests.support.hidden import HIDDEN, original, unseen
+from tests.harness.hidden import HIDDEN, original, unseen
 from tideate_core.cli.plan_text import plan_to_text
 from tideate_core.cli.render.live_view import RunningCheck, RunView, StepState
 from tideate_core.cli.render.progress import Progress

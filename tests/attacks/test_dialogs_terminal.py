@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.cli.conftest import PYTHON_PATH
-from tests.support.hidden import HIDDEN, LOOKALIKES, original, tagged, taken, unseen
-from tests.support.terminal import Terminal
+from tests.harness.hidden import HIDDEN, LOOKALIKES, original, tagged, taken, unseen
+from tests.harness.terminal import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

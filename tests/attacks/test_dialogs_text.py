@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.editor.conftest import start_editor
-from tests.support.hidden import HIDDEN, LOOKALIKES, original, unseen
-from tests.support.work import assert_linear
+from tests.harness.hidden import HIDDEN, LOOKALIKES, original, unseen
+from tests.harness.work import assert_linear
 from tideate_core.util.escaping import label, shortened_runs, visible, visible_json
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ import pytest
 from tests.builtin.handoff.test_file_formats import PLAN
 from tests.cli.conftest import PYTHON_PATH, Shell
 from tests.cli.test_handoff import GREET, TEST, file, git
-from tests.support.model_server import ModelServer
-from tests.support.tasks import Model, edits
+from tests.harness.model_server import ModelServer
+from tests.harness.tasks import Model, edits
 from tideate_core.builtin.handoff.file_formats import LARGEST, read
 from tideate_core.builtin.handoff.models import PlanFile
 from tideate_core.errors import InvalidInput

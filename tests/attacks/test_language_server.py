@@ -8,15 +8,15 @@ import pytest
 
 from tests.attacks.test_tools import APPROVAL, CALLS, ORDERS, any_tool_may_be_called
 from tests.editor.test_queries import Server, span
-from tests.support.editor_tools import EditorTools
-from tests.support.runs import accept_all, configure, result, start
+from tests.harness.editor_tools import EditorTools
+from tests.harness.runs import accept_all, configure, result, start
 from tideate_core.engine.ending import SUMMARY
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.editor import Editor
-    from tests.support.model_server import ModelServer
+    from tests.harness.editor import Editor
+    from tests.harness.model_server import ModelServer
 
 __all__ = ["any_tool_may_be_called"]
 

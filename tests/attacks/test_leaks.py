@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 from tests.attacks.planted import OurServers, Secrets, ToldEditor, plant
 from tests.engine.conftest import Bench
 from tests.engine.steps.test_tool import use
-from tests.support.model_server import ModelServer, events
+from tests.harness.model_server import ModelServer, events
 from tideate_core.agents.tools.table import GROUPS, tools_named
 from tideate_core.builtin import register_builtin
 from tideate_core.config import VerifyConfig

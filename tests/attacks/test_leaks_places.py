@@ -21,7 +21,7 @@ from tests.engine.steps.conftest import Write, write
 from tests.engine.steps.test_agent import agent
 from tests.engine.steps.test_tool import use
 from tests.engine.test_resumed_runs import Stop
-from tests.support.tasks import rejected
+from tests.harness.tasks import rejected
 from tideate_core.agents.corrector import findings_of
 from tideate_core.agents.tools.editor_queries import one_line
 from tideate_core.agents.tools.results import bounded_text, cut_line
@@ -38,7 +38,7 @@ from tideate_core.workflows import Decision
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
 
 __all__ = ["bench", "write"]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.hostile import bounded, gone, hostile, said
+from tests.harness.hostile import bounded, gone, hostile, said
 from tideate_core.errors import ToolError
 from tideate_core.mcp.client import (
     MCPClient,

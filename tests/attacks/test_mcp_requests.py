@@ -11,7 +11,7 @@ import pytest
 
 from tests.engine.conftest import Bench, bench
 from tests.engine.steps.test_tool import use
-from tests.support.hostile import hostile, said
+from tests.harness.hostile import hostile, said
 from tideate_core.adapters import Conversation, UserMessage
 from tideate_core.engine import EventName
 from tideate_core.engine.tools import FOR_PROJECT, FOR_RUN

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.hostile import bounded, hostile, said
+from tests.harness.hostile import bounded, hostile, said
 from tideate_core.errors import InvalidAnswer, ToolError
 from tideate_core.mcp.client import MCPClient, ToolPermissions
 from tideate_core.mcp.client.tools import Tool, ToolResult, check_arguments, check_result

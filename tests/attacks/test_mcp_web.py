@@ -12,8 +12,8 @@ import pytest
 from websockets.asyncio.server import serve
 
 from tests.attacks.test_mcp_words import is_plain
-from tests.support.hostile import bounded
-from tests.support.hostile_web import MB, PLAIN, SERVER, web
+from tests.harness.hostile import bounded
+from tests.harness.hostile_web import MB, PLAIN, SERVER, web
 from tideate_core.errors import ToolError
 from tideate_core.mcp.client import (
     MCPClient,

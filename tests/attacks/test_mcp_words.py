@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.hostile import bounded, command, hostile
+from tests.harness.hostile import bounded, command, hostile
 from tideate_core.cli.commands.mcp.call import arguments_of
 from tideate_core.errors import InvalidArguments, ToolError
 from tideate_core.mcp.client import MCPClient, Tool, ToolPermissions, supervisor as supervisors

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.cli.conftest import Shell, answering, shell
-from tests.support.model_server import ModelServer
+from tests.harness.model_server import ModelServer
 from tideate_core.mentions import ContextResolver
 from tideate_core.mentions.secrets import secret_in, secret_name
 

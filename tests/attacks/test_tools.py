@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from tests.engine.conftest import Bench, bench, no
-from tests.support.state import trust_file
+from tests.harness.state import trust_file
 from tideate_core.engine import EventName
 from tideate_core.workflows import Decision, WorkflowDefinition
 
@@ -147,7 +147,7 @@ def offers(way: str, call: tuple[str, dict[str, Any]]) -> bool:
 @pytest.fixture(autouse=True)
 def any_tool_may_be_called(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the scripted model call tools that it was not offered, as a model may."""
-    from tests.support import model_server
+    from tests.harness import model_server
 
     def call(tool: tuple[str, Any], body: Any) -> Any:
         function = {"name": tool[0], "arguments": json.dumps(tool[1])}

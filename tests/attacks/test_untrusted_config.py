@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from tests.cli.conftest import Shell, shell
 from tests.config.test_untrusted import candidates, leaves, toml, variants
-from tests.support.model_server import ModelServer, events
+from tests.harness.model_server import ModelServer, events
 from tideate_core.config import Config
 
 if TYPE_CHECKING:

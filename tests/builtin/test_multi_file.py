@@ -11,7 +11,7 @@ import pytest
 
 from tests.builtin.results import notices, resume, succeed
 from tests.builtin.test_buffer_workflows import PLAN, planned
-from tests.support.model_rules import text_of
+from tests.harness.model_rules import text_of
 from tideate_core.cli.render.tables import waiting_lines
 from tideate_core.engine import ConfirmationRequest, RunRequest, write_draft
 from tideate_core.store import Reader

@@ -15,7 +15,7 @@ from tests.builtin.results import resume, run_killed
 from tests.builtin.test_revisions import FIRST, because, reviews
 from tests.builtin.test_with_tools import edit, hand_in
 from tests.engine.logbook import RUN
-from tests.support.reviewing import Here, Question, Separate
+from tests.harness.reviewing import Here, Question, Separate
 from tideate_core.engine import RunRequest, kept_review, write_draft
 from tideate_core.workflows import Decision
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.reviewing import Ended, Here, Question, Separate
+from tests.harness.reviewing import Ended, Here, Question, Separate
 from tideate_core.engine import RunRequest, kept_review, write_draft
 from tideate_core.workflows import Decision
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tests.engine.conftest import Bench
-    from tests.support.model_rules import Body
+    from tests.harness.model_rules import Body
 
 pytestmark = pytest.mark.slow
 

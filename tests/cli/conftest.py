@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import tideate_core
-from tests.support.commands import MODULE, run_command
-from tests.support.fork_server import interpreter
-from tests.support.processes import Brood
-from tests.support.state import state_below
-from tests.support.terminal import Terminal
+from tests.harness.commands import MODULE, run_command
+from tests.harness.fork_server import interpreter
+from tests.harness.processes import Brood
+from tests.harness.state import state_below
+from tests.harness.terminal import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
 
 COMMAND = [sys.executable, "-m", MODULE]
 PYTHON_PATH = str(Path(tideate_core.__file__).parent.parent)

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     import subprocess
 
     from tests.cli.conftest import Shell
-    from tests.support.model_server import Gate, ModelServer
-    from tests.support.terminal import Terminal
+    from tests.harness.model_server import Gate, ModelServer
+    from tests.harness.terminal import Terminal
 
 LOOP = "def total(n):\n    t = 0\n    for i in range(n):\n        t += i\n    return t\n"
 SHORT = "def total(n):\n    return sum(range(n))\n"

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
-from tests.support.commands import MODULE
+from tests.harness.commands import MODULE
 from tideate_core.cli.arguments import as_text
 from tideate_core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
 
 LOCALES = {
     "utf-8": {"LANG": "C.UTF-8"},

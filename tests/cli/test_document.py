@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.cli.conftest import PYTHON_PATH
-from tests.support.terminal import Terminal
+from tests.harness.terminal import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,15 +10,15 @@ import jsonschema
 import pytest
 
 from tests.builtin.handoff.test_file_formats import PLAN
-from tests.support.documents import the_block
-from tests.support.tasks import Model, edits
+from tests.harness.documents import the_block
+from tests.harness.tasks import Model, edits
 from tideate_core.builtin.handoff.file_formats import FILES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.cli.conftest import Shell
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
-from tests.support.model_server import ModelServer
+from tests.harness.model_server import ModelServer
 from tideate_core import __version__
 from tideate_core.cli.main import app
 from tideate_core.snapshots import scratch_support

@@ -12,7 +12,7 @@ import pytest
 from tests.cli.conftest import Shell, answering, shell
 
 if TYPE_CHECKING:
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
 
 __all__ = ["answering", "shell"]
 

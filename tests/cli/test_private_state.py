@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from tests.cli.interrupted import LOOP, REFACTOR, scripted
-from tests.support.modes import UMASKS, umask, wider_than_private
+from tests.harness.modes import UMASKS, umask, wider_than_private
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from tests.cli.conftest import Shell
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
 
 
 pytestmark = pytest.mark.slow

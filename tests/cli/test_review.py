@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.work import assert_linear
+from tests.harness.work import assert_linear
 from tideate_core.cli.answer_drafts import ReviewDraft
 from tideate_core.cli.hunk_picking import HunkPicking, alternatives_to
 from tideate_core.cli.keyboard import EditorFailed

@@ -13,16 +13,16 @@ import pytest
 
 from tests.builtin.task.runs.test_checks_that_write import FORMATTER
 from tests.cli.interrupted import object_of
-from tests.support.tally import LINES, TASK, as_it_stands, make_project
-from tests.support.tally_texts import CHECK
-from tests.support.tasks import CODE, Model, edits
+from tests.harness.tally import LINES, TASK, as_it_stands, make_project
+from tests.harness.tally_texts import CHECK
+from tests.harness.tasks import CODE, Model, edits
 
 if TYPE_CHECKING:
     import subprocess
 
     from tests.cli.conftest import Shell
+    from tests.harness.model_server import ModelServer
     from tests.snapshots.trees import Node
-    from tests.support.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 

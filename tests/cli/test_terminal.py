@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.cli.conftest import Shell
-    from tests.support.model_server import ModelServer
-    from tests.support.terminal import Terminal
+    from tests.harness.model_server import ModelServer
+    from tests.harness.terminal import Terminal
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from tests.mcp.client.conftest import BARE
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
-    from tests.support.terminal import Terminal
+    from tests.harness.terminal import Terminal
 
 pytestmark = pytest.mark.slow
 

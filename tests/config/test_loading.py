@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.state import trust_file
+from tests.harness.state import trust_file
 from tideate_core.config import Config, load_config, waiting_keys
 from tideate_core.errors import ConfigError
 

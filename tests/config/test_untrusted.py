@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from tests.support.state import trust_file
+from tests.harness.state import trust_file
 from tideate_core.config import Config, load_config, waiting_keys
 from tideate_core.config.schema import LimitsConfig
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.crash.graph import register
 from tests.crash.kills import Kill, Killer
-from tests.support.resumed import go_on
+from tests.harness.resumed import go_on
 from tideate_core.adapters import AdapterPool
 from tideate_core.config import Config
 from tideate_core.engine import Event, RunRequest, WorkflowRunner

@@ -6,7 +6,7 @@ import pytest
 
 from tests.crash.site import Site, Unkilled
 from tests.engine.conftest import bench, tools
-from tests.support.elsewhere import state_home
+from tests.harness.elsewhere import state_home
 
 __all__ = ["bench", "state_home", "tools", "unkilled"]
 

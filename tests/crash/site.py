@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tests.crash.child import Order, read_log
 from tests.crash.graph import OUTER, lay_out
 from tests.crash.kills import Totals
-from tests.support.place import Place
+from tests.harness.place import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable

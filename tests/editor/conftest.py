@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
-from tests.support.editor import REPOSITORY, Editor
-from tests.support.panel import open_panel
-from tests.support.runs import PAIR, configure
+from tests.harness.editor import REPOSITORY, Editor
+from tests.harness.panel import open_panel
+from tests.harness.runs import PAIR, configure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
 
 # `make test-mcp` installs the server and says where it is
 collect_ignore = [] if "TIDEATE_THIRD_PARTY_SERVER" in os.environ else ["test_third_party.py"]
@@ -83,7 +83,7 @@ def screen_editor(start_editor: EditorFactory) -> Editor:
 
 
 class FakeHost:
-    """A Python interpreter that runs `tests/support/fake_host.py` instead of the host."""
+    """A Python interpreter that runs `tests/harness/fake_host.py` instead of the host."""
 
     def __init__(self, folder: Path) -> None:
         self.python = folder / "python"

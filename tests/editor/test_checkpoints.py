@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.editor.test_run_views import stored
-from tests.support.dialogs import say_yes
-from tests.support.runs import result, start
+from tests.harness.dialogs import say_yes
+from tests.harness.runs import result, start
 from tideate_core.store.reader import Reader
 
 if TYPE_CHECKING:
-    from tests.support.editor import Editor
-    from tests.support.model_server import ModelServer
+    from tests.harness.editor import Editor
+    from tests.harness.model_server import ModelServer
     from tideate_core.store import CheckpointRow
 
 pytestmark = pytest.mark.slow

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.events import Run
+from tests.harness.events import Run
 
 if TYPE_CHECKING:
     from tests.editor.conftest import FakeHost
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 
 def verifying(editor: Editor) -> Run:

@@ -11,7 +11,7 @@ import pytest
 
 if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 LISTEN = """
 _G.heard = {}

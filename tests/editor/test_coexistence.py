@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 COPILOT = """
 _G.requests = {}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.dialogs import say_yes
+from tests.harness.dialogs import say_yes
 from tideate_core.builtin.registration import register_builtin
 from tideate_core.workflows import WorkflowDefinition, WorkflowRegistry
 from tideate_core.workflows.definitions import RESERVED_NAMES
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.editor.conftest import EditorFactory, FakeHost
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 WORKFLOWS = {"ask", "summarize", "refactor", "generate", "multi_file"}
 RUNNING = "vim.fn.getline(vim.fn.search('running', 'nw'))"

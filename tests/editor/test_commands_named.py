@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.events import Run
+from tests.harness.events import Run
 from tideate_core.editor.commands_named import SAME, name_editor_commands, with_editor_commands
 from tideate_core.editor.frontend import EditorFrontEnd, EditorQuestions
 from tideate_core.engine import Event, EventName
 
 if TYPE_CHECKING:
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 
 @pytest.mark.parametrize(

@@ -10,16 +10,16 @@ import pytest
 
 from tests.editor.test_run_views import kill, stored
 from tests.editor.test_ui_review import NOTHING, left_overs, opened
-from tests.support.dialogs import answers, ask, choose, hurry, wait_focused
-from tests.support.model_server import ModelServer
+from tests.harness.dialogs import answers, ask, choose, hurry, wait_focused
+from tests.harness.model_server import ModelServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from tests.editor.conftest import EditorFactory
-    from tests.support.editor import Editor
-    from tests.support.model_rules import Gate
+    from tests.harness.editor import Editor
+    from tests.harness.model_rules import Gate
 
     Servers = dict[str, tuple[ModelServer, Gate]]
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.panel import go_to, open_panel, wait_line
-from tests.support.runs import configure, result, start
+from tests.harness.panel import go_to, open_panel, wait_line
+from tests.harness.runs import configure, result, start
 
 if TYPE_CHECKING:
-    from tests.support.editor import Editor
-    from tests.support.model_server import ModelServer
+    from tests.harness.editor import Editor
+    from tests.harness.model_server import ModelServer
 
 PAGE = "vim.bo.filetype == 'tideate-runs'"
 HOSTILE = "\x1b[2J\u202eevil\n"

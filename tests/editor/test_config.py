@@ -11,7 +11,7 @@ from tideate_core.config import Config
 
 if TYPE_CHECKING:
     from tests.editor.conftest import FakeHost
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 SETUP = "return require('tideate').setup(...)"
 GET = "return require('tideate.config').get(...)"

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.editor import REPOSITORY, find_nvim
-from tests.support.work import lua_work_of
+from tests.harness.editor import REPOSITORY, find_nvim
+from tests.harness.work import lua_work_of
 from tideate_core.workflows import RunContext
 from tideate_core.workflows.run_context import Cursor
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 CAPTURE = "return require('tideate.context').capture(...)"
 

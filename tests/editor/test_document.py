@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.dialogs import answers, ask, decline, gate, wait_focused
+from tests.harness.dialogs import answers, ask, decline, gate, wait_focused
 
 if TYPE_CHECKING:
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 TEXT = "# Plan\n\nObjective: add a tally.\n\n" + "".join(
     f"## Step {number}\n\n- type: modify\n- `src/part{number}.py`\n\n" for number in range(1, 13)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.documents import blocks, the_block
-from tests.support.editor import REPOSITORY
-from tests.support.events import Run
-from tests.support.runs import configure, result, start
+from tests.harness.documents import blocks, the_block
+from tests.harness.editor import REPOSITORY
+from tests.harness.events import Run
+from tests.harness.runs import configure, result, start
 
 if TYPE_CHECKING:
-    from tests.support.editor import Editor
-    from tests.support.model_server import ModelServer
+    from tests.harness.editor import Editor
+    from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ import pytest
 from tideate_core.workspace import apply_hunks, diff_lines
 
 if TYPE_CHECKING:
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 LINES = [f"line {number:03}" for number in range(1, 101)]
 

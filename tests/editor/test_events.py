@@ -9,7 +9,7 @@ import pytest
 
 if TYPE_CHECKING:
     from tests.editor.conftest import FakeHost
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 RECORD = """
 _G.seen = {}

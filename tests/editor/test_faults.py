@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.runs import accept_all, configure, result, start
+from tests.harness.runs import accept_all, configure, result, start
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.editor.conftest import EditorFactory
-    from tests.support.editor import Editor
-    from tests.support.model_server import ModelServer
+    from tests.harness.editor import Editor
+    from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 

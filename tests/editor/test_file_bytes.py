@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.editor.test_task_buffers import Host
-from tests.support.runs import accept_all, configure, result, start
+from tests.harness.runs import accept_all, configure, result, start
 from tests.workspace.test_metadata import ACL, acl, metadata
 from tideate_core.errors import EditConflict
 from tideate_core.workspace import FileChange
@@ -19,8 +19,8 @@ from tideate_core.workspace import FileChange
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.support.editor import Editor
-    from tests.support.model_server import ModelServer
+    from tests.harness.editor import Editor
+    from tests.harness.model_server import ModelServer
 
 TEXT = "alpha\nbeta\n"
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.events import Run
+from tests.harness.events import Run
 
 if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 STATUSLINE = "return require('tideate').statusline(...)"
 HOSTILE = "%{execute('let g:done = 1')}%#Error#100%"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.editor import Editor
+from tests.harness.editor import Editor
 
 if TYPE_CHECKING:
     from pathlib import Path

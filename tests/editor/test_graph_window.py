@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.editor.conftest import EditorFactory
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 pytestmark = pytest.mark.slow
 

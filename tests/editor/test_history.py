@@ -11,13 +11,13 @@ import pytest
 
 from tests.editor.test_run_views import kill, second, stored
 from tests.editor.test_trust import trust
-from tests.support.dialogs import say_yes
-from tests.support.runs import accept_all, result, start
+from tests.harness.dialogs import say_yes
+from tests.harness.runs import accept_all, result, start
 
 if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory
-    from tests.support.editor import Editor
-    from tests.support.model_server import ModelServer
+    from tests.harness.editor import Editor
+    from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 

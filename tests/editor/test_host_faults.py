@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.processes import Brood
-from tests.support.runs import configure, result, start
+from tests.harness.processes import Brood
+from tests.harness.runs import configure, result, start
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.editor.conftest import EditorFactory, FakeHost
-    from tests.support.editor import Editor
-    from tests.support.model_server import ModelServer
+    from tests.harness.editor import Editor
+    from tests.harness.model_server import ModelServer
 
 RUN = """
 _G.done = _G.done or {}

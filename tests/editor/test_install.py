@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.editor import REPOSITORY
+from tests.harness.editor import REPOSITORY
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.editor.conftest import EditorFactory
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 pytestmark = pytest.mark.slow
 

@@ -12,12 +12,12 @@ import pytest
 from tests.editor.test_faults import host_pid
 from tests.editor.test_queries import Server, span
 from tests.editor.test_run_views import RESUME
-from tests.support.editor_tools import EditorTools
-from tests.support.runs import accept_all, configure, result, start
+from tests.harness.editor_tools import EditorTools
+from tests.harness.runs import accept_all, configure, result, start
 
 if TYPE_CHECKING:
-    from tests.support.editor import Editor
-    from tests.support.model_server import ModelServer
+    from tests.harness.editor import Editor
+    from tests.harness.model_server import ModelServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

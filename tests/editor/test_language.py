@@ -8,7 +8,7 @@ import pytest
 
 if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 pytestmark = pytest.mark.slow
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.agents.stage import write_files
-from tests.support.editor_tools import EditorTools
-from tests.support.model_server import ModelServer
-from tests.support.runs import configure, result, start
+from tests.harness.editor_tools import EditorTools
+from tests.harness.model_server import ModelServer
+from tests.harness.runs import configure, result, start
 from tideate_core.agents.tools.editor import definition, hover
 from tideate_core.agents.tools.editor_queries import AtSymbol
 from tideate_core.errors import ToolError
@@ -20,7 +20,7 @@ from tideate_core.errors import ToolError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 pytestmark = pytest.mark.slow
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.editor import REPOSITORY
+from tests.harness.editor import REPOSITORY
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.editor.conftest import FakeHost
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 OPENED = "_G.opened = {}; vim.ui.open = function(address) table.insert(_G.opened, address) end"
 TYPED = "vim.fn.inputsecret = function(prompt) _G.prompt = prompt; return ... end"

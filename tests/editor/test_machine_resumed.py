@@ -8,12 +8,12 @@ import pytest
 
 from tests.editor.test_machine_runs import TEXT, graph, marked
 from tests.editor.test_run_views import RESUME, kill, second
-from tests.support.runs import configure, result, start
+from tests.harness.runs import configure, result, start
 
 if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory
-    from tests.support.editor import Editor
-    from tests.support.model_server import ModelServer
+    from tests.harness.editor import Editor
+    from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.editor.conftest import FakeHost
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 PICK = """
 local wanted = ...

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.dialogs import hurry, wait_focused
-from tests.support.runs import configure, start
+from tests.harness.dialogs import hurry, wait_focused
+from tests.harness.runs import configure, start
 
 if TYPE_CHECKING:
-    from tests.support.editor import Editor
-    from tests.support.model_server import ModelServer
+    from tests.harness.editor import Editor
+    from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 

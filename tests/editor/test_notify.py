@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 LONG = "a notice that is longer than the command line is wide, so that it has a window of its own " * 2
 PLACE = """

@@ -8,7 +8,7 @@ import pytest
 
 if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory, FakeHost
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 TEXT = ["one", "two", "", "four", "five", "six", "", "eight", "nine"]
 SENT = "return _G.sent"

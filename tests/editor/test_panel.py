@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.editor.test_run_views import second
-from tests.support.events import Run
-from tests.support.panel import (
+from tests.harness.events import Run
+from tests.harness.panel import (
     FOCUSED,
     PANEL,
     go_to,
@@ -19,14 +19,14 @@ from tests.support.panel import (
     wait_line,
     wait_no_line,
 )
-from tests.support.runs import configure, result, start
-from tests.support.work import lua_work_of
+from tests.harness.runs import configure, result, start
+from tests.harness.work import lua_work_of
 from tideate_core.machines.diagrams import lane_rows
 
 if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory
-    from tests.support.editor import Editor
-    from tests.support.model_server import ModelServer
+    from tests.harness.editor import Editor
+    from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.editor.test_run_views import answered_by_host, kill, second
 from tests.editor.test_trust import trust
-from tests.support.dialogs import say_yes, wait_focused
-from tests.support.panel import (
+from tests.harness.dialogs import say_yes, wait_focused
+from tests.harness.panel import (
     FOCUSED,
     PANEL,
     ask_with_a_call,
@@ -17,12 +17,12 @@ from tests.support.panel import (
     open_panel,
     wait_line,
 )
-from tests.support.runs import accept_all, configure, result, start
+from tests.harness.runs import accept_all, configure, result, start
 
 if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory
-    from tests.support.editor import Editor
-    from tests.support.model_server import Gate, ModelServer
+    from tests.harness.editor import Editor
+    from tests.harness.model_server import Gate, ModelServer
 
 pytestmark = pytest.mark.slow
 

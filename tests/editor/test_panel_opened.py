@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.editor.test_run_views import second
-from tests.support.events import Run
-from tests.support.panel import (
+from tests.harness.events import Run
+from tests.harness.panel import (
     FOCUSED,
     PANEL,
     ask_with_a_call,
@@ -24,8 +24,8 @@ from tests.support.panel import (
 
 if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory
-    from tests.support.editor import Editor
-    from tests.support.model_server import ModelServer
+    from tests.harness.editor import Editor
+    from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.events import Run
-from tests.support.panel import (
+from tests.harness.events import Run
+from tests.harness.panel import (
     PANEL,
     go_to,
     open_panel,
@@ -16,11 +16,11 @@ from tests.support.panel import (
     wait_line,
     wait_no_line,
 )
-from tests.support.runs import PAIR
+from tests.harness.runs import PAIR
 
 if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 pytestmark = pytest.mark.slow
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.events import Run
+from tests.harness.events import Run
 
 if TYPE_CHECKING:
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.editor import REPOSITORY
+from tests.harness.editor import REPOSITORY
 
 if TYPE_CHECKING:
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 PICKERS = ("snacks", "telescope", "fzf-lua", "mini", "select")
 DOUBLE = "local name, index = ... dofile(_G.doubles)[name](index)"

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.dialogs import answers, ask, wait_focused
+from tests.harness.dialogs import answers, ask, wait_focused
 
 if TYPE_CHECKING:
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 TEXT = "# Plan\n\n## Steps\n\n1. **edit** first\n2. **edit** second\n3. **edit** third\n"
 SECOND = 6

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.modes import UMASKS, umask, wider_than_private
-from tests.support.runs import configure, result, start
+from tests.harness.modes import UMASKS, umask, wider_than_private
+from tests.harness.runs import configure, result, start
 
 if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 

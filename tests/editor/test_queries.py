@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
-from tests.support import language_server
-from tests.support.editor_tools import EditorTools
+from tests.harness import language_server
+from tests.harness.editor_tools import EditorTools
 from tideate_core.agents.tools import editor_queries
 from tideate_core.errors import ToolError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 START = """
 local name, command, root = ...

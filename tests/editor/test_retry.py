@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.dialogs import say_yes
-from tests.support.runs import PAIR, configure, result, start
+from tests.harness.dialogs import say_yes
+from tests.harness.runs import PAIR, configure, result, start
 from tideate_core.store.reader import Reader
 
 if TYPE_CHECKING:
-    from tests.support.editor import Editor
-    from tests.support.model_server import ModelServer
+    from tests.harness.editor import Editor
+    from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 

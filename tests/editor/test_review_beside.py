@@ -8,10 +8,10 @@ import pytest
 
 from tests.editor.test_review_files import MORE
 from tests.editor.test_ui_review import FILES, LINES, NOTHING, accepted, left_overs, opened, review
-from tests.support.dialogs import answers, ask, decline, wait_focused
+from tests.harness.dialogs import answers, ask, decline, wait_focused
 
 if TYPE_CHECKING:
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 PROPOSED = ["first", *LINES[:9], "ten", "eleven", "more", *LINES[11:29], *LINES[30:], "last"]
 

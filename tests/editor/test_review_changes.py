@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.builtin.review.conftest import FIRST, git
-from tests.support.dialogs import answers, ask, say_yes, wait_focused
+from tests.harness.dialogs import answers, ask, say_yes, wait_focused
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 TWO = FIRST.replace("one", "ONE").replace("eight", "EIGHT")
 HUNKS = [{"start": 0, "old": ["one"], "new": ["ONE"]}, {"start": 7, "old": ["eight"], "new": ["EIGHT"]}]

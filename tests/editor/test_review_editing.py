@@ -9,10 +9,10 @@ import pytest
 
 from tests.editor.test_review_rounds import drawn, review, value
 from tests.editor.test_ui_review import HUNKS, LINES, NOTHING, left_overs, opened
-from tests.support.dialogs import answers, ask, wait_focused
+from tests.harness.dialogs import answers, ask, wait_focused
 
 if TYPE_CHECKING:
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 WITHDRAW = "assert(#require('tideate.ui').pending() == 1) require('tideate.ui').close()"
 NEW = {"path": "new.txt", "action": "create", "filetype": "", "before": "", "hunks": [

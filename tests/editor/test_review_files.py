@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.editor.test_ui_review import FILES, NOTHING, accepted, bar, left_overs, opened, review
-from tests.support.dialogs import answers
-from tests.support.work import lua_work_of
+from tests.harness.dialogs import answers
+from tests.harness.work import lua_work_of
 
 if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 MORE = {
     "path": "more.txt",

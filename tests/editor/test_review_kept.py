@@ -8,16 +8,16 @@ import pytest
 
 from tests.editor.test_review_rounds import FIRST, LINES, answer, drawn
 from tests.editor.test_run_views import kill, second, stored
-from tests.support.dialogs import wait_focused
-from tests.support.model_rules import text_of
-from tests.support.runs import configure, result, start
+from tests.harness.dialogs import wait_focused
+from tests.harness.model_rules import text_of
+from tests.harness.runs import configure, result, start
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.editor.conftest import EditorFactory
-    from tests.support.editor import Editor
-    from tests.support.model_server import ModelServer
+    from tests.harness.editor import Editor
+    from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.editor.test_run_views import second, stored
-from tests.support.dialogs import answers, ask, choose, hurry, wait_focused
-from tests.support.events import Run
-from tests.support.runs import configure, start
+from tests.harness.dialogs import answers, ask, choose, hurry, wait_focused
+from tests.harness.events import Run
+from tests.harness.runs import configure, start
 
 if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory
-    from tests.support.editor import Editor
-    from tests.support.model_server import ModelServer
+    from tests.harness.editor import Editor
+    from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.editor.test_ui_review import HUNKS, NOTHING, left_overs, opened
-from tests.support.dialogs import answers, ask, decline, wait_focused
-from tests.support.model_server import ModelServer
-from tests.support.runs import configure, result, start
+from tests.harness.dialogs import answers, ask, decline, wait_focused
+from tests.harness.model_server import ModelServer
+from tests.harness.runs import configure, result, start
 from tideate_core.app import read_details
 from tideate_core.store import Reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 
 def review(editor: Editor, file: dict[str, Any], **more: Any) -> None:

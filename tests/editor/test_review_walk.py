@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.dialogs import ASK, answers, choose, wait_focused
-from tests.support.review_model import (
+from tests.harness.dialogs import ASK, answers, choose, wait_focused
+from tests.harness.review_model import (
     ALL,
     CLOSED,
     CREATED,

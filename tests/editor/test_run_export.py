@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 RUN = "abcdef0123456789abcdef0123456789"
 ANSWERS = """

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 SHOW = """
 local page = require('tideate.ui.pages.run_page.text').show(...)

@@ -10,14 +10,14 @@ import pytest
 
 from tests.editor.test_snapshots import half_restore
 from tests.editor.test_trust import trust
-from tests.support.dialogs import choose, say_yes
-from tests.support.runs import accept_all, configure, result, start
+from tests.harness.dialogs import choose, say_yes
+from tests.harness.runs import accept_all, configure, result, start
 from tideate_core.store.reader import Reader
 
 if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory
-    from tests.support.editor import Editor
-    from tests.support.model_server import ModelServer
+    from tests.harness.editor import Editor
+    from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.runs import configure, result, start
+from tests.harness.runs import configure, result, start
 
 if TYPE_CHECKING:
-    from tests.support.editor import Editor
-    from tests.support.model_server import Gate, ModelServer
+    from tests.harness.editor import Editor
+    from tests.harness.model_server import Gate, ModelServer
 
 
 @pytest.fixture

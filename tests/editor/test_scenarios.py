@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.dialogs import wait_focused
-from tests.support.runs import accept_all, configure, result, start
+from tests.harness.dialogs import wait_focused
+from tests.harness.runs import accept_all, configure, result, start
 
 if TYPE_CHECKING:
-    from tests.support.editor import Editor
-    from tests.support.model_server import ModelServer
+    from tests.harness.editor import Editor
+    from tests.harness.model_server import ModelServer
 
 
 @pytest.fixture

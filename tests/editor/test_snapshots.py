@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.dialogs import answers, focused, gate, wait_focused
-from tests.support.runs import accept_all, configure, result, start
+from tests.harness.dialogs import answers, focused, gate, wait_focused
+from tests.harness.runs import accept_all, configure, result, start
 from tideate_core.snapshots import SnapshotManager
 from tideate_core.snapshots.restore import Restorer
 
 if TYPE_CHECKING:
-    from tests.support.editor import Editor
-    from tests.support.model_server import ModelServer
+    from tests.harness.editor import Editor
+    from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 

@@ -11,16 +11,16 @@ import pytest
 from tests.editor.test_faults import host_pid
 from tests.editor.test_language_servers import FILES, START, TY, is_ready
 from tests.editor.test_queries import Server
-from tests.support.editor_tools import EditorTools
-from tests.support.model_server import ModelServer
-from tests.support.runs import accept_all, configure, result, start
+from tests.harness.editor_tools import EditorTools
+from tests.harness.model_server import ModelServer
+from tests.harness.runs import accept_all, configure, result, start
 from tideate_core.agents.tools import staged_diagnostics
 from tideate_core.config import Config
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 pytestmark = pytest.mark.slow
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.work import lua_work_of
+from tests.harness.work import lua_work_of
 
 if TYPE_CHECKING:
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 ID = "a" * 32
 OTHER = "b" * 32

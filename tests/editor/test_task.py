@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.editor.test_trust import trust
-from tests.support.dialogs import hurry, say_yes
-from tests.support.runs import configure
-from tests.support.tally import AFTER, LINES, TASK, as_it_stands, make_project
-from tests.support.tasks import CODE, Model, edits
+from tests.harness.dialogs import hurry, say_yes
+from tests.harness.runs import configure
+from tests.harness.tally import AFTER, LINES, TASK, as_it_stands, make_project
+from tests.harness.tasks import CODE, Model, edits
 
 if TYPE_CHECKING:
-    from tests.support.editor import Editor
-    from tests.support.model_server import ModelServer
+    from tests.harness.editor import Editor
+    from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 

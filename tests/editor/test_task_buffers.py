@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
-from tests.support.model_server import ModelServer
-from tests.support.runs import accept_all, configure, result, start
+from tests.harness.model_server import ModelServer
+from tests.harness.runs import accept_all, configure, result, start
 from tests.workspace.project import BY_HAND, LONG, NAME, WANTED, TextFile, change_by_hand, tree
 from tideate_core.editor.frontend import EditorBuffers, EditorQuestions
 from tideate_core.snapshots import SnapshotManager
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from pathlib import Path
 
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 T = TypeVar("T")
 

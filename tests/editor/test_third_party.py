@@ -6,8 +6,8 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-from tests.support.dialogs import wait_focused
-from tests.support.runs import result, start
+from tests.harness.dialogs import wait_focused
+from tests.harness.runs import result, start
 
 if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory

@@ -9,12 +9,12 @@ import pytest
 
 from tests.editor.test_run_views import ASK
 from tests.editor.test_trust import trust
+from tests.harness.dialogs import answers, ask, wait_focused
+from tests.harness.runs import result, start
 from tests.mcp.client.conftest import BARE
-from tests.support.dialogs import answers, ask, wait_focused
-from tests.support.runs import result, start
 
 if TYPE_CHECKING:
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 pytestmark = pytest.mark.slow
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.dialogs import focused, wait_focused
-from tests.support.model_server import ModelServer
-from tests.support.runs import configure, result, start
-from tests.support.state import state_below
+from tests.harness.dialogs import focused, wait_focused
+from tests.harness.model_server import ModelServer
+from tests.harness.runs import configure, result, start
+from tests.harness.state import state_below
 
 if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 
 def output(editor: Editor) -> str:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.dialogs import answers, ask, decline, focused, gate, plan, wait_focused
-from tests.support.events import Run
+from tests.harness.dialogs import answers, ask, decline, focused, gate, plan, wait_focused
+from tests.harness.events import Run
 
 if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 FILES = [
     {"path": "src/app.py", "action": "modify", "why": "call it"},

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.dialogs import gate, wait_focused
-from tests.support.events import Run
+from tests.harness.dialogs import gate, wait_focused
+from tests.harness.events import Run
 
 if TYPE_CHECKING:
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 MENU = """
 _G.chosen = {}

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.runs import configure, result, start
+from tests.harness.runs import configure, result, start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.editor.conftest import EditorFactory, FakeHost
-    from tests.support.editor import Editor
-    from tests.support.model_server import ModelServer
+    from tests.harness.editor import Editor
+    from tests.harness.model_server import ModelServer
 
-from tests.support.model_server import ModelServer as Server
+from tests.harness.model_server import ModelServer as Server
 
 FILE = "def first():\n    return 1\n\n\ndef second():\n    return 2\n"
 SELECT = """

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.dialogs import answers, ask, decline, focused, wait_focused
-from tests.support.events import Run
+from tests.harness.dialogs import answers, ask, decline, focused, wait_focused
+from tests.harness.events import Run
 
 if TYPE_CHECKING:
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 LINES = [f"line {number:02}" for number in range(1, 61)]
 HUNKS = [

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.editor.test_command import complete, listen, told
-from tests.support.runs import configure
+from tests.harness.runs import configure
 
 if TYPE_CHECKING:
-    from tests.support.editor import Editor
-    from tests.support.model_server import ModelServer
+    from tests.harness.editor import Editor
+    from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 

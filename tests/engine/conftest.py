@@ -38,7 +38,7 @@ from tideate_core.workspace import Workspace
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
 
 Answer = Callable[[ConfirmationRequest], Decision]
 LIMIT = 60.0

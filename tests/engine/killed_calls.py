@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from tests.engine.conftest import Bench
 from tests.engine.logbook import RUN
-from tests.support.forked import import_all
-from tests.support.resumed import go_on
+from tests.harness.forked import import_all
+from tests.harness.resumed import go_on
 from tideate_core.agents.tools.table import GROUPS
 from tideate_core.config import Config
 from tideate_core.engine import RunRequest, WorkflowRunner

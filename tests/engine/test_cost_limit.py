@@ -26,7 +26,7 @@ from tideate_core.workflows import StepContext, WorkflowDefinition, WorkflowStep
 from tideate_core.workflows.parts import NestedWorkflow
 
 if TYPE_CHECKING:
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
 
 KNOWN = "openai-chat:gpt-4o-mini"
 """$0.15 for a million tokens in, $0.60 out: 4096 tokens of an answer are $0.0025."""

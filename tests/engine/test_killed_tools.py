@@ -31,7 +31,7 @@ from tideate_core.engine import RunRequest
 from tideate_core.engine.review import review
 from tideate_core.engine.context.context import Context
 from tideate_core.workflows import WorkflowDefinition
-from tests.support.resumed import go_on
+from tests.harness.resumed import go_on
 
 root, url, where = sys.argv[1:]
 take_turn, write = Context.take_turn, review.write_changes

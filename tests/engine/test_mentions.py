@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.engine.conftest import LIMIT, Bench, left_beside_the_conversation, no
-from tests.support.model_rules import text_of
+from tests.harness.model_rules import text_of
 from tideate_core.config import Config
 from tideate_core.engine import EventName
 from tideate_core.workflows import BufferContext, Decision, RunContext

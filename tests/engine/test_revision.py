@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
-from tests.support.work import assert_linear
+from tests.harness.work import assert_linear
 from tideate_core.engine.review.hunks import Decided, MadeHunks, TextNow, carried, reduced
 from tideate_core.engine.review.revision import Feedback, Revision
 from tideate_core.errors import InvalidInput

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from tests.engine.logbook import RUN, Logbook, Watcher
-from tests.support.bare_run import bare_run
+from tests.harness.bare_run import bare_run
 from tideate_core.engine import RunRequest, task_group
 from tideate_core.engine.driver import Question, Work
 from tideate_core.engine.events import EventName, error_fields

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from tests.engine.logbook import RUN, Logbook, Watcher
-from tests.support.bare_run import bare_run
+from tests.harness.bare_run import bare_run
 from tideate_core.adapters import Prompt, Reply, Usage
 from tideate_core.engine import RunRequest
 from tideate_core.engine.context.context import Context

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.engine.logbook import RUN, Watcher
-from tests.support.state import trust_file
+from tests.harness.state import trust_file
 from tideate_core.engine.past import definition_for, stored_definition
 from tideate_core.errors import DefinitionChanged
 from tideate_core.project import Trust

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
-from tests.support.gates import Verifier, report
+from tests.harness.gates import Verifier, report
 from tideate_core.gates import DocumentValidator, GateEnforcer, StagedView
 from tideate_core.toolchain import ProjectTrust
 from tideate_core.workspace import FileChange, Workspace

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.gates import Verifier, failed, report
+from tests.harness.gates import Verifier, failed, report
 from tideate_core.gates import (
     CheckResult,
     CheckStatus,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.gates import PLAN, Ledger, Verifier, report
+from tests.harness.gates import PLAN, Ledger, Verifier, report
 from tideate_core.errors import InvalidInput, StoreError
 from tideate_core.gates import (
     Approval,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.gates import PLAN
+from tests.harness.gates import PLAN
 from tideate_core.gates import (
     Approval,
     AuditIssue,

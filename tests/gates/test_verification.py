@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.state import trust_file
+from tests.harness.state import trust_file
 from tideate_core.config import VerifyConfig, load_config
 from tideate_core.gates import (
     CheckResult,
@@ -29,7 +29,7 @@ from tideate_core.toolchain.selection import ProjectTrust, select_tools
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tests.support.processes import Brood
+    from tests.harness.processes import Brood
     from tideate_core.process import OutputLine
 
 OFF = VerifyConfig(type_check="off", lint="off", tests="off", build="off", documentation="off")

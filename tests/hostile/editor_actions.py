@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 OPENED: Final = (
     "src/app.py",

@@ -12,10 +12,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from tests.harness.editor import Editor, find_nvim, rest
 from tests.hostile.cases import Outcome, Tree, trees
 from tests.hostile.editor_actions import Action, actions
 from tests.hostile.shell_worker import MIB, SECONDS, answer_jobs, make_worker
-from tests.support.editor import Editor, find_nvim, rest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.support.forked import become, check_threads, import_all
+from tests.harness.forked import become, check_threads, import_all
 
 MOST_OUTPUT: Final = 4 * 1024 * 1024
 LEFT_WITHIN: Final = 2.0

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from tests.harness.machines import SMALL
 from tests.hostile.malices import TARGETS, Hostility, Pool, Soil, Surroundings, forgeries, plant
-from tests.support.machines import SMALL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping

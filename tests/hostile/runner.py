@@ -24,6 +24,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tests.harness.model_server import ModelServer
+from tests.harness.tasks import Model
 from tests.hostile.bad_commands import CAUGHT
 from tests.hostile.cases import Outcome, Tree, assign, chosen_for_editor, trees
 from tests.hostile.malices import Surroundings, forgeries
@@ -31,8 +33,6 @@ from tests.hostile.place import SECRET
 from tests.hostile.shell_commands import commands
 from tests.hostile.shell_worker import SECONDS
 from tests.hostile.started import REPOSITORY, strace_command
-from tests.support.model_server import ModelServer
-from tests.support.tasks import Model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

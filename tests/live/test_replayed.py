@@ -17,7 +17,7 @@ from tideate_core.engine import EventName
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import tideate_core
+from tests.harness.processes import Brood
 from tests.mcp.served import Served
-from tests.support.processes import Brood
 from tideate_core.machines.language import Workflow
 
 if TYPE_CHECKING:

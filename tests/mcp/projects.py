@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.support.state import trust_all
+from tests.harness.state import trust_all
 
 if TYPE_CHECKING:
-    from tests.support.processes import Brood
+    from tests.harness.processes import Brood
 
 OWN_PROGRAMS = Path(sys.executable).parent
 

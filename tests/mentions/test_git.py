@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.agents.tools.project import Project
-from tests.support.hidden_changes import HIDING, excluded, run
+from tests.harness.hidden_changes import HIDING, excluded, run
 from tideate_core.errors import WorkspaceError
 from tideate_core.git import questions
 from tideate_core.mentions import ContextResolver

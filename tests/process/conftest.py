@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.support.processes import Brood
+    from tests.harness.processes import Brood
 
 
 class Running(Protocol):

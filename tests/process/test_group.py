@@ -12,8 +12,8 @@ from tideate_core.errors import ProgramNotExecutable
 from tideate_core.process import ProcessLimits, run_program
 
 if TYPE_CHECKING:
+    from tests.harness.processes import Brood
     from tests.process.conftest import Running
-    from tests.support.processes import Brood
 
 
 @pytest.mark.slow

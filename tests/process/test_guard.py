@@ -16,8 +16,8 @@ from tideate_core.process import ProcessLimits
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tests.harness.processes import Brood
     from tests.process.conftest import Running
-    from tests.support.processes import Brood
 
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.modes import UMASKS, umask, wider_than_private
+from tests.harness.modes import UMASKS, umask, wider_than_private
 from tideate_core.errors import ConfigError, OutsideRoot, StateError
 from tideate_core.project import (
     Trust,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from tests.harness.modes import new_mode
 from tests.snapshots.trees import by_nobody, git, looked_at, nobodys
-from tests.support.modes import new_mode
 from tests.workspace.project import Editor
 from tideate_core.errors import EditConflict, OutsideRoot, RollbackConflict, WorkspaceError
 from tideate_core.project import project_state

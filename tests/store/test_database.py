@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.harness.modes import umask
 from tests.store.conftest import line
 from tests.store.making import locked, query, versions
-from tests.support.modes import umask
 from tideate_core.errors import StoreError
 from tideate_core.store import Store, database
 from tideate_core.store.database import (

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.harness.work import QueryWork, Work
 from tests.store.past import NOON, Past, run_id
-from tests.support.work import QueryWork, Work
 from tideate_core.errors import CheckpointNotFound, RunNotFound
 from tideate_core.store.database import FILE
 

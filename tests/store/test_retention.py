@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.harness.work import QueryWork, Work
 from tests.store.making import query
 from tests.store.past import DAY, NOON, Past, big, run_id
-from tests.support.work import QueryWork, Work
 from tideate_core.errors import InvalidInput
 from tideate_core.store.database import FILE
 from tideate_core.store.retention import Retention, prune

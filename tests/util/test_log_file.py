@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.support.modes import umask, wider_than_private
+from tests.harness.modes import umask, wider_than_private
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.support.modes import UMASKS, umask, wider_than_private
+from tests.harness.modes import UMASKS, umask, wider_than_private
 from tideate_core.util.private_files import make_private_directory, open_private, tighten
 from tideate_core.util.regular_files import check_regular, open_regular, read_regular
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, strategies as st
 
-from tests.support.work import assert_linear
+from tests.harness.work import assert_linear
 from tideate_core.util.readable_json import ReadableJson
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.work import assert_linear
+from tests.harness.work import assert_linear
 from tideate_core.workflows.checking import KnownNames
 from tideate_core.workflows.parsing import WorkflowParser
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from tests.support.work import assert_linear
+from tests.harness.work import assert_linear
 from tideate_core.errors import InvalidDefinition
 from tideate_core.workflows.graph import cycles, dependency_graph, format_cycle
 from tideate_core.workflows.parts import WorkflowStep

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.work import assert_linear
+from tests.harness.work import assert_linear
 from tideate_core import errors
 from tideate_core.errors import InvalidDefinitionFile
 from tideate_core.workflows.mistakes import MOST_COMPARED, LineTable

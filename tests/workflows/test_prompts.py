@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.state import trust_file
+from tests.harness.state import trust_file
 from tideate_core.errors import ConfigError
 from tideate_core.project import Trust
 from tideate_core.workflows import PromptLibrary

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.state import trust_all, trust_file
+from tests.harness.state import trust_all, trust_file
 from tests.workflows.definition_texts import MACHINE, write
 from tideate_core.errors import InvalidDefinition
 from tideate_core.workflows import Catalog, WorkflowRegistry

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tests.support.later import Later
+from tests.harness.later import Later
 from tideate_core.workflows.time_limits import persons_time, working_time
 
 

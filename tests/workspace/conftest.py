@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.nursery import Nursery
+from tests.harness.nursery import Nursery
 from tests.workspace.killed import Killed
 from tests.workspace.project import LONG, NAME, Editor, TextFile
 from tideate_core.workspace import Workspace

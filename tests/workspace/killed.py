@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from tests.support.nursery import Nursery, load_rooms
+from tests.harness.nursery import Nursery, load_rooms
 from tests.workspace.kinds import KINDS
 from tests.workspace.test_transaction import EVERYTHING
 from tideate_core.workspace import Workspace

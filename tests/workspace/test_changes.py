@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import example, given, strategies as st
 
-from tests.support.work import assert_linear
+from tests.harness.work import assert_linear
 from tests.workspace.test_diff import LINES
 from tideate_core.errors import EditConflict
 from tideate_core.workspace import FileChange, Hunk, HunkIndex, apply_hunks, diff_lines, unified_diff

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
-from tests.support.work import assert_linear
+from tests.harness.work import assert_linear
 from tideate_core.workspace import Hunk, apply_hunks, diff_lines
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tests.support.modes import new_mode
+from tests.harness.modes import new_mode
 from tests.workspace.project import BY_HAND, LONG, NAME, WANTED, TextFile, change_by_hand, edit, tree
 from tests.workspace.test_changes import PERSONS, edited_by_hand
 from tests.workspace.test_transaction import EVERYTHING, GOOD

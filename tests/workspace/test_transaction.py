@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.modes import new_mode
+from tests.harness.modes import new_mode
 from tests.workspace.project import tree
 from tideate_core.errors import ConfigError, EditConflict, OutsideRoot, RollbackConflict, WorkspaceError
 from tideate_core.project import project_state

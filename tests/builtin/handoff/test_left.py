@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.tasks import Model, edits
+from tests.harness.tasks import Model, edits
 from tideate_core.builtin.handoff.file_formats import FILES
 from tideate_core.builtin.handoff.left import LeftFiles, find_left
 from tideate_core.builtin.handoff.models import PlanFile

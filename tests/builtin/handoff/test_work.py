@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.tasks import Model, edits
+from tests.harness.tasks import Model, edits
 from tideate_core.agents import Roles
 from tideate_core.builtin.handoff.models import PlanFile, StepProgress
 from tideate_core.builtin.handoff.work import PlanWork, in_order, refuse_unknown_agents

@@ -10,7 +10,7 @@ import pytest
 
 from tests.builtin.results import notices, succeed
 from tests.builtin.review.conftest import FIRST, answering, git
-from tests.support.modes import umask
+from tests.harness.modes import umask
 from tests.workspace.project import tree
 from tideate_core.builtin.review import git_changes
 from tideate_core.builtin.review.git_changes import image_now

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.bare_run import bare_run
-from tests.support.tally import DONE
+from tests.harness.bare_run import bare_run
+from tests.harness.tally import DONE
 from tideate_core.app.wiring import build_catalog
 from tideate_core.builtin.task.definition import task_definition
 from tideate_core.builtin.task.driver import HANDLERS, TaskDriver

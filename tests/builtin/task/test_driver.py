@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from tests.support.bare_run import bare_run
-from tests.support.tasks import PLAN, approved
+from tests.harness.bare_run import bare_run
+from tests.harness.tasks import PLAN, approved
 from tideate_core.builtin.task.definition import TaskHooks, task_definition
 from tideate_core.builtin.task.driver import TaskDriver
 from tideate_core.builtin.task.environment import TaskEnvironment

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from tests.support.tasks import approved, conditional
+from tests.harness.tasks import approved, conditional
 from tideate_core.builtin.task.changes import review_changes
 from tideate_core.builtin.task.gates import MOST_ISSUES, issue_words
 from tideate_core.engine import EventName

@@ -10,8 +10,8 @@ import pytest
 
 from tests.builtin.task.runs.desk import Desk
 from tests.engine.conftest import LIMIT
-from tests.support.state import trust_all
-from tests.support.tally import TASK
+from tests.harness.state import trust_all
+from tests.harness.tally import TASK
 from tideate_core.adapters import AdapterPool
 from tideate_core.app.wiring import build_catalog, open_project
 from tideate_core.builtin.task.preparation import unready
@@ -29,7 +29,7 @@ from tideate_core.workspace import Workspace
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
     from tideate_core.engine import ConfirmationRequest, Event, WorkflowResult
 
 

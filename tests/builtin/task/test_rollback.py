@@ -13,8 +13,8 @@ from tests.builtin.task.runs.test_correcting import wrong
 from tests.builtin.task.runs.test_person import only
 from tests.builtin.task.runs.test_whole import STAGES
 from tests.engine.conftest import LIMIT
-from tests.support.tally import DONE, LINES, TASK
-from tests.support.tasks import CODE, edits, plan
+from tests.harness.tally import DONE, LINES, TASK
+from tests.harness.tasks import CODE, edits, plan
 from tideate_core.app.wiring import open_project
 from tideate_core.engine import CheckpointManager, EventName, RunEdits, RunRequest
 from tideate_core.engine.past import recorded_result

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.harness.model_server import ModelServer
+from tests.harness.tally import TASK
 from tests.store.past import Past
-from tests.support.model_server import ModelServer
-from tests.support.tally import TASK
 from tideate_core.engine import EventName
 from tideate_core.store import Store
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.engine.conftest import LIMIT
-from tests.support.tally import DONE, TASK
-from tests.support.tasks import plan
+from tests.harness.tally import DONE, TASK
+from tests.harness.tasks import plan
 from tideate_core.engine import EventName, RunRequest, Task, WorkflowHooks, WorkflowOrchestrator
 
 if TYPE_CHECKING:

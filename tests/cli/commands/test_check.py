@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.documents import blocks
-from tests.support.editor import REPOSITORY
+from tests.harness.documents import blocks
+from tests.harness.editor import REPOSITORY
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell

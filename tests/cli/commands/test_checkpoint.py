@@ -14,7 +14,7 @@ from tests.cli.interrupted import SHORT, count_requests, refactored
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 

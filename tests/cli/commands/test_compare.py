@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.interrupted import kill, object_of
-from tests.support.model_server import ModelServer
+from tests.harness.model_server import ModelServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

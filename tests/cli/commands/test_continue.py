@@ -10,7 +10,7 @@ from tests.cli.interrupted import kill, object_of, refactored
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.conftest import COMMAND
-from tests.support.machines import SMALL
+from tests.harness.machines import SMALL
 from tideate_core.app.workflow_files import Source, Unreadable, read_sources
 from tideate_core.cli.commands import machine
 from tideate_core.cli.commands.workflows import format_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cyclopts import App
 
     from tests.cli.conftest import Shell
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.machines import SMALL
+from tests.harness.machines import SMALL
 from tideate_core.machines.language import Obfuscator, parse
 from tideate_core.workflows.obfuscation_key import workflow_key
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.cli.conftest import Shell
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
 
 
 pytestmark = pytest.mark.slow

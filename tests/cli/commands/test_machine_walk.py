@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.machines import SMALL
+from tests.harness.machines import SMALL
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
-    from tests.support.terminal import Terminal
+    from tests.harness.terminal import Terminal
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ from tests.cli.interrupted import LOOP, SHORT, killed, object_of, only_run, refa
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 

@@ -20,7 +20,7 @@ from tests.cli.interrupted import (
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
 
 pytestmark = [pytest.mark.crash, pytest.mark.slow]
 

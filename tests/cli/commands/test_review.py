@@ -12,8 +12,8 @@ from tests.cli.interrupted import LOOP, SHORT, only_run, shouting
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
-    from tests.support.model_server import ModelServer
-    from tests.support.terminal import Terminal
+    from tests.harness.model_server import ModelServer
+    from tests.harness.terminal import Terminal
 
 pytestmark = pytest.mark.slow
 

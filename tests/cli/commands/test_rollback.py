@@ -12,7 +12,7 @@ from tests.cli.interrupted import LOOP, SHORT, killed, only_run, refactored, scr
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 

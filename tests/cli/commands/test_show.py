@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.interrupted import SHORT, refactored
-from tests.support.machines import SMALL
+from tests.harness.machines import SMALL
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.model_rules import text_of
-from tests.support.state import trust_file
+from tests.harness.model_rules import text_of
+from tests.harness.state import trust_file
 from tideate_core.adapters import tool_name
 from tideate_core.agents.delegation import MOST_CALLS
 from tideate_core.engine import EventName

@@ -9,7 +9,7 @@ import pytest
 
 from tests.engine.steps.test_tool import READ, Tools, use
 from tests.engine.test_resumed_runs import Stop, taken_up
-from tests.support.state import trust_file
+from tests.harness.state import trust_file
 from tideate_core.adapters import AdapterPool
 from tideate_core.engine import ConfirmationRequest, EventName
 from tideate_core.workflows import Decision

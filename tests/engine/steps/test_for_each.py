@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.engine.conftest import LIMIT, no
-from tests.support.model_rules import text_of
+from tests.harness.model_rules import text_of
 from tideate_core.engine import EventName
 from tideate_core.errors import StepFailed
 from tideate_core.workflows import Confirm, Decision

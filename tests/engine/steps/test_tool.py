@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from tests.engine.conftest import no
-from tests.support.later import Later
+from tests.harness.later import Later
 from tideate_core.engine import EventName, PolicyFrontEnd, RunRequest, WorkflowRunner
 from tideate_core.errors import StepFailed, ToolFailed, ToolInterrupted, UnknownTool
 from tideate_core.mcp.client import ConnectedServer, Tool, ToolResult

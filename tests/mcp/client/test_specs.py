@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.state import trust_file
+from tests.harness.state import trust_file
 from tideate_core.config import OWN_SERVERS, McpConfig, load_config
 from tideate_core.errors import ConfigError
 from tideate_core.mcp.client import MCPClient, servers_of

@@ -19,8 +19,8 @@ from tideate_core.errors import ToolInterrupted
 from tideate_core.mcp.client.specs import own_servers
 
 if TYPE_CHECKING:
+    from tests.harness.processes import Brood
     from tests.mcp.client.conftest import Make
-    from tests.support.processes import Brood
 
 
 @pytest.fixture

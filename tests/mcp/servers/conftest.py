@@ -11,7 +11,7 @@ from tests.mcp.projects import Project, with_own_programs
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.processes import Brood
+    from tests.harness.processes import Brood
 
 
 @pytest.fixture

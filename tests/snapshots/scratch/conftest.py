@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from contextlib import AbstractAsyncContextManager
 
-    from tests.support.processes import Brood
+    from tests.harness.processes import Brood
     from tideate_core.snapshots import Scratch
 
 KINDS = [kind for kind in ("overlay", "copy") if kind == "copy" or scratch_support(None).kind == kind]

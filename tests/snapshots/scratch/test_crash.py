@@ -18,7 +18,7 @@ from tests.snapshots.trees import REPOSITORY
 from tideate_core.snapshots import open_scratch
 
 if TYPE_CHECKING:
-    from tests.support.processes import Brood
+    from tests.harness.processes import Brood
 
 OWNER = """
 import asyncio, sys

@@ -26,8 +26,8 @@ from tideate_core.workspace import FileImage
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.harness.processes import Brood
     from tests.snapshots.scratch.conftest import Opening
-    from tests.support.processes import Brood
     from tideate_core.snapshots import Scratch
 
 

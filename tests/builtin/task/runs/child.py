@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.crash.kills import Kill, Killer
-from tests.support.resumed import go_on
+from tests.harness.resumed import go_on
 from tideate_core.app.wiring import build_catalog, open_project, open_runner
 from tideate_core.engine import RunRequest
 from tideate_core.workflows import Decision

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.builtin.task.runs.desk import Desk
-from tests.support.elsewhere import state_home
+from tests.harness.elsewhere import state_home
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
 
 __all__ = ["desk", "real_desk", "state_home"]
 

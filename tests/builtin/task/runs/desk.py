@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from tests.builtin.task.runs.site import Site
 from tests.engine.conftest import LIMIT, Front
-from tests.support.tally import TASK
-from tests.support.tasks import Model
+from tests.harness.tally import TASK
+from tests.harness.tasks import Model
 from tideate_core.app.wiring import build_catalog, open_project
 from tideate_core.engine import EventName, RunRequest, WorkflowRunner
 from tideate_core.snapshots import SnapshotManager
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tests.harness.model_server import ModelServer
     from tests.snapshots.trees import Node
-    from tests.support.model_server import ModelServer
     from tideate_core.engine import ConfirmationRequest, Event, WorkflowHooks, WorkflowResult
     from tideate_core.snapshots import FileDiff
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from tests.builtin.task.runs import child
 from tests.builtin.task.runs.child import Order, Told
 from tests.crash.kills import Kill
-from tests.support import nursery
+from tests.harness import nursery
 from tideate_core.adapters.libraries import MODULES
 
 __all__ = ["Nursery"]

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tests.builtin.task.runs.child import Order
-from tests.support.place import Place
-from tests.support.state import trust_all
-from tests.support.tally import TASK, as_it_stands, make_project
+from tests.harness.place import Place
+from tests.harness.state import trust_all
+from tests.harness.tally import TASK, as_it_stands, make_project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from tests.builtin.task.runs.child import Told
     from tests.builtin.task.runs.nursery import Nursery
     from tests.crash.kills import Kill
+    from tests.harness.model_server import ModelServer
     from tests.snapshots.trees import Node
-    from tests.support.model_server import ModelServer
 
 __all__ = ["RUN", "Durable", "Site"]
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.builtin.task.runs.test_correcting import wrong
 from tests.engine.conftest import LIMIT
-from tests.support.tally import TASK
+from tests.harness.tally import TASK
 from tideate_core.engine import EventName, RunRequest
 
 if TYPE_CHECKING:

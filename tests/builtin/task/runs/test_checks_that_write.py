@@ -12,9 +12,9 @@ from tests.builtin.task.runs.child import Told
 from tests.builtin.task.runs.nursery import Nursery
 from tests.builtin.task.runs.site import RUN, Site
 from tests.engine.conftest import LIMIT
-from tests.support.tally import DONE, LINES, TASK, WORDS, as_it_stands, node
-from tests.support.tally_texts import CHECK
-from tests.support.tasks import CODE, Model, edits
+from tests.harness.tally import DONE, LINES, TASK, WORDS, as_it_stands, node
+from tests.harness.tally_texts import CHECK
+from tests.harness.tasks import CODE, Model, edits
 from tideate_core.app.wiring import open_project
 from tideate_core.engine import EventName, RunRequest
 from tideate_core.snapshots import SnapshotManager
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.builtin.task.runs.desk import Desk
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
     from tideate_core.engine import ConfirmationRequest
 
 pytestmark = pytest.mark.slow

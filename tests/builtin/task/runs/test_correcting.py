@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from tests.builtin.results import notices
-from tests.support.tally import DONE, LINES
-from tests.support.tasks import CODE, PLAN, approved, edits, plan, rejected
+from tests.harness.tally import DONE, LINES
+from tests.harness.tasks import CODE, PLAN, approved, edits, plan, rejected
 from tideate_core.builtin.task.gates import MOST_EXTENSIONS
 from tideate_core.engine import ConfirmationRequest, EventName
 from tideate_core.workflows import Decision

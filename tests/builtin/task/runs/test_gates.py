@@ -9,8 +9,8 @@ import pytest
 from tests.builtin.results import notices
 from tests.builtin.task.runs.desk import Desk
 from tests.builtin.task.runs.test_whole import STAGES
-from tests.support.tally import DONE, LINES
-from tests.support.tasks import (
+from tests.harness.tally import DONE, LINES
+from tests.harness.tasks import (
     CODE,
     PLAN,
     approved,
@@ -25,7 +25,7 @@ from tideate_core.engine import EventName
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import pytest
 
-from tests.support.gates import Verifier, failed, report
-from tests.support.tally import LINES, TASK
-from tests.support.tasks import edits, plan
+from tests.harness.gates import Verifier, failed, report
+from tests.harness.tally import LINES, TASK
+from tests.harness.tasks import edits, plan
 from tideate_core.adapters import AdapterPool
 from tideate_core.agents import audit_plan, document_task, execute_plan, plan_task
 from tideate_core.app import build_catalog, open_project

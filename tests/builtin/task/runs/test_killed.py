@@ -16,9 +16,9 @@ from tests.builtin.task.runs.child import Told
 from tests.builtin.task.runs.nursery import Nursery
 from tests.builtin.task.runs.site import RUN, Site
 from tests.builtin.task.runs.test_correcting import BODY
-from tests.support.model_server import ModelServer
-from tests.support.tally import AFTER, BEFORE, DONE, LINES, node
-from tests.support.tasks import CODE, Model, edits
+from tests.harness.model_server import ModelServer
+from tests.harness.tally import AFTER, BEFORE, DONE, LINES, node
+from tests.harness.tasks import CODE, Model, edits
 from tideate_core.snapshots import SnapshotManager
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from tests.builtin.task.runs.nursery import Nursery
 from tests.builtin.task.runs.site import RUN, Site
 from tests.builtin.task.runs.test_correcting import BODY
 from tests.crash.kills import Kill, Totals
-from tests.support.model_server import ModelServer
-from tests.support.modes import new_mode
-from tests.support.tally import DONE, LINES, TASK, WORDS, node
-from tests.support.tasks import CODE, Model, edits, plan
+from tests.harness.model_server import ModelServer
+from tests.harness.modes import new_mode
+from tests.harness.tally import DONE, LINES, TASK, WORDS, node
+from tests.harness.tasks import CODE, Model, edits, plan
 from tideate_core.engine.ending import temporary_pin
 from tideate_core.snapshots import SnapshotManager
 from tideate_core.workspace import Workspace

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.tally import AFTER, DONE, WORDS
-from tests.support.tasks import CODE, edits, plan
+from tests.harness.tally import AFTER, DONE, WORDS
+from tests.harness.tasks import CODE, edits, plan
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:

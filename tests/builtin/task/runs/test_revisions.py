@@ -9,9 +9,9 @@ import pytest
 from tests.builtin.results import notices, run_killed
 from tests.builtin.task.runs.site import RUN
 from tests.builtin.task.runs.test_correcting import BODY
-from tests.support.tally import AFTER, DONE, ENTRY, LINES
-from tests.support.tasks import CODE, approved, documenting, edits, plan, rejected
-from tests.support.unfinished import WORK, documenting_with_tools
+from tests.harness.tally import AFTER, DONE, ENTRY, LINES
+from tests.harness.tasks import CODE, approved, documenting, edits, plan, rejected
+from tests.harness.unfinished import WORK, documenting_with_tools
 from tideate_core.engine import EventName
 from tideate_core.workflows import Decision
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tests.builtin.task.runs.desk import Desk
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
     from tideate_core.engine import ConfirmationRequest
 
 pytestmark = pytest.mark.slow
@@ -226,7 +226,7 @@ from tests.builtin.task.runs.test_revisions import rejects_lines
 from tideate_core.app.wiring import build_catalog, open_project, open_runner
 from tideate_core.engine import EventName, RunRequest
 from tideate_core.workflows import Decision
-from tests.support.tally import TASK
+from tests.harness.tally import TASK
 
 class Front:
     editor = None
@@ -273,7 +273,7 @@ from tests.builtin.task.runs.test_revisions import rejects_lines
 from tideate_core.app.wiring import build_catalog, open_project, open_runner
 from tideate_core.engine import RunRequest
 from tideate_core.workflows import Decision
-from tests.support.tally import TASK
+from tests.harness.tally import TASK
 
 root, step = sys.argv[1:]
 

@@ -12,15 +12,15 @@ import pytest
 from tests.builtin.task.runs.test_correcting import BODY
 from tests.cli.conftest import Shell, shell
 from tests.cli.interrupted import object_of, only_run
-from tests.support.tally import DONE, LINES, TASK, as_it_stands, make_project
-from tests.support.tasks import CODE, Model, edits
+from tests.harness.tally import DONE, LINES, TASK, as_it_stands, make_project
+from tests.harness.tasks import CODE, Model, edits
 from tideate_core.adapters.recordings import reduce_recording
 
 if TYPE_CHECKING:
     import subprocess
 
+    from tests.harness.model_server import ModelServer
     from tests.snapshots.trees import Node
-    from tests.support.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.engine.conftest import LIMIT
-from tests.support.model_rules import text_of
-from tests.support.tally import AFTER, DONE, ENTRY, TASK
-from tests.support.tasks import CODE, documenting, edits, plan
+from tests.harness.model_rules import text_of
+from tests.harness.tally import AFTER, DONE, ENTRY, TASK
+from tests.harness.tasks import CODE, documenting, edits, plan
 from tideate_core.engine import RunRequest
 
 if TYPE_CHECKING:
     from tests.builtin.task.runs.desk import Desk
-    from tests.support.model_rules import Body
-    from tests.support.tasks import Answer, Scripted
+    from tests.harness.model_rules import Body
+    from tests.harness.tasks import Answer, Scripted
 
 pytestmark = pytest.mark.concurrency
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.tally import DONE
-from tests.support.unfinished import LAST, LIMITED, WRITTEN, works_until_the_limit
+from tests.harness.tally import DONE
+from tests.harness.unfinished import LAST, LIMITED, WRITTEN, works_until_the_limit
 from tideate_core.engine import EventName, PolicyFrontEnd
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
     from tests.builtin.task.runs.desk import Desk
-    from tests.support.model_server import ModelServer
+    from tests.harness.model_server import ModelServer
     from tideate_core.engine import ConfirmationRequest
 
 pytestmark = pytest.mark.slow

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.builtin.task.runs.test_correcting import BODY
-from tests.support.tally import DONE, WORDS, node
-from tests.support.tasks import CODE, edits, plan
+from tests.harness.tally import DONE, WORDS, node
+from tests.harness.tasks import CODE, edits, plan
 from tideate_core.engine import EventName
 from tideate_core.workflows import Decision
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.builtin.task.runs.desk import Desk
+    from tests.harness.model_rules import Body
     from tests.snapshots.trees import Node
-    from tests.support.model_rules import Body
     from tideate_core.engine import ConfirmationRequest, WorkflowResult
 
 pytestmark = pytest.mark.slow

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.tally import DONE, LINES, TASK
-from tests.support.tasks import CODE, edits
+from tests.harness.tally import DONE, LINES, TASK
+from tests.harness.tasks import CODE, edits
 from tideate_core.engine import EventName
 
 if TYPE_CHECKING:

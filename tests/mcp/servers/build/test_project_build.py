@@ -14,8 +14,8 @@ from tideate_core.mcp.servers import commands
 from tideate_core.mcp.servers.build.server import build_server
 
 if TYPE_CHECKING:
+    from tests.harness.processes import Brood
     from tests.mcp.projects import Project
-    from tests.support.processes import Brood
 
 CLEAN = "clean:\n\trm -f made\n"
 

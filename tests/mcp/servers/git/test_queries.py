@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from mcp import MCPError
 
-from tests.support.hidden_changes import HIDING, excluded
+from tests.harness.hidden_changes import HIDING, excluded
 from tideate_core.git import saved_files
 from tideate_core.mcp.servers.git import queries
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.state import trust_all, trust_repository
+from tests.harness.state import trust_all, trust_repository
 from tideate_core.app import revoke_trust
 
 if TYPE_CHECKING:

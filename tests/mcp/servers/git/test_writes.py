@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from anyio import CancelScope, create_task_group
 
+from tests.harness.state import trust_repository
 from tests.mcp.servers.git.test_trust import executable
-from tests.support.state import trust_repository
 
 if TYPE_CHECKING:
     from tests.mcp.servers.git.conftest import Repo

@@ -19,8 +19,8 @@ from tideate_core.toolchain.testing.results import TestResults
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tests.harness.processes import Brood
     from tests.mcp.projects import Project
-    from tests.support.processes import Brood
 
 pytestmark = pytest.mark.slow
 

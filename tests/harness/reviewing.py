@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from tests.engine.conftest import Bench, Front
-from tests.support.resumed import go_on
+from tests.harness.resumed import go_on
 from tideate_core.engine import RunRequest
 from tideate_core.workflows import Decision
 
@@ -102,7 +102,7 @@ class Separate:
         told = [str(bench.root), bench.server.base_url, request.name, request.prompt, request.execution_id]
         pipe = asyncio.subprocess.PIPE
         place = Path(__file__).parents[2]
-        code = [sys.executable, "-m", "tests.support.reviewing", *map(str, told)]
+        code = [sys.executable, "-m", "tests.harness.reviewing", *map(str, told)]
         return cls(
             await asyncio.create_subprocess_exec(
                 *code, cwd=place, limit=LONGEST_LINE, stdin=pipe, stdout=pipe

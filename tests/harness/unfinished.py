@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tests.support.tasks import CODE, documenting
+from tests.harness.tasks import CODE, documenting
 
 if TYPE_CHECKING:
-    from tests.support.model_rules import Body
-    from tests.support.model_server import ModelServer
-    from tests.support.tasks import Answer, Model
+    from tests.harness.model_rules import Body
+    from tests.harness.model_server import ModelServer
+    from tests.harness.tasks import Answer, Model
 
 __all__ = ["LAST", "LIMITED", "WORK", "WRITTEN", "documenting_with_tools", "works_until_the_limit"]
 

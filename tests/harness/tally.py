@@ -11,9 +11,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Final
 
-from tests.snapshots.trees import looked_at
-from tests.support.modes import new_mode
-from tests.support.tally_texts import (
+from tests.harness.modes import new_mode
+from tests.harness.tally_texts import (
     CHANGELOG,
     CHECK,
     CHECK_DOCS,
@@ -27,6 +26,7 @@ from tests.support.tally_texts import (
     USAGE,
     WORDS,
 )
+from tests.snapshots.trees import looked_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

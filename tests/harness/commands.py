@@ -11,7 +11,7 @@ import sys
 import time
 from typing import IO, TYPE_CHECKING, Final
 
-from tests.support.fork_server import ask_for_child, needs_interpreter
+from tests.harness.fork_server import ask_for_child, needs_interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.agents.stage import StageStep, write_files
-from tests.support.editor import POLL
+from tests.harness.editor import POLL
 from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.agents.tools.table import tools_named
 from tideate_core.agents.tools.tool import ToolContext
@@ -19,7 +19,7 @@ from tideate_core.editor.frontend import EditorBuffers, EditorQueries, EditorQue
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
     from tideate_core.workflows import Decision
 
 __all__ = ["EditorTools"]

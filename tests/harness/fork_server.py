@@ -24,8 +24,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final, NoReturn
 
-from tests.support.forked import become, import_all
-from tests.support.processes import MEASURING
+from tests.harness.forked import become, import_all
+from tests.harness.processes import MEASURING
 
 __all__ = ["COMMANDS", "ask_for_child", "interpreter", "needs_interpreter"]
 
@@ -104,7 +104,7 @@ def _started() -> Path:
         environment = {name: os.environ[name] for name in KEPT if name in os.environ}
         theirs, ours = os.pipe()
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.fork_server", str(listening.fileno()), str(theirs)],
+            [sys.executable, "-m", "tests.harness.fork_server", str(listening.fileno()), str(theirs)],
             pass_fds=[listening.fileno(), theirs],
             cwd=ROOT,
             env=environment | {"LANG": "C.UTF-8", "HOME": "/nonexistent", "PYTHONPATH": str(ROOT)},

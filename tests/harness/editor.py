@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import pynvim
 
-from tests.support.fork_server import interpreter
-from tests.support.processes import Brood
-from tests.support.screen import Screen
-from tests.support.state import state_below
+from tests.harness.fork_server import interpreter
+from tests.harness.processes import Brood
+from tests.harness.screen import Screen
+from tests.harness.state import state_below
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

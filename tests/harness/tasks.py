@@ -14,15 +14,15 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.support.model_rules import text_of
-from tests.support.tally import AFTER, ENTRY
+from tests.harness.model_rules import text_of
+from tests.harness.tally import AFTER, ENTRY
 from tideate_core.agents.roles import Roles
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tests.support.model_rules import Body
-    from tests.support.model_server import Gate, ModelServer
+    from tests.harness.model_rules import Body
+    from tests.harness.model_server import Gate, ModelServer
 
 __all__ = [
     "CODE",

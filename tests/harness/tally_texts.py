@@ -1,4 +1,4 @@
-"""The texts of the files of the project that `tests.support.tally` makes."""
+"""The texts of the files of the project that `tests.harness.tally` makes."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tests.support.editor import REPOSITORY
+from tests.harness.editor import REPOSITORY
 
 if TYPE_CHECKING:
     from pathlib import Path

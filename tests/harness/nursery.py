@@ -1,4 +1,4 @@
-"""Processes that have all loaded when they are born: `python -m tests.support.nursery MODULE` forks them.
+"""Processes that have all loaded when they are born: `python -m tests.harness.nursery MODULE` forks them.
 
 It reads orders, JSON a line, and answers each with how that process ended, as `os.waitpid` says it.
 Starting an interpreter for each would take ten times as long as what the process is to do.
@@ -38,7 +38,7 @@ class Nursery:
 
     def __init__(self, module: str) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.nursery", module],
+            [sys.executable, "-m", "tests.harness.nursery", module],
             cwd=REPOSITORY,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

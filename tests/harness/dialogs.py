@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 __all__ = [
     "answers",

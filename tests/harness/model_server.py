@@ -23,7 +23,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from tests.support.model_rules import LIMIT, Body, Gate, Rule, Text, text_of
+from tests.harness.model_rules import LIMIT, Body, Gate, Rule, Text, text_of
 
 if TYPE_CHECKING:
     import ssl

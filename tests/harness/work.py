@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-    from tests.support.editor import Editor
+    from tests.harness.editor import Editor
 
 __all__ = ["QueryWork", "Work", "assert_linear", "lua_work_of", "work_of"]
 

@@ -7,7 +7,7 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from tests.support.state import state_below
+from tests.harness.state import state_below
 
 if TYPE_CHECKING:
     from pathlib import Path
