@@ -181,8 +181,8 @@ def test_every_transition_is_logged_for_debugging(caplog: pytest.LogCaptureFixtu
 @pytest.mark.parametrize(
     ("table", "options", "message"),
     [
-        ({"a": {"on": "b"}}, {}, "on leads from state a to b, which is not a state"),
-        ({"a": {"on": Choice("g", "a", "b")}}, {"guards": {"g": bool}}, "on leads from state a to b"),
+        ({"a": {"on": "b"}}, {}, "on in state a leads to b, which is not a state"),
+        ({"a": {"on": Choice("g", "a", "b")}}, {"guards": {"g": bool}}, "on in state a leads to b"),
         ({"a": {"on": Choice("g", "a")}}, {}, "asks for the guard 'g': not given"),
         ({"b": {}}, {}, "the initial state a is not a state of the table"),
         (

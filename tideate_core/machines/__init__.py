@@ -15,10 +15,12 @@ if TYPE_CHECKING:
         ExecutionState as ExecutionState,
     )
     from tideate_core.machines.state_machine import (
+        PREVIOUS as PREVIOUS,
+        Choice as Choice,
         StateMachine as StateMachine,
         StateTransition as StateTransition,
+        Table as Table,
     )
-    from tideate_core.machines.table import PREVIOUS as PREVIOUS, Choice as Choice, Table as Table
     from tideate_core.machines.task import (
         TASK_TABLE as TASK_TABLE,
         WorkflowEvent as WorkflowEvent,

@@ -6,13 +6,12 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.machines.state_machine import StateMachine
-from tideate_core.machines.table import PREVIOUS, Choice
+from tideate_core.machines.state_machine import PREVIOUS, Choice, StateMachine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tideate_core.machines.table import Guard, Table, Target
+    from tideate_core.machines.state_machine import Guard, Table, Target
 
 
 class ExecutionState(StrEnum):

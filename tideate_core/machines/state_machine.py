@@ -1,32 +1,52 @@
-"""State machine over a table of transitions: history, guards, suspension, reset and serialization."""
+"""State machine over a table of transitions: history, guards, suspension, reset and serialization.
+
+A table maps a state and an event to a target: a state, `PREVIOUS` (the state before a suspension), or a
+`Choice` between two targets by a guard.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 import time
-from array import array
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar, cast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeAlias, TypeVar, cast
 
 from tideate_core.errors import InvalidMachineRecord, InvalidTransition, did_you_mean
-from tideate_core.machines.serialization import Entry, Record, read_record, write_record
-from tideate_core.machines.table import (
-    Branch,
-    Guard,
-    Return,
-    Table,
-    link_rows,
-    links_of,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
-    from tideate_core.machines.table import Link, Move, Row
+    from tideate_core.machines.serialization import Entry
 
 S = TypeVar("S", bound=str)
 E = TypeVar("E", bound=str)
 
 _log = logging.getLogger(__name__)
+
+
+class _Previous(Enum):
+    PREVIOUS = "previous"
+
+
+PREVIOUS = _Previous.PREVIOUS
+"""Target: the state from which the current state was entered, also in nested suspensions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(Generic[S]):
+    """`then` if the named guard holds, else `otherwise`; None rejects the event."""
+
+    guard: str
+    then: S | Choice[S] | None
+    otherwise: S | Choice[S] | None = None
+
+
+Target: TypeAlias = S | _Previous | Choice[S]
+Table = Mapping[S, Mapping[E, Target[S]]]
+Guard = Callable[[], bool]
 
 
 class StateTransition(NamedTuple, Generic[S, E]):
@@ -57,61 +77,55 @@ class StateMachine(Generic[S, E]):
         reset: E | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._rows = link_rows(table, guards or {})
-        if initial not in self._rows:
+        self._guards = guards or {}
+        for state, row in table.items():
+            for event, target in row.items():
+                _check(target, f"{event!s} in state {state!s}", table, self._guards)
+        if initial not in table:
             raise ValueError(f"the initial state {initial!s} is not a state of the table")
         if reset is not None and any(row.get(reset, initial) != initial for row in table.values()):
             raise ValueError(f"the event {reset!s} does not always lead to the initial state {initial!s}")
-        self._initial = self._rows[initial]
+        self._table = table
+        self._suspensions = {state for state, row in table.items() if PREVIOUS in row.values()}
+        self._initial = initial
         self._reset = reset
         self._clock = clock
-        self._row = self._initial
-        # histories share their moves, so a transition costs two words
-        self._moves: list[Move[S, E]] = []
-        self._times = array("d")
-        self._suspended: list[Row[S, E]] = []
-        self._archive: list[tuple[list[Move[S, E]], array[float]]] = []
+        self._state = initial
+        self._history: list[StateTransition[S, E]] = []
+        self._suspended: list[S] = []
+        self._archive: list[list[StateTransition[S, E]]] = []
 
     @property
     def state(self) -> S:
-        return self._row.state
+        return self._state
 
     def get_state(self) -> S:
         """Return the current state."""
-        return self._row.state
+        return self._state
 
     def get_history(self) -> list[StateTransition[S, E]]:
         """Return a copy of all transitions since the start or the last reset, oldest first."""
-        return _transitions(self._moves, self._times)
+        return self._history.copy()
 
     def get_archive(self) -> list[list[StateTransition[S, E]]]:
         """Return copies of the histories ended by a reset, oldest first."""
-        return [_transitions(moves, times) for moves, times in self._archive]
+        return [history.copy() for history in self._archive]
 
     def is_terminal(self) -> bool:
         """Return whether only a reset leads out of the current state."""
-        return all(event == self._reset for event in self._row.links)
+        return all(event == self._reset for event in self._table[self._state])
 
     def can_transition(self, event: E) -> bool:
         """Return whether the table and its guards allow the event now."""
-        return self._chosen_link(event) is not None
+        return self._chosen(event) is not None
 
     def transition(self, event: E) -> bool:
         """Apply an event; if it is not allowed, return False and change nothing."""
-        link = self._row.links.get(event)
-        if not isinstance(link, tuple):
-            link = self._chosen_link(event)
-            if link is None:
-                return False
-        move, row = link
-        now = self._clock()
-        if self._suspended or row.suspends:
-            self._suspend(event, row)
-        self._moves.append(move)
-        self._times.append(now)
-        self._row = row
-        if _log.isEnabledFor(logging.DEBUG):
-            _log.debug("%s: %s → %s (%s)", type(self).__name__, *move)
+        target = self._chosen(event)
+        if target is None:
+            return False
+        self._enter(target, event, self._clock())
+        _log.debug("%s: %s → %s (%s)", type(self).__name__, *self._history[-1][:3])
         return True
 
     def require(self, event: E) -> None:
@@ -120,8 +134,9 @@ class StateMachine(Generic[S, E]):
         :raises InvalidTransition: it is not allowed now.
         """
         if not self.transition(event):
-            allowed = ", ".join(sorted(e for e in self._row.links if self.can_transition(e))) or "nothing"
-            where = f"in state {str(self.state)!r}"
+            row = self._table[self._state]
+            allowed = ", ".join(sorted(e for e in row if self.can_transition(e))) or "nothing"
+            where = f"in state {str(self._state)!r}"
             raise InvalidTransition(f"{str(event)!r} is not allowed {where} (allowed: {allowed})")
 
     def reset(self) -> bool:
@@ -134,15 +149,17 @@ class StateMachine(Generic[S, E]):
 
     def force_reset(self) -> None:
         """Return to the initial state from any state, even against the table, and archive the history."""
-        _log.warning(
-            "%s: forced from %s back to %s", type(self).__name__, self._row.state, self._initial.state
-        )
+        _log.warning("%s: forced from %s back to %s", type(self).__name__, self._state, self._initial)
         self._restart()
 
     def serialize(self) -> str:
         """Return the machine as JSON: version, state, history and archive."""
-        archive = [_entries(moves, times) for moves, times in self._archive]
-        return write_record(Record(self._row.state, _entries(self._moves, self._times), archive))
+        history, *archive = (
+            [dict(zip(("from", "to", "event", "at"), step, strict=True)) for step in each]
+            for each in (self._history, *self._archive)
+        )
+        shape = {"version": 1, "state": self._state, "history": history, "archive": archive}
+        return json.dumps(shape, allow_nan=False)
 
     @classmethod
     def deserialize(cls, text: str, *arguments: Any, **options: Any) -> Self:
@@ -153,88 +170,83 @@ class StateMachine(Generic[S, E]):
 
         :raises InvalidMachineRecord: names the mistake.
         """
+        # here, because no run needs it
+        from tideate_core.machines.serialization import read_record
+
         record = read_record(text)
         machine = cls(*arguments, **options)
         for number, history in enumerate(record.archive):
             machine._replay(history, f"archive[{number}]")
             machine._restart()
-        machine._require_known(record.state, "state")
         machine._replay(record.history, "history")
         if record.state != machine.state:
             end = str(machine.state)
             raise InvalidMachineRecord(f"state: {record.state!r}, but the history ends in {end!r}")
         return machine
 
-    def _chosen_link(self, event: E) -> Link[S, E] | None:
-        """Return the link chosen by the guards now."""
-        link = self._row.links.get(event)
-        if isinstance(link, Return):
-            return self._previous_link(link)
-        while isinstance(link, Branch):
-            link = link.then if link.guard() else link.otherwise
-        return link
+    def _chosen(self, event: E) -> S | None:
+        """Return the target that the guards choose now, None if the event is not allowed."""
+        target = self._table[self._state].get(event)
+        if target is PREVIOUS:
+            return self._suspended[-1] if self._suspended else None
+        while isinstance(target, Choice):
+            target = target.then if self._guards[target.guard]() else target.otherwise
+        return target
 
-    def _previous_link(self, back: Return[E]) -> Link[S, E] | None:
-        if not self._suspended:
-            return None
-        row = self._suspended[-1]
-        return (self._row.state, row.state, back.event), row
-
-    def _suspend(self, event: E, row: Row[S, E]) -> None:
-        """Push the state before a suspension, or pop it on return."""
-        if isinstance(self._row.links[event], Return):
+    def _enter(self, target: S, event: E, at: float) -> None:
+        if self._table[self._state][event] is PREVIOUS:
             self._suspended.pop()
-        elif row.suspends:
-            self._suspended.append(self._row)
+        elif target in self._suspensions:
+            self._suspended.append(self._state)
+        self._history.append(StateTransition(self._state, target, event, at))
+        self._state = target
 
     def _restart(self) -> None:
-        if self._moves:
-            self._archive.append((self._moves, self._times))
-        self._moves, self._times = [], array("d")
+        if self._history:
+            self._archive.append(self._history)
+        self._history = []
         self._suspended.clear()
-        self._row = self._initial
+        self._state = self._initial
 
     def _replay(self, history: Sequence[Entry], where: str) -> None:
         for number, entry in enumerate(history):
-            self._replay_entry(entry, f"{where}[{number}]")
+            place = f"{where}[{number}]"
+            if entry.source != self._state:
+                stood = str(self._state)
+                raise InvalidMachineRecord(
+                    f"{place}.from: broken chain: {entry.source!r}, but the machine stood in {stood!r}"
+                )
+            self._enter(*self._recorded(entry, place), entry.at)
 
-    def _replay_entry(self, entry: Entry, where: str) -> None:
-        source, target, event, at = entry
-        self._require_known(source, f"{where}.from")
-        self._require_known(target, f"{where}.to")
-        if source != self.state:
-            raise InvalidMachineRecord(
-                f"{where}.from: broken chain: {source!r}, but the machine stood in {str(self.state)!r}"
-            )
-        move, row = self._recorded_link(target, event, where)
-        if self._suspended or row.suspends:
-            self._suspend(move[2], row)
-        self._moves.append(move)
-        self._times.append(at)
-        self._row = row
-
-    def _recorded_link(self, target: str, event: str, where: str) -> Link[S, E]:
-        """Return the link of a recorded transition; any branch of a choice matches."""
-        link = self._row.links.get(cast("E", event))
-        for possible in links_of(self._previous_link(link) if isinstance(link, Return) else link):
-            if possible[0][1] == target:
-                return possible
-        events = {str(known) for row in self._rows.values() for known in row.links}
-        if event not in events:
-            raise InvalidMachineRecord(f"{where}.event: unknown event {event!r}{did_you_mean(event, events)}")
+    def _recorded(self, entry: Entry, place: str) -> tuple[S, E]:
+        """Return the target and event of a recorded transition; any branch of a choice matches."""
+        row = self._table[self._state]
+        target = row.get(cast("E", entry.event))
+        options = self._suspended[-1:] if target is PREVIOUS else _options(target)
+        if entry.to in options:
+            event = next(known for known in row if known == entry.event)
+            return next(state for state in options if state == entry.to), event
+        hint = did_you_mean(entry.event, map(str, row)) or did_you_mean(entry.to, map(str, options))
         raise InvalidMachineRecord(
-            f"{where}: impossible transition: {event!r} does not lead from {str(self.state)!r} to {target!r}"
+            f"{place}: impossible transition: {entry.event!r} does not lead from {str(self._state)!r}"
+            f" to {entry.to!r}{hint}"
         )
 
-    def _require_known(self, state: str, where: str) -> None:
-        if state not in self._rows:
-            known = map(str, self._rows)
-            raise InvalidMachineRecord(f"{where}: unknown state {state!r}{did_you_mean(state, known)}")
+
+def _options(target: Target[S] | None) -> list[S]:
+    """Return every state that the guards may choose."""
+    if isinstance(target, Choice):
+        return [*_options(target.then), *_options(target.otherwise)]
+    return [] if target is None or target is PREVIOUS else [target]
 
 
-def _transitions(moves: Sequence[Move[S, E]], times: Sequence[float]) -> list[StateTransition[S, E]]:
-    return [StateTransition(*move, at) for move, at in zip(moves, times, strict=True)]
-
-
-def _entries(moves: Sequence[Move[S, E]], times: Sequence[float]) -> list[Entry]:
-    return [(*move, at) for move, at in zip(moves, times, strict=True)]
+def _check(
+    target: Target[S] | None, event: str, states: Mapping[S, object], guards: Mapping[str, Guard]
+) -> None:
+    if isinstance(target, Choice):
+        if target.guard not in guards:
+            raise ValueError(f"{event} asks for the guard {target.guard!r}: not given")
+        _check(target.then, event, states, guards)
+        _check(target.otherwise, event, states, guards)
+    elif target is not None and target is not PREVIOUS and target not in states:
+        raise ValueError(f"{event} leads to {target!s}, which is not a state of the table")

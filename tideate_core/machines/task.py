@@ -11,7 +11,7 @@ from tideate_core.machines.state_machine import StateMachine
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tideate_core.machines.table import Table
+    from tideate_core.machines.state_machine import Table
 
 
 class WorkflowState(StrEnum):

@@ -77,7 +77,7 @@ def test_mistakes_at_a_terminal_are_wrapped_coloured_and_escaped(shell: Shell) -
 
 
 def test_the_summary_counts_errors_and_warnings_which_fail_only_a_strict_check(shell: Shell) -> None:
-    shell.write("a.workflow", "* to a\na to *\n9 to b\n1 to b\nlost to a\n")
+    shell.write("a.workflow", "* to a\na to *\n9 to b\n1 to b\n: of nothing\n")
     shell.write("b.workflow", SMALL)
     shell.write("c.workflow", SMALL + "lost to first\n")
     done = shell.run("machine", "check", "b.workflow")

@@ -6,7 +6,6 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from difflib import get_close_matches
-from operator import attrgetter
 from typing import TYPE_CHECKING, Final, Literal
 
 from tideate_core.errors import did_you_mean
@@ -14,9 +13,9 @@ from tideate_core.machines.language.definition import BOUNDARY, Position
 from tideate_core.machines.language.lexer import plain_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from tideate_core.machines.language.definition import MachineDefinition, State, Transition
+    from tideate_core.machines.language.definition import MachineDefinition, State
 
 Severity = Literal["error", "warning"]
 
@@ -24,8 +23,6 @@ _HINTED_STATES: Final = 200
 _HINTED_LENGTH: Final = 80
 _ALIKE: Final = 0.8
 _START: Final = Position(1, 1)
-_SOURCE: Final[Callable[[Transition], str]] = attrgetter("source")
-_TARGET: Final[Callable[[Transition], str]] = attrgetter("target")
 
 _TAB: Final = "    "
 _BEFORE: Final = 60
@@ -47,28 +44,14 @@ class Diagnostic:
     """The mistake and the expectation, without the location."""
 
 
-def warnings_for(definition: MachineDefinition, unsure: Collection[str] = ()) -> list[Diagnostic]:
-    """Return the warnings about a machine that has transitions.
-
-    :param unsure: names in lines with mistakes: not all transitions of these states are known.
-    """
-    unsure = {name for name in unsure if name == BOUNDARY or name in definition.states}
-    return [
-        *_duplicates(definition),
-        *_unreachable(definition, unsure),
-        *_without_way_out(definition, unsure),
-    ]
+def warnings_for(definition: MachineDefinition) -> list[Diagnostic]:
+    """Return the warnings about a machine that has transitions."""
+    return [*_duplicates(definition), *_unreachable(definition), *_without_way_out(definition)]
 
 
 def _duplicates(definition: MachineDefinition) -> Iterator[Diagnostic]:
-    sources: set[str] = set()
-    several: set[str] = set()
-    for source, _, _, _, _, _ in definition.transitions:
-        (several if source in sources else sources).add(source)
     first: dict[tuple[str, str], int] = {}
-    for transition in definition.transitions if several else ():
-        if transition.source not in several:
-            continue
+    for transition in definition.transitions:
         pair = (transition.source, transition.target)
         line = first.setdefault(pair, transition.line)
         if line != transition.line:
@@ -77,23 +60,24 @@ def _duplicates(definition: MachineDefinition) -> Iterator[Diagnostic]:
             yield Diagnostic(transition.source_at, length, "warning", "duplicate-transition", message)
 
 
-def _unreachable(definition: MachineDefinition, unsure: Collection[str]) -> Iterator[Diagnostic]:
-    begins = any(transition.source == BOUNDARY for transition in definition.transitions)
-    if not begins and BOUNDARY not in unsure:
+def _unreachable(definition: MachineDefinition) -> Iterator[Diagnostic]:
+    moves = [(move.source, move.target) for move in definition.transitions]
+    if not any(source == BOUNDARY for source, _ in moves):
         message = "no transition starts at '*': nothing says where the workflow begins; add '* to STATE'"
         yield Diagnostic(_START, 1, "warning", "no-entry", message)
         return
-    reached = _closure({BOUNDARY, *unsure}, definition, forward=True)
+    reached = _reachable([BOUNDARY], moves)
     lost = [state for name, state in definition.states.items() if name not in reached]
     for state in lost:
         hint = _hint(state.name, reached - {BOUNDARY}, len(lost))
         yield _about(state, "unreachable-state", f"no path leads from '*' to state {state.name!r}{hint}")
 
 
-def _without_way_out(definition: MachineDefinition, unsure: Collection[str]) -> Iterator[Diagnostic]:
-    sources = {source for source, _, _, _, _, _ in definition.transitions}
-    dead_ends = [name for name in definition.states if name not in sources and name not in unsure]
-    ending = _closure({BOUNDARY, *dead_ends, *unsure}, definition, forward=False)
+def _without_way_out(definition: MachineDefinition) -> Iterator[Diagnostic]:
+    sources = {move.source for move in definition.transitions}
+    dead_ends = [name for name in definition.states if name not in sources]
+    back = [(move.target, move.source) for move in definition.transitions]
+    ending = _reachable([BOUNDARY, *dead_ends], back)
     for name in dead_ends:
         hint = _hint(name, sources - {BOUNDARY, name}, len(dead_ends))
         message = f"state {name!r} has no way out; add '{name} to *' if the workflow ends there{hint}"
@@ -103,29 +87,17 @@ def _without_way_out(definition: MachineDefinition, unsure: Collection[str]) -> 
             yield _about(state, "no-way-out", f"no path leads from state {name!r} to the end, '*'")
 
 
-def _closure(reached: set[str], definition: MachineDefinition, *, forward: bool) -> set[str]:
-    """Return the states reachable from a set, or the states that lead to it.
-
-    Most texts list transitions in the order of a run, so that one pass finds everything.
-    """
-    moves: Sequence[Transition] = definition.transitions
-    here, there = _SOURCE, _TARGET
-    if not forward:
-        moves, here, there = moves[::-1], there, here
-    for move in moves:
-        if here(move) in reached:
-            reached.add(there(move))
-    if len(reached) == len(definition.states) + 1:
-        return reached
+def _reachable(starts: list[str], moves: Iterable[tuple[str, str]]) -> set[str]:
+    """Return the states that moves lead to, and the starts."""
     onward: dict[str, list[str]] = {}
-    for move in moves:
-        onward.setdefault(here(move), []).append(there(move))
-    waiting = list(reached)
-    while waiting:
-        for name in onward.get(waiting.pop(), ()):
+    for source, target in moves:
+        onward.setdefault(source, []).append(target)
+    reached = set(starts)
+    while starts:
+        for name in onward.get(starts.pop(), ()):
             if name not in reached:
                 reached.add(name)
-                waiting.append(name)
+                starts.append(name)
     return reached
 
 
@@ -146,9 +118,7 @@ def explanations(diagnostics: Iterable[Diagnostic], text: str, label: str) -> It
 
     Long lines are truncated around the position. The text is split once.
     """
-    lines = plain_text(text).split("\n")
-    if not any(lines):
-        lines = []
+    lines = plain_text(text).split("\n") if text.strip() else []
     for diagnostic in diagnostics:
         yield _explain(diagnostic, lines, label)
 

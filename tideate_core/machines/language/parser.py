@@ -33,10 +33,9 @@ from tideate_core.machines.language.diagnostics import Diagnostic, explain_all, 
 from tideate_core.machines.language.lexer import Lexer, Token, TokenKind, block_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
 _WORD = re.compile(r"[^ \t]+")
-_NO_NAME = re.compile(r"[^A-Za-z0-9_]+")
 _STATE = re.compile(r"\*|[A-Za-z_][A-Za-z0-9_]*")
 _NAME_RULE: Final = "a state is '*' or a name of A-Z, a-z, 0-9 and _ that does not begin with a digit"
 _END: Final = "the end of the line"
@@ -88,7 +87,6 @@ class Parser:
         self._transitions: list[Transition] = []
         self._diagnostics: list[Diagnostic] = []
         self._pending: list[Token] = []
-        self._unsure: set[str] = set()
         self._unreadable: set[int] = set()
         self._indented_line = -1  # no line follows this number
 
@@ -106,8 +104,9 @@ class Parser:
                 self._mistake(token)
         self._check_end()
         definition = MachineDefinition(self._name, self._states, tuple(self._transitions))
-        if self._transitions:
-            self._diagnostics += warnings_for(definition, self._unsure)
+        if not any(diagnostic.severity == "error" for diagnostic in self._diagnostics):
+            # with a mistake, not all transitions are known
+            self._diagnostics += warnings_for(definition)
         self._diagnostics.sort(key=lambda diagnostic: diagnostic.position)
         return Parsed(definition, tuple(self._diagnostics), self._text)
 
@@ -158,15 +157,14 @@ class Parser:
         mistake = _find_mistake(token, after_guidance=bool(self._pending))
         if not self._is_reported(token, mistake.diagnostic):
             self._diagnostics.append(mistake.diagnostic)
+        if mistake.diagnostic.code == "unexpected-indent":
+            return
         source, target = mistake.source, mistake.target
-        if mistake.diagnostic.code != "unexpected-indent":
-            self._unsure.update(_possible_states(token))
         if mistake.clear and source and target:
             recovered = token._replace(text=source.text, target=target.text, target_column=target.column)
             self._add(recovered)
             return
-        if mistake.diagnostic.code != "unexpected-indent":
-            self._pending.clear()
+        self._pending.clear()
         for word in (source, target):
             if word and word.text != BOUNDARY:
                 self._states.setdefault(
@@ -248,13 +246,6 @@ def _find_mistake(token: Token, *, after_guidance: bool = False) -> _Mistake:
     if not target.is_state:
         return _Mistake(_wrong_name(token, target), source=source)
     return _Mistake(_too_much(token, target, more), source, target, clear=True)
-
-
-def _possible_states(token: Token) -> Iterator[str]:
-    """Yield words of a malformed line that may be states, including `*`."""
-    for match in islice(_WORD.finditer(token.text), 4):
-        word = match[0]
-        yield word if word == "*" else _NO_NAME.sub("_", word)
 
 
 def _indented(token: Token, *, after_guidance: bool) -> _Mistake:
