@@ -110,9 +110,12 @@ async def test_decisions_are_counted_and_told(gates: GateEnforcer, caplog: pytes
 
 
 async def test_statistics_are_kept_across_runs_in_the_store(tmp_path: Path) -> None:
+    async def opened() -> Store:
+        return store
+
     for _ in range(2):
         store = Store.open(tmp_path / "kept")
-        gates = GateEnforcer(DocumentValidator(), Verifier(), ledger=GateLedger(store), clock=lambda: 1.5)
+        gates = GateEnforcer(DocumentValidator(), Verifier(), ledger=GateLedger(opened), clock=lambda: 1.5)
         await gates.enforce_gate1(ExecutionPlan())
         stats = await gates.get_gate_statistics()
         store.close()

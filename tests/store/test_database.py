@@ -21,7 +21,6 @@ from tideate_core.store.database import (
     begin_transaction,
     is_of_the_database,
     translated,
-    wait_briefly,
 )
 
 if TYPE_CHECKING:
@@ -187,14 +186,14 @@ def test_while_the_lock_is_waited_for_something_else_is_done(store: Store, priva
         closing(sqlite3.connect(private / FILE, isolation_level=None)) as mine,
         closing(locked(private)) as other,
     ):
-        wait_briefly(mine)
+        mine.execute("PRAGMA busy_timeout = 50")
         begin_transaction(mine, 10, free_it)
         assert (mine.in_transaction, len(calls)) == (True, 3)
 
 
 def test_one_that_stays_locked_is_told(store: Store, private: Path) -> None:
     with closing(sqlite3.connect(private / FILE, isolation_level=None)) as mine, closing(locked(private)):
-        wait_briefly(mine)
+        mine.execute("PRAGMA busy_timeout = 50")
         calls: list[int] = []
         with pytest.raises(sqlite3.OperationalError, match="locked"):
             begin_transaction(mine, 0.12, lambda: calls.append(1))

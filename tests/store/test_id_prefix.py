@@ -15,16 +15,6 @@ if TYPE_CHECKING:
     from tideate_core.store.reader import Reader
 
 
-@pytest.mark.parametrize("wanted", [".2", "2.", ".", f"{run_id(0)}.", "zz.1"])
-async def test_half_an_id_is_of_no_checkpoint(store: Store, reader: Reader, wanted: str) -> None:
-    past = Past(store)
-    await past.begin()
-    await past.step("a")
-    await past.step("b")
-    with pytest.raises(CheckpointNotFound, match="no checkpoint has the id"):
-        reader.checkpoint(wanted)
-
-
 async def test_a_run_is_found_by_the_beginning_of_its_id(store: Store, reader: Reader) -> None:
     for number in (0xAB << 120, 0xAC << 120, 0xAC1 << 116):
         await Past(store, number).begin()

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.store.conftest import line
 from tests.store.past import NOON, Past, big, run_id
 from tideate_core.errors import RunNotFound, StoreError
 from tideate_core.store import Store
@@ -16,8 +15,6 @@ from tideate_core.store.database import FILE
 from tideate_core.store.reader import Reader
 
 if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Callable
     from pathlib import Path
 
 A = run_id(0xA)
@@ -49,21 +46,6 @@ def test_a_database_that_is_being_made_is_an_empty_history(private: Path) -> Non
     Store.open(private).close()
     assert reader.runs() == []
     assert reader.checkpoints() == []
-
-
-async def test_a_reader_made_before_the_database_reads_it(private: Path, reader: Reader) -> None:
-    assert reader.runs() == []
-    store = Store.open(private)
-    await Past(store).whole()
-    store.close()
-    assert len(reader.runs()) == 1
-
-
-def test_what_is_no_database_is_refused_with_what_to_do(private: Path) -> None:
-    private.mkdir()
-    (private / FILE).write_bytes(b"no database at all, but longer than a header of one" * 100)
-    with pytest.raises(StoreError, match="is not a database; move it away"):
-        Reader(private).runs()
 
 
 async def test_a_damaged_database_is_refused_and_read_again_once_it_is_whole(
@@ -176,30 +158,3 @@ async def test_every_thread_reads_over_a_connection_of_its_own(store: Store, rea
 def test_a_reader_cannot_write(private: Path, store: Store, reader: Reader) -> None:
     with pytest.raises(StoreError, match="is read-only"):
         reader._fetch("DELETE FROM workflow_executions", ())
-
-
-@pytest.mark.slow
-@pytest.mark.concurrency
-def test_what_was_durable_is_read_while_it_is_written_and_after_a_kill(
-    child: Callable[..., subprocess.Popen[str]], reader: Reader
-) -> None:
-    process = child("chain", A)
-    for _ in range(20):
-        told = int(line(process))
-        assert reader.run(A).completed_steps >= told
-    assert not reader.run(A).resumable
-    process.kill()
-    rest, _ = process.communicate()
-    durable = int(rest.split()[-1]) if rest.split() else told
-    reader.close()  # the first to open it anew, which has to recover the log
-    run = reader.run(A)
-    assert run.lease is not None
-    assert not run.lease.alive
-    assert run.resumable
-    assert run.completed_steps >= durable
-    ended = [row for row in reader.steps(A) if row.status == "completed"]
-    assert [row.order for row in ended] == list(range(1, run.completed_steps + 1))
-    assert [row.cursor for row in reader.checkpoints(A, limit=10_000)] == list(
-        range(run.completed_steps, 0, -1)
-    )
-    assert len(reader.memos(A)) >= run.completed_steps

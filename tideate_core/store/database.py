@@ -8,7 +8,6 @@ import os
 import sqlite3
 import threading
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import StoreError
@@ -105,6 +104,7 @@ def open_to_write(path: Path) -> sqlite3.Connection:
         refuse_unusable(path, connection)
         _set_up(path, connection)
         migrate(path, connection)
+        connection.execute(f"PRAGMA busy_timeout = {_LOCK_TRY}")
     return connection
 
 
@@ -204,15 +204,10 @@ def _write_ahead(connection: sqlite3.Connection) -> str:
             time.sleep(0.01)
 
 
-def wait_briefly(connection: sqlite3.Connection) -> None:
-    """Limit a connection's wait for a lock to the interval that `begin_transaction` needs."""
-    connection.execute(f"PRAGMA busy_timeout = {_LOCK_TRY}")
-
-
 def begin_transaction(connection: sqlite3.Connection, patience: float, meanwhile: Callable[[], None]) -> None:
     """Begin a write transaction.
 
-    :param connection: prepared by `wait_briefly`.
+    :param connection: from `open_to_write`.
     :param patience: seconds.
     :param meanwhile: called every 50 ms while another process holds the lock.
     :raises sqlite3.OperationalError: another process held the lock all the time.
@@ -241,13 +236,6 @@ def file_identity(path: Path) -> tuple[int, int] | None:
     return None if status is None else (status.st_dev, status.st_ino)
 
 
-@dataclass(frozen=True, slots=True)
-class _Opened:
-    connection: sqlite3.Connection
-    identity: tuple[int, int]
-    """Identity of the file when it was opened."""
-
-
 class ReadConnections:
     """Read-only connections, one per thread, to a database that may not exist.
 
@@ -273,16 +261,22 @@ class ReadConnections:
 
     def close(self) -> None:
         """Close this thread's connection."""
-        opened: _Opened | None = getattr(self._local, "opened", None)
-        if opened is not None:
-            self._local.opened = None
-            opened.connection.close()
+        connection, _ = self._opened()
+        if connection is not None:
+            self._local.opened = None, None
+            connection.close()
+
+    def _opened(self) -> tuple[sqlite3.Connection | None, tuple[int, int] | None]:
+        """Return this thread's connection and the identity of its file."""
+        opened: tuple[sqlite3.Connection | None, tuple[int, int] | None]
+        opened = getattr(self._local, "opened", (None, None))
+        return opened
 
     def _connection(self) -> sqlite3.Connection | None:
         identity = file_identity(self._path)
-        opened: _Opened | None = getattr(self._local, "opened", None)
-        if opened is not None and opened.identity == identity:
-            return opened.connection
+        connection, known = self._opened()
+        if identity == known:
+            return connection
         self.close()  # the path is another file now: the old one was moved or deleted
         if identity is None:
             return None
@@ -290,5 +284,5 @@ class ReadConnections:
         if schema_version(connection) == 0:  # another process is creating it
             connection.close()
             return None
-        self._local.opened = _Opened(connection, identity)
+        self._local.opened = connection, identity
         return connection

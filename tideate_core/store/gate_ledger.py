@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from tideate_core.store.records import GateCount, GateOutcome
     from tideate_core.store.store import Store
     from tideate_core.store.transaction import Transaction
@@ -24,17 +27,20 @@ _ADD: Final = (
 
 
 class GateLedger:
-    """Counts gate decisions in a store."""
+    """Counts gate decisions in a store.
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    :param open_store: returns the store; called with each decision.
+    """
+
+    def __init__(self, open_store: Callable[[], Awaitable[Store]]) -> None:
+        self._open_store = open_store
 
     async def record(self, outcome: GateOutcome) -> None:
         """Count a decision; durable when this returns.
 
         :raises StoreError: it could not be written.
         """
-        await self._store.write(partial(_count_decision, outcome=outcome))
+        await (await self._open_store()).write(partial(_count_decision, outcome=outcome))
 
     async def counts(self, *, days: int | None = None) -> list[GateCount]:
         """Return the counts by gate; a gate without decisions is missing.
@@ -42,9 +48,8 @@ class GateLedger:
         :param days: number of days (UTC) including today; None: all.
         :raises StoreError: it cannot be read.
         """
-        import asyncio  # here, because a list of runs needs none
-
-        return await asyncio.to_thread(self._store.reader().gates, days=days)
+        reader = (await self._open_store()).reader()
+        return await asyncio.to_thread(reader.gates, days=days)
 
 
 def _count_decision(transaction: Transaction, outcome: GateOutcome) -> None:

@@ -45,21 +45,15 @@ class Batch:
         return bool(self.events or self.starts or self.writes or self.status)
 
     @property
-    def is_awaited(self) -> bool:
-        """A caller waits for one of the writes."""
-        return any(delivery is not None for _, delivery in self.writes)
-
-    @property
     def deliveries(self) -> list[Delivery]:
         """The deliveries of all waiting callers."""
         return [delivery for _, delivery in self.writes if delivery is not None]
 
     def refuse(self, error: Exception) -> list[Delivery]:
         """Set an error for all waiting callers and return their deliveries."""
-        waiting = self.deliveries
-        for delivery in waiting:
+        for delivery in self.deliveries:
             delivery.error = error
-        return waiting
+        return self.deliveries
 
 
 class RunBuffer:
@@ -81,6 +75,8 @@ class RunBuffer:
         """Number of steps that have durably ended."""
         self._status: Status | None = None
         """Status in the database, None before the first write here."""
+        self._released = False
+        """Its last write is durable."""
         self._next = Batch(Tally(run_id, 0))
 
     @property
@@ -134,6 +130,12 @@ class RunBuffer:
     def lost_message(self) -> str:
         return f"run {self.run_id} was taken over by another process; this process no longer writes it"
 
+    def _refuse_if_released(self) -> None:
+        if self._released:
+            raise RunLost(
+                f"run {self.run_id} has ended or was released here; nothing more can be written of it"
+            )
+
     def count_from(self, sequence: int, cursor: int) -> None:
         """Continue the counts of events and of ended steps."""
         self._sequence, self._cursor = sequence, cursor
@@ -148,11 +150,9 @@ class RunBuffer:
 
         :raises RunLost: another process owns the run.
         """
+        self._refuse_if_released()
         if self._failure is not None:
             raise self._failure
-        has = transaction.execute("SELECT owner FROM workflow_leases WHERE execution_id = ?", (self.run_id,))
-        if has.fetchone() != (transaction.owner.id,):
-            raise RunLost(self.lost_message)
         # counted again at each attempt
         batch.tally = tally = Tally(self.run_id, self._cursor)
         if batch.status is not None:

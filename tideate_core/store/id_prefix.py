@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import CheckpointNotFound, InvalidInput, RunNotFound
-from tideate_core.store.rows import CHECKPOINTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,10 +20,11 @@ _NAMED: Final = 5
 _NEAR: Final = 0.8
 """Minimum similarity of a suggestion: ids are random digits, and lower values are chance."""
 
-_WANTED: Final = (
-    "SELECT id, execution_id, step_id, cursor, created_at, manual, memory FROM workflow_checkpoints"
-    " WHERE id = ?"
-)
+SELECT_CHECKPOINTS: Final = "SELECT id, execution_id, step_id, cursor, created_at, manual, memory"
+
+CHECKPOINTS: Final = f"{SELECT_CHECKPOINTS} FROM all_checkpoints"
+
+_WANTED: Final = f"{SELECT_CHECKPOINTS} FROM workflow_checkpoints WHERE id = ?"
 
 LAST: Final = "last"
 """Name of the newest run, in place of an id."""
@@ -44,11 +45,7 @@ def find_run_id(fetch: Fetch, wanted: str) -> str:
     wanted = _storable(wanted)
     if wanted.strip().lower() == LAST and (last := fetch(_LAST_RUN, ())):
         return str(last[0][0])
-    found = fetch(
-        "SELECT id FROM workflow_executions WHERE id >= ? AND id < ? ORDER BY id LIMIT ?", _range(wanted)
-    )
-    chosen = _only(wanted, found, "runs")
-    if chosen is not None:
+    if chosen := _only(fetch, "executions", wanted, "runs"):
         return chosen
     newest = fetch(
         "SELECT e.id, w.name FROM workflow_executions e CROSS JOIN workflows w ON w.id = e.workflow_id"
@@ -58,11 +55,6 @@ def find_run_id(fetch: Fetch, wanted: str) -> str:
     error = RunNotFound(wanted)
     error.args = (f"{error}{_hint(wanted, newest)}",)
     raise error
-
-
-def _storable(wanted: str) -> str:
-    """Return a typed id with escapes in place of bytes that are not UTF-8, which SQLite rejects."""
-    return wanted.encode("utf-8", "backslashreplace").decode()
 
 
 def find_checkpoint(fetch: Fetch, wanted: str) -> Row:
@@ -75,56 +67,42 @@ def find_checkpoint(fetch: Fetch, wanted: str) -> Row:
     """
     wanted = _storable(wanted)
     beginning, point, ordinal = wanted.strip().lower().partition(".")
-    if point and not (beginning and ordinal):
-        raise _no_checkpoint(wanted)
-    try:
-        found = _of_run(fetch, beginning, ordinal) if ordinal else _wanted_by_a_person(fetch, beginning)
-    except RunNotFound as error:
-        raise _no_checkpoint(wanted) from error
+    found: list[Row] = []
+    if not point:
+        chosen = _only(fetch, "checkpoints", beginning, "checkpoints")
+        found = fetch(_WANTED, (chosen,))
+    elif beginning and ordinal:
+        with contextlib.suppress(RunNotFound):
+            run = find_run_id(fetch, beginning)
+            found = fetch(f"{CHECKPOINTS} WHERE execution_id = ? AND id = ?", (run, f"{run}.{ordinal}"))
     if not found:
-        raise _no_checkpoint(wanted)
+        raise CheckpointNotFound(
+            f"no checkpoint has the id {wanted!r}; `tideate checkpoint list` shows those that there are"
+        )
     return found[0]
 
 
-def _of_run(fetch: Fetch, beginning: str, ordinal: str) -> list[Row]:
-    run = find_run_id(fetch, beginning)
-    return fetch(f"{CHECKPOINTS} WHERE execution_id = ? AND id = ?", (run, f"{run}.{ordinal}"))
+def _storable(wanted: str) -> str:
+    """Return a typed id with escapes in place of bytes that are not UTF-8, which SQLite rejects."""
+    return wanted.encode("utf-8", "backslashreplace").decode()
 
 
-def _wanted_by_a_person(fetch: Fetch, beginning: str) -> list[Row]:
-    found = fetch(
-        "SELECT id FROM workflow_checkpoints WHERE id >= ? AND id < ? ORDER BY id LIMIT ?", _range(beginning)
-    )
-    chosen = _only(beginning, found, "checkpoints")
-    return fetch(_WANTED, (chosen,)) if chosen is not None else []
-
-
-def _no_checkpoint(wanted: str) -> CheckpointNotFound:
-    return CheckpointNotFound(
-        f"no checkpoint has the id {wanted!r}; `tideate checkpoint list` shows those that there are"
-    )
-
-
-def _range(wanted: str) -> tuple[str, str, int]:
-    """Return the bounds of all ids with this beginning, and the maximum number to read."""
-    # ids are hexadecimal, so `g` sorts after all of them
-    beginning = wanted.strip().lower()
-    return beginning, f"{beginning}g", _NAMED + 1
-
-
-def _only(wanted: str, found: list[tuple[Any, ...]], what: str) -> str | None:
-    ids = [str(row[0]) for row in found]
+def _only(fetch: Fetch, table: str, wanted: str, what: str) -> str | None:
+    """Return the one id that begins with a text, or equals it; None if there is none."""
     beginning = wanted.strip().lower()
     if not beginning:
         raise InvalidInput(f"which of the {what} is meant? Give an id, or its first digits")
-    if beginning in ids:
+    # ids are hexadecimal, so `g` sorts after all of them
+    ids = f"SELECT id FROM workflow_{table} WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"  # noqa: S608
+    found = [str(row[0]) for row in fetch(ids, (beginning, f"{beginning}g", _NAMED + 1))]
+    if beginning in found:
         return beginning
-    if len(ids) > 1:
-        more = ", …" if len(ids) > _NAMED else ""
+    if len(found) > 1:
+        more = ", …" if len(found) > _NAMED else ""
         raise InvalidInput(
-            f"several {what} begin with {wanted!r}: {', '.join(ids[:_NAMED])}{more}; give more digits"
+            f"several {what} begin with {wanted!r}: {', '.join(found[:_NAMED])}{more}; give more digits"
         )
-    return ids[0] if ids else None
+    return found[0] if found else None
 
 
 def _hint(wanted: str, newest: list[tuple[Any, ...]]) -> str:

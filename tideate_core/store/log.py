@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from tideate_core.errors import InvalidInput, RunLost, StoreError
+from tideate_core.errors import InvalidInput, StoreError
 from tideate_core.store.delivery import Delivery
-from tideate_core.store.group_commit import RunBuffer
+from tideate_core.store.group_commit import Batch, RunBuffer
 from tideate_core.store.log_statements import (
     delete_messages,
     write_ending,
@@ -20,14 +21,15 @@ from tideate_core.store.log_statements import (
 )
 from tideate_core.store.objects import DEEPEST, is_deeper, is_storable, pack
 from tideate_core.store.records import TERMINAL
+from tideate_core.store.transaction import Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from tideate_core.store.group_commit import Write
     from tideate_core.store.objects import Packed
     from tideate_core.store.records import Ending, Message, Status, StepOutcome, StepStart
-    from tideate_core.store.transaction import Tally, Transaction
+    from tideate_core.store.transaction import Transaction
     from tideate_core.store.writer import Writer
 
     _Event = tuple[str, int, str | Packed]  # name, time, data
@@ -54,39 +56,30 @@ class RunLog(RunBuffer):
         self.unread: tuple[Message, ...] = ()
         """Messages that no model had read when the run was taken over."""
         self._writer = writer
-        self._given_up = False
 
     def event(self, name: str, at: int, data: dict[str, Any]) -> int:
         """Write an event and return its number, from 1.
 
         :param at: milliseconds since the epoch.
         """
-        self._refuse_if_given_up()
         value = pack(data)
-        with self._writer.lock:
-            return self._add_event(name, at, value)
+        with self._buffer() as batch:
+            return self._add_event(batch, name, at, value)
 
     def status(self, status: Status, step: str | None) -> None:
         """Write the run's status and current step; the last one before a commit wins.
 
         Terminal statuses are written only by `ended`, with the rest of the ending.
         """
-        self._refuse_if_given_up()
-        if status in TERMINAL:
-            return
-        with self._writer.lock:
-            if self._failure is None:
-                self._next.status = (status, step)
-                self._writer.dirty[self] = None
+        if status not in TERMINAL:
+            with self._buffer() as batch:
+                batch.status = (status, step)
 
     def started(self, start: StepStart) -> None:
         """Write the start of a step, or of another attempt."""
-        started = start, pack(list(start.dependencies))
-        self._refuse_if_given_up()
-        with self._writer.lock:
-            if self._failure is None:
-                self._next.starts[start.step] = started
-                self._writer.dirty[self] = None
+        dependencies = pack(list(start.dependencies))
+        with self._buffer() as batch:
+            batch.starts[start.step] = start, dependencies
 
     def finish(self, outcome: StepOutcome) -> Delivery:
         """Write the outcome of a step; durable when the caller gets the delivery.
@@ -97,18 +90,17 @@ class RunLog(RunBuffer):
         """
         outcome = _with_bounded_tokens(outcome)
         result = pack(outcome.result)
-        self._refuse_if_given_up()
-        with self._writer.lock:
-            started = self._next.starts.pop(outcome.step, None)  # then its row is written once
-            return self._hand_over(partial(write_outcome, outcome=outcome, result=result, started=started))
+        with self._buffer() as batch:
+            started = batch.starts.pop(outcome.step, None)  # then its row is written once
+            write = partial(write_outcome, outcome=outcome, result=result, started=started)
+            return self._hand_over(batch, write)
 
     def note(self, step: str, key: str, value: Any) -> None:
         """Write a memo of a step.
 
         :raises InvalidInput: its key or value cannot be stored.
         """
-        _require_memo(step, key, value)
-        self._buffer(partial(write_memo, step=step, key=key, value=pack(value), event=self._sequence))
+        self._write_soon(self._memo(step, key, value))
 
     async def remember(self, step: str, key: str, value: Any) -> None:
         """Write a memo of a step; durable when this returns.
@@ -117,8 +109,7 @@ class RunLog(RunBuffer):
         :raises RunLost: another process owns the run.
         :raises StoreError: it could not be written.
         """
-        _require_memo(step, key, value)
-        await self._durable(partial(write_memo, step=step, key=key, value=pack(value), event=self._sequence))
+        await self._durable(self._memo(step, key, value))
 
     async def read(self, step: str, key: str, messages: Sequence[Message]) -> None:
         """Write the texts that a step's model reads as a memo; durable when this returns.
@@ -130,12 +121,14 @@ class RunLog(RunBuffer):
         :raises StoreError: it could not be written.
         """
         value = pack([message.text for message in messages])
-        read = partial(write_read_messages, step=step, key=key, value=value, read=tuple(messages))
-        await self._durable(partial(read, event=self._sequence))
+        read, event = tuple(messages), self._sequence
+        await self._durable(
+            partial(write_read_messages, step=step, key=key, value=value, event=event, read=read)
+        )
 
     def drop(self, message: Message) -> None:
         """Delete a message that no model of the run can read."""
-        self._buffer(partial(delete_messages, messages=(message,)))
+        self._write_soon(partial(delete_messages, messages=(message,)))
 
     async def ended(self, ending: Ending, last: tuple[str, int, dict[str, Any]] | None = None) -> int:
         """Write the run's ending and release the run; durable when this returns, and the last write.
@@ -166,27 +159,35 @@ class RunLog(RunBuffer):
         """
         await self._durable(lambda _transaction, _tally: None)
 
-    def _buffer(self, write: Write) -> None:
-        self._refuse_if_given_up()
+    @contextmanager
+    def _buffer(self) -> Iterator[Batch]:
+        """Yield the writes of the next commit, under the writer's lock."""
+        self._refuse_if_released()
         with self._writer.lock:
             if self._failure is None:
-                self._next.writes.append((write, None))
                 self._writer.dirty[self] = None
+                yield self._next
+            else:
+                yield Batch(Tally(self.run_id, 0))  # it is never written
 
-    def _add_event(self, name: str, at: int, value: str | Packed) -> int:
-        """Buffer an event; the caller holds the writer's lock."""
+    def _write_soon(self, write: Write) -> None:
+        with self._buffer() as batch:
+            batch.writes.append((write, None))
+
+    def _add_event(self, batch: Batch, name: str, at: int, value: str | Packed) -> int:
         self._sequence += 1
-        if self._failure is None:
-            self._next.events.append((self.run_id, self._sequence, name, at, value))
-            self._writer.dirty[self] = None
+        batch.events.append((self.run_id, self._sequence, name, at, value))
         return self._sequence
+
+    def _memo(self, step: str, key: str, value: Any) -> Write:
+        _require_memo(step, key, value)
+        return partial(write_memo, step=step, key=key, value=pack(value), event=self._sequence)
 
     async def _last(self, write: Write, event: _Event | None = None) -> int:
         try:
-            self._refuse_if_given_up()
-            with self._writer.lock:
-                number = self._sequence if event is None else self._add_event(*event)
-                delivery = self._hand_over(partial(self._final, write))
+            with self._buffer() as batch:
+                number = self._sequence if event is None else self._add_event(batch, *event)
+                delivery = self._hand_over(batch, partial(self._final, write))
             await delivery.future
         except StoreError:
             self._writer.abandon(self)
@@ -194,39 +195,31 @@ class RunLog(RunBuffer):
         return number
 
     async def _durable(self, write: Write) -> Any:
-        self._refuse_if_given_up()
-        with self._writer.lock:
-            delivery = self._hand_over(write)
+        with self._buffer() as batch:
+            delivery = self._hand_over(batch, write)
         return await delivery.future
 
-    def _hand_over(self, write: Write) -> Delivery:
+    def _hand_over(self, batch: Batch, write: Write) -> Delivery:
         """Request an immediate write; the caller holds the writer's lock."""
         if self._failure is not None:
             raise self._failure
         self._writer.refuse_if_closed()
         delivery = Delivery(asyncio.get_running_loop().create_future())
-        self._next.writes.append((write, delivery))
-        self._writer.dirty[self] = None
+        batch.writes.append((write, delivery))
         self._writer.urge()
         return delivery
 
     def _final(self, write: Write, transaction: Transaction, tally: Tally) -> None:
         write(transaction, tally)
-        transaction.after.append(self._give_up)
+        transaction.after.append(self._set_released)
 
-    def _give_up(self) -> None:
-        self._given_up = True
+    def _set_released(self) -> None:
+        self._released = True
         self._writer.owned_runs.detach(self)
-
-    def _refuse_if_given_up(self) -> None:
-        if self._given_up:
-            raise RunLost(
-                f"run {self.run_id} has ended or was released here; nothing more can be written of it"
-            )
 
     def release_later(self) -> None:
         """Release the run without waiting: no caller uses this log."""
-        self._buffer(partial(self._final, write_release))
+        self._write_soon(partial(self._final, write_release))
 
 
 def _with_bounded_tokens(ended: Ended) -> Ended:

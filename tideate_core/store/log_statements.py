@@ -26,26 +26,6 @@ if TYPE_CHECKING:
 TASK_LENGTH: Final = 2000
 """Characters of a step's task that are stored: it is shown, never run again."""
 
-_BEGUN: Final = (
-    "UPDATE workflow_steps SET task = ?, dependencies = ?, attempts = ?, started_at = ?, status = 'running',"
-    " completed_at = NULL, duration = NULL, error = NULL, error_code = NULL"
-    " WHERE execution_id = ? AND step_id = ?"
-)
-
-_ENDED: Final = (
-    "UPDATE workflow_steps SET status = ?, result = ?, error = ?, error_code = ?, duration = ?,"
-    " completed_at = ?, ordinal = ?, input_tokens = ?, output_tokens = ?, cost = ?, cached_tokens = ?,"
-    " files = ?, memory = ?"
-    " WHERE execution_id = ? AND step_id = ?"
-)
-
-_BEGUN_AND_ENDED: Final = (
-    "UPDATE workflow_steps SET task = ?, dependencies = ?, attempts = ?, started_at = ?, status = ?,"
-    " result = ?, error = ?, error_code = ?, duration = ?, completed_at = ?, ordinal = ?, input_tokens = ?,"
-    " output_tokens = ?, cost = ?, cached_tokens = ?, files = ?, memory = ?"
-    " WHERE execution_id = ? AND step_id = ?"
-)
-
 
 def write_events(transaction: Transaction, events: Sequence[EventValues]) -> None:
     """Insert events."""
@@ -60,16 +40,7 @@ def write_events(transaction: Transaction, events: Sequence[EventValues]) -> Non
 def write_start(transaction: Transaction, tally: Tally, started: Started) -> None:
     """Write the start of a step, or of another attempt."""
     start, _ = started
-    values = _start_values(transaction, tally, started)
-    # an existing row keeps its name and agent: writing them would update the index on agents
-    done = transaction.execute(_BEGUN, (*values, tally.run, start.step))
-    if done.rowcount:
-        return
-    transaction.execute(
-        "INSERT INTO workflow_steps (task, dependencies, attempts, started_at, execution_id, step_id,"
-        " step_name, agent_id, status) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'running')",
-        (*values, tally.run, start.step, plain(start.name), start.agent),
-    )
+    _write_step(transaction, tally.run, start.step, _start_columns(transaction, tally, started), start)
 
 
 def write_outcome(
@@ -84,25 +55,25 @@ def write_outcome(
     :param started: its start, if not yet written.
     """
     tally.cursor += 1
-    memory = memory_usage()
-    ended = (*_outcome_values(transaction, tally, outcome, result), memory, tally.run, outcome.step)
-    done = 0
-    if started is not None:
-        begun = _start_values(transaction, tally, started)
-        done = transaction.execute(_BEGUN_AND_ENDED, (*begun, *ended)).rowcount
-        if not done:
-            write_start(transaction, tally, started)
-    if not done:
-        done = transaction.execute(_ENDED, ended).rowcount
-    if not done:  # a skipped step never started
-        transaction.execute(
-            "INSERT INTO workflow_steps (status, result, error, error_code, duration, completed_at, ordinal,"
-            " input_tokens, output_tokens, cost, cached_tokens, files, memory, execution_id, step_id,"
-            " step_name, agent_id, task, dependencies)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', '[]')",
-            (*ended, outcome.step),
-        )
-    _count(tally, outcome)
+    tally.outcomes.append(outcome)
+    memory, tokens = memory_usage(), outcome.tokens
+    columns = {
+        **(_start_columns(transaction, tally, started) if started else {}),
+        "status": outcome.status,
+        "result": transaction.column(tally.run, result),
+        "error": None if outcome.error is None else plain(outcome.error),
+        "error_code": outcome.error_code,
+        "duration": outcome.duration_ms,
+        "completed_at": outcome.completed_at,
+        "ordinal": tally.cursor,
+        "input_tokens": tokens.input,
+        "output_tokens": tokens.output,
+        "cost": tokens.cost,
+        "cached_tokens": tokens.cached,
+        "files": _files(transaction, tally.run, outcome.files),
+        "memory": memory,
+    }
+    _write_step(transaction, tally.run, outcome.step, columns, started[0] if started else None)
     if outcome.status != "completed":
         return None
     identity = f"{tally.run}.{tally.cursor}"  # as in the view `all_checkpoints`
@@ -151,8 +122,11 @@ def write_counts(transaction: Transaction, tally: Tally) -> None:
         transaction.execute(
             "UPDATE workflow_executions SET status = ? WHERE id = ?", (tally.status, tally.run)
         )
-    if not tally.moved and not tally.has_counts:
+    if not tally.moved and not tally.outcomes:
         return
+    statuses = [outcome.status for outcome in tally.outcomes]
+    tokens = [outcome.tokens for outcome in tally.outcomes]
+    costs = [each.cost for each in tokens if each.cost is not None]
     transaction.execute(
         "UPDATE workflow_executions SET completed_steps = completed_steps + ?,"
         " failed_steps = failed_steps + ?, input_tokens = input_tokens + ?,"
@@ -161,14 +135,14 @@ def write_counts(transaction: Transaction, tally: Tally) -> None:
         " current_step = CASE WHEN ?6 THEN ?7 ELSE current_step END,"
         " cached_tokens = cached_tokens + ?8 WHERE id = ?9",
         (
-            tally.completed,
-            tally.failed,
-            tally.input_tokens,
-            tally.output_tokens,
-            tally.cost,
+            statuses.count("completed"),
+            statuses.count("failed"),
+            sum(each.input for each in tokens),
+            sum(each.output for each in tokens),
+            sum(costs) if costs else None,
             tally.moved,
             tally.step,
-            tally.cached_tokens,
+            sum(each.cached for each in tokens),
             tally.run,
         ),
     )
@@ -207,9 +181,7 @@ def write_ending(transaction: Transaction, tally: Tally, ending: Ending, respons
         ),
     )
     index_answers(transaction.connection, transaction.objects, tally.run)
-    # the row has the final counts of `ending`; nothing is added to them
-    tally.completed = tally.failed = tally.input_tokens = tally.output_tokens = tally.cached_tokens = 0
-    tally.cost = None
+    tally.outcomes.clear()  # the row has the final counts of `ending`; nothing is added to them
     transaction.execute("DELETE FROM workflow_wishes WHERE execution_id = ?", (tally.run,))
     write_release(transaction, tally)
 
@@ -222,32 +194,36 @@ def write_release(transaction: Transaction, tally: Tally) -> None:
     )
 
 
-def _start_values(transaction: Transaction, tally: Tally, started: Started) -> tuple[Any, ...]:
-    """Return the first values of `_BEGUN`."""
+def _start_columns(transaction: Transaction, tally: Tally, started: Started) -> dict[str, Any]:
     start, dependencies = started
-    column = transaction.column(tally.run, dependencies)
-    return plain(start.task[:TASK_LENGTH]), column, start.attempt, start.started_at
+    return {
+        "task": plain(start.task[:TASK_LENGTH]),
+        "dependencies": transaction.column(tally.run, dependencies),
+        "attempts": start.attempt,
+        "started_at": start.started_at,
+        "status": "running",
+        **dict.fromkeys(("completed_at", "duration", "error", "error_code")),
+    }
 
 
-def _outcome_values(
-    transaction: Transaction, tally: Tally, outcome: StepOutcome, result: str | Packed
-) -> tuple[Any, ...]:
-    """Return the first values of `_ENDED`."""
-    tokens = outcome.tokens
-    return (
-        outcome.status,
-        transaction.column(tally.run, result),
-        None if outcome.error is None else plain(outcome.error),
-        outcome.error_code,
-        outcome.duration_ms,
-        outcome.completed_at,
-        tally.cursor,
-        tokens.input,
-        tokens.output,
-        tokens.cost,
-        tokens.cached,
-        _files(transaction, tally.run, outcome.files),
+def _write_step(
+    transaction: Transaction, run: str, step: str, columns: dict[str, Any], start: StepStart | None
+) -> None:
+    """Update a step's row, or insert it: a machine's step has none before, nor has a skipped one."""
+    names = ", ".join(f"{name} = ?" for name in columns)
+    done = transaction.execute(
+        f"UPDATE workflow_steps SET {names} WHERE execution_id = ? AND step_id = ?",  # noqa: S608 our names
+        (*columns.values(), run, step),
     )
+    if done.rowcount:
+        return
+    # an existing row keeps its name and agent: writing them would update the index on agents
+    name, agent = (step, "") if start is None else (plain(start.name), start.agent)
+    row = {"execution_id": run, "step_id": step, "step_name": name, "agent_id": agent}
+    row |= {"task": "", "dependencies": "[]", **columns}
+    places = ", ".join("?" * len(row))
+    statement = f"INSERT INTO workflow_steps ({', '.join(row)}) VALUES ({places})"  # noqa: S608 our names
+    transaction.execute(statement, tuple(row.values()))
 
 
 def memory_usage() -> int:
@@ -258,13 +234,3 @@ def memory_usage() -> int:
 
 def _files(transaction: Transaction, run: str, files: tuple[str, ...]) -> str:
     return transaction.column(run, pack(list(files))) if files else "[]"
-
-
-def _count(tally: Tally, outcome: StepOutcome) -> None:
-    tally.completed += outcome.status == "completed"
-    tally.failed += outcome.status == "failed"
-    tally.input_tokens += outcome.tokens.input
-    tally.output_tokens += outcome.tokens.output
-    tally.cached_tokens += outcome.tokens.cached
-    if outcome.tokens.cost is not None:
-        tally.cost = (tally.cost or 0.0) + outcome.tokens.cost

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.store.leases import HEARTBEAT
 from tideate_core.store.records import Message
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from tideate_core.store.group_commit import RunBuffer
     from tideate_core.store.leases import Owner
     from tideate_core.store.records import ControlRequest
@@ -29,9 +29,13 @@ class OwnedRuns:
     def __init__(self, connection: sqlite3.Connection, owner: Owner) -> None:
         self.had_any = False
         """There was at least one run, so that leases of this owner may exist."""
+        self._connection = connection
+        self._owner = owner.id
         self._logs: dict[str, RunBuffer] = {}
-        self._monitor = LeaseMonitor(connection, owner)
         self._next_look = self._next_beat = 0.0
+        self._data_version = -1
+        self._last_request = 0
+        self._delivered: list[tuple[int]] = []
 
     def __bool__(self) -> bool:
         return bool(self._logs)
@@ -57,25 +61,36 @@ class OwnedRuns:
         if (log := self._logs.get(run)) is not None:
             log.pass_on(request)
 
-    def find_lost(self) -> list[RunBuffer]:
-        """Return the runs taken over by other processes, at most once a tick; passes on their control
-        requests."""
-        now = time.monotonic()
-        if not self._logs or now < self._next_look:
-            return []
-        self._next_look = now + TICK
-        found = self._monitor.look()
-        if found is None:
-            return []
-        self._pass_all_on(found)
-        return [log for run, log in self._logs.items() if run not in found.owned]
+    def look_is_due(self) -> bool:
+        return bool(self._logs) and time.monotonic() >= self._next_look
 
-    def pass_requests_on(self) -> None:
-        """Pass on control requests; a later check finds runs that were taken over."""
-        found = self._monitor.look()
-        if found is not None:
-            self._monitor.look_again()
-            self._pass_all_on(found)
+    def look(self) -> list[RunBuffer]:
+        """Pass on the control requests of other processes; returns the runs that they took over.
+
+        Every run that is not returned is owned as long as no other connection commits. That costs one
+        statement if none has committed since the last look.
+        """
+        self._next_look = time.monotonic() + TICK
+        version = self._connection.execute("PRAGMA data_version").fetchone()[0]
+        if version == self._data_version or not self._logs:
+            return []
+        owned = self._connection.execute(
+            "SELECT execution_id FROM workflow_leases WHERE owner = ?", (self._owner,)
+        ).fetchall()
+        requests = self._connection.execute(
+            "SELECT w.id, w.execution_id, w.wish, w.text FROM workflow_wishes w JOIN workflow_leases l"
+            " USING (execution_id) WHERE l.owner = ? AND w.id > ? ORDER BY w.id",
+            (self._owner, self._last_request),
+        ).fetchall()
+        self._data_version = version
+        for number, run, word, text in requests:
+            self._last_request = number
+            if word == "say":
+                self.pass_on(run, Message(text, number))  # it stays until a model reads it
+            else:
+                self.pass_on(run, word)
+                self._delivered.append((number,))
+        return [log for run, log in self._logs.items() if (run,) not in owned]
 
     def beat_is_due(self) -> bool:
         return bool(self._logs) and time.monotonic() >= self._next_beat
@@ -86,71 +101,10 @@ class OwnedRuns:
 
     def write(self, transaction: Transaction) -> None:
         """Write a due heartbeat and delete delivered requests, as part of any commit."""
-        self._monitor.delete_seen(transaction)
+        if self._delivered:
+            transaction.connection.executemany("DELETE FROM workflow_wishes WHERE id = ?", self._delivered)
+            transaction.after.append(self._delivered.clear)
         now = time.monotonic()
         if self._logs and now >= self._next_beat - HEARTBEAT / 2:
             self._next_beat = now + HEARTBEAT
             transaction.beat(self._logs)
-
-    def _pass_all_on(self, found: _Found) -> None:
-        for run, request in found.requests:
-            self.pass_on(run, request)
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    owned: frozenset[str]
-    """Runs of this owner, according to the database."""
-    requests: tuple[tuple[str, ControlRequest], ...]
-    """Run and request in order of arrival; each is found once."""
-
-
-class LeaseMonitor:
-    """Finds changes by other processes to an owner's runs; cheap if there are none."""
-
-    def __init__(self, connection: sqlite3.Connection, owner: Owner) -> None:
-        self._connection = connection
-        self._owner = owner.id
-        self._data_version = -1
-        self._last_seen = 0
-        self._seen: list[tuple[int]] = []
-
-    def look(self) -> _Found | None:
-        """Return the changes, None if no other connection committed since the last check."""
-        try:
-            version = self._connection.execute("PRAGMA data_version").fetchone()[0]
-            if version == self._data_version:
-                return None
-            owned = self._connection.execute(
-                "SELECT execution_id FROM workflow_leases WHERE owner = ?", (self._owner,)
-            ).fetchall()
-            requests = self._connection.execute(
-                "SELECT w.id, w.execution_id, w.wish, w.text FROM workflow_wishes w JOIN workflow_leases l"
-                " USING (execution_id) WHERE l.owner = ? AND w.id > ? ORDER BY w.id",
-                (self._owner, self._last_seen),
-            ).fetchall()
-        except sqlite3.Error:
-            # no caller waits: the next check tries again, and the next commit reports the error
-            return None
-        self._data_version = version
-        for number, _, word, _ in requests:
-            self._last_seen = number
-            if word != "say":  # a message stays until a model reads it
-                self._seen.append((number,))
-        return _Found(
-            frozenset(run for (run,) in owned),
-            tuple(
-                (run, Message(text, number) if word == "say" else word)
-                for number, run, word, text in requests
-            ),
-        )
-
-    def look_again(self) -> None:
-        """Repeat the last check next time, without its control requests."""
-        self._data_version = -1
-
-    def delete_seen(self, transaction: Transaction) -> None:
-        """Delete delivered control requests, except messages, as part of any commit."""
-        if self._seen:
-            transaction.connection.executemany("DELETE FROM workflow_wishes WHERE id = ?", self._seen)
-            transaction.after.append(self._seen.clear)

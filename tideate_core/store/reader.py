@@ -7,11 +7,24 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tideate_core.errors import InvalidInput, RunNotFound, StoreError
-from tideate_core.store import rows
 from tideate_core.store.database import FILE, ReadConnections
-from tideate_core.store.id_prefix import find_checkpoint, find_run_id
+from tideate_core.store.id_prefix import CHECKPOINTS, SELECT_CHECKPOINTS, find_checkpoint, find_run_id
+from tideate_core.store.leases import lease_of
 from tideate_core.store.objects import Objects
-from tideate_core.store.records import TERMINAL, Definition, FoundRun, GateCount, MetricsRow
+from tideate_core.store.records import (
+    TERMINAL,
+    CheckpointRow,
+    CostRow,
+    Definition,
+    EventRow,
+    FoundRun,
+    GateCount,
+    Graph,
+    MetricsRow,
+    RunRow,
+    StepRow,
+    Tokens,
+)
 from tideate_core.store.run_texts import (
     NEAREST_FIRST,
     SEARCH,
@@ -26,15 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from tideate_core.store.records import (
-        CheckpointRow,
-        CostRow,
-        EventRow,
-        Graph,
-        RunRow,
-        StepRow,
-    )
-    from tideate_core.store.rows import Row
+    from tideate_core.store.id_prefix import Row
 
 T = TypeVar("T")
 
@@ -52,6 +57,88 @@ _NO_NUMBER: Final = 2**63 - 1
 
 _NO_LIMIT: Final = -1
 """SQLite's value for no limit."""
+
+
+# CROSS JOIN keeps SQLite from starting with workflows: lists are read in the order of an index of the runs
+_RUNS: Final = (
+    "SELECT e.id, w.name, d.kind, e.status, e.started_at, e.completed_at, e.duration, e.completed_steps,"
+    " e.failed_steps, e.total_steps, e.current_step, e.prompt, e.error, e.error_code, e.reason,"
+    " e.input_tokens, e.output_tokens, e.cost, e.cached_tokens, e.files, e.parent_id,"
+    " l.owner, l.pid, l.host, l.process_started, l.heartbeat_at,"
+    " e.workflow_id, e.definition_hash, e.path, e.source, e.restored_from, e.continues, e.forked_from,"
+    " e.forked_step, e.reused, e.compared"
+    " FROM workflow_executions e"
+    " CROSS JOIN workflows w ON w.id = e.workflow_id"
+    " CROSS JOIN workflow_definitions d ON d.hash = e.definition_hash"
+    " LEFT JOIN workflow_leases l ON l.execution_id = e.id"
+)
+
+_DEFINITION: Final = (
+    "SELECT w.id, w.name, d.kind, d.text, w.description, w.version, e.source, e.path"
+    " FROM workflow_executions e"
+    " JOIN workflows w ON w.id = e.workflow_id"
+    " JOIN workflow_definitions d ON d.hash = e.definition_hash"
+    " WHERE e.id = ?"
+)
+
+_REQUEST: Final = "SELECT request FROM workflow_executions WHERE id = ?"
+
+_RESPONSE: Final = "SELECT results FROM workflow_executions WHERE id = ?"
+
+_GRAPH: Final = "SELECT nodes, edges, execution_order FROM workflow_graphs WHERE execution_id = ?"
+
+_STEPS: Final = (
+    "SELECT step_id, step_name, agent_id, task, status, attempts, dependencies, result, error, error_code,"
+    " started_at, completed_at, duration, input_tokens, output_tokens, cost, cached_tokens, files, ordinal"
+    " FROM workflow_steps WHERE execution_id = ?"
+    " ORDER BY position IS NULL, position, started_at IS NULL, started_at, id"
+)
+
+_RUN_EVENTS: Final = "SELECT sequence, name, at, data FROM workflow_events WHERE execution_id = ?"
+
+_EVENTS: Final = f"{_RUN_EVENTS} AND sequence > ? ORDER BY sequence LIMIT ?"
+
+_LAST_EVENT: Final = f"{_RUN_EVENTS} AND name = ? ORDER BY sequence DESC LIMIT 1"
+
+_MEMOS: Final = "SELECT step_id, key, value FROM workflow_memos WHERE execution_id = ?"
+
+_EVENTS_OF_MEMOS: Final = "SELECT key, event FROM workflow_memos WHERE execution_id = ? AND step_id = ?"
+
+_MEMOS_OF_STEP: Final = (
+    "SELECT key, value FROM workflow_memos WHERE execution_id = ? AND step_id = ? AND substr(key, 1, ?) = ?"
+)
+
+_NEWEST_CHECKPOINTS: Final = (
+    f"{CHECKPOINTS} WHERE execution_id = ? ORDER BY cursor DESC, created_at DESC, manual DESC LIMIT ?"
+)
+
+_WANTED_CHECKPOINTS: Final = (
+    f"{SELECT_CHECKPOINTS} FROM workflow_checkpoints ORDER BY created_at DESC LIMIT ?"
+)
+
+_GATES: Final = (
+    "SELECT gate, SUM(passed), SUM(failed), SUM(auto_fixed), SUM(total_duration), MAX(longest_duration),"
+    " MAX(last_at) FROM gate_statistics WHERE date >= ? GROUP BY gate ORDER BY gate"
+)
+
+_METRICS: Final = (
+    "SELECT m.workflow_id, COALESCE(w.name, m.workflow_id), m.date, m.total_executions,"
+    " m.successful_executions, m.failed_executions, m.avg_duration, m.avg_steps_completed,"
+    " m.checkpoints_created, m.last_executed_at"
+    " FROM workflow_metrics m LEFT JOIN workflows w ON w.id = m.workflow_id"
+)
+
+# large data is in a file and begins with `@`; usage is small
+_COSTS: Final = (
+    "SELECT DATE(at / 1000, 'unixepoch') AS day, json_extract(data, '$.model') AS model,"
+    " COUNT(DISTINCT execution_id), COUNT(*),"
+    " SUM(json_extract(data, '$.usage.input_tokens')), SUM(json_extract(data, '$.usage.output_tokens')),"
+    " SUM(json_extract(data, '$.usage.cost')) AS cost,"
+    " SUM(COALESCE(json_extract(data, '$.usage.cached_tokens'), 0)),"
+    " SUM(json_extract(data, '$.usage.cost') IS NULL)"
+    " FROM workflow_events WHERE name = ? AND at >= ? AND data LIKE '{%'"
+    " GROUP BY day, model ORDER BY day DESC, cost IS NULL, cost DESC, model"
+)
 
 
 class Reader:
@@ -107,7 +194,7 @@ class Reader:
         if parents_only:
             wheres.append("e.parent_id IS NULL")
         if with_memo is not None:
-            wheres.append(f"EXISTS ({rows.MEMOS_OF_STEP.replace('?', 'e.id', 1)})")
+            wheres.append(f"EXISTS ({_MEMOS_OF_STEP.replace('?', 'e.id', 1)})")
             values += ["", len(with_memo), with_memo]
         if before is not None:
             tied = "(SELECT rowid FROM workflow_executions WHERE id = ?)"
@@ -116,8 +203,7 @@ class Reader:
         order = f"ORDER BY {start} DESC, e.rowid DESC LIMIT ?"
         if as_begun:
             order = "ORDER BY e.rowid DESC LIMIT ?"
-        found = self._fetch(f"{rows.RUNS}{_where(wheres)} {order}", [*values, _limit(limit)])
-        return [rows.run_of(row, self._objects) for row in found]
+        return self._runs(f"{_where(wheres)} {order}", [*values, _limit(limit)])
 
     def search(self, words: str, *, limit: int, before: int | None = None) -> list[FoundRun]:
         """Return runs with all the given words in their prompts or answers, newest first.
@@ -152,14 +238,15 @@ class Reader:
 
         :raises RunNotFound: no run has this id.
         """
-        prompt, answers = self._one(run_id, "SELECT prompt, answers FROM run_texts WHERE execution_id = ?")
+        [(prompt, answers)] = self._fetch(
+            "SELECT prompt, answers FROM run_texts WHERE execution_id = ?", (run_id,)
+        ) or self._missing(run_id)
         return prompt, answers
 
     def runs_named(self, ids: Iterable[str]) -> list[RunRow]:
         """Return the existing runs among some ids, newest first."""
         where = "WHERE e.id IN (SELECT value FROM json_each(?)) ORDER BY e.started_at DESC, e.rowid DESC"
-        found = self._fetch(f"{rows.RUNS} {where}", (json.dumps(list(ids)),))
-        return [rows.run_of(row, self._objects) for row in found]
+        return self._runs(where, (json.dumps(list(ids)),))
 
     def number_of(self, run_id: str) -> int:
         """Return a run's `FoundRun.number`; 0 if the run is gone."""
@@ -174,14 +261,11 @@ class Reader:
 
     def unfinished_within(self, run_id: str) -> list[RunRow]:
         """Return the unfinished runs that are steps of a run, oldest first."""
-        where = f"WHERE e.parent_id = ? AND {_UNFINISHED}"
-        found = self._fetch(f"{rows.RUNS} {where} ORDER BY e.rowid", [run_id])
-        return [rows.run_of(row, self._objects) for row in found]
+        return self._runs(f"WHERE e.parent_id = ? AND {_UNFINISHED} ORDER BY e.rowid", (run_id,))
 
     def within(self, run_id: str) -> list[RunRow]:
         """Return the runs that are steps of a run, oldest first."""
-        found = self._fetch(f"{rows.RUNS} WHERE e.parent_id = ? ORDER BY e.rowid", [run_id])
-        return [rows.run_of(row, self._objects) for row in found]
+        return self._runs("WHERE e.parent_id = ? ORDER BY e.rowid", (run_id,))
 
     def run(self, id_or_prefix: str) -> RunRow:
         """Return a run by its id or its beginning.
@@ -190,15 +274,15 @@ class Reader:
         :raises InvalidInput: several ids begin with it.
         """
         run_id = find_run_id(self._fetch, id_or_prefix)
-        return rows.run_of(self._one(run_id, f"{rows.RUNS} WHERE e.id = ?"), self._objects)
+        return self._runs("WHERE e.id = ?", (run_id,))[0]
 
     def request(self, run_id: str) -> dict[str, Any]:
         """Return the request of a run.
 
         :raises RunNotFound: no run has this id.
         """
-        row = self._one(run_id, "SELECT request FROM workflow_executions WHERE id = ?")
-        request: dict[str, Any] = self._loaded(run_id, lambda: self._objects.load(row[0]))
+        request: dict[str, Any]
+        [request] = self._of_run(run_id, _REQUEST, (run_id,), _value_of)
         return request
 
     def response(self, run_id: str) -> Any:
@@ -206,31 +290,30 @@ class Reader:
 
         :raises RunNotFound: no run has this id.
         """
-        row = self._one(run_id, "SELECT results FROM workflow_executions WHERE id = ?")
-        return None if row[0] is None else self._loaded(run_id, lambda: self._objects.load(row[0]))
+        [response] = self._of_run(run_id, _RESPONSE, (run_id,), _value_of)
+        return response
 
     def definition(self, run_id: str) -> Definition:
         """Return the definition that a run started with, even if its file changed.
 
         :raises RunNotFound: no run has this id.
         """
-        return Definition(*self._one(run_id, rows.DEFINITION))
+        [definition] = self._of_run(run_id, _DEFINITION, (run_id,), lambda row, _: Definition(*row))
+        return definition
 
     def graph(self, run_id: str) -> Graph | None:
         """Return a run's graph, None for a machine.
 
         :raises RunNotFound: no run has this id.
         """
-        found = self._of_run(run_id, rows.GRAPH, (run_id,))
-        return self._loaded(run_id, lambda: rows.graph_of(found[0], self._objects)) if found else None
+        return next(iter(self._of_run(run_id, _GRAPH, (run_id,), _graph_of)), None)
 
     def steps(self, run_id: str) -> list[StepRow]:
         """Return a run's steps: in the order of the definition, then other steps by start.
 
         :raises RunNotFound: no run has this id.
         """
-        found = self._of_run(run_id, rows.STEPS, (run_id,))
-        return self._loaded(run_id, lambda: [rows.step_of(row, self._objects) for row in found])
+        return self._of_run(run_id, _STEPS, (run_id,), _step_of)
 
     def events(self, run_id: str, *, after: int = 0, limit: int | None = None) -> list[EventRow]:
         """Return a run's events in order.
@@ -239,33 +322,28 @@ class Reader:
         :raises RunNotFound: no run has this id.
         """
         most = _NO_LIMIT if limit is None else _limit(limit)
-        found = self._of_run(run_id, rows.EVENTS, (run_id, after, most))
-        return self._loaded(run_id, lambda: [rows.event_of(row, self._objects) for row in found])
+        return self._of_run(run_id, _EVENTS, (run_id, after, most), _event_of)
 
     def last_event(self, run_id: str, name: str) -> EventRow | None:
         """Return a run's last event with a name, None if there is none.
 
         :raises RunNotFound: no run has this id.
         """
-        found = self._of_run(run_id, rows.LAST_EVENT, (run_id, name))
-        return self._loaded(run_id, lambda: rows.event_of(found[0], self._objects)) if found else None
+        return next(iter(self._of_run(run_id, _LAST_EVENT, (run_id, name), _event_of)), None)
 
     def memos(self, run_id: str) -> dict[str, dict[str, Any]]:
         """Return the memos of a run's steps, by step and key.
 
         :raises RunNotFound: no run has this id.
         """
-        found = self._of_run(run_id, rows.MEMOS, (run_id,))
         memos: dict[str, dict[str, Any]] = {}
-        values = self._loaded(run_id, lambda: [self._objects.load(value) for _, _, value in found])
-        for (step, key, _), value in zip(found, values, strict=True):
+        for step, key, value in self._of_run(run_id, _MEMOS, (run_id,), _memo_of):
             memos.setdefault(step, {})[key] = value
         return memos
 
     def memos_of(self, run_id: str, step: str, beginning: str) -> dict[str, Any]:
         """Return a step's memos with a key prefix, by the rest of the key; none if the run is gone."""
-        values = (run_id, step, len(beginning), beginning)
-        found = self._fetch(rows.MEMOS_OF_STEP, values)
+        found = self._fetch(_MEMOS_OF_STEP, (run_id, step, len(beginning), beginning))
         return {key[len(beginning) :]: self._objects.load(value) for key, value in found}
 
     def events_of_memos(self, run_id: str, step: str) -> dict[str, int]:
@@ -273,7 +351,7 @@ class Reader:
 
         It is negative for memos copied from the source of a fork.
         """
-        return dict(self._fetch(rows.EVENTS_OF_MEMOS, (run_id, step)))
+        return dict(self._fetch(_EVENTS_OF_MEMOS, (run_id, step)))
 
     def checkpoints(self, run_id: str | None = None, *, limit: int = 200) -> list[CheckpointRow]:
         """Return the checkpoints of a run, or of all runs, newest first.
@@ -282,8 +360,8 @@ class Reader:
         """
         if run_id is None:
             return self._newest_checkpoints(_limit(limit))
-        found = self._of_run(run_id, rows.NEWEST_CHECKPOINTS, (run_id, _limit(limit)))
-        return [rows.checkpoint_of(row) for row in found]
+        values = (run_id, _limit(limit))
+        return self._of_run(run_id, _NEWEST_CHECKPOINTS, values, lambda row, _: _checkpoint_of(row))
 
     def checkpoint(self, id_or_prefix: str) -> CheckpointRow:
         """Return a checkpoint by its id or its beginning.
@@ -291,7 +369,7 @@ class Reader:
         :raises CheckpointNotFound: there is none.
         :raises InvalidInput: several ids begin with it.
         """
-        return rows.checkpoint_of(find_checkpoint(self._fetch, id_or_prefix))
+        return _checkpoint_of(find_checkpoint(self._fetch, id_or_prefix))
 
     def metrics(self, *, name: str | None = None, days: int | None = None) -> list[MetricsRow]:
         """Return the counts of each workflow by day, newest day first.
@@ -307,7 +385,7 @@ class Reader:
         if days is not None:
             wheres.append("m.date >= ?")
             values.append(_first_day(days, "metrics"))
-        found = self._fetch(f"{rows.METRICS}{_where(wheres)} ORDER BY m.date DESC, 2, m.workflow_id", values)
+        found = self._fetch(f"{_METRICS}{_where(wheres)} ORDER BY m.date DESC, 2, m.workflow_id", values)
         return [MetricsRow(*row) for row in found]
 
     def costs(self, event: str, *, days: int | None = None) -> list[CostRow]:
@@ -317,7 +395,7 @@ class Reader:
         :param days: number of days (UTC) including today; None: all.
         """
         since = 0 if days is None else _begin_of(_first_day(days, "costs"))
-        return [rows.costs_of(row) for row in self._fetch(rows.COSTS, (event, since))]
+        return [_costs_of(row) for row in self._fetch(_COSTS, (event, since))]
 
     def gates(self, *, days: int | None = None) -> list[GateCount]:
         """Return passed and failed decisions by gate.
@@ -325,7 +403,7 @@ class Reader:
         :param days: number of days (UTC) including today; None: all.
         """
         since = "" if days is None else _first_day(days, "decisions")
-        return [GateCount(*row) for row in self._fetch(rows.GATES, (since,))]
+        return [GateCount(*row) for row in self._fetch(_GATES, (since,))]
 
     def close(self) -> None:
         """Close this thread's connection; other threads' connections close with them or with the reader."""
@@ -333,39 +411,42 @@ class Reader:
 
     def _newest_checkpoints(self, limit: int) -> list[CheckpointRow]:
         """Return manual checkpoints and the checkpoints of the newest runs: no index covers all."""
-        found = dict.fromkeys(self._fetch(rows.WANTED_CHECKPOINTS, (limit,)))
+        found = dict.fromkeys(self._fetch(_WANTED_CHECKPOINTS, (limit,)))
         own = 0
         newest = "SELECT id FROM workflow_executions ORDER BY started_at DESC, rowid DESC LIMIT ?"
         for (run,) in self._fetch(newest, (limit,)):
             if own >= limit:
                 break
-            of_run = self._fetch(rows.NEWEST_CHECKPOINTS, (run, _NO_LIMIT))
+            of_run = self._fetch(_NEWEST_CHECKPOINTS, (run, _NO_LIMIT))
             own += len(of_run)
             found |= dict.fromkeys(of_run)
         # stable sort: checkpoints of one millisecond keep their order
-        found_rows = map(rows.checkpoint_of, found)
+        found_rows = map(_checkpoint_of, found)
         return sorted(found_rows, key=lambda row: (row.created_at, row.cursor), reverse=True)[:limit]
 
-    def _one(self, run_id: str, statement: str) -> Row:
-        found = self._fetch(statement, (run_id,))
-        if not found:
-            raise RunNotFound(run_id)
-        return found[0]
+    def _runs(self, where: str, values: Sequence[Any]) -> list[RunRow]:
+        return [_run_of(row, self._objects) for row in self._fetch(f"{_RUNS} {where}", values)]
 
-    def _of_run(self, run_id: str, statement: str, values: Sequence[Any]) -> list[Row]:
-        """Return rows; if there are none, check that the run exists."""
+    def _of_run(
+        self, run_id: str, statement: str, values: Sequence[Any], of: Callable[[Row, Objects], T]
+    ) -> list[T]:
+        """Return a run's rows as records.
+
+        :raises RunNotFound: there are no rows, or no files of their values: the run is gone, perhaps since
+            the rows were read.
+        """
         found = self._fetch(statement, values)
-        if not found:
-            self._one(run_id, "SELECT 1 FROM workflow_executions WHERE id = ?")
-        return found
-
-    def _loaded(self, run_id: str, load: Callable[[], T]) -> T:
-        """Load values of a run's rows; if pruning deleted their files meanwhile, raise RunNotFound."""
         try:
-            return load()
+            return [of(row, self._objects) for row in found or self._missing(run_id)]
         except StoreError:
-            self._one(run_id, "SELECT 1 FROM workflow_executions WHERE id = ?")
+            self._missing(run_id)
             raise
+
+    def _missing(self, run_id: str) -> list[Row]:
+        """Return no rows of a run that has none."""
+        if not self._fetch("SELECT 1 FROM workflow_executions WHERE id = ?", (run_id,)):
+            raise RunNotFound(run_id)
+        return []
 
 
 def resumable_runs(reader: Reader) -> list[RunRow]:
@@ -396,3 +477,61 @@ def _first_day(days: int, counted: str) -> str:
     if days < 1:
         raise InvalidInput(f"{counted} of {days} days are none; give 1 for today, or more")
     return (datetime.now(UTC) - timedelta(days=days - 1)).date().isoformat()
+
+
+def _run_of(row: Row, objects: Objects) -> RunRow:
+    """Return a row of `_RUNS` as a record."""
+    lease = None if row[21] is None else lease_of((row[21], row[22], row[23], row[24], row[25]))
+    compared = tuple(json.loads(row[35])) if row[35] else ()
+    tokens, files = Tokens(*row[15:19]), _strings(row[19], objects)
+    values: Row = (*row[:15], tokens, files, row[20], lease, *row[26:35], compared)
+    return RunRow(*values)
+
+
+def _step_of(row: Row, objects: Objects) -> StepRow:
+    """Return a row of `_STEPS` as a record."""
+    dependencies, result = _strings(row[6], objects), _value_of(row[7:8], objects)
+    tokens, files = Tokens(*row[13:17]), _strings(row[17], objects)
+    values: Row = (*row[:6], dependencies, result, *row[8:13], tokens, files, row[18])
+    return StepRow(*values)
+
+
+def _graph_of(row: Row, objects: Objects) -> Graph:
+    """Return a row of `_GRAPH` as a record."""
+    nodes, edges, order = (objects.load(column) for column in row)
+    pairs = tuple((dependency, dependent) for dependency, dependent in edges)
+    return Graph(tuple(nodes), pairs, tuple(map(tuple, order)))
+
+
+def _event_of(row: Row, objects: Objects) -> EventRow:
+    """Return a row of `_EVENTS` as a record."""
+    sequence, name, at, data = row
+    return EventRow(sequence, name, at, objects.load(data))
+
+
+def _memo_of(row: Row, objects: Objects) -> tuple[str, str, Any]:
+    """Return a row of `_MEMOS` with its value."""
+    step, key, value = row
+    return step, key, objects.load(value)
+
+
+def _value_of(row: Row, objects: Objects) -> Any:
+    """Return the value in a row of one JSON column, None without one."""
+    return None if row[0] is None else objects.load(row[0])
+
+
+def _checkpoint_of(row: Row) -> CheckpointRow:
+    """Return a row of `CHECKPOINTS` as a record."""
+    identity, run, step, cursor, created_at, manual, memory = row
+    return CheckpointRow(identity, run, step, cursor, created_at, memory, bool(manual))
+
+
+def _costs_of(row: Row) -> CostRow:
+    """Return a row of `_COSTS` as a record."""
+    date, model, runs, answers, read, written, cost, cached, unpriced = row
+    return CostRow(date, model or "", runs, answers, Tokens(read, written, cost, cached), unpriced)
+
+
+def _strings(text: str | None, objects: Objects) -> tuple[str, ...]:
+    # most columns are empty lists: a run of 10,000 steps has 20,000 of them
+    return () if text is None or text == "[]" else tuple(objects.load(text))

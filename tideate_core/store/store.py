@@ -80,13 +80,7 @@ class Store:
         """
         log = RunLog(run.id, self._writer)
         request = pack(run.request)
-
-        def job(transaction: Transaction) -> RunLog:
-            add_run(transaction, run, request)
-            transaction.after.append(partial(self._writer.attach, log))
-            return log
-
-        return await self._logged(log, job)
+        return await self._own(log, lambda transaction: add_run(transaction, run, request))
 
     async def add_refused(self, run: NewRun, ending: Ending, event: tuple[str, int, dict[str, Any]]) -> int:
         """Write a run that was rejected before it started, with its ending and only event; durable when this
@@ -134,13 +128,11 @@ class Store:
         """
         log = RunLog(run_id, self._writer)
 
-        def job(transaction: Transaction) -> RunLog:
+        def take(transaction: Transaction) -> None:
             sequence, cursor, log.unread = take_over(transaction, run_id, takeover_after)
             log.count_from(sequence, cursor)
-            transaction.after.append(partial(self._writer.attach, log))
-            return log
 
-        return await self._logged(log, job)
+        return await self._own(log, take)
 
     async def change_definition(self, run: NewRun) -> None:
         """Replace the definition of a run owned by this process; durable when this returns.
@@ -240,16 +232,21 @@ class Store:
         """
         self._writer.close()
 
-    async def _logged(self, log: RunLog, job: Callable[[Transaction], RunLog]) -> RunLog:
+    async def _own(self, log: RunLog, take: Callable[[Transaction], None]) -> RunLog:
+        def job(transaction: Transaction) -> None:
+            take(transaction)
+            transaction.after.append(partial(self._writer.attach, log))
+
         done = asyncio.ensure_future(self._writer.do(job))
         try:
-            return await asyncio.shield(done)
+            await asyncio.shield(done)
         except asyncio.CancelledError:
             # no caller will get the log: release the run
             done.add_done_callback(partial(_release_later, log))
             raise
+        return log
 
 
-def _release_later(log: RunLog, done: asyncio.Future[RunLog]) -> None:
+def _release_later(log: RunLog, done: asyncio.Future[None]) -> None:
     if not done.cancelled() and done.exception() is None:
         log.release_later()

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from tideate_core.store.leases import Owner
     from tideate_core.store.objects import Objects, Packed
+    from tideate_core.store.records import StepOutcome
 
 
 @dataclass(slots=True)
@@ -35,10 +36,8 @@ class Transaction:
             [(self.now, run, self.owner.id) for run in runs],
         )
 
-    def release(self, runs: Collection[str]) -> None:
+    def release(self, runs: Iterable[str]) -> None:
         """Release the runs owned by this process."""
-        if not runs:
-            return
         self.connection.executemany(
             "DELETE FROM workflow_leases WHERE execution_id = ? AND owner = ?",
             [(run, self.owner.id) for run in runs],
@@ -67,13 +66,4 @@ class Tally:
     moved: bool = False
     """`step` must be written."""
     step: str | None = None
-    completed: int = 0
-    failed: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
-    cost: float | None = None
-
-    @property
-    def has_counts(self) -> bool:
-        return bool(self.completed or self.failed or self.input_tokens or self.output_tokens or self.cost)
+    outcomes: list[StepOutcome] = field(default_factory=list)

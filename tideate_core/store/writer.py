@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
 import threading
 import time
@@ -10,13 +11,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tideate_core.errors import RunLost, StoreError
-from tideate_core.store.database import (
-    begin_transaction,
-    file_identity,
-    may_pass,
-    translated,
-    wait_briefly,
-)
+from tideate_core.store.database import begin_transaction, file_identity, may_pass, translated
 from tideate_core.store.delivery import Delivery, deliver
 from tideate_core.store.group_commit import GroupCommit, Job, Rejected
 from tideate_core.store.leases import now_ms
@@ -75,7 +70,6 @@ class Writer:
         self._closed = False
         self._error: StoreError | None = None
         self._urgent = False
-        wait_briefly(connection)
         self._next_flush = 0.0
         self._thread = threading.Thread(target=self._run_thread, name="tideate-store", daemon=True)
         self._thread.start()
@@ -181,8 +175,8 @@ class Writer:
             item = self._inbox.get_nowait()
 
     def _commit_if_due(self) -> None:
-        for log in self.owned_runs.find_lost():
-            self._give_up(log, RunLost(log.lost_message))
+        if self.owned_runs.look_is_due():
+            self._look_early()
         waiting = self.dirty or self._abandoned
         # closing is urgent, too, but may find nothing to write
         urgent, self._urgent = self._urgent and (waiting or self._jobs), False
@@ -224,11 +218,10 @@ class Writer:
         self._refuse_if_replaced()
         abandoned = self._abandoned.copy()
         transaction = Transaction(self._connection, self._objects, self.owner, now_ms())
-        begin_transaction(self._connection, LOCKED, self.owned_runs.pass_requests_on)
-        # a request from before a step's end is delivered before that end, and before the next step starts
-        if self.owned_runs:
-            self.owned_runs.pass_requests_on()
+        begin_transaction(self._connection, LOCKED, self._look_early)
         try:
+            # a request from before a step's end is delivered before that end, and before the next step starts
+            self._look()
             # before the jobs: one of them may take over such a run
             transaction.release(abandoned)
             group.write(self._path, transaction)
@@ -244,6 +237,15 @@ class Writer:
             self._abandoned -= abandoned
         for call in transaction.after:
             call()
+
+    def _look(self) -> None:
+        """Pass on control requests, and give up the runs that other processes took over."""
+        for log in self.owned_runs.look():
+            self._give_up(log, RunLost(log.lost_message))
+
+    def _look_early(self) -> None:
+        with contextlib.suppress(sqlite3.Error):  # no caller waits: the next look or commit tries again
+            self._look()
 
     def _refuse_if_replaced(self) -> None:
         """:raises StoreError: the file was deleted or replaced; writes to it would be lost."""
@@ -274,7 +276,7 @@ class Writer:
             for log, batch in group.batches.items():
                 if failure is None:
                     deliveries += log.committed(batch)
-                elif self._gone is None and (not batch.is_awaited or (passes and self._is_patient(log))):
+                elif self._gone is None and (not batch.deliveries or (passes and self._is_patient(log))):
                     if log.keep(batch):
                         self.dirty[log] = None
                 else:

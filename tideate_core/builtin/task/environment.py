@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from tideate_core.agents import TaskBrief
 from tideate_core.builtin.surroundings import project_memory
 from tideate_core.engine import TaskComponents, material
+from tideate_core.store import GateLedger
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     from tideate_core.agents import Role
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from tideate_core.engine import EventName, Run
     from tideate_core.gates import GateEnforcer, SelfCorrectionLoop, Verifier
     from tideate_core.snapshots import SnapshotManager
-    from tideate_core.store import GateCount, GateOutcome, Store
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import Workspace
 
@@ -38,9 +37,9 @@ class TaskEnvironment:
         return self._run.gated
 
     @cached_property
-    def ledger(self) -> _Ledger:
+    def ledger(self) -> GateLedger:
         """Record of gate decisions."""
-        return _Ledger(self._run.runner.store)
+        return GateLedger(self._run.runner.store)
 
     def report(self, step: StepContext, name: EventName, data: dict[str, Any]) -> None:
         """Emit an event of a step."""
@@ -93,23 +92,6 @@ class TaskEnvironment:
     def correction_loop(self, record: TaskRecord, verifier: Verifier | None = None) -> SelfCorrectionLoop:
         """Return the correction loop of stage 5, continued from the task's earlier turns."""
         return self.components.self_correction_loop(verifier, corrected=record.corrected, edits=record.edits)
-
-
-class _Ledger:
-    """Gate ledger that opens the store on first use."""
-
-    def __init__(self, store: Callable[[], Awaitable[Store]]) -> None:
-        self._store = store
-
-    async def record(self, outcome: GateOutcome) -> None:
-        from tideate_core.store import GateLedger
-
-        await GateLedger(await self._store()).record(outcome)
-
-    async def counts(self) -> list[GateCount]:
-        from tideate_core.store import GateLedger
-
-        return await GateLedger(await self._store()).counts()
 
 
 def root_of(workspace: Workspace) -> Path:
