@@ -9,7 +9,7 @@ import pytest
 from tideate_core.editor.inputs import described, split_line
 from tideate_core.engine.begin import read_input
 from tideate_core.workflows import WorkflowDefinition, WorkflowStep
-from tideate_core.workflows.parts import InputDefinition
+from tideate_core.workflows.step_definition import InputDefinition
 
 DECLARED = {
     "to": InputDefinition(),

@@ -23,7 +23,7 @@ from tideate_core.config import Config
 from tideate_core.engine import EventName, RunRequest
 from tideate_core.engine.context.model import conversation_tokens, estimated_tokens
 from tideate_core.workflows import StepContext, WorkflowDefinition, WorkflowStep
-from tideate_core.workflows.parts import NestedWorkflow
+from tideate_core.workflows.step_definition import NestedWorkflow
 
 if TYPE_CHECKING:
     from tests.harness.model_server import ModelServer

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.workflows.definition_texts import query
-from tideate_core.workflows import Catalog, WorkflowDefinition, WorkflowRegistry
+from tideate_core.workflows import Catalog, Registration, WorkflowDefinition, WorkflowRegistry, loading
+from tideate_core.workflows.loading import load
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tideate_core.workflows import KnownNames
+    from tideate_core.workflows.workflow_files import WorkflowFile
 
 
 @pytest.fixture(autouse=True)
@@ -42,3 +47,23 @@ def registry() -> WorkflowRegistry:
 @pytest.fixture
 def catalog(registry: WorkflowRegistry, root: Path) -> Catalog:
     return Catalog(registry, root)
+
+
+@pytest.fixture
+def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the files that were parsed."""
+    names: list[str] = []
+
+    def counted(file: WorkflowFile, known: KnownNames | None) -> Registration:
+        names.append(file.path.name)
+        return load(file, known)
+
+    monkeypatch.setattr(loading, "load", counted)
+    return names
+
+
+@pytest.fixture
+def settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All files of the test were written long ago, as far as the clock says."""
+    now = time.time_ns()
+    monkeypatch.setattr(time, "time_ns", lambda: now + 10**12)

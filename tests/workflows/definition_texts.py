@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from tideate_core.workflows.definitions import MachineWorkflow
+from tideate_core.workflows.loading import load
+from tideate_core.workflows.workflow_files import WorkflowFile
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -19,6 +23,13 @@ def write(path: Path, text: str = TEXT) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path
+
+
+def load_machine(path: Path, root: Path | None = None) -> MachineWorkflow:
+    """Return the machine of a file, read as one of a project if there is a root."""
+    definition = load(WorkflowFile(path, "file", root=root), None).definition
+    assert isinstance(definition, MachineWorkflow)
+    return definition
 
 
 async def query(_step: StepContext) -> str:

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.workflows.definition_texts import load_machine
 from tideate_core.machines.language import (
     BOUNDARY,
     Failure,
@@ -18,7 +19,6 @@ from tideate_core.machines.language import (
     format_text,
     parse,
 )
-from tideate_core.workflows import load_machine
 from tideate_core.workflows.workflow_files import BUILTIN_MACHINES
 
 if TYPE_CHECKING:

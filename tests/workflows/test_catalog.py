@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.workflows import definition_texts
 from tests.workflows.definition_texts import query, write as write_text
 from tideate_core.errors import InvalidDefinition, InvalidInput, InvalidWorkflowFile, UnknownWorkflow
 from tideate_core.machines.language import parse
@@ -17,7 +18,6 @@ from tideate_core.workflows import (
     MachineWorkflow,
     WorkflowDefinition,
     WorkflowRegistry,
-    load_machine,
     workflow_key,
 )
 from tideate_core.workflows.workflow_files import BUILTIN_MACHINES
@@ -233,7 +233,9 @@ def test_a_file_with_mistakes_is_a_notice_with_the_first_and_how_many_more(
 ) -> None:
     path = write(project / "essay.workflow", BROKEN)
     first, *others = parse(BROKEN).errors
-    assert catalog.notices == [f"{path}:2:{first.position.column}: {first.message} (and {len(others)} more)"]
+    (notice,) = catalog.notices
+    assert notice.startswith(f"{path}:2:{first.position.column}: error: {first.message}")
+    assert notice.endswith(f"(and {len(others)} more)")
     assert others
     assert "essay" not in [k.definition.name for k in catalog.list()]
 
@@ -313,36 +315,22 @@ def test_a_path_to_nothing_is_told(registry: WorkflowRegistry, tmp_path: Path) -
 # reading again
 
 
-@pytest.fixture
-def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the files that were parsed."""
-    names: list[str] = []
-
-    def counted(path: Path, root: Path | None = None) -> MachineWorkflow:
-        names.append(path.name)
-        return load_machine(path, root)
-
-    monkeypatch.setattr("tideate_core.workflows.loading.load_machine", counted)
-    return names
-
-
-@pytest.fixture
-def settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All files of the test were written long ago, as far as the clock says."""
-    now = time.time_ns()
-    monkeypatch.setattr(time, "time_ns", lambda: now + 10**12)
-
-
 @pytest.mark.usefixtures("settled")
-@pytest.mark.parametrize("text", [TEXT, BROKEN])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *(("essay.workflow", text) for text in (TEXT, BROKEN)),
+        *(("essay.yaml", text) for text in (definition_texts.TEXT, definition_texts.BROKEN)),
+    ],
+)
 def test_a_file_that_did_not_change_is_parsed_once(
-    catalog: Catalog, project: Path, loads: list[str], text: str
+    catalog: Catalog, project: Path, loads: list[str], name: str, text: str
 ) -> None:
-    write(project / "essay.workflow", text)
+    write(project / name, text)
     for _ in range(3):
         catalog.list()
-        assert len(catalog.notices) == (text == BROKEN)
-    assert sorted(loads) == ["PLANNER.workflow", "essay.workflow"]
+        assert len(catalog.notices) == (text in (BROKEN, definition_texts.BROKEN))
+    assert sorted(loads) == ["PLANNER.workflow", name]
 
 
 @pytest.mark.usefixtures("settled")

@@ -164,3 +164,11 @@ def test_a_handlers_name_is_taken_once(registry: WorkflowRegistry) -> None:
         registry.register_handler("shout", query)
     with pytest.raises(InvalidDefinition, match="not a name for a handler"):
         registry.register_handler("two words", query)
+
+
+def test_a_file_is_parsed_again_where_what_it_may_name_is_there_now(catalog: Catalog, project: Path) -> None:
+    write(project / "all.yaml", "steps:\n  - {id: one, workflow: essay}\n")
+    with pytest.raises(InvalidDefinitionFile):
+        catalog.get("all")
+    write(project / "essay.yaml")
+    assert catalog.get("all").definition.step_names == ("one",)

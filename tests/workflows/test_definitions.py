@@ -16,7 +16,7 @@ from tideate_core.workflows import (
     WorkflowStep,
     dependency_graph,
 )
-from tideate_core.workflows.parts import ForEach, InputDefinition, InputType, NestedWorkflow
+from tideate_core.workflows.step_definition import ForEach, InputDefinition, InputType, NestedWorkflow
 
 if TYPE_CHECKING:
     from pathlib import Path

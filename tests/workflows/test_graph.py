@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from tests.harness.work import assert_linear
 from tideate_core.errors import InvalidDefinition
 from tideate_core.workflows.graph import cycles, dependency_graph, format_cycle
-from tideate_core.workflows.parts import WorkflowStep
+from tideate_core.workflows.step_definition import WorkflowStep
 
 
 def test_edges_lead_from_a_dependency_to_its_dependent() -> None:

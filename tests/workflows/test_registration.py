@@ -32,19 +32,19 @@ def test_what_can_only_prompt_a_model_runs_unasked(catalog: Catalog, project: Pa
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (CODE, "its step 'draft' runs the code of the handler 'ask.query'"),
-        (TOOL, "its step 'look' calls the tool 'status' of the MCP server 'git'"),
+        (CODE, "its step 'draft' would run the code of the handler 'ask.query'"),
+        (TOOL, "its step 'look' would call the tool 'status' of the MCP server 'git'"),
         (
             "steps:\n  - {id: one, workflow: ask}\n",
-            "its step 'one' runs the workflow 'ask', and its step 'query'",
+            "its step 'one' would run the workflow 'ask', and its step 'query'",
         ),
         (
             "steps:\n  - {id: one, task: look, tools: [read_file]}\n",
-            "its step 'one' lets a model use the tools read_file",
+            "its step 'one' would let its model use the tools read_file",
         ),
         (
             "steps:\n  - {id: one, workflow: own}\n",
-            "its step 'one' runs the workflow 'own', and its step 'look'",
+            "its step 'one' would run the workflow 'own', and its step 'look'",
         ),
     ],
 )
@@ -87,7 +87,7 @@ def test_a_namesake_in_another_place_is_looked_through_too(
     far = write(tmp_path / "scratch" / "essay.yaml", TOOL)
     write(project / "essay.yaml", f"steps:\n  - {{id: one, workflow: {far}}}\n")
     with pytest.raises(
-        InvalidDefinition, match=r"its step 'one' runs the workflow .* calls the tool 'status'"
+        InvalidDefinition, match=r"its step 'one' would run the workflow .* call the tool 'status'"
     ):
         catalog.get("essay")
 

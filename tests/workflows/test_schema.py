@@ -8,8 +8,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tideate_core.workflows.definitions import WorkflowDefinition
-from tideate_core.workflows.parts import WorkflowStep
 from tideate_core.workflows.schema import definition_schema
+from tideate_core.workflows.step_definition import WorkflowStep
 
 STEP: dict[str, Any] = {"id": "a", "task": "x"}
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.workflows.definition_texts import load_machine
 from tideate_core.errors import InvalidDefinition, InvalidWorkflowFile, UnknownWorkflow
-from tideate_core.workflows import Catalog, WorkflowRegistry, load_machine
+from tideate_core.workflows import Catalog, WorkflowRegistry
 from tideate_core.workflows.workflow_files import (
     BUILTIN_MACHINES,
     find_files,
     is_machine_path,
-    read_machine_text,
+    read_workflow_text,
 )
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def test_a_link_below_tideate_is_not_followed_for_who_names_the_file(tmp_path: P
     above.symlink_to(tmp_path / "elsewhere" / link)
     assert path.read_text() == secret.read_text()
     with pytest.raises(InvalidDefinition, match="link"):
-        read_machine_text(path)
+        read_workflow_text(path)
 
 
 def test_a_link_that_leads_to_itself_is_no_crash(tmp_path: Path) -> None:

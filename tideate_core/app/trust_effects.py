@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tideate_core.workflows import Catalog, WorkflowStep
+    from tideate_core.workflows import Catalog
 
 DESCRIBED: Final = frozenset(
     {"mcp.servers", "telemetry.otlp", *(f"verify.{key}" for key in (*Check, "environment", "inherit"))}
@@ -212,17 +212,5 @@ def _of_definition(path: Path, content: bytes, catalog: Catalog) -> list[str]:
     if not is_definition_path(path.name):
         return []
     definition = parse_definition(path, content.decode("utf-8"), catalog.known_names(path)).require()
-    found = [f"step {step.id!r}: {deed}" for step in definition.steps if (deed := _deed(step))]
+    found = [f"step {step.id!r}: {step.effect}" for step in definition.steps if step.effect]
     return found or [f"run the workflow {definition.name!r}, which only prompts models and needs no trust"]
-
-
-def _deed(step: WorkflowStep) -> str:
-    if step.tool is not None:
-        return f"call the tool {step.tool.name!r} of the MCP server {step.tool.server!r}"
-    if step.tools:
-        return f"let its model use the tools {', '.join(step.tools)}"
-    if step.kind == "handler":
-        return f"run the code of the handler {step.handler_name!r}"
-    if step.workflow is not None:
-        return f"run the workflow {step.workflow.name!r}"
-    return ""

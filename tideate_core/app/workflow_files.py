@@ -233,10 +233,10 @@ def _shown_path(path: Path) -> str:
 
 
 def _read(label: str, path: Path | None) -> Source | Unreadable:
-    from tideate_core.workflows import read_machine_stream, read_machine_text
+    from tideate_core.workflows import read_workflow_stream, read_workflow_text
 
     try:
-        text = read_machine_stream(sys.stdin.buffer) if path is None else read_machine_text(path)
+        text = read_workflow_stream(sys.stdin.buffer) if path is None else read_workflow_text(path)
     except InvalidDefinition as error:
         return Unreadable(label, str(error).removeprefix("is "))
     return Source(label, path, text)

@@ -62,16 +62,6 @@ if TYPE_CHECKING:
         ParsedWorkflow as ParsedWorkflow,
         WorkflowParser as WorkflowParser,
     )
-    from tideate_core.workflows.parts import (
-        DEFAULT_AGENT as DEFAULT_AGENT,
-        KNOWN_AGENTS as KNOWN_AGENTS,
-        WORDS as WORDS,
-        ForEach as ForEach,
-        InputDefinition as InputDefinition,
-        NestedWorkflow as NestedWorkflow,
-        ToolCall as ToolCall,
-        WorkflowStep as WorkflowStep,
-    )
     from tideate_core.workflows.prompts import PromptLibrary as PromptLibrary
     from tideate_core.workflows.references import names_in_task as names_in_task
     from tideate_core.workflows.registration import Registration as Registration
@@ -88,6 +78,16 @@ if TYPE_CHECKING:
     )
     from tideate_core.workflows.schema import definition_schema as definition_schema
     from tideate_core.workflows.shape import check_output_schema as check_output_schema
+    from tideate_core.workflows.step_definition import (
+        DEFAULT_AGENT as DEFAULT_AGENT,
+        KNOWN_AGENTS as KNOWN_AGENTS,
+        WORDS as WORDS,
+        ForEach as ForEach,
+        InputDefinition as InputDefinition,
+        NestedWorkflow as NestedWorkflow,
+        ToolCall as ToolCall,
+        WorkflowStep as WorkflowStep,
+    )
     from tideate_core.workflows.template_checks import use_of_prompt as use_of_prompt
     from tideate_core.workflows.time_limits import persons_time as persons_time, working_time as working_time
     from tideate_core.workflows.tool_names import (
@@ -104,9 +104,8 @@ if TYPE_CHECKING:
         is_machine_name as is_machine_name,
         is_machine_path as is_machine_path,
         is_workflow_path as is_workflow_path,
-        load_machine as load_machine,
-        read_machine_stream as read_machine_stream,
-        read_machine_text as read_machine_text,
+        read_workflow_stream as read_workflow_stream,
+        read_workflow_text as read_workflow_text,
         shown_path as shown_path,
     )
     from tideate_core.workflows.yaml_reader import read_yaml as read_yaml

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from tideate_core.errors import InvalidDefinition, UnknownWorkflow
 from tideate_core.project import expand_home
 from tideate_core.workflows.checking import KnownNames
-from tideate_core.workflows.loading import Content, FileCache, load, parse_text, registration_of
-from tideate_core.workflows.parts import KNOWN_AGENTS
+from tideate_core.workflows.loading import FileCache, load, parse_text
 from tideate_core.workflows.registration import Registration, check_kept, check_trust
+from tideate_core.workflows.step_definition import KNOWN_AGENTS
 from tideate_core.workflows.workflow_files import (
     WorkflowFile,
     find_files,
@@ -111,7 +111,7 @@ class Catalog:
         :raises InvalidDefinition: the run cannot or may not continue; the message continues "the definition
             …".
         """
-        kept = Registration(definition, self._registry.handlers_of(definition), source, path)
+        kept = self._registry.with_handlers(Registration(definition, {}, source, path))
         check_kept(kept, self.look_at)
         return kept
 
@@ -120,8 +120,8 @@ class Catalog:
 
         :raises TideateError: as `parse_text`.
         """
-        known = self._known_names(Path(name), self._files())
-        return parse_text(text, format, name, known, self._registry.handlers_of)
+        known = self.known_names(Path(name))
+        return self._registry.with_handlers(parse_text(text, format, name, known))
 
     def look_at(self, name: str) -> Registration:
         """Return a workflow to show; before it runs, its file may have to be trusted.
@@ -135,7 +135,7 @@ class Catalog:
         if isinstance(read, str):
             # read again, so that the error lists all mistakes
             read = load(found, self.known_names(found.path) if found.is_definition else None)
-        return self._registration(found, read)
+        return self._registry.with_handlers(read)
 
     def file_of(self, name: str) -> Path | None:
         """Return the file that `get` would read for this name, None for a workflow that is in no file.
@@ -156,7 +156,7 @@ class Catalog:
                 # as in `get`: a file with mistakes still hides its namesakes
                 known.pop(name, None)
             else:
-                known[name] = self._registration(file, read)
+                known[name] = self._registry.with_handlers(read)
         return [known[name] for name in sorted(known)]
 
     def names(self) -> tuple[str, ...]:
@@ -169,19 +169,14 @@ class Catalog:
         files = [file for file in (*found.used.values(), *found.problems) if file.source != "builtin"]
         return tuple(sorted(files, key=lambda file: (file.source, file.path)))
 
-    def known_names(self, path: Path) -> KnownNames:
+    def known_names(self, path: Path, files: _Files | None = None) -> KnownNames:
         """Return the names that steps of a definition in this file may use."""
-        return self._known_names(path, self._files())
-
-    def _known_names(self, path: Path, files: _Files) -> KnownNames:
+        files = files or self._files()
         handlers = frozenset(self._registry.handlers_for(path.stem))
         machines = {name: known.kind == "machine" for name, known in self._registered().items()}
         machines |= {name: not file.is_definition for name, file in files.used.items()}
         of_machines = frozenset(filter(machines.get, machines))
         return KnownNames(handlers, frozenset(machines), of_machines, self._agents(), tools=self._tools)
-
-    def _registration(self, file: WorkflowFile, content: Content) -> Registration:
-        return registration_of(content, file, self._registry.handlers_of)
 
     def _registered(self) -> dict[str, Registration]:
         return {known.definition.name: known for known in self._registry.list()}
@@ -243,11 +238,11 @@ class Catalog:
                 found.shadows[file.name] = f"this project's own {file.name} is used: {first.path}"
         return found
 
-    def _parse(self, file: WorkflowFile, files: _Files | None = None) -> Content | str:
-        """Return a file's content, cached until it changes, or a notice about its first mistake."""
+    def _parse(self, file: WorkflowFile, files: _Files | None = None) -> Registration | str:
+        """Return a file's workflow, cached until it changes, or a notice about its first mistake."""
         if not file.is_definition:
             return self._cache.read(file, None)
-        return self._cache.read(file, self._known_names(file.path, files or self._files()))
+        return self._cache.read(file, self.known_names(file.path, files))
 
 
 def _is_file(path: Path) -> bool:

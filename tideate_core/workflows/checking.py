@@ -17,9 +17,9 @@ from tideate_core.util.deadline import Deadline
 from tideate_core.workflows.graph import batches_of, cycles, format_cycle
 from tideate_core.workflows.limits import LIMITS
 from tideate_core.workflows.mistakes import Finding, Nearest, canonical
-from tideate_core.workflows.parts import KNOWN_AGENTS, STEP_KINDS, InputDefinition, kind_problems
 from tideate_core.workflows.shape import schema_findings
-from tideate_core.workflows.template_checks import StepTemplates, TemplateChecks
+from tideate_core.workflows.step_definition import KNOWN_AGENTS, STEP_KINDS, InputDefinition, kind_problems
+from tideate_core.workflows.template_checks import RawStep, TemplateChecks
 from tideate_core.workflows.tool_names import read_tool_name
 from tideate_core.workflows.workflow_files import is_definition_path, is_workflow_path
 
@@ -46,33 +46,6 @@ class KnownNames:
     """Returns tideate's own tools and groups; called only if a step names tools."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """A step's raw values, with keys in snake_case."""
-
-    index: int
-    values: Mapping[str, Any]
-
-    @property
-    def id(self) -> str:
-        found = self.values.get("id")
-        return found if isinstance(found, str) else ""
-
-    @property
-    def named(self) -> list[tuple[int, str]]:
-        """Dependencies that are texts, with their list indices."""
-        found = self.values.get("dependencies")
-        listed = found if isinstance(found, list) else []
-        return [(place, name) for place, name in enumerate(listed) if isinstance(name, str)]
-
-    @property
-    def dependencies(self) -> list[str]:
-        return [name for _, name in self.named]
-
-    def at(self, *loc: str | int) -> Loc:
-        return ("steps", self.index, *loc)
-
-
 def check_definition(values: Mapping[str, Any], name: str, known: KnownNames) -> list[Finding]:
     """Return the mistakes beyond a wrong shape, grouped by kind.
 
@@ -80,7 +53,7 @@ def check_definition(values: Mapping[str, Any], name: str, known: KnownNames) ->
     :param name: the workflow's name.
     """
     root = _spelled(values)
-    steps = [_Step(i, _spelled(step)) for i, step in enumerate(_listed(root)) if isinstance(step, Mapping)]
+    steps = [RawStep(i, _spelled(step)) for i, step in enumerate(_listed(root)) if isinstance(step, Mapping)]
     checks = _Checks(steps, name, known)
     inputs = root.get("inputs")
     return [
@@ -117,14 +90,21 @@ def _listed(root: Mapping[str, Any]) -> list[Any] | tuple[Any, ...]:
 
 
 class _Checks:
-    def __init__(self, steps: list[_Step], name: str, known: KnownNames) -> None:
+    def __init__(self, steps: list[RawStep], name: str, known: KnownNames) -> None:
         self._steps = steps
         self._name = name
         self._known = known
-        self._by_id: dict[str, _Step] = {}
+        self._by_id: dict[str, RawStep] = {}
         for step in steps:
             if step.id:
                 self._by_id.setdefault(step.id, step)
+        # unknown dependencies are reported elsewhere
+        self._waiting = {
+            name: [needed for _, needed in _dependencies(step) if needed in self._by_id]
+            for name, step in self._by_id.items()
+        }
+        self._order = [name for batch in batches_of(self._waiting) for name in batch]
+        """Steps that can run, dependencies first."""
         self._nearest = Nearest()
         self._deadline = Deadline(LIMITS.check_seconds)
 
@@ -138,39 +118,24 @@ class _Checks:
     def dependencies(self) -> Iterator[Finding]:
         for step in self._steps:
             seen: set[str] = set()
-            for place, name in step.named:
+            for place, name in _dependencies(step):
                 at = step.at("dependencies", place)
                 if name not in self._by_id:
                     message = f"step {step.id!r} depends on {name!r}, which is not a step of this workflow"
-                    hint = self._nearest.hint(name, self._by_id)
-                    yield Finding(at, message, hint)
+                    yield Finding(at, message, self._nearest.hint(name, self._by_id))
                 elif name in seen:
                     message = f"step {step.id!r} depends on {name!r} twice"
                     yield Finding(at, message, "remove one of them", "warning")
                 seen.add(name)
-        yield from self._circles()
-
-    def _circles(self) -> Iterator[Finding]:
-        for cycle in cycles(self._stuck()):
+        ordered = set(self._order)
+        for cycle in cycles({name: of for name, of in self._waiting.items() if name not in ordered}):
             first = self._by_id[cycle[0]]
-            place = next(place for place, name in first.named if name == cycle[1 % len(cycle)])
+            place = next(place for place, name in _dependencies(first) if name == cycle[1 % len(cycle)])
             message = f"steps wait for each other: {format_cycle(cycle)}"
             if len(cycle) == 1:
                 message = f"step {cycle[0]!r} waits for itself"
             at = first.at("dependencies", place)
             yield Finding(at, message, "remove one of these dependencies", of_graph=True)
-
-    def _stuck(self) -> dict[str, list[str]]:
-        order = set(self._order())
-        return {name: step.dependencies for name, step in self._by_id.items() if name not in order}
-
-    def _order(self) -> list[str]:
-        """Return the steps that can run, dependencies first; unknown dependencies are reported elsewhere."""
-        known = {
-            name: [one for one in step.dependencies if one in self._by_id]
-            for name, step in self._by_id.items()
-        }
-        return [name for batch in batches_of(known) for name in batch]
 
     def kinds(self) -> Iterator[Finding]:
         for step in self._steps:
@@ -181,33 +146,29 @@ class _Checks:
                 yield Finding(step.at(problem.key), problem.message, problem.hint, on_key=True)
             yield from self._names(step, given)
 
-    def _names(self, step: _Step, given: set[str]) -> Iterator[Finding]:
-        agent, workflow = step.values.get("agent"), step.values.get("workflow")
-        at = step.at("workflow")
-        if isinstance(workflow, Mapping):
-            workflow, at = workflow.get("name"), step.at("workflow", "name")
-        if isinstance(agent, str) and agent:
-            yield from self._unknown("agent", agent, self._known.agents, step.at("agent"))
-        if isinstance(workflow, str) and workflow == self._name:
-            yield Finding(at, f"workflow {workflow!r} would run itself endlessly", "name another one")
-        elif isinstance(workflow, str) and workflow and not is_workflow_path(workflow):
-            yield from self._unknown("workflow", workflow, self._known.workflows, at)
+    def _names(self, step: RawStep, given: set[str]) -> Iterator[Finding]:
+        known = self._known
+        yield from self._unknown("agent", step.value("agent"), known.agents, step.at("agent"))
+        yield from self._unknown("handler", step.value("handler"), known.handlers, step.at("handler"))
+        server, at = step.value("tool", "server"), step.at("tool", "server")
+        yield from self._unknown("MCP server", server, known.servers, at, "warning")
+        yield from self._workflow(step)
         yield from self._machine(step)
         yield from self._tools(step)
-        tool = step.values.get("tool")
-        server = tool.get("server") if isinstance(tool, Mapping) else None
-        if isinstance(server, str) and server:
-            at = step.at("tool", "server")
-            yield from self._unknown("MCP server", server, self._known.servers, at, "warning")
-        handler = step.values.get("handler")
-        if isinstance(handler, str) and handler:
-            yield from self._unknown("handler", handler, self._known.handlers, step.at("handler"))
-        elif step.id and not given and self._no_handler(step.id):
+        if step.id and not given and known.handlers is not None and step.id not in known.handlers:
             message = f"step {step.id!r} does nothing, and no handler is registered under its id"
             yield Finding(step.at("id"), message, "give it a `task`, a `handler`, a `tool` or a `workflow`")
 
-    def _machine(self, step: _Step) -> Iterator[Finding]:
-        name, at = step.values.get("machine"), step.at("machine")
+    def _workflow(self, step: RawStep) -> Iterator[Finding]:
+        path = ("workflow", "name") if isinstance(step.value("workflow"), Mapping) else ("workflow",)
+        name, at = step.value(*path), step.at(*path)
+        if name == self._name:
+            yield Finding(at, f"workflow {name!r} would run itself endlessly", "name another one")
+        elif isinstance(name, str) and not is_workflow_path(name):
+            yield from self._unknown("workflow", name, self._known.workflows, at)
+
+    def _machine(self, step: RawStep) -> Iterator[Finding]:
+        name, at = step.value("machine"), step.at("machine")
         if not isinstance(name, str) or not name:
             return
         is_graph = name == self._name or name in (self._known.workflows or ())
@@ -217,37 +178,34 @@ class _Checks:
         elif not is_workflow_path(name):
             yield from self._unknown("machine", name, self._known.machines, at)
 
-    def _tools(self, step: _Step) -> Iterator[Finding]:
+    def _tools(self, step: RawStep) -> Iterator[Finding]:
         """Check the tools named for a step's model."""
-        named = step.values.get("tools")
+        named = step.value("tools")
         if not isinstance(named, list) or not named or self._known.tools is None:
             return
         known, servers = self._known.tools(), self._known.servers
         for place, name in enumerate(named):
-            at = step.at("tools", place)
             if not isinstance(name, str) or not name:
                 continue
+            at = step.at("tools", place)
             try:
                 tool = read_tool_name(name, known, OWN_SERVERS if servers is None else servers)
             except ConfigError as error:
                 message, _, hint = str(error).partition("; ")
                 yield Finding(at, message, hint)
-                continue
-            if tool.server:
+            else:
                 yield from self._unknown("MCP server", tool.server, servers, at, "warning")
-
-    def _no_handler(self, name: str) -> bool:
-        return self._known.handlers is not None and name not in self._known.handlers
 
     def _unknown(
         self,
         kind: str,
-        name: str,
+        name: Any,
         known: Collection[str] | None,
         at: Loc,
         severity: Severity = "error",
     ) -> Iterator[Finding]:
-        if known is not None and name not in known:
+        """Check a name; other values and an empty text are reported elsewhere."""
+        if isinstance(name, str) and name and known is not None and name not in known:
             there = ", ".join(sorted(known)[:10]) or "none"
             hint = self._nearest.hint(name, known) or f"known: {there}"
             yield Finding(at, f"no {kind} is called {name!r}", hint, severity)
@@ -256,28 +214,33 @@ class _Checks:
         """Check that templates use only steps that end before the step starts, and declared names."""
         numbers = {name: number for number, name in enumerate(self._by_id)}
         before: dict[str, int] = {}
-        for name in self._order():
-            mask = 0
-            for one in self._by_id[name].dependencies:
-                mask |= before.get(one, 0) | (1 << numbers[one] if one in numbers else 0)
-            before[name] = mask
+        for name in self._order:
+            before[name] = 0
+            for needed in self._waiting[name]:
+                before[name] |= before[needed] | 1 << numbers[needed]
         checks = TemplateChecks(root, numbers, before, self._nearest, self._deadline)
         for step in self._steps:
             if self._deadline.is_over:
                 yield Finding(step.at(), TOO_LONG, "make it smaller")
                 return
-            own = step.id if self._by_id.get(step.id) is step else ""
-            yield from checks.check(StepTemplates(own, step.at(), step.values))
+            yield from checks.check(step)
 
     def schemas(self) -> Iterator[Finding]:
         """Check output schemas."""
         for step in self._steps:
-            schema = step.values.get("output_schema")
+            schema, at = step.value("output_schema"), step.at("output_schema")
             if isinstance(schema, Mapping):
                 if self._deadline.is_over:
-                    yield Finding(step.at("output_schema"), TOO_LONG, "make it smaller")
+                    yield Finding(at, TOO_LONG, "make it smaller")
                     return
-                yield from schema_findings(schema, step.at("output_schema"), self._deadline)
+                yield from schema_findings(schema, at, self._deadline)
+
+
+def _dependencies(step: RawStep) -> list[tuple[int, str]]:
+    """Return the dependencies that are texts, with their list indices."""
+    found = step.value("dependencies")
+    listed = found if isinstance(found, list) else []
+    return [(place, name) for place, name in enumerate(listed) if isinstance(name, str)]
 
 
 def _inputs(declared: Mapping[str, Any]) -> Iterator[Finding]:

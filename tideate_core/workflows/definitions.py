@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from tideate_core.errors import InvalidDefinition, InvalidInput, did_you_mean
-from tideate_core.workflows.parts import (
+from tideate_core.workflows.step_definition import (
     LONGEST_NAME,
     NAME_PATTERN,
     Flag,

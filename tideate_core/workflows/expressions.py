@@ -12,17 +12,17 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from jinja2 import StrictUndefined, TemplateError, Undefined, nodes
+from jinja2 import StrictUndefined, Template, TemplateError, Undefined, nodes
 from jinja2.exceptions import TemplateSyntaxError, UndefinedError
 
 from tideate_core.errors import InvalidDefinition, did_you_mean
-from tideate_core.workflows.parts import VALUE_NAMES
+from tideate_core.workflows.limits import LIMITS
+from tideate_core.workflows.step_definition import VALUE_NAMES
 from tideate_core.workflows.templates import (
-    LARGEST,
-    MOST_TURNS,
     RENDER_ERRORS,
     Sandbox,
     check_length,
+    largest_text,
     render_in,
     restrict,
 )
@@ -44,7 +44,7 @@ def render_task(template: str, values: Mapping[str, Any]) -> str:
     if "{" not in template:
         return template
     try:
-        return render_in(template, values, ValueSandbox(_largest_text(values)))
+        return render_in(template, values, ValueSandbox(largest_text(values)))
     except RENDER_ERRORS as error:
         raise InvalidDefinition(
             f"the template {_short(template)} cannot be filled in: {error_words(error)}"
@@ -56,7 +56,7 @@ def evaluate(expression: str, values: Mapping[str, Any]) -> Any:
 
     :raises InvalidDefinition: it is invalid, names an unknown value, or takes too much time or space.
     """
-    sandbox = ValueSandbox(_largest_text(values))
+    sandbox = ValueSandbox(largest_text(values))
     given: list[Any] = []
     sandbox.filters[RESULT] = given.append
     try:
@@ -138,8 +138,6 @@ def parse_source(sandbox: Sandbox, source: str, *, is_expression: bool) -> nodes
 
 
 def _run(sandbox: Sandbox, tree: nodes.Template, values: Mapping[str, Any]) -> None:
-    from jinja2 import Template
-
     restrict(tree, sandbox)
     for output in tree.find_all(nodes.Output):
         kept = [nodes.Filter(node, RESULT, [], [], None, None, lineno=1) for node in output.nodes]
@@ -162,9 +160,9 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
-    items = list(islice(_iterator(value), MOST_TURNS + 1))
-    if len(items) > MOST_TURNS:
-        raise TemplateError(f"it gives a list of more than {MOST_TURNS} items")
+    items = list(islice(_iterator(value), LIMITS.loop_turns + 1))
+    if len(items) > LIMITS.loop_turns:
+        raise TemplateError(f"it gives a list of more than {LIMITS.loop_turns} items")
     return [_plain(item) for item in items]
 
 
@@ -179,11 +177,6 @@ def _written(value: Any) -> Any:
     if isinstance(value, str | Undefined) or (isinstance(value, int | float) and not isinstance(value, bool)):
         return value
     return json.dumps(_plain(value), ensure_ascii=False)
-
-
-def _largest_text(values: Mapping[str, Any]) -> int:
-    # step results are not counted: that takes long, and no model reads so much
-    return LARGEST + sum(len(text) for text in values.values() if isinstance(text, str))
 
 
 def _short(source: str) -> str:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from tideate_core.machines.diagrams import Diagram, Format
     from tideate_core.workflows.definitions import WorkflowDefinition
-    from tideate_core.workflows.parts import WorkflowStep
+    from tideate_core.workflows.step_definition import WorkflowStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ def step_diagram(definition: WorkflowDefinition, current: str | None = None) -> 
     return Diagram(
         definition.name,
         [
-            Node(step.id, details=(_worker(step), _conditions(step)), tooltip=step_summary(step))
+            Node(step.id, details=(step.worker, _conditions(step)), tooltip=step_summary(step))
             for step in definition.steps
         ],
         [Edge(places[source], places[target]) for source, target in graph.edges],
@@ -155,18 +155,7 @@ def step_summary(step: WorkflowStep) -> str:
     from tideate_core.machines.diagrams import one_line
 
     title = "" if step.name == step.id else step.name
-    return one_line(": ".join(filter(None, (title or step.id, step.task or _worker(step)))))
-
-
-def _worker(step: WorkflowStep) -> str:
-    """Return the label of a step's worker: tool, workflow, machine, agent or handler."""
-    if step.tool is not None:
-        return f"tool {step.tool.server}/{step.tool.name}"
-    if step.workflow is not None:
-        return f"workflow {step.workflow.name}"
-    if step.machine is not None:
-        return f"machine {step.machine}"
-    return step.agent or f"handler {step.handler_name}"
+    return one_line(": ".join(filter(None, (title or step.id, step.task or step.worker))))
 
 
 def _conditions(step: WorkflowStep) -> str:

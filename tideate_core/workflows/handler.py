@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from tideate_core.adapters import Conversation, ModelTurn, OfferedTool, Prompt, Reply
-    from tideate_core.workflows.parts import WorkflowStep
     from tideate_core.workflows.run_context import EarlierRun, NextRun, RunContext
+    from tideate_core.workflows.step_definition import WorkflowStep
     from tideate_core.workspace import ExecutableFile, FileChange, Workspace
 
 DecisionKind = Literal["gate", "plan", "document", "review", "override", "tool", "compare"]

@@ -1,12 +1,16 @@
-"""JSON parser that keeps the position of every value and explains mistakes."""
+"""JSON parser that keeps the position of every value and explains mistakes.
+
+Python's parser finds the first mistake. A valid text is read again, token by token, for the positions.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from json import JSONDecodeError, JSONDecoder
 from sys import intern
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from tideate_core.workflows.mistakes import Problem
 from tideate_core.workflows.reading import (
     DEEPEST,
     HEAVIEST,
@@ -19,15 +23,30 @@ from tideate_core.workflows.reading import (
 )
 
 if TYPE_CHECKING:
-    from tideate_core.workflows.mistakes import Located, Problem
+    from collections.abc import Iterator
 
-DECODER: Final = JSONDecoder()
-SPACE: Final = re.compile(r"[ \t\r\n]*")
-WORD: Final = re.compile(r"[-+.\w]+")
-NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+    from tideate_core.workflows.mistakes import Located
+
+TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|[^\s,:"\[\]{}]++|[\[\]{}]')
+NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 CONSTANTS: Final = {"true": "bool", "false": "bool", "null": "null"}
-INSTEAD: Final = {"True": "true", "False": "false", "None": "null", "nil": "null", "undefined": "null"}
-SINGLE_QUOTES: Final = ("a text is in single quotes", "JSON's are double")
+TABLE: Final[tuple[tuple[str, str, str, str], ...]] = (
+    ("", r"//|/\*|#", "JSON has no comments", "remove it, or make the file a .yaml one"),
+    ("Extra data", "", "more follows after the end of the workflow", "remove it; a file has one workflow"),
+    ("Unterminated", "", 'this text has no closing `"`', 'close it with a `"`'),
+    ("Invalid control", "", "a text continues on the next line", r"write a line end as \n and a tab as \t"),
+    ("Invalid", "", "JSON has no such escape", r"a backslash is written twice, as \\"),
+    ("", "'", "a text is in single quotes", "JSON's are double"),
+    ("Expecting", r"\Z", "the text ends too early", "close all brackets"),
+    ("Expecting ','", "", "a `,` or a closing bracket is missing before {0!r}", ""),
+    ("Expecting ':'", "", "a `:` is missing after this key", ""),
+    ("Expecting property", r"[-+.\w]+", "the key {0!r} is not in quotes", 'write "{0}"'),
+    ("", r"[\]}]", "{0!r} should not be here", "remove the `,` before it"),
+    ("", r"[-+.\w]+", "{0!r} is not a JSON value", "put a text in double quotes"),
+    ("", "", "{0!r} should not be here", ""),
+)
+"""Beginnings of the messages of Python's parser, patterns of the text there; our message and hint. The first
+match counts."""
 
 
 class _Mark(int):
@@ -55,133 +74,52 @@ def read_json(text: str) -> tuple[Located | None, list[Problem]]:
     """Return the value of a text, None if it is invalid JSON, and its mistakes."""
     problems: list[Problem] = []
     try:
-        return Builder(text, problems).build(_Composer(text).document()), problems
+        if not text.strip():
+            raise empty_file(len(text))
+        if text.count(",") > HEAVIEST:
+            raise too_much(0, 1)
+        json.loads(text, parse_int=str, parse_float=str)
+        tokens = TOKEN.finditer(text)
+        return Builder(text, problems).build(_node(next(tokens), tokens, 0)), problems
     except Stop as stop:
         return None, [*problems, stop.problem]
+    except json.JSONDecodeError as error:
+        return None, [_explained(error)]
+    except RecursionError:
+        return None, [too_deep(0, 1).problem]
 
 
-def _stop(at: int, message: str, hint: str = "", length: int = 1) -> Stop:
-    return Stop(at, at + length, message, hint)
+def _node(token: re.Match[str], tokens: Iterator[re.Match[str]], depth: int) -> _Node:
+    """Return the value that begins with a token of a valid text."""
+    start, word = token.span()[0], token[0]
+    if depth > DEEPEST:
+        raise too_deep(start, start + 1)
+    kind, tag = "scalar", "str"
+    value: Any = word
+    if word == "[":
+        kind, tag, value = "sequence", "seq", []
+        while (token := next(tokens))[0] != "]":
+            value.append(_node(token, tokens, depth + 1))
+    elif word == "{":
+        kind, tag, value = "mapping", "map", []
+        while (token := next(tokens))[0] != "}":
+            value.append((_node(token, tokens, depth + 1), _node(next(tokens), tokens, depth + 1)))
+    elif word[0] == '"':
+        value = json.loads(word)
+    elif number := NUMBER.fullmatch(word):
+        tag = "float" if number[1] or number[2] else "int"
+    elif word in CONSTANTS:
+        tag = CONSTANTS[word]
+    else:  # `NaN`, which Python reads
+        raise Stop(start, token.end(), f"{word!r} is not a JSON value", "put a text in double quotes")
+    return _Node(kind, intern(STANDARD + tag), value, _Mark(start), _Mark(token.end()))
 
 
-def _node(kind: str, tag: str, value: Any, start: int, end: int) -> _Node:
-    return _Node(kind, intern(STANDARD + tag), value, _Mark(start), _Mark(end))
-
-
-class _Composer:
-    """Composes the nodes of a JSON text; the first syntax error ends it."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._values = 0
-
-    def document(self) -> _Node:
-        start = self._skip(0)
-        if start == len(self._text):
-            raise empty_file(start)
-        root = self._value(start, 0)
-        end = self._skip(root.end_mark.index)
-        if end < len(self._text):
-            raise _stop(
-                end, "more follows after the end of the workflow", "remove it; a file has one workflow"
-            )
-        return root
-
-    def _skip(self, at: int) -> int:
-        match = SPACE.match(self._text, at)
-        end = match.end() if match else at
-        if self._text.startswith(("//", "/*", "#"), end):
-            raise _stop(end, "JSON has no comments", "remove it, or make the file a .yaml one", 2)
-        return end
-
-    def _value(self, at: int, depth: int) -> _Node:
-        if depth > DEEPEST:
-            raise too_deep(at, at + 1)
-        self._values += 1
-        if self._values > HEAVIEST:
-            raise too_much(at, at + 1)
-        match self._text[at : at + 1]:
-            case '"':
-                return self._string(at)
-            case "{":
-                return self._object(at, depth)
-            case "[":
-                return self._array(at, depth)
-            case "":
-                raise _stop(at, "the text ends where a value should be", "", 0)
-            case _:
-                return self._scalar(at)
-
-    def _string(self, at: int) -> _Node:
-        try:
-            value, end = DECODER.raw_decode(self._text, at)
-        except JSONDecodeError as error:
-            if error.msg.startswith("Unterminated"):
-                raise _stop(at, 'this text has no closing `"`', 'close it with a `"`') from error
-            if "control character" in error.msg:
-                hint = r"write a line end as \n and a tab as \t"
-                raise _stop(error.pos, "a text continues on the next line", hint) from error
-            hint = r"a backslash is written twice, as \\"
-            raise _stop(error.pos, "JSON has no such escape", hint) from error
-        return _node("scalar", "str", value, at, end)
-
-    def _object(self, at: int, depth: int) -> _Node:
-        items: list[tuple[_Node, _Node]] = []
-        end = self._skip(at + 1)
-        while self._text[end : end + 1] != "}":
-            if items:
-                end = self._comma(end, "}", at)
-            if self._text[end : end + 1] != '"':
-                raise self._no_key(end)
-            key = self._string(end)
-            colon = self._skip(key.end_mark.index)
-            if self._text[colon : colon + 1] != ":":
-                raise _stop(colon, f"a `:` is missing after the key {key.value!r}")
-            value = self._value(self._skip(colon + 1), depth + 1)
-            items.append((key, value))
-            end = self._skip(value.end_mark.index)
-        return _node("mapping", "map", items, at, end + 1)
-
-    def _array(self, at: int, depth: int) -> _Node:
-        items: list[_Node] = []
-        end = self._skip(at + 1)
-        while self._text[end : end + 1] != "]":
-            if items:
-                end = self._comma(end, "]", at)
-            items.append(self._value(end, depth + 1))
-            end = self._skip(items[-1].end_mark.index)
-        return _node("sequence", "seq", items, at, end + 1)
-
-    def _comma(self, at: int, close: str, opened: int) -> int:
-        found = self._text[at : at + 1]
-        if not found:
-            raise _stop(opened, f"this `{self._text[opened]}` is never closed", f"close it with a `{close}`")
-        if found != ",":
-            raise _stop(at, f"a `,` or `{close}` is missing before {found!r}")
-        following = self._skip(at + 1)
-        if self._text[following : following + 1] == close:
-            raise _stop(at, f"a `,` before the closing `{close}`", "remove it; in JSON nothing may follow it")
-        return following
-
-    def _no_key(self, at: int) -> Stop:
-        if word := WORD.match(self._text, at):
-            return _stop(at, f"the key {word[0]!r} is not in quotes", f'write "{word[0]}"', len(word[0]))
-        if self._text[at : at + 1] == "'":
-            return _stop(at, *SINGLE_QUOTES)
-        if at >= len(self._text):
-            return _stop(at, "the text ends where a key should be", "", 0)
-        return _stop(at, f"a key in double quotes should be here, not {self._text[at]!r}")
-
-    def _scalar(self, at: int) -> _Node:
-        word = WORD.match(self._text, at)
-        if not word:
-            if self._text[at] == "'":
-                raise _stop(at, *SINGLE_QUOTES)
-            raise _stop(at, f"a value should be here, not {self._text[at]!r}")
-        kind = CONSTANTS.get(word[0])
-        if number := NUMBER.fullmatch(word[0]):
-            kind = "float" if number[1] or number[2] else "int"
-        if kind is None:
-            hint = f"write {INSTEAD[word[0]]}" if word[0] in INSTEAD else "put a text in double quotes"
-            raise _stop(at, f"{word[0]!r} is not a JSON value", hint, len(word[0]))
-        return _node("scalar", kind, word[0], at, word.end())
+def _explained(error: json.JSONDecodeError) -> Problem:
+    at = error.pos
+    for beginning, pattern, message, hint in TABLE:
+        match = re.compile(pattern).match(error.doc, at)
+        if match and error.msg.startswith(beginning):
+            word = match[0] or error.doc[at : at + 1]
+            return Problem(at, at + len(word), message.format(word), hint.format(word))
+    raise error  # the last row matches everything

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from tideate_core.errors import InvalidDefinition, InvalidDefinitionFile, InvalidWorkflowFile
 from tideate_core.workflows.definitions import MachineWorkflow, check_name
 from tideate_core.workflows.registration import Registration
-from tideate_core.workflows.workflow_files import check_stem, load_machine, read_machine_text, shown_path
+from tideate_core.workflows.workflow_files import BOM, check_stem, read_workflow_text, shown_path
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from tideate_core.workflows.checking import KnownNames
-    from tideate_core.workflows.definitions import Needs, WorkflowDefinition
-    from tideate_core.workflows.handler import StepHandler
+    from tideate_core.workflows.definitions import Needs
     from tideate_core.workflows.parsing import ParsedWorkflow
     from tideate_core.workflows.workflow_files import Source, WorkflowFile
 
@@ -39,28 +36,18 @@ SETTLED: Final = 1_000_000_000
 """Nanoseconds within which a file may change twice without a new timestamp."""
 
 
-@dataclass(frozen=True, slots=True)
-class DefinitionFile:
-    """A definition with its file's text."""
-
-    definition: WorkflowDefinition
-    text: str
-
-
 TextFormat: TypeAlias = Literal["yaml", "json", "workflow"]
 """Format of a workflow's text; `workflow` is the machine language."""
-HandlersOf: TypeAlias = "Callable[[WorkflowDefinition], Mapping[str, StepHandler]]"
-Content: TypeAlias = MachineWorkflow | DefinitionFile
 
 
 class FileCache:
-    """Cache of parsed files, keyed by path; invalidated by changes of the file or of the known names."""
+    """Cache of parsed files, by path and source; invalidated by changes of the file or of the known names."""
 
     def __init__(self) -> None:
-        self._parsed: dict[Path, tuple[tuple[object, ...], Content | str]] = {}
+        self._parsed: dict[WorkflowFile, tuple[tuple[object, ...], Registration | str]] = {}
 
-    def read(self, file: WorkflowFile, known: KnownNames | None) -> Content | str:
-        """Return a file's content, or a notice about its first mistake.
+    def read(self, file: WorkflowFile, known: KnownNames | None) -> Registration | str:
+        """Return a file's workflow without handlers, or a notice about its first mistake.
 
         :param known: names that steps of a definition may use; None for a machine.
         """
@@ -70,130 +57,40 @@ class FileCache:
         except OSError as error:
             return f"{file.path} cannot be read: {error.strerror}"
         version = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, known)
-        cached = self._parsed.get(file.path)
+        cached = self._parsed.get(file)
         if cached and cached[0] == version:
             return cached[1]
         try:
-            read: Content | str = load(file, known)
-        except InvalidDefinitionFile as error:
-            read = _first_mistake(file.path, error)
-        except InvalidWorkflowFile as error:
-            read = _first_diagnostic(file.path, error)
-        except InvalidDefinition as error:
-            read = str(error)
-        if _settled(status):
-            self._parsed[file.path] = version, read
+            read: Registration | str = load(file, known)
+        except (InvalidDefinition, InvalidWorkflowFile) as error:
+            read = _notice(file.path, error)
+        if time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > SETTLED:
+            self._parsed[file] = version, read
         return read
 
 
-def load(file: WorkflowFile, known: KnownNames | None) -> Content:
-    """Read a file.
+def load(file: WorkflowFile, known: KnownNames | None) -> Registration:
+    """Read a file's workflow without handlers, named by the file's stem.
 
     :param known: names that steps may use; None for a machine.
     :raises InvalidWorkflowFile: a machine's text has mistakes; all are listed.
     :raises InvalidDefinitionFile: a definition's text has mistakes; all are listed.
-    :raises InvalidDefinition: the file cannot be used.
-    """
-    try:
-        if known is None:
-            return load_machine(file.path, file.root)
-        return load_definition(file.path, known, file.root)
-    except (InvalidDefinitionFile, InvalidWorkflowFile) as error:
-        error.path, error.source = file.path, file.source
-        raise
-
-
-def registration_of(content: Content, file: WorkflowFile, handlers_of: HandlersOf) -> Registration:
-    """Return the registration of a file's workflow.
-
-    :param handlers_of: returns the handlers that its steps name.
-    """
-    if isinstance(content, DefinitionFile):
-        own = handlers_of(content.definition)
-        return Registration(content.definition, own, file.source, file.path, content.text)
-    return _of_machine(content, file.source)
-
-
-def parse_text(
-    text: str,
-    format: TextFormat,  # noqa: A002 the usual name
-    name: str,
-    known: KnownNames,
-    handlers_of: HandlersOf,
-) -> Registration:
-    """Return the workflow of a text that is not in a file.
-
-    :param known: names that its steps may use.
-    :param handlers_of: returns the handlers that its steps name.
-    :raises InvalidWorkflowFile: a machine's text has mistakes; all are listed.
-    :raises InvalidDefinitionFile: a definition's text has mistakes; all are listed.
-    :raises InvalidDefinition: the name cannot be a workflow's.
-    """
-    try:
-        if format == "workflow":
-            from tideate_core.machines.language import parse
-
-            check_name(name)
-            return _of_machine(MachineWorkflow(name, parse(text, name).require(name)), "text")
-        from tideate_core.workflows.parsing import WorkflowParser
-
-        definition = WorkflowParser(known).parse(text, format=format, name=name).require()
-    except (InvalidDefinitionFile, InvalidWorkflowFile) as error:
-        error.source = "text"
-        raise
-    return Registration(definition, handlers_of(definition), "text", None, text)
-
-
-def _of_machine(machine: MachineWorkflow, source: Source) -> Registration:
-    # any file with a built-in name: a copy must not remove the person's confirmation
-    confirm = BUILTIN_CONFIRM.get(machine.name, frozenset()) & machine.machine.states.keys()
-    tools = BUILTIN_TOOLS.get(machine.name, {}) if source in ("builtin", "user") else {}
-    machine = replace(machine, confirm=confirm, needs=BUILTIN_NEEDS.get(machine.name, ()), tools=tools)
-    return Registration(machine, {}, source, machine.path)
-
-
-def _settled(status: os.stat_result) -> bool:
-    return time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > SETTLED
-
-
-def _first_mistake(path: Path, error: InvalidDefinitionFile) -> str:
-    from tideate_core.workflows.mistakes import FileMistake
-
-    first, *others = [
-        one for one in error.mistakes if isinstance(one, FileMistake) and one.severity == "error"
-    ]
-    return first.describe(str(path)) + _more(len(others))
-
-
-def _first_diagnostic(path: Path, error: InvalidWorkflowFile) -> str:
-    from tideate_core.machines.language import Diagnostic
-
-    first, *others = [
-        mistake
-        for mistake in error.diagnostics
-        if isinstance(mistake, Diagnostic) and mistake.severity == "error"
-    ]
-    place = f"{path}:{first.position.line}:{first.position.column}"
-    return f"{place}: {first.message}{_more(len(others))}"
-
-
-def _more(count: int) -> str:
-    return f" (and {count} more)" if count else ""
-
-
-def load_definition(path: Path, known: KnownNames, root: Path | None = None) -> DefinitionFile:
-    """Read a definition, named by its file's stem.
-
-    :param root: the file's project.
     :raises InvalidDefinition: the file cannot be read, or its name cannot be a workflow's.
-    :raises InvalidDefinitionFile: the text has mistakes; all are listed.
     """
+    path = file.path
     check_stem(path)
     try:
-        text = read_machine_text(path, root)
+        text = read_workflow_text(path, file.root)
     except InvalidDefinition as error:
         raise InvalidDefinition(f"{shown_path(path)} {error}") from error
-    return DefinitionFile(parse_definition(path, text, known).require(), text)
+    try:
+        if known is None:
+            return _machine(path.stem, text.removeprefix(BOM), file.source, path)
+        definition = parse_definition(path, text, known).require()
+        return Registration(definition, {}, file.source, path, text)
+    except (InvalidDefinitionFile, InvalidWorkflowFile) as error:
+        error.path, error.source = path, file.source
+        raise
 
 
 def parse_definition(path: Path, text: str, known: KnownNames, label: str | None = None) -> ParsedWorkflow:
@@ -206,3 +103,67 @@ def parse_definition(path: Path, text: str, known: KnownNames, label: str | None
 
     kind = format_of(path.name) or "yaml"
     return WorkflowParser(known).parse(text, format=kind, name=path.stem, path=label or shown_path(path))
+
+
+def parse_text(
+    text: str,
+    format: TextFormat,  # noqa: A002 the usual name
+    name: str,
+    known: KnownNames,
+) -> Registration:
+    """Return the workflow of a text that is not in a file, without handlers.
+
+    :param known: names that its steps may use.
+    :raises InvalidWorkflowFile: a machine's text has mistakes; all are listed.
+    :raises InvalidDefinitionFile: a definition's text has mistakes; all are listed.
+    :raises InvalidDefinition: the name cannot be a workflow's.
+    """
+    from tideate_core.workflows.parsing import WorkflowParser
+
+    try:
+        if format == "workflow":
+            check_name(name)
+            return _machine(name, text, "text")
+        definition = WorkflowParser(known).parse(text, format=format, name=name).require()
+    except (InvalidDefinitionFile, InvalidWorkflowFile) as error:
+        error.source = "text"
+        raise
+    return Registration(definition, {}, "text", None, text)
+
+
+def _machine(name: str, text: str, source: Source, path: Path | None = None) -> Registration:
+    # here, because most runs need no parser
+    from tideate_core.machines.language import parse
+
+    machine = parse(text, name).require(str(path or name))
+    definition = MachineWorkflow(
+        name,
+        machine,
+        _description(text),
+        path,
+        # any file with a built-in name: a copy must not remove the person's confirmation
+        confirm=BUILTIN_CONFIRM.get(name, frozenset()) & machine.states.keys(),
+        needs=BUILTIN_NEEDS.get(name, ()),
+        tools=BUILTIN_TOOLS.get(name, {}) if source in ("builtin", "user") else {},
+    )
+    return Registration(definition, {}, source, path)
+
+
+def _description(text: str) -> str:
+    """Return the first words of the comment at the start of a machine's text."""
+    for line in text.lstrip().splitlines():
+        comment = line.strip()
+        if not comment.startswith(("#", "//")):
+            break
+        words = comment.lstrip(comment[0]).strip()
+        if words and not comment.startswith("#!"):
+            # shown in terminals
+            return "".join(character for character in words if character.isprintable())[:200]
+    return ""
+
+
+def _notice(path: Path, error: InvalidDefinition | InvalidWorkflowFile) -> str:
+    """Return the line of an error's first mistake, and the number of the others."""
+    lines = [line for line in str(error).splitlines() if line.startswith(f"{path}:")]
+    first, *others = lines or [str(error)]
+    return f"{first} (and {len(others)} more)" if others else first

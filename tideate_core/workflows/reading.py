@@ -20,7 +20,6 @@ MOST_DIGITS: Final = 24
 STANDARD: Final = "tag:yaml.org,2002:"
 NOT_CORE: Final = re.compile(r"[-+]?0b|.*_")
 """Numbers to ruamel.yaml, texts in YAML 1.2's core schema: `0b11`, `1_000`."""
-QUOTES: Final = "put it in quotes if it is a text"
 NO_KEY: Final = ("a list or mapping cannot be a key", "a key is a text")
 BASES: Final = {"0o": 8, "0x": 16}
 
@@ -140,63 +139,39 @@ class Builder:
                         items[key], keys[key] = item, source.keys[key]
 
     def _scalar(self, node: Any, start: int, end: int) -> Located:
-        try:
-            value = _value_of(node.value, node.tag.removeprefix(STANDARD))
-        except _Unkept as error:
-            self._problems.append(Problem(start, end, str(error), error.hint))
-            value = error.instead
+        kind, text = node.tag.removeprefix(STANDARD), node.value
+        value: Any = text
+        if kind == "null":
+            value = None
+        elif kind == "bool":
+            value = text.lower() == "true"
+        elif kind in {"int", "float"} and not NOT_CORE.match(text):
+            value = _number(text, kind)
+            if value is None:
+                message = f"{text[:40]} cannot be stored as a number"
+                self._problems.append(Problem(start, end, message, "put it in quotes if it is a text"))
+                value = 0
+        elif not text.isascii():
+            value = text.encode(errors="replace").decode()
+            if value != text:
+                message = "the text has half of a surrogate pair without its other half"
+                hint = "write both halves, or the character itself"
+                self._problems.append(Problem(start, end, message, hint))
         weight = 1 + len(value) // 32 if isinstance(value, str) else 1
         return Located(value, start, end, weight=weight)
 
 
-class _Unkept(Exception):
-    """A scalar that cannot be stored as JSON."""
-
-    def __init__(self, message: str, hint: str, instead: Any = 0) -> None:
-        super().__init__(message)
-        self.hint = hint
-        self.instead = instead
-
-
-def _value_of(text: str, kind: str) -> Any:
-    """Return the value of a scalar; times and dates remain texts.
-
-    :raises _Unkept: JSON has no such value.
-    """
-    if kind == "null":
-        return None
-    if kind == "bool":
-        return text.lower() == "true"
-    if kind in {"int", "float"} and not NOT_CORE.match(text):
-        return _integer(text) if kind == "int" else _real(text)
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        problem = (
-            f"the text has half of a surrogate pair, \\u{ord(text[error.start]):04x}, without its other half"
-        )
-        hint = "write both halves, or the character itself"
-        raise _Unkept(problem, hint, text.encode(errors="replace").decode()) from error
-    return text
-
-
-def _integer(text: str) -> int:
+def _number(text: str, kind: str) -> int | float | None:
+    """Return a number that JSON has, None for any other."""
     digits = text.lstrip("+-")
-    if len(digits) <= MOST_DIGITS:
+    if kind == "int" and len(digits) <= MOST_DIGITS:
         whole = int(text, BASES.get(digits[:2], 10))
-        if abs(whole) <= LARGEST_INTEGER:
-            return whole
-    raise _Unkept("the number is too large", QUOTES)
-
-
-def _real(text: str) -> float:
+        return whole if abs(whole) <= LARGEST_INTEGER else None
     try:
         real = float(text)
     except ValueError:  # `.inf` and `.nan`
-        real = math.nan
-    if not math.isfinite(real):
-        raise _Unkept(f"{text[:40]} cannot be stored as a number", QUOTES)
-    return real
+        return None
+    return real if kind == "float" and math.isfinite(real) else None
 
 
 def _whole(

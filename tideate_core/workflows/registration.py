@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.workflows.handler import StepHandler
-    from tideate_core.workflows.parts import WorkflowStep
 
 _Seen: TypeAlias = "set[tuple[str, Path | None]]"
 
@@ -90,7 +89,7 @@ def check_trust(known: Registration, find: Callable[[str], Registration]) -> Non
     definition = known.definition
     if known.path is None or known.text is None or not isinstance(definition, WorkflowDefinition):
         return
-    reason = _does_more(known, find, set())
+    reason = _effect(known, find, set())
     if not reason:
         return
     root = _project_of(known)
@@ -120,7 +119,7 @@ def check_kept(kept: Registration, find: Callable[[str], Registration]) -> None:
     root, path = _project_of(kept), kept.path
     if root is None or path is None or name_in_project(root, path) in Trust(root).names():
         return
-    if reason := _does_more(kept, find, set()):
+    if reason := _effect(kept, find, set()):
         raise InvalidDefinition(f"is not trusted any more, and {reason}")
 
 
@@ -132,7 +131,7 @@ def _project_of(known: Registration) -> Path | None:
     return find_root(path.parent) if known.source in ("project", "file") else None
 
 
-def _does_more(known: Registration, find: Callable[[str], Registration], seen: _Seen) -> str:
+def _effect(known: Registration, find: Callable[[str], Registration], seen: _Seen) -> str:
     """Describe the first action of a workflow beyond prompting a model; empty if there is none.
 
     :param seen: workflows already visited; they may name each other.
@@ -144,23 +143,13 @@ def _does_more(known: Registration, find: Callable[[str], Registration], seen: _
         return ""
     seen.add(place)
     for step in definition.steps:
-        if reason := _more_than_a_prompt(step, find, seen):
-            return f"its step {step.id!r} {reason}"
+        effect = step.effect
+        if step.workflow is not None:
+            try:
+                more = _effect(find(step.workflow.name), find, seen)
+            except WorkflowError:
+                continue  # the step fails
+            effect = f"{effect}, and {more}" if more else ""
+        if effect:
+            return f"its step {step.id!r} would {effect}"
     return ""
-
-
-def _more_than_a_prompt(step: WorkflowStep, find: Callable[[str], Registration], seen: _Seen) -> str:
-    if step.tool is not None:
-        return f"calls the tool {step.tool.name!r} of the MCP server {step.tool.server!r}"
-    if step.tools:
-        return f"lets a model use the tools {', '.join(step.tools)}"
-    if step.kind == "handler":
-        return f"runs the code of the handler {step.handler_name!r}"
-    if step.workflow is None:
-        return ""
-    try:
-        nested = find(step.workflow.name)
-    except WorkflowError:
-        return ""  # the step fails
-    more = _does_more(nested, find, seen)
-    return f"runs the workflow {step.workflow.name!r}, and {more}" if more else ""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import InvalidDefinition, UnknownWorkflow
 from tideate_core.workflows.definitions import MachineWorkflow
-from tideate_core.workflows.parts import NAME_PATTERN
 from tideate_core.workflows.registration import Registration, check_kept
+from tideate_core.workflows.step_definition import NAME_PATTERN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,7 +94,7 @@ class WorkflowRegistry:
 
         machines = frozenset(one for one, known in self._known.items() if known.kind == "machine")
         names = KnownNames(frozenset(self.handlers_for(name)), frozenset(self._known), machines, None)
-        return parse_text(text, format, name, names, self.handlers_of)
+        return self.with_handlers(parse_text(text, format, name, names))
 
     def list(self) -> list[Registration]:
         """Return all workflows sorted by name."""
@@ -127,11 +127,13 @@ class WorkflowRegistry:
         own = self._known.get(workflow)
         return {**steps, **self._functions, **(own.handlers if own else {})}
 
-    def handlers_of(self, definition: WorkflowDefinition) -> dict[str, StepHandler]:
-        """Return the registered handlers that a definition's steps name."""
-        handlers = self.handlers_for(definition.name)
-        wanted = {step.handler_name for step in definition.steps if step.kind == "handler"}
-        return {name: handlers[name] for name in wanted & handlers.keys()}
+    def with_handlers(self, known: Registration) -> Registration:
+        """Return a workflow with the registered handlers that its steps name."""
+        if isinstance(known.definition, MachineWorkflow):
+            return known
+        handlers = self.handlers_for(known.definition.name)
+        wanted = {step.handler_name for step in known.definition.steps if step.kind == "handler"}
+        return replace(known, handlers={name: handlers[name] for name in wanted & handlers.keys()})
 
     def kept(self, definition: WorkflowDefinition, source: Source, path: Path | None) -> Registration:
         """Return a run's stored workflow, for a run that started with another definition.
@@ -140,7 +142,7 @@ class WorkflowRegistry:
         :raises InvalidDefinition: the run cannot or may not continue; the message continues "the definition
             …".
         """
-        kept = Registration(definition, self.handlers_of(definition), source, path)
+        kept = self.with_handlers(Registration(definition, {}, source, path))
         check_kept(kept, self.get)
         return kept
 

@@ -8,7 +8,8 @@ from pydantic import TypeAdapter
 from pydantic.alias_generators import to_camel
 
 from tideate_core.workflows.definitions import WorkflowDefinition
-from tideate_core.workflows.parts import (
+from tideate_core.workflows.shape import file_keys
+from tideate_core.workflows.step_definition import (
     KNOWN_AGENTS,
     STEP_KINDS,
     ForEach,
@@ -18,7 +19,6 @@ from tideate_core.workflows.parts import (
     ToolCall,
     WorkflowStep,
 )
-from tideate_core.workflows.shape import file_keys
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -13,7 +13,7 @@ from tideate_core.util.json_schemas import check_schema, pattern_problem
 from tideate_core.workflows.definitions import Needs, WorkflowDefinition
 from tideate_core.workflows.limits import LIMITS
 from tideate_core.workflows.mistakes import Finding, Problem, canonical, span_of
-from tideate_core.workflows.parts import (
+from tideate_core.workflows.step_definition import (
     WORDS,
     ForEach,
     InputDefinition,
@@ -48,7 +48,7 @@ EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
     "bool_type": ("true or false", "write true or false, without quotes"),
     "dict_type": ("a mapping", "write `key: value` lines, indented"),
     "float_type": ("a number", "write digits, without quotes"),
-    "int_type": ("a whole number", "write digits, without quotes"),
+    "int_type": ("a whole number", "write only digits, without quotes; times are milliseconds"),
     "list_type": ("a list", "begin each item with `- `, or write `[a, b]`"),
     "model_type": ("a mapping", "write `key: value` lines, indented"),
     "string_type": ("a text", "put it in quotes"),
@@ -138,7 +138,7 @@ def _findings_of(error: ErrorDetails, nearest: Nearest) -> Iterator[Finding]:
     if kind in EXPECTED:
         expected, hint = EXPECTED[kind]
         message = f"{what} must be {expected}, not {kind_in_words(value)}"
-        yield Finding(loc, message, _better_hint(kind, value, loc) or hint)
+        yield Finding(loc, message, hint if value is not None else "write a value, or remove the key")
     elif kind == "extra_forbidden":
         known = file_keys(_part_at(loc[:-1]))
         hint = nearest.hint(canonical(str(loc[-1])), known) or f"known keys: {', '.join(known)}"
@@ -160,32 +160,6 @@ def _literal(loc: Loc, what: str, value: Any, nearest: Nearest) -> Finding:
     told = f"{value!r}" if isinstance(value, str) else kind_in_words(value)
     hint = nearest.hint(value, names) if isinstance(value, str) else ""
     return Finding(loc, f"{what} must be one of {', '.join(names)}, not {told}", hint)
-
-
-def _better_hint(kind: str, value: Any, loc: Loc) -> str:
-    """Return a hint for a likely intention, empty if unknown."""
-    if value is None:
-        return "write a value, or remove the key"
-    if kind == "bool_type" and isinstance(value, str) and (flag := SPOKEN.get(value.lower())):
-        return f"write {flag}"
-    if kind == "int_type" and isinstance(value, str) and (number := _milliseconds(value)):
-        return f"write {number}" + (", in milliseconds" if not value.isdigit() else ", without quotes")
-    if kind == "int_type" and isinstance(value, float):
-        return "write it without a fraction"
-    if kind == "tuple_type" and isinstance(value, str):
-        return f"write [{value}]"
-    if kind == "model_type" and loc[-1] == "for_each" and isinstance(value, list):
-        return "write the list as an expression in quotes, such as \"['a', 'b']\""
-    return ""
-
-
-def _milliseconds(value: str) -> int:
-    """Parse `30s` or `5 min`; 0 if it is not a duration."""
-    digits = value.rstrip("abcdefghijklmnopqrstuvwxyz ")
-    unit = value[len(digits) :].strip()
-    if not (digits.isascii() and digits.isdigit() and len(digits) < 10 and unit in UNITS):
-        return 0
-    return int(digits) * UNITS[unit]
 
 
 def _what(loc: Loc) -> str:
@@ -270,14 +244,4 @@ def _brief(message: str) -> str:
 LITERALS: Final = {
     "type": tuple(WORDS),
     "context": ("auto", "none"),
-}
-SPOKEN: Final = {
-    **dict.fromkeys(("yes", "on", "y", "true", "1"), "true"),
-    **dict.fromkeys(("no", "off", "n", "false", "0"), "false"),
-}
-UNITS: Final = {
-    **dict.fromkeys(("", "ms"), 1),
-    **dict.fromkeys(("s", "sec", "seconds"), 1000),
-    **dict.fromkeys(("m", "min", "minutes"), 60_000),
-    **dict.fromkeys(("h", "hours"), 3_600_000),
 }

@@ -1,4 +1,4 @@
-"""Parts of a definition: steps and their kinds, inputs and their checks."""
+"""Definitions of a step, with its kind and effect, and of an input."""
 
 from __future__ import annotations
 
@@ -106,6 +106,13 @@ class KindProblem(NamedTuple):
     hint: str
 
 
+_FOR_A_TASK: Final = {
+    "agent": ("the step has an agent and no task", "say in `task` what it should do"),
+    "context": ("`context` is for a task, and this step has none", "add a `task`"),
+    "tools": ("tools are for the model of a task, and this step has none", "add a `task`"),
+}
+
+
 def kind_problems(given: Collection[str]) -> list[KindProblem]:
     """Check that a step has exactly one kind, and only keys that belong to it.
 
@@ -120,26 +127,11 @@ def kind_problems(given: Collection[str]) -> list[KindProblem]:
         )
         for extra in kinds[1:]
     ]
-    if kinds[:1] == ["agent"] and "task" not in given:
-        found.append(
-            KindProblem("agent", "the step has an agent and no task", "say in `task` what it should do")
-        )
-    if "context" in given and "task" not in given:
-        found.append(
-            KindProblem("context", "`context` is for a task, and this step has none", "add a `task`")
-        )
-    if "tools" in given and "task" not in given:
-        found.append(
-            KindProblem("tools", "tools are for the model of a task, and this step has none", "add a `task`")
-        )
-    if kinds and "agent" not in kinds and "task" in given:
-        found.append(
-            KindProblem(
-                "task",
-                f"a task is for an agent, and this step is of the kind {kinds[0]!r}",
-                f"remove `task`, or `{kinds[0]}`",
-            )
-        )
+    if "task" not in given:
+        found += [KindProblem(key, *words) for key, words in _FOR_A_TASK.items() if key in given]
+    elif kinds and "agent" not in kinds:
+        message = f"a task is for an agent, and this step is of the kind {kinds[0]!r}"
+        found.append(KindProblem("task", message, f"remove `task`, or `{kinds[0]}`"))
     return found
 
 
@@ -245,6 +237,26 @@ class WorkflowStep(Part):
     def kind(self) -> StepKind:
         """The kind of worker; `handler` by default."""
         return next((kind for kind in STEP_KINDS if getattr(self, kind) is not None), "handler")
+
+    @property
+    def worker(self) -> str:
+        """The label of its worker: an agent, or the kind with a name."""
+        if self.tool is not None:
+            return f"tool {self.tool.server}/{self.tool.name}"
+        if self.workflow is not None:
+            return f"workflow {self.workflow.name}"
+        return self.agent or f"{self.kind} {self.machine or self.handler_name}"
+
+    @property
+    def effect(self) -> str:
+        """Its action beyond prompting a model, as `run the code of …`; empty if it has none."""
+        if self.tool is not None:
+            return f"call the tool {self.tool.name!r} of the MCP server {self.tool.server!r}"
+        if self.tools:
+            return f"let its model use the tools {', '.join(self.tools)}"
+        if self.workflow is not None:
+            return f"run the workflow {self.workflow.name!r}"
+        return f"run the code of the handler {self.handler_name!r}" if self.kind == "handler" else ""
 
     @property
     def handler_name(self) -> str:

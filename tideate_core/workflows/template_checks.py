@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from tideate_core.errors import InvalidDefinition
 from tideate_core.workflows.mistakes import Finding
-from tideate_core.workflows.parts import LONGEST_NAME, LONGEST_TEXT, STEP_FIELDS, VALUE_NAMES
+from tideate_core.workflows.step_definition import LONGEST_NAME, LONGEST_TEXT, STEP_FIELDS, VALUE_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from tideate_core.util.deadline import Deadline
     from tideate_core.workflows.definitions import WorkflowDefinition
     from tideate_core.workflows.mistakes import Loc, Nearest
-    from tideate_core.workflows.parts import WorkflowStep
     from tideate_core.workflows.references import References
 
 OF_THE_RUN: Final = ("filetype", "path", "selection", "text")
@@ -31,34 +30,42 @@ class _Text(NamedTuple):
     in_loop: bool = False
     """Rendered once for every item of `for_each`."""
 
+    @property
+    def what(self) -> str:
+        return "expression" if self.is_expression else "template"
+
 
 @dataclass(frozen=True, slots=True)
-class StepTemplates:
-    """A step's values, with keys in snake_case; `id` is empty if unknown."""
+class RawStep:
+    """A step's raw values, with keys in snake_case."""
 
-    id: str
-    loc: Loc
+    index: int
     values: Mapping[str, Any]
 
-    def texts(self) -> Iterator[_Text]:
-        """Yield the texts that are rendered or evaluated when the step runs."""
-        loops = self.values.get("for_each")
-        for key in ("when", "confirm"):
-            if isinstance(text := self.values.get(key), str):
-                yield _Text((*self.loc, key), text, is_expression=key == "when")
-        if isinstance(loops, str):
-            yield _Text((*self.loc, "for_each"), loops, is_expression=True)
-        elif isinstance(loops, Mapping) and isinstance(items := loops.get("items"), str):
-            yield _Text((*self.loc, "for_each", "items"), items, is_expression=True)
-        in_loop = loops is not None
-        for path in (("task",), ("workflow", "prompt"), ("workflow", "inputs"), ("tool", "arguments")):
-            yield from _within(self._at(path), (*self.loc, *path), in_loop)
+    @property
+    def id(self) -> str:
+        """Its id, empty if that is not a text."""
+        found = self.values.get("id")
+        return found if isinstance(found, str) else ""
 
-    def _at(self, path: tuple[str, ...]) -> Any:
+    def at(self, *loc: str | int) -> Loc:
+        return ("steps", self.index, *loc)
+
+    def value(self, *path: str) -> Any:
+        """Return the value at a path of keys, None without one."""
         value: Any = self.values
         for key in path:
             value = value.get(key) if isinstance(value, Mapping) else None
         return value
+
+    def texts(self) -> Iterator[_Text]:
+        """Yield the texts that are rendered or evaluated when the step runs."""
+        for path in (("when",), ("confirm",), ("for_each",), ("for_each", "items")):
+            if isinstance(text := self.value(*path), str):
+                yield _Text(self.at(*path), text, is_expression=path != ("confirm",))
+        in_loop = self.value("for_each") is not None
+        for path in (("task",), ("workflow", "prompt"), ("workflow", "inputs"), ("tool", "arguments")):
+            yield from _within(self.value(*path), self.at(*path), in_loop)
 
 
 class TemplateChecks:
@@ -88,7 +95,7 @@ class TemplateChecks:
         self._read: dict[tuple[str, bool], References | str] = {}
         self._beginnings: dict[str, str] | None = None
 
-    def check(self, step: StepTemplates) -> Iterator[Finding]:
+    def check(self, step: RawStep) -> Iterator[Finding]:
         """Yield the mistakes of one step's templates and expressions."""
         for text in step.texts():
             if self._deadline.is_over:
@@ -98,7 +105,9 @@ class TemplateChecks:
                 continue
             found = self._references(text.source, text.is_expression)
             if isinstance(found, str):
-                yield self._unreadable(text, found)
+                braces = text.is_expression and "{{" in text.source
+                hint = "write an expression without `{{ }}`" if braces else ""
+                yield Finding(text.loc, f"the {text.what} cannot be read: {found}", hint)
                 continue
             yield from self._steps(step, text, found)
             yield from self._values(text, found)
@@ -118,24 +127,16 @@ class TemplateChecks:
                 self._read[key] = str(error)
         return self._read[key]
 
-    def _unreadable(self, text: _Text, words: str) -> Finding:
-        what = "expression" if text.is_expression else "template"
-        hint = ""
-        if text.is_expression and ("{{" in text.source or "{%" in text.source):
-            hint = "write an expression without `{{ }}`"
-        return Finding(text.loc, f"the {what} cannot be read: {words}", hint)
-
-    def _steps(self, step: StepTemplates, text: _Text, found: References) -> Iterator[Finding]:
-        what = "expression" if text.is_expression else "template"
+    def _steps(self, step: RawStep, text: _Text, found: References) -> Iterator[Finding]:
         for name in sorted(found.steps):
             if name not in self._numbers:
-                message = f"the {what} uses step {name!r}, which is not a step of this workflow"
+                message = f"the {text.what} uses step {name!r}, which is not a step of this workflow"
                 yield Finding(text.loc, message, self._step_hint(name), needle=name)
             elif name == step.id:
-                message = f"the {what} uses the result of its own step"
+                message = f"the {text.what} uses the result of its own step"
                 yield Finding(text.loc, message, "use a step that ended before", needle=name)
             elif step.id in self._before and not self._before[step.id] >> self._numbers[name] & 1:
-                yield self._no_ancestor(step, text, name, what)
+                yield self._no_ancestor(step, text, name)
         for name, asked in sorted(found.fields):
             if name in self._numbers and asked not in STEP_FIELDS:
                 message = f"a step has no {asked!r} (it has: {', '.join(STEP_FIELDS)})"
@@ -145,8 +146,10 @@ class TemplateChecks:
                 )
                 yield Finding(text.loc, message, hint, needle=asked)
 
-    def _no_ancestor(self, step: StepTemplates, text: _Text, name: str, what: str) -> Finding:
-        message = f"the {what} uses step {name!r}, which may not have ended before step {step.id!r} starts"
+    def _no_ancestor(self, step: RawStep, text: _Text, name: str) -> Finding:
+        message = (
+            f"the {text.what} uses step {name!r}, which may not have ended before step {step.id!r} starts"
+        )
         hint = f"add {name!r} to the dependencies of {step.id!r}"
         if self._before.get(name, 0) >> self._numbers[step.id] & 1:
             hint = f"{name!r} waits for {step.id!r}, so its result cannot be used here"
@@ -216,23 +219,16 @@ def _within(value: Any, loc: Loc, in_loop: bool) -> Iterator[_Text]:
 
 def use_of_prompt(definition: WorkflowDefinition) -> Literal["read", "given", "unread"]:
     """Return whether steps read the run's prompt, agents can get it as material, or it is unused."""
-    for step in definition.steps:
-        nested = step.workflow is not None and not step.workflow.prompt
-        if nested or step.kind in ("handler", "machine") or any(map(_names_prompt, _texts(step))):
-            return "read"
-    given = any(step.kind == "agent" and step.context == "auto" for step in definition.steps)
-    return "given" if given else "unread"
-
-
-def _texts(step: WorkflowStep) -> Iterator[tuple[str, bool]]:
-    """Yield a step's templates, each with True if it is an expression."""
-    values = step.model_dump(include={"when", "confirm", "for_each", "task", "workflow", "tool"})
-    for text in StepTemplates(step.id, (), values).texts():
-        yield text.source, text.is_expression
-
-
-def _names_prompt(text: tuple[str, bool]) -> bool:
     from tideate_core.workflows.references import references
 
-    source, is_expression = text
-    return "prompt" in source and "prompt" in references(source, expression=is_expression).used
+    for step in definition.steps:
+        if step.kind in ("handler", "machine") or (step.workflow is not None and not step.workflow.prompt):
+            return "read"
+        values = step.model_dump(include={"when", "confirm", "for_each", "task", "workflow", "tool"})
+        for text in RawStep(0, values).texts():
+            if "prompt" not in text.source:
+                continue
+            if "prompt" in references(text.source, expression=text.is_expression).used:
+                return "read"
+    given = any(step.kind == "agent" and step.context == "auto" for step in definition.steps)
+    return "given" if given else "unread"

@@ -21,9 +21,6 @@ from tideate_core.workflows.limits import LIMITS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-LARGEST = LIMITS.text_characters
-MOST_TURNS = LIMITS.loop_turns
-
 RENDER_ERRORS = (
     *(TemplateError, ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError),
     *(NameError, RuntimeError, SyntaxError, TypeError, ValueError),
@@ -48,8 +45,13 @@ def render_template(source: str, values: Mapping[str, Any]) -> str:
 
     :raises RENDER_ERRORS: it is invalid, or takes too much time or space.
     """
-    sandbox = Sandbox(LARGEST + sum(len(text) for text in values.values() if isinstance(text, str)))
-    return render_in(source, values, sandbox)
+    return render_in(source, values, Sandbox(largest_text(values)))
+
+
+def largest_text(values: Mapping[str, Any]) -> int:
+    """Return the maximum characters of a text made with these values."""
+    # values within others are not counted: that takes long, and no model reads so much
+    return LIMITS.text_characters + sum(len(text) for text in values.values() if isinstance(text, str))
 
 
 def render_in(source: str, values: Mapping[str, Any], environment: Sandbox) -> str:
@@ -87,12 +89,12 @@ class Sandbox(SandboxedEnvironment):
     def __init__(self, largest: int) -> None:
         # unoptimized: constant folding of nested expressions takes long, and no limit stops it
         super().__init__(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, optimized=False)
-        self._meter = Meter(largest)
+        self._meter = Meter(largest, self.getattr)
         self.check_size = self._meter.check_size
         self.globals = {"range": self.globals["range"]}
-        self.filters = bounded_filters(self.filters, self._meter, self.getattr)
+        self.filters = self._meter.filters(self.filters)
         tests: dict[str, Any] = dict(self.tests)
-        self.tests = {name: with_meter(test, self._meter) for name, test in tests.items()}
+        self.tests = {name: self._meter.metered(test) for name, test in tests.items()}
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         if isinstance(left, int | float) and isinstance(right, int | float):
@@ -178,13 +180,15 @@ NAMES: Final = frozenset(
 
 
 class Meter:
-    """Limits of one rendering: texts, lists, loops and time.
+    """Limits of one rendering: texts, lists, loops and time; filters that check sizes first.
 
     :param largest: maximum characters of the rendered text and of each intermediate text.
+    :param attribute: returns an attribute of a value, or rejects it.
     """
 
-    def __init__(self, largest: int) -> None:
+    def __init__(self, largest: int, attribute: Callable[[Any, str], Any]) -> None:
         self._largest = largest
+        self._attribute = attribute
         self._characters = LIMITS.made_texts * largest
         self._items = LIMITS.list_items
         self._turns = LIMITS.loop_turns
@@ -232,62 +236,41 @@ class Meter:
 
     def _passed(self, items: Iterator[Any]) -> Iterator[Any]:
         for item in items:
-            self._items -= 1
-            if self._items < 0:
-                raise SecurityError("it makes too many intermediate texts or lists")
+            self.made((item,))
             self.check_time()
             yield item
 
+    def filters(self, known: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
+        """Return all available filters.
 
-def bounded_filters(
-    known: Mapping[str, Callable[..., Any]], meter: Meter, attribute: Callable[[Any, str], Any]
-) -> dict[str, Callable[..., Any]]:
-    """Return all available filters.
+        :param known: Jinja's filters.
+        """
+        found = {name: known[name] for name in NAMES}
+        found |= {"indent": self.indent, "int": self.number, "join": self.join, "replace": self.replace}
+        return {name: self.metered(function) for name, function in found.items()} | {
+            COUNTED: self.counted,
+            COMPARED: self.compared,
+            SLICED: self.sliced,
+        }
 
-    :param known: Jinja's filters.
-    :param attribute: returns an attribute of a value, or rejects it.
-    """
-    bounded = _Bounded(meter, attribute)
-    found = {name: known[name] for name in NAMES}
-    found |= {
-        "indent": bounded.indent,
-        "int": bounded.number,
-        "join": bounded.join,
-        "replace": bounded.replace,
-    }
-    return {name: with_meter(function, meter) for name, function in found.items()} | {
-        COUNTED: meter.counted,
-        COMPARED: meter.compared,
-        SLICED: meter.sliced,
-    }
+    def metered(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Wrap a filter or test: it stops after the deadline, and its result is counted."""
+        passed = getattr(function, "jinja_pass_arg", None)
+        at = 0 if passed is None else 1  # after the environment or context
 
+        def call(*arguments: Any, **options: Any) -> Any:
+            self.check_time()
+            result = function(*arguments, **options)
+            given = arguments[at] if len(arguments) > at else None
+            return result if result is given else self.made(result)
 
-def with_meter(function: Callable[..., Any], meter: Meter) -> Callable[..., Any]:
-    """Wrap a filter or test: it stops after the deadline, and its result is counted."""
-    passed = getattr(function, "jinja_pass_arg", None)
-    at = 0 if passed is None else 1  # after the environment or context
-
-    def call(*arguments: Any, **options: Any) -> Any:
-        meter.check_time()
-        result = function(*arguments, **options)
-        given = arguments[at] if len(arguments) > at else None
-        return result if result is given else meter.made(result)
-
-    if passed is not None:
-        call.jinja_pass_arg = passed  # type: ignore[attr-defined]
-    return call
-
-
-class _Bounded:
-    """Replacements of Jinja filters that check sizes first."""
-
-    def __init__(self, meter: Meter, attribute: Callable[[Any, str], Any]) -> None:
-        self._meter = meter
-        self._attribute = attribute
+        if passed is not None:
+            call.jinja_pass_arg = passed  # type: ignore[attr-defined]
+        return call
 
     def indent(self, text: Any, width: int = 4, first: bool = False, blank: bool = False) -> str:
         before = str(text)
-        self._meter.check_size(len(before) + width * (before.count("\n") + 1))
+        self.check_size(len(before) + width * (before.count("\n") + 1))
         return do_indent(before, width, first, blank)
 
     def number(self, value: Any, default: int = 0, base: int = 10) -> int:
@@ -301,10 +284,10 @@ class _Bounded:
             if not isinstance(value, str | int | float | Undefined | None):
                 raise SecurityError(f"`join` is for texts and numbers, not for {type(value).__name__}")
         texts = [str(value) for value in values]
-        self._meter.check_size(sum(map(len, texts)) + len(between) * len(texts))
+        self.check_size(sum(map(len, texts)) + len(between) * len(texts))
         return str(between).join(texts)
 
     def replace(self, text: Any, old: str, new: str, count: int = -1) -> str:
         before = str(text)
-        self._meter.check_size(len(before) + before.count(old) * len(new))
+        self.check_size(len(before) + before.count(old) * len(new))
         return before.replace(old, new, count)

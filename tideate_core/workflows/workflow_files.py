@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from tideate_core.errors import InvalidDefinition, UnusableFile
 from tideate_core.project import DEFINITION_SUFFIXES, config_dir, list_documents, read_document
-from tideate_core.workflows.definitions import MachineWorkflow, check_name
+from tideate_core.workflows.definitions import check_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -100,10 +100,13 @@ def _project_files(root: Path) -> list[WorkflowFile]:
         names = list_documents(root, PROJECT_WORKFLOWS)
     except UnusableFile as error:
         return [WorkflowFile(directory, "project", str(error), is_directory=True, root=root)]
-    return [
-        WorkflowFile(path, "project", _link(path) or _problem(path), root=root)
-        for path in _in_order(directory / name for name in names)
-    ]
+    found = []
+    for path in _in_order(directory / name for name in names):
+        problem = _problem(path)
+        if path.is_symlink():
+            problem = f"{shown_path(path)} was not used: it is a link; put the file itself there"
+        found.append(WorkflowFile(path, "project", problem, root=root))
+    return found
 
 
 def _files_in(directory: Path, source: Source) -> list[WorkflowFile]:
@@ -126,37 +129,12 @@ def _in_order(paths: Iterable[Path]) -> list[Path]:
     )
 
 
-def _link(path: Path) -> str:
-    if path.is_symlink():
-        return f"{shown_path(path)} was not used: it is a link; put the file itself there"
-    return ""
-
-
 def _problem(path: Path) -> str:
     try:
         check_stem(path)
     except InvalidDefinition as error:
         return str(error)
     return ""
-
-
-def load_machine(path: Path, root: Path | None = None) -> MachineWorkflow:
-    """Read a machine, named by its file's stem.
-
-    :param root: the file's project.
-    :raises InvalidDefinition: the file cannot be read, or its name cannot be a workflow's.
-    :raises InvalidWorkflowFile: the text has mistakes; the message lists them all.
-    """
-    # here, because most runs need no parser
-    from tideate_core.machines.language import parse
-
-    check_stem(path)
-    try:
-        text = read_machine_text(path, root).removeprefix(BOM)
-    except InvalidDefinition as error:
-        raise InvalidDefinition(f"{shown_path(path)} {error}") from error
-    machine = parse(text, path.stem).require(str(path))
-    return MachineWorkflow(path.stem, machine, _description(text), path)
 
 
 def check_stem(path: Path) -> None:
@@ -172,20 +150,7 @@ def shown_path(path: Path) -> str:
     return str(path) if str(path).isprintable() else repr(str(path))
 
 
-def _description(text: str) -> str:
-    """Return the first words of the comment at the start of a text."""
-    for line in text.lstrip().splitlines():
-        comment = line.strip()
-        if not comment.startswith(("#", "//")):
-            break
-        words = comment.lstrip(comment[0]).strip()
-        if words and not comment.startswith("#!"):
-            # shown in terminals
-            return "".join(character for character in words if character.isprintable())[:200]
-    return ""
-
-
-def read_machine_text(path: Path, root: Path | None = None) -> str:
+def read_workflow_text(path: Path, root: Path | None = None) -> str:
     """Return a file's whole text, including a byte order mark and `\\r\\n`.
 
     No link below a `.tideate/` is followed, even if the person named the file.
@@ -202,14 +167,14 @@ def read_machine_text(path: Path, root: Path | None = None) -> str:
         with open(path, "rb", opener=_open_at_once) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise InvalidDefinition("is not a regular file")
-            return read_machine_stream(file)
+            return read_workflow_stream(file)
     except OSError as error:
         raise InvalidDefinition(f"cannot be read: {error.strerror}") from error
     except ValueError as error:  # a NUL in the name
         raise InvalidDefinition(f"cannot be read: {error}") from error
 
 
-def read_machine_stream(stream: BinaryIO) -> str:
+def read_workflow_stream(stream: BinaryIO) -> str:
     """Return a stream's whole text.
 
     :raises InvalidDefinition: it cannot be used; the message continues the stream's name.

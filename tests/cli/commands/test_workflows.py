@@ -79,7 +79,9 @@ def test_an_untrusted_file_that_runs_code_is_refused_until_it_is_trusted(shell: 
     shell.write(".tideate/workflows/essay.yaml", STEPS)
     refused = shell.run("run", "essay")
     assert refused.returncode == 2
-    assert "its step 'write' runs the code of the handler 'ask.query'" in refused.stderr.replace("\n", " ")
+    assert "its step 'write' would run the code of the handler 'ask.query'" in refused.stderr.replace(
+        "\n", " "
+    )
     trusted = shell.ok("trust", "--yes")
     assert trusted.stderr.endswith("workflows/essay.yaml\n")
     assert "step 'write': run the code of the handler 'ask.query'" in trusted.stderr
