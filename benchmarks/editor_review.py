@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     Started = Callable[..., AbstractContextManager[Editor]]
 
-__all__ = ["review_figures"]
-
 LUA: Final = Path(__file__).with_suffix(".lua")
 FILES: Final = 200
 HUNKS: Final = 25

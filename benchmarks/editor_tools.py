@@ -13,8 +13,6 @@ from tests.harness.editor_tools import EditorTools
 if TYPE_CHECKING:
     from tests.harness.editor import Editor
 
-__all__ = ["tool_figures"]
-
 FILES: Final = 20
 FUNCTIONS: Final = 40
 """Functions of a file, each of which uses the symbol that is looked for."""

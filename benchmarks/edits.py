@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Final
 
 from rich.table import Table
 
-from benchmarks.edits_corpus import WAYS_OF, Case, corpus
+from benchmarks.edits_corpus import Case, corpus
 from benchmarks.edits_methods import METHODS, OURS, Refused
+from benchmarks.edits_ways import WAYS_OF
 from benchmarks.figures import Figure, console, targets_table
 
 if TYPE_CHECKING:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from benchmarks.edits_ways import Expected
 
-__all__ = ["WAYS_OF", "Case", "corpus"]
-
 MOST_CONTEXT: Final = 6
 SEED: Final = 5
 

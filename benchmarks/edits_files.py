@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Final, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["SHARES", "Source", "sources"]
-
 SHARES: Final = {
     "py": 10,
     "pyi": 2,

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Sequence
 
-__all__ = ["FORMS", "Form", "Hunk", "Row", "write_whole"]
-
 Form = Literal["search/replace", "patch", "diff", "whole"]
 Numbers = Literal["right", "wrong", "none"]
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from benchmarks.edits_corpus import Case
     from tideate_core.edits.formats.file_edits import Part
 
-__all__ = ["METHODS", "OURS", "Refused", "Result"]
-
 OURS: Final = "tideate"
 ALIKE: Final = 0.8
 """The ratio from which tools that match by similarity take a place."""

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from benchmarks.edits_corpus import Case
 
-__all__ = ["blocks_of", "is_there", "run_calls"]
-
 PROGRAM: Final = Path(__file__).parent.parent / ".cache" / "edit-peers" / "node_modules/.bin/opencode"
 BLOCK: Final = re.compile(
     r"^<{5,9} SEARCH[^\n]*\n(?P<old>.*?)^={5,9}\s*?\n(?P<new>.*?)^>{5,9} REPLACE", re.DOTALL | re.MULTILINE

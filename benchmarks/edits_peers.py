@@ -20,8 +20,6 @@ from benchmarks import edits_opencode
 if TYPE_CHECKING:
     from benchmarks.edits_corpus import Case
 
-__all__ = ["PEERS", "PeerRefused", "aider", "codex", "opencode"]
-
 PLACE: Final = Path(__file__).parent.parent / ".cache" / "edit-peers"
 AIDER: Final = PLACE / "aider" / "aider" / "coders" / "editblock_coder.py"
 STAND_INS: Final = {

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from benchmarks.edits_ways import Edit, Way
 
-__all__ = ["QUOTING", "ambiguous_places"]
-
 SEPARATORS: Final = (": ", "| ", " | ", "\t", "→")
 FENCES: Final = ("```", "~~~")
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from benchmarks.edits_files import Source
 
-__all__ = ["SEVERAL", "SPOILED", "WAYS_OF", "Edit", "Expected", "blank_lines", "misremembered"]
-
 Expected = Literal["applied", "refused"]
 
 LEAST: Final = 12

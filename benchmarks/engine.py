@@ -2,9 +2,9 @@
 
 All keep an SQLite file and store every result with its step, none of them a list of all. DBOS and Burr are
 measured as they open it, and once more with the settings of tideate, LangGraph and the floor: a write-ahead
-log, `synchronous=FULL` and, which is checked, one sync for a step. LangGraph has steps that are functions and
-such that are coroutines; a graph of it syncs twice for a step, and the result of a `@task` may not be durable
-yet when the next one starts. A step of tideate stores its events, too.
+log, `synchronous=FULL` and, which is checked, one sync for a step. A graph of LangGraph syncs twice for a
+step, and the result of a `@task` may not be durable yet when the next one starts. A step of tideate stores
+its events, too.
 
 ``--short`` takes fewer and smaller samples, and measures the second entry of a peer in plain chains only.
 ``--postgres URL`` adds DBOS on a PostgreSQL server, as ``postgresql://user:password@host/postgres``, whose
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 OURS: Final = "tideate"
 FLOOR: Final = "sqlite3, a commit per step"
 POSTGRES: Final = "DBOS, PostgreSQL"
-SECOND: Final = tuple(name for name in ENGINES if name.endswith((", async", "=FULL")))
-"""Peers in another setting than their first entry's."""
 ONE_SYNC: Final = tuple(name for name in ENGINES if name.endswith("=FULL"))
 """Peers that are set to sync as often as tideate, but for what they write by the clock."""
 PAYLOAD: Final = 10_000
@@ -61,7 +59,7 @@ class Size:
     tries: int
     """Of what is measured on tmpfs; the fastest counts."""
     second: bool
-    """The peers' second entries are measured in every column, not in chains alone."""
+    """The peers that sync as often as tideate are measured in every column, not in chains alone."""
 
 
 SIZES: Final = {
@@ -144,7 +142,7 @@ def columns(size: Size, engines: list[str]) -> Columns:
     """Return the columns, nothing of them measured yet."""
     growths = Growths(size.growth)
     all_files = [name for name in engines if name != POSTGRES]
-    every = [name for name in engines if size.second or name not in SECOND]
+    every = [name for name in engines if size.second or name not in ONE_SYNC]
     counted = [name for name in all_files if name in every or name in ONE_SYNC]
     files, whole = [name for name in every if name != POSTGRES], [name for name in every if name != FLOOR]
     peaks, agains, worked = dict[str, float](), dict[str, float](), dict[str, float]()

@@ -15,8 +15,6 @@ from benchmarks.engine_sqlite import FILE, RUN, synced_write_ahead
 if TYPE_CHECKING:
     from benchmarks.engine_probe import Probe, Ready, Task
 
-__all__ = ["burr", "burr_write_ahead"]
-
 
 def burr(task: Task, probe: Probe) -> Ready:
     """Burr with an SQLite file as it opens it."""

@@ -16,8 +16,6 @@ from benchmarks.engine_sqlite import FILE, RUN, synced_write_ahead
 if TYPE_CHECKING:
     from benchmarks.engine_probe import Probe, Ready, Task
 
-__all__ = ["SERVER", "dbos", "dbos_postgres", "dbos_write_ahead"]
-
 SERVER: Final = "TIDEATE_BENCH_POSTGRES"
 """The variable with the URL of a PostgreSQL server, kept out of the arguments, which everybody may read."""
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from tideate_core.workflows import StepContext
 
-__all__ = ["checkpoints", "initiations", "makespan", "side_by_side"]
-
 WARM_UP = 3
 """Runs before the first that counts."""
 

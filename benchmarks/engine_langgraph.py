@@ -1,4 +1,4 @@
-"""The task with LangGraph: its functional API and its graph, with plain and with asynchronous steps.
+"""The task with LangGraph: its functional API and its graph.
 
 Its SQLite checkpointers turn the write-ahead log on by themselves and leave `synchronous` at SQLite's `FULL`:
 its defaults are the settings that all are compared with. `durability="sync"` is the strictest mode it has. A
@@ -8,7 +8,6 @@ beside it, even then: the next one may start before it is durable, as the column
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import operator
 import sqlite3
@@ -17,11 +16,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
 from benchmarks.engine_sqlite import FILE, RUN, synced_write_ahead
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
 
     from benchmarks.engine_probe import Probe, Ready, Task
-
-__all__ = ["graph", "graph_async", "task_functions", "task_functions_async"]
 
 DURABLE: Final = {"durability": "sync"}
 
@@ -43,22 +40,6 @@ def task_functions(task: Task, probe: Probe) -> Ready:
     return _ready(task, lambda saver: func.entrypoint(checkpointer=saver)(flow), task.steps, int)
 
 
-def task_functions_async(task: Task, probe: Probe) -> Ready:
-    """The functional API with coroutines."""
-    func: Any = importlib.import_module("langgraph.func")
-    work = func.task(probe.wait_and_step_async)
-
-    async def flow(steps: int) -> int:
-        if task.shape == "chain":
-            return sum([bool(await work(number)) for number in range(steps)])
-        await work(0)
-        count = len(await asyncio.gather(*(work(number) for number in range(1, steps + 1))))
-        await work(steps + 1)
-        return count + 2
-
-    return _ready_async(task, lambda saver: func.entrypoint(checkpointer=saver)(flow), task.steps, int)
-
-
 def _latest(_before: str, after: str) -> str:
     return after
 
@@ -75,18 +56,6 @@ def graph(task: Task, probe: Probe) -> Ready:
         return lambda _state: {"result": probe.wait_and_step(number), "done": 1}
 
     return _ready(task, _compiled(task, node), {"done": 0}, operator.itemgetter("done"))
-
-
-def graph_async(task: Task, probe: Probe) -> Ready:
-    """The graph with coroutines as nodes."""
-
-    def node(number: int) -> Callable[[Any], Coroutine[Any, Any, dict[str, Any]]]:
-        async def step(_state: Any) -> dict[str, Any]:
-            return {"result": await probe.wait_and_step_async(number), "done": 1}
-
-        return step
-
-    return _ready_async(task, _compiled(task, node), {"done": 0}, operator.itemgetter("done"))
 
 
 def _compiled(task: Task, node: Callable[[int], Any]) -> Callable[[Any], Any]:
@@ -122,26 +91,3 @@ def _ready(
     saver.setup()
     app, given = compile_with(saver), None if task.resume else begin
     return lambda: count_of(app.invoke(given, _config(task), **DURABLE)), connection.close
-
-
-def _ready_async(
-    task: Task, compile_with: Callable[[Any], Any], begin: object, count_of: Callable[[Any], int]
-) -> Ready:
-    aiosqlite: Any = importlib.import_module("aiosqlite")
-    module: Any = importlib.import_module("langgraph.checkpoint.sqlite.aio")
-    loop = asyncio.new_event_loop()
-
-    async def opened() -> tuple[Any, Any]:
-        connection = await aiosqlite.connect(task.place / FILE)
-        await connection.execute("PRAGMA journal_mode=WAL")
-        await connection.execute("PRAGMA synchronous=FULL")
-        saver = module.AsyncSqliteSaver(connection)
-        await saver.setup()
-        return connection, compile_with(saver)
-
-    connection, app = loop.run_until_complete(opened())
-    given = None if task.resume else begin
-    return (
-        lambda: count_of(loop.run_until_complete(app.ainvoke(given, _config(task), **DURABLE))),
-        lambda: loop.run_until_complete(connection.close()),
-    )

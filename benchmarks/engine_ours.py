@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tideate_core.engine import Event
     from tideate_core.workflows import StepContext
 
-__all__ = ["RUN", "Bench", "new_runner", "prepare"]
-
 RUN: Final = "0" * 31 + "1"
 NAME: Final = "bench"
 

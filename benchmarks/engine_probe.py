@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["Engine", "Probe", "Ready", "Task"]
-
 Ready: TypeAlias = "tuple[Callable[[], int], Callable[[], object]]"
 """What runs a task to its end, which gives how many results there are, and what frees all of it."""
 

@@ -19,8 +19,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["DISK", "MEMORY", "Resumed", "Run", "cold", "place_in", "resumed", "run", "synced"]
-
 REPOSITORY: Final = Path(__file__).parents[1]
 DISK: Final = REPOSITORY / ".cache"
 """On the same disk as a project; `/tmp` may be memory."""

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from benchmarks.engine_probe import Probe, Ready, Task
 
-__all__ = ["FILE", "RUN", "floor", "synced_write_ahead"]
-
 FILE: Final = "peer.db"
 RUN: Final = "run-1"
 

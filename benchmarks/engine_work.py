@@ -20,14 +20,10 @@ from tideate_core.util.garbage import collect_garbage_rarely
 if TYPE_CHECKING:
     from benchmarks.engine_probe import Engine
 
-__all__ = ["ENGINES"]
-
 ENGINES = {
     "tideate": ("engine_ours", "prepare"),
     "LangGraph @task": ("engine_langgraph", "task_functions"),
-    "LangGraph @task, async": ("engine_langgraph", "task_functions_async"),
     "LangGraph graph": ("engine_langgraph", "graph"),
-    "LangGraph graph, async": ("engine_langgraph", "graph_async"),
     "DBOS": ("engine_dbos", "dbos"),
     "DBOS, WAL and synchronous=FULL": ("engine_dbos", "dbos_write_ahead"),
     "DBOS, PostgreSQL": ("engine_dbos", "dbos_postgres"),

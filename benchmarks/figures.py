@@ -12,8 +12,6 @@ from rich.table import Table
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Figure", "console", "number", "ratios", "spread", "targets_table"]
-
 WIDE: Final = 160
 """Columns of the tables where there is no terminal: a log has room."""
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["different_answers", "git_processes", "wrong_answers"]
-
 COUNTING: Final = """#!/bin/sh
 echo started >>"{log}"
 exec "{git}" "$@"

@@ -19,20 +19,6 @@ from scripts.third_party import provide
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = [
-    "CHANGED",
-    "FOLDERS",
-    "LEFT_OUT",
-    "REFERENCE_GIT",
-    "Running",
-    "Server",
-    "bare",
-    "ours",
-    "reference_filesystem",
-    "reference_git",
-    "repository",
-]
-
 REFERENCE_GIT: Final = "mcp-server-git==2026.10.19"
 HANDSHAKE: Final = {
     "protocolVersion": "2025-11-25",

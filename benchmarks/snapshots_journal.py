@@ -11,8 +11,6 @@ from tideate_core.workspace.journal import FileEntry, Images, Journal
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["journals"]
-
 SIZE = 10_000
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["PEERS", "Git", "Ours", "PackedGit", "Peer", "Restic", "versions"]
-
 BLOCK: Final = 512
 """Bytes that the system counts a file's blocks in."""
 

@@ -9,8 +9,6 @@ import sysconfig
 from pathlib import Path
 from typing import Final
 
-__all__ = ["change", "copied", "settle", "synthetic"]
-
 WORDS: Final = ("def", "return", "import", "class", "self", "value", "result", "for", "in", "true", "path")
 CHANGED: Final = 5
 

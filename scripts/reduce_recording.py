@@ -12,8 +12,6 @@ from pathlib import Path
 
 from tideate_core.adapters.recordings import reduce_recording
 
-__all__ = ["main"]
-
 
 def main(arguments: list[str]) -> int:
     """Return 0 if it was reduced, 2 where the arguments are not two files."""

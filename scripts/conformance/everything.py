@@ -26,8 +26,6 @@ from pydantic import BaseModel, Field
 
 from tideate_core.mcp.servers import ToolServer
 
-__all__ = ["everything_server"]
-
 Call = Context[Any, Any]
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
 WAV = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="

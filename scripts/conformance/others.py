@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from scripts.conformance.programs import Programs
 
-__all__ = ["inspected", "reference_client", "websockets"]
-
 HARMLESS: Final[dict[str, tuple[str, dict[str, str]]]] = {
     "build": ("build_detect", {}),
     "filesystem": ("list_directory", {"path": "."}),

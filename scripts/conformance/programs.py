@@ -21,20 +21,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-__all__ = [
-    "INSPECTOR",
-    "NEXT_SUITE",
-    "NPM",
-    "PACKAGES",
-    "PATIENCE",
-    "ROOT",
-    "SUITE",
-    "FailedError",
-    "Programs",
-    "provide",
-    "tail",
-]
-
 ROOT = Path(__file__).resolve().parent.parent.parent
 NODE = ROOT / ".cache" / "node"
 NPM = ROOT / ".cache" / "npm"

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["OWN", "at_address", "project", "serve", "without_header"]
-
 OWN = SERVERS
 """Those that work in a project."""
 

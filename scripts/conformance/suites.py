@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from scripts.conformance.programs import Programs
 
-__all__ = ["active_suite", "client_scenarios", "server_scenarios"]
-
 SCENARIOS: Final = (
     "server-initialize",
     "ping",

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from scripts.conformance.programs import Programs
 
-__all__ = ["walks"]
-
 SEARCHED = 20_000
 """How many beginnings of ways are looked at for the longest one."""
 WORKFLOW = "PLANNER"

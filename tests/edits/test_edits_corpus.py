@@ -8,8 +8,9 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.edits import HOSTILE_INPUTS, OUTCOMES, astray, judged, unnamed
-from benchmarks.edits_corpus import WAYS_OF, Case, corpus
+from benchmarks.edits_corpus import Case, corpus
 from benchmarks.edits_methods import METHODS, OURS
+from benchmarks.edits_ways import WAYS_OF
 
 pytestmark = pytest.mark.slow
 
