@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tideate_core.errors import InvalidTransition
 from tideate_core.machines import (
     EXECUTION_TABLE,
     PREVIOUS,
@@ -132,47 +131,6 @@ def test_a_checkpoint_made_in_a_pause_leads_back_to_the_pause_and_then_to_the_ru
     facts.go(*TO_EXECUTING, E.PAUSE_WORKFLOW, E.CREATE_CHECKPOINT)
     assert facts.go(E.CHECKPOINT_CREATED) is S.PAUSED
     assert facts.go(E.RESUME_WORKFLOW) is S.EXECUTING_STEPS
-
-
-@pytest.mark.parametrize("end", sorted(TERMINAL))
-def test_an_ended_run_neither_fails_nor_is_cancelled_again(end: ExecutionState) -> None:
-    facts = Facts(has_steps=True, has_graph=True)
-    ways = {S.COMPLETED: (E.BATCH_COMPLETED, E.RESULTS_AGGREGATED), S.FAILED: (E.WORKFLOW_FAILED,)}
-    facts.go(*TO_EXECUTING, E.EXECUTE_STEP_BATCH, *ways.get(end, (E.CANCEL_WORKFLOW,)))
-    assert facts.machine.state is end
-    assert facts.machine.is_terminal()
-    assert not facts.machine.can_transition(E.WORKFLOW_FAILED)
-    assert not facts.machine.can_transition(E.CANCEL_WORKFLOW)
-    assert facts.go(E.RESET) is S.IDLE
-
-
-def test_a_refused_event_names_what_is_allowed() -> None:
-    machine = Facts().machine
-    with pytest.raises(
-        InvalidTransition, match=r"'batch_completed' .* 'idle' \(allowed: cancel_workflow, init"
-    ):
-        machine.require(E.BATCH_COMPLETED)
-
-
-def test_the_history_is_a_copy_and_an_unbroken_chain() -> None:
-    facts = Facts(has_steps=True, has_graph=True)
-    facts.go(*TO_EXECUTING)
-    history = facts.machine.get_history()
-    assert [t.event for t in history] == list(TO_EXECUTING)
-    assert all(a.to_state is b.from_state for a, b in itertools.pairwise(history))
-    history.clear()
-    assert len(facts.machine.get_history()) == len(TO_EXECUTING)
-
-
-def test_a_pause_survives_being_written_down() -> None:
-    facts = Facts(has_steps=True, has_graph=True)
-    facts.go(*TO_EXECUTING, E.EXECUTE_STEP_BATCH, E.PAUSE_WORKFLOW, E.CREATE_CHECKPOINT)
-    nothing_holds = Facts()
-    machine = ExecutionMachine.deserialize(facts.machine.serialize(), nothing_holds.guards)
-    machine.require(E.CHECKPOINT_CREATED)
-    assert machine.state is S.PAUSED
-    machine.require(E.RESUME_WORKFLOW)
-    assert machine.get_state() is S.AWAITING_COMPLETION
 
 
 def test_metrics_count_steps_by_state_and_name_the_batch_that_has_not_ended() -> None:

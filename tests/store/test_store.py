@@ -55,9 +55,3 @@ def test_one_that_never_had_a_run_is_closed_without_a_lock(private: Path) -> Non
     store._writer._connection.set_trace_callback(statements.append)
     store.close()
     assert statements == []
-
-
-def test_closing_twice_is_closing_once(private: Path) -> None:
-    store = Store.open(private)
-    store.close()
-    store.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
-from xml.etree import ElementTree
 
 import pytest
 
@@ -15,7 +14,6 @@ from tideate_core.machines.language import (
     Obfuscator,
     Success,
     Workflow,
-    draw,
     format_text,
     parse,
 )
@@ -24,7 +22,6 @@ from tideate_core.workflows.workflow_files import BUILTIN_MACHINES
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tideate_core.machines.diagrams import Format
 
 PLANNER = BUILTIN_MACHINES / "PLANNER.workflow"
 TEXT = PLANNER.read_text(encoding="utf-8")
@@ -177,29 +174,3 @@ def test_its_guidance_reads_the_same_when_states_are_hidden() -> None:
     hidden = Obfuscator(bytes(range(32)), MACHINE).definition()
     for plain, covered in zip(MACHINE.transitions, hidden.transitions, strict=True):
         assert (covered.when, covered.guidance) == (plain.when, plain.guidance)
-
-
-def test_the_file_shows_all_of_the_language() -> None:
-    assert re.search(r"^# ", TEXT, re.MULTILINE)
-    assert re.search(r"^\* to \w+:$", TEXT, re.MULTILINE)
-    assert re.search(r"^\w+ to \*$", TEXT, re.MULTILINE)
-    assert re.search(r"^\w+ to \w+: \S", TEXT, re.MULTILINE)
-    assert "## Tasks" in MACHINE.states["create_project"].guidance
-    assert "\n\n" in MACHINE.states["initial_loaded"].guidance
-
-
-@pytest.mark.parametrize("kind", ["text", "mermaid", "dot"])
-@pytest.mark.parametrize("current", [None, "execution"])
-def test_it_can_be_drawn_with_every_state(kind: Format, current: str | None) -> None:
-    drawing = draw(MACHINE, kind, current=current)
-    assert [name for name in MACHINE.states if name not in drawing] == []
-
-
-def test_its_drawing_fits_a_terminal() -> None:
-    for width in (80, 120):
-        assert max(map(len, draw(MACHINE, "text", width=width).splitlines())) <= width
-
-
-def test_its_svg_is_xml_with_every_state() -> None:
-    words = " ".join(ElementTree.fromstring(draw(MACHINE, "svg")).itertext())
-    assert [name for name in MACHINE.states if name not in words] == []

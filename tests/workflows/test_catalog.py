@@ -202,14 +202,6 @@ def test_a_file_with_a_reserved_name_is_a_notice(catalog: Catalog, project: Path
         catalog.get("cancel")
 
 
-def test_a_file_that_cannot_be_used_is_told_to_nobody_who_wants_another(
-    catalog: Catalog, project: Path
-) -> None:
-    write(project / "cancel.workflow")
-    with pytest.raises(UnknownWorkflow, match="'essay'"):
-        catalog.get("essay")
-
-
 @pytest.mark.parametrize("name", ["esay.workflow", "./esay.workflow", "./review.workflow"])
 def test_a_path_that_leads_nowhere_is_told_before_its_name_is_looked_at(
     registry: WorkflowRegistry, tmp_path: Path, name: str
@@ -238,22 +230,6 @@ def test_a_file_with_mistakes_is_a_notice_with_the_first_and_how_many_more(
     assert notice.endswith(f"(and {len(others)} more)")
     assert others
     assert "essay" not in [k.definition.name for k in catalog.list()]
-
-
-def test_one_mistake_has_no_more(catalog: Catalog, project: Path) -> None:
-    write(project / "essay.workflow", "* to draft\ndraft polish\n")
-    (notice,) = catalog.notices
-    assert "more)" not in notice
-
-
-def test_getting_a_file_with_mistakes_tells_them_all_each_time(catalog: Catalog, project: Path) -> None:
-    path = write(project / "essay.workflow", BROKEN)
-    aged(path)
-    for _ in range(2):
-        with pytest.raises(InvalidWorkflowFile) as caught:
-            catalog.get("essay")
-        assert f"{path}:2:" in str(caught.value)
-        assert f"{path}:3:" in str(caught.value)
 
 
 def test_no_namesake_takes_the_place_of_a_file_with_mistakes(
@@ -305,11 +281,6 @@ def test_an_absolute_path_stays_what_it_is(registry: WorkflowRegistry, tmp_path:
     path = write(tmp_path / "essay.workflow")
     known = Catalog(registry, None, cwd=tmp_path / "elsewhere").get(str(path))
     assert machine_of(known).path == path
-
-
-def test_a_path_to_nothing_is_told(registry: WorkflowRegistry, tmp_path: Path) -> None:
-    with pytest.raises(InvalidDefinition, match=r"essay\.workflow cannot be read: No such file"):
-        Catalog(registry, None, cwd=tmp_path).get("essay.workflow")
 
 
 # reading again

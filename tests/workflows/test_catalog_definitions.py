@@ -87,12 +87,6 @@ def test_a_path_is_a_workflow_too(registry: WorkflowRegistry, tmp_path: Path, na
     assert (known.source, known.path, known.definition.name) == ("file", path, "essay")
 
 
-def test_a_path_to_nothing_is_told_with_the_nearest_file(registry: WorkflowRegistry, tmp_path: Path) -> None:
-    write(tmp_path / "essay.yaml")
-    with pytest.raises(InvalidDefinition, match=r"No such file or directory; did you mean 'essay\.yaml'\?"):
-        Catalog(registry, None, cwd=tmp_path).get("esay.yaml")
-
-
 def test_other_files_beside_are_no_workflows(catalog: Catalog, project: Path) -> None:
     for name in (".essay.yaml", "essay.yaml~", "notes.md", "essay.toml"):
         write(project / name)

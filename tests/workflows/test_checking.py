@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from tests.harness.work import assert_linear
 from tideate_core.workflows.checking import KnownNames
 from tideate_core.workflows.parsing import WorkflowParser
 
@@ -35,19 +34,6 @@ def test_the_whole_cycle_is_named_and_each_one_once() -> None:
 
 def test_a_step_that_waits_for_itself_is_told() -> None:
     assert mistakes_in(task("a", "x", "a")) == ["step 'a' waits for itself; remove one of these dependencies"]
-
-
-@pytest.mark.slow
-def test_the_work_of_naming_a_circle_grows_with_its_steps() -> None:
-    def circle(count: int) -> list[Step]:
-        return [{"id": f"s{i}", "dependencies": [f"s{(i + 1) % count}"]} for i in range(count)]
-
-    def check(steps: list[Step]) -> None:
-        (mistake,) = mistakes_in(*steps)
-        assert mistake.startswith("steps wait for each other: s0 → s1 → s2")
-
-    assert_linear(circle, check, 50)
-    check(circle(2_000))
 
 
 @pytest.mark.parametrize(

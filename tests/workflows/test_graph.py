@@ -55,11 +55,6 @@ def test_an_unknown_dependency_is_named_with_the_nearest_step() -> None:
         dependency_graph([step("style"), step("merge", "styel")])
 
 
-def test_a_cycle_is_named_whole() -> None:
-    with pytest.raises(InvalidDefinition, match="a → c → b → a"):
-        dependency_graph([step("first"), step("a", "c"), step("b", "a"), step("c", "b", "first")])
-
-
 @pytest.mark.slow
 @given(st.lists(st.sets(st.integers(0, 30)), max_size=30))
 def test_every_step_comes_after_its_dependencies_and_as_early_as_it_can(wanted: list[set[int]]) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.harness.state import trust_all, trust_file
+from tests.harness.state import trust_file
 from tests.workflows.definition_texts import MACHINE, write
 from tideate_core.errors import InvalidDefinition
 from tideate_core.workflows import Catalog, WorkflowRegistry
@@ -114,12 +114,3 @@ def test_what_is_not_trusted_is_listed_and_shown(catalog: Catalog, project: Path
     write(project / "essay.yaml", CODE)
     assert "essay" in [known.definition.name for known in catalog.list()]
     assert catalog.look_at("essay").definition.step_names == ("draft",)
-
-
-def test_to_trust_the_project_trusts_its_definitions(catalog: Catalog, root: Path, project: Path) -> None:
-    written = [
-        write(project / f"essay{number}{suffix}", CODE) for number, suffix in enumerate((".yaml", ".yml"))
-    ]
-    write(project / "machine.workflow", MACHINE)
-    assert trust_all(root) == [f".tideate/workflows/{path.name}" for path in written]
-    assert catalog.get("essay0").source == catalog.get("essay1").source == "project"

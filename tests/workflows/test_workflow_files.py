@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.workflows.definition_texts import load_machine
-from tideate_core.errors import InvalidDefinition, InvalidWorkflowFile, UnknownWorkflow
+from tideate_core.errors import InvalidDefinition
 from tideate_core.workflows import Catalog, WorkflowRegistry
 from tideate_core.workflows.workflow_files import (
-    BUILTIN_MACHINES,
     find_files,
     is_machine_path,
     read_workflow_text,
@@ -76,22 +75,6 @@ def test_a_file_whose_stem_is_no_name_is_to_be_renamed(tmp_path: Path, name: str
     with pytest.raises(InvalidDefinition, match=r"rename the file") as caught:
         load_machine(write(tmp_path / f"{name}.workflow"))
     assert str(caught.value).isprintable()
-
-
-@pytest.mark.parametrize("name", ["cancel", "graph", "trust"])
-def test_a_file_may_not_take_a_subcommands_name(tmp_path: Path, name: str) -> None:
-    path = write(tmp_path / f"{name}.workflow")
-    with pytest.raises(InvalidDefinition, match=f"{path}: '{name}' is a subcommand.*rename the file"):
-        load_machine(path)
-
-
-def test_all_mistakes_of_a_file_are_told_with_their_places(tmp_path: Path) -> None:
-    path = write(tmp_path / "essay.workflow", "* to draft\ndraft polish\ndraft to\n")
-    with pytest.raises(InvalidWorkflowFile) as caught:
-        load_machine(path)
-    assert f"{path}:2:" in str(caught.value)
-    assert f"{path}:3:" in str(caught.value)
-    assert len(caught.value.diagnostics) >= 2
 
 
 def test_a_file_that_is_not_utf_8_is_refused_with_its_line(tmp_path: Path) -> None:
@@ -182,27 +165,6 @@ def test_only_files_with_workflows_are_found(tmp_path: Path) -> None:
     ):
         write(folder / name)
     assert names(tmp_path, "project") == ["a.workflow", "b.workflow", "c.yaml", "PLANNER"]
-
-
-def test_the_projects_file_comes_before_the_persons_and_that_before_the_built_in_one(
-    tmp_path: Path, person: Path
-) -> None:
-    assert file_of("PLANNER", tmp_path) == BUILTIN_MACHINES / "PLANNER.workflow"
-    own = write(person / "PLANNER.workflow")
-    assert file_of("PLANNER", tmp_path) == own
-    project = write(tmp_path / ".tideate/workflows/PLANNER")
-    assert file_of("PLANNER", tmp_path) == project
-    assert file_of("PLANNER", None) == own
-
-
-def test_what_is_nowhere_is_not_found(tmp_path: Path) -> None:
-    with pytest.raises(UnknownWorkflow):
-        file_of("essay", tmp_path)
-
-
-def test_a_path_is_found_where_it_is(tmp_path: Path) -> None:
-    path = write(tmp_path / "deep/essay.workflow")
-    assert file_of(str(path), None) == path
 
 
 def test_links_in_a_projects_workflows_are_not_followed(tmp_path: Path) -> None:

@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from tideate_core.gates import TaskResult
     from tideate_core.project import Documents
     from tideate_core.snapshots import SnapshotManager
-    from tideate_core.store import Ending
+    from tideate_core.store import Ending, Graph
     from tideate_core.workflows import (
-        DependencyGraph,
         StepContext,
         StepHandler,
         WorkflowStep,
@@ -268,7 +267,7 @@ class Driver(Protocol):
         """Return the workflow's data for the run's first event."""
         ...
 
-    def graph(self) -> DependencyGraph | None:
+    def graph(self) -> Graph | None:
         """Return the prepared order of the steps; None for a machine."""
         ...
 

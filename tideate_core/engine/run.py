@@ -20,7 +20,7 @@ from tideate_core.engine.recorder import Recorder, now_ms
 from tideate_core.engine.task_group import TaskGroup
 from tideate_core.errors import InvalidInput, RunLost
 from tideate_core.machines import ExecutionEvent, ExecutionMachine, ExecutionMetrics, ExecutionState
-from tideate_core.store import TAKEOVER_AFTER, Graph, Message, NewRun
+from tideate_core.store import TAKEOVER_AFTER, Message, NewRun
 from tideate_core.util.uncancelled import wait_uncancelled
 from tideate_core.workflows import Declined, WorkflowDefinition
 
@@ -357,7 +357,7 @@ class Run:
             self.request.model_dump(mode="json"),
             len(steps),
             now_ms(),
-            Graph(graph.nodes, graph.edges, graph.execution_order) if graph else None,
+            graph,
             parent.id if parent else None,
             self.parent_step if parent else None,
             self.machine.state.value,

@@ -100,7 +100,7 @@ def plain(text: str) -> str:
 class Objects:
     """The files under `objects/` of a private directory.
 
-    `save` and `remove` need the database's write lock: it keeps a file that is not yet referenced from being
+    `save` needs the database's write lock: it keeps a file that is not yet referenced from being
     deleted while its row is written.
     """
 
@@ -134,16 +134,6 @@ class Objects:
             fsync_directory(self._directory.parent)
             fsync_directory(self._directory)
         write_atomic(path, packed.content, prefix=".new-")
-
-    def remove(self, digest: str) -> int:
-        """Delete an unreferenced file; returns its bytes, 0 if it was missing."""
-        path = self.path(digest)
-        try:
-            size = path.stat().st_size
-        except FileNotFoundError:
-            return 0
-        path.unlink(missing_ok=True)
-        return size
 
     def _content(self, digest: str) -> bytes:
         path = self.path(digest)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
@@ -10,15 +9,17 @@ from typing import TYPE_CHECKING, Final, Self
 from tideate_core.store.database import make_database_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
-    from types import TracebackType
 
 _VERSION: Final = 2
 """Version of the tables and their content; another version is rebuilt."""
 _BUSY: Final = 5.0
 """Seconds to wait for another process."""
 _TABLES: Final = """
+DROP TABLE IF EXISTS definitions;
+DROP TABLE IF EXISTS words;
+DROP TABLE IF EXISTS files;
 CREATE TABLE files (
     id INTEGER PRIMARY KEY, path TEXT UNIQUE, size INTEGER, mtime INTEGER, digest BLOB,
     is_parsed INTEGER DEFAULT 0
@@ -69,25 +70,19 @@ class SymbolStore:
 
     def _open(self) -> sqlite3.Connection:
         make_database_file(self._path)
-        database = sqlite3.connect(self._path, timeout=_BUSY, isolation_level=None)
+        database = sqlite3.connect(self._path, timeout=_BUSY, isolation_level="IMMEDIATE")
         try:
             # a power loss may lose the last updates; they are repeated
-            database.execute("PRAGMA journal_mode = WAL")
-            database.execute("PRAGMA synchronous = OFF")
-            database.execute("PRAGMA foreign_keys = ON")
+            database.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF")
             if database.execute("PRAGMA user_version").fetchone()[0] != _VERSION:
-                _make_tables(database)
+                database.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {_VERSION}; COMMIT")
+            database.execute("PRAGMA foreign_keys = ON")
         except sqlite3.Error:
             database.close()
             raise
         return database
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._database.close()
 
     def known(self) -> dict[str, tuple[int, int, bytes]]:
@@ -97,7 +92,7 @@ class SymbolStore:
 
     def put(self, files: Iterable[IndexedFile], gone: Iterable[str] = ()) -> None:
         """Replace files, without their definitions, and remove deleted ones."""
-        with self._transaction():
+        with self._database:
             self._database.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in gone])
             for one in files:
                 self._database.execute("DELETE FROM files WHERE path = ?", (one.path,))
@@ -112,7 +107,7 @@ class SymbolStore:
 
         :param files: path, size and time of each.
         """
-        with self._transaction():
+        with self._database:
             self._database.executemany(
                 "UPDATE files SET size = ?, mtime = ? WHERE path = ?",
                 [(size, mtime, path) for path, size, mtime in files],
@@ -120,7 +115,7 @@ class SymbolStore:
 
     def put_absent(self, name: str, files: Iterable[str]) -> None:
         """Record that files contain a name but do not define it."""
-        with self._transaction():
+        with self._database:
             self._database.executemany(
                 "INSERT INTO definitions SELECT id, ?, 0, '' FROM files WHERE path = ?",
                 [(name, path) for path in files],
@@ -128,7 +123,7 @@ class SymbolStore:
 
     def put_definitions(self, found: Iterable[tuple[str, Sequence[tuple[str, int, str]]]]) -> None:
         """Record the definitions of files: name, line and container of each, by path."""
-        with self._transaction():
+        with self._database:
             for path, rows in found:
                 known = self._database.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
                 if known is None:
@@ -163,23 +158,3 @@ class SymbolStore:
             (name,),
         )
         return rows.fetchall()
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self._database.execute("ROLLBACK")
-            raise
-        self._database.execute("COMMIT")
-
-
-def _make_tables(database: sqlite3.Connection) -> None:
-    database.execute("BEGIN IMMEDIATE")
-    for name in ("definitions", "words", "files"):
-        database.execute(f"DROP TABLE IF EXISTS {name}")
-    for statement in filter(str.strip, _TABLES.split(";")):
-        database.execute(statement)
-    database.execute(f"PRAGMA user_version = {_VERSION}")
-    database.execute("COMMIT")

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         render_task as render_task,
     )
     from tideate_core.workflows.graph import (
-        DependencyGraph as DependencyGraph,
         check_dependencies as check_dependencies,
         dependency_graph as dependency_graph,
         draw_steps as draw_steps,

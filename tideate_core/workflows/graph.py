@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import InvalidDefinition, InvalidInput, MachineError, did_you_mean
+from tideate_core.store import Graph
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -15,16 +15,7 @@ if TYPE_CHECKING:
     from tideate_core.workflows.step_definition import WorkflowStep
 
 
-@dataclass(frozen=True, slots=True)
-class DependencyGraph:
-    """Steps in execution order; `edges` lead from a dependency to its dependent."""
-
-    nodes: tuple[str, ...]
-    edges: tuple[tuple[str, str], ...]
-    execution_order: tuple[tuple[str, ...], ...]
-
-
-def dependency_graph(steps: Sequence[WorkflowStep]) -> DependencyGraph:
+def dependency_graph(steps: Sequence[WorkflowStep]) -> Graph:
     """Order the steps by Kahn's algorithm.
 
     :raises InvalidDefinition: a dependency is unknown, or steps form a cycle, which is named.
@@ -37,7 +28,7 @@ def dependency_graph(steps: Sequence[WorkflowStep]) -> DependencyGraph:
             "\n".join(f"steps wait for each other: {format_cycle(one)}" for one in cycles(stuck))
         )
     edges = tuple((dependency, step.id) for step in steps for dependency in step.dependencies)
-    return DependencyGraph(tuple(step.id for step in steps), edges, tuple(map(tuple, order)))
+    return Graph(tuple(step.id for step in steps), edges, tuple(map(tuple, order)))
 
 
 def batches_of(waiting: Mapping[str, Sequence[str]]) -> list[list[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
-from tideate_core.machines.diagrams.labels import columns, cut, one_line, padded
+from tideate_core.machines.diagrams.labels import cut, one_line, padded
 
 
 @pytest.mark.parametrize(
@@ -20,11 +20,6 @@ from tideate_core.machines.diagrams.labels import columns, cut, one_line, padded
 )
 def test_control_and_format_characters_go(text: str, cleaned: str) -> None:
     assert one_line(text) == cleaned
-
-
-@pytest.mark.parametrize("text", ["plain", "漢字", "e\u0301", "→ x"])
-def test_columns_are_those_of_a_terminal(text: str) -> None:
-    assert columns(text) == cell_len(text)
 
 
 @pytest.mark.parametrize(
@@ -43,4 +38,4 @@ def test_a_text_is_cut_to_its_room(text: str, room: int, shown: str) -> None:
 
 
 def test_a_padded_text_takes_exactly_its_room() -> None:
-    assert [columns(padded(text, 4)) for text in ("", "漢", "漢字漢", "abcdef")] == [4, 4, 4, 4]
+    assert [cell_len(padded(text, 4)) for text in ("", "漢", "漢字漢", "abcdef")] == [4, 4, 4, 4]

@@ -10,7 +10,8 @@ from tideate_core.workflows import StepHandler, WorkflowStep, dependency_graph
 
 if TYPE_CHECKING:
     from tideate_core.engine.driver import Settled
-    from tideate_core.workflows import DependencyGraph, StepContext, WorkflowDefinition
+    from tideate_core.store import Graph
+    from tideate_core.workflows import StepContext, WorkflowDefinition
 
 
 HandlerOf = Callable[[WorkflowStep], StepHandler]
@@ -38,7 +39,7 @@ class GraphDriver:
         self._only = only
         self._needed: set[str] | None = None
         """The only wanted step and its dependencies; None: all steps."""
-        self._graph: DependencyGraph | None = None
+        self._graph: Graph | None = None
         self._number: dict[str, int] = {}
         self._priority: dict[str, float] = {}
         self._dependents: dict[str, list[str]] = {}
@@ -91,7 +92,7 @@ class GraphDriver:
     def outline(self) -> dict[str, Any]:
         return {"kind": "graph", "steps": list(self._number)}
 
-    def graph(self) -> DependencyGraph | None:
+    def graph(self) -> Graph | None:
         return self._graph
 
     def ready_steps(self) -> list[Work]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from typing import TYPE_CHECKING, Final
+
+from rich.cells import cell_len, set_cell_size
 
 from tideate_core.machines.diagrams.layout import Route
 from tideate_core.machines.diagrams.model import Kind
@@ -17,8 +18,6 @@ UNREACHABLE: Final = "unreachable:"
 LEAST: Final = 8
 """Minimum columns of text in a box."""
 
-# outside Latin letters and arrows, a character may take no column, or two
-_UNUSUAL: Final = re.compile("[^\x00-\u02ff\u2190-\u21ff]")
 _SIGNS: Final = {Kind.ENTRY: "●", Kind.EXIT: "◉"}
 _CIRCLES: Final = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳"
 
@@ -33,27 +32,16 @@ def one_line(text: str) -> str:
     return " ".join("".join(kept).split())
 
 
-def columns(text: str) -> int:
-    """Return the width of a sanitized text in terminal columns."""
-    return len(text) + sum(_columns(char) - 1 for char in _UNUSUAL.findall(text))
-
-
 def cut(text: str, room: int) -> str:
     """Return the text, truncated with an ellipsis if it does not fit."""
-    if columns(text) <= room:
+    if cell_len(text) <= room:
         return text
-    taken = 0
-    for at, char in enumerate(text):
-        taken += _columns(char)
-        if taken > room - 1:
-            return text[:at].rstrip() + "…"[: max(room, 0)]
-    return text
+    return set_cell_size(text, max(room - 1, 0)).rstrip() + "…"[: max(room, 0)]
 
 
 def padded(text: str, room: int) -> str:
     """Return the text truncated or padded to exactly this many columns."""
-    text = cut(text, room)
-    return text + " " * (room - columns(text))
+    return set_cell_size(cut(text, room), room)
 
 
 def title_label(layout: Layout, box: Box) -> str:
@@ -80,7 +68,7 @@ def box_columns(layout: Layout) -> int:
     lines += [one_line(words) for box in layout.boxes for _, words in box.details]
     arrows = (arrow for box in layout.boxes for arrow in box.arrows)
     lines += [arrow_label(layout, arrow) for arrow in arrows if arrow.row is not None]
-    return max(LEAST, *map(columns, lines))
+    return max(LEAST, *map(cell_len, lines))
 
 
 def _name(layout: Layout, at: int) -> str:
@@ -100,9 +88,3 @@ def _number(number: int) -> str:
 def _is_drawn(char: str) -> bool:
     # variation selectors make a character two columns wide in some terminals, one in others
     return unicodedata.category(char)[0] != "C" and not "\ufe00" <= char <= "\ufe0f"
-
-
-def _columns(char: str) -> int:
-    if unicodedata.category(char) in ("Mn", "Me"):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1

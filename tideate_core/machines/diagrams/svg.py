@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import escape
 
+from rich.cells import cell_len
+
 from tideate_core.errors import MachineError
 from tideate_core.machines.diagrams.labels import (
     UNREACHABLE,
     arrow_label,
     box_columns,
-    columns,
     cut,
     one_line,
     title_label,
@@ -143,7 +144,7 @@ class _Drawing:
     def _text(self, text: str, tip: str, row: int, look: str) -> str:
         shown = cut(text, self.room)
         # with any font, the text keeps its width
-        length = f'textLength="{columns(shown) * COLUMN:.1f}" lengthAdjust="spacingAndGlyphs"'
+        length = f'textLength="{cell_len(shown) * COLUMN:.1f}" lengthAdjust="spacingAndGlyphs"'
         at = f'x="{self.left + PAD:.1f}" y="{self._y(row) + 4.5:.1f}"'
         return (
             f'<text class="{look}" {at} {length}><title>{escape(one_line(tip))}</title>{escape(shown)}</text>'

@@ -5,12 +5,13 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
+from rich.cells import cell_len
+
 from tideate_core.machines.diagrams.labels import (
     LEAST,
     UNREACHABLE,
     arrow_label,
     box_columns,
-    columns,
     cut,
     one_line,
     padded,
@@ -77,7 +78,9 @@ def _drawn(diagram: Diagram, width: int) -> list[str]:
 
 def _lanes(diagram: Diagram, width: int) -> int:
     """Return the number of lanes that leave the boxes half of the width, or enough for the names."""
-    names = max((columns(one_line(node.name)) for node in diagram.nodes if node.kind is Kind.NODE), default=0)
+    names = max(
+        (cell_len(one_line(node.name)) for node in diagram.nodes if node.kind is Kind.NODE), default=0
+    )
     words = max(LEAST, min(max(names + NUMBERED, width // 2), width - FRAME - 2 * PITCH))
     return min(MOST_LANES, max(0, (width - FRAME - words - 2) // PITCH))
 
@@ -142,7 +145,7 @@ def _sign(layout: Layout, box: Box, inner: int) -> str:
     if box.is_current:
         return padded(" " * (AXIS - 1) + f"({sign})", inner + FRAME)
     before = "─" * (AXIS - 1) + "▶" if Route.UP in routes else " " * AXIS
-    room = inner + FRAME - AXIS - columns(sign)
+    room = inner + FRAME - AXIS - cell_len(sign)
     return before + sign + ("◀" + "─" * (room - 1) if Route.DOWN in routes else " " * room)
 
 
@@ -173,7 +176,7 @@ def _sources(diagram: Diagram, at: int) -> str:
 
 
 def _column(texts: Iterable[str]) -> int:
-    return min(WIDEST_COLUMN, max(columns(one_line(text)) for text in texts))
+    return min(WIDEST_COLUMN, max(cell_len(one_line(text)) for text in texts))
 
 
 def _counted(number: int, one: str, many: str = "") -> str:

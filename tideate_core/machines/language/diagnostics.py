@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, Literal
@@ -131,6 +130,8 @@ def explain_all(diagnostics: Sequence[Diagnostic], text: str, label: str) -> lis
 
 
 def _explain(diagnostic: Diagnostic, lines: list[str], label: str) -> str:
+    from rich.cells import cell_len
+
     line, column = diagnostic.position
     message = _UNSAFE.sub("\ufffd", diagnostic.message)
     code = f" [{diagnostic.code}]" if diagnostic.code else ""
@@ -145,20 +146,9 @@ def _explain(diagnostic: Diagnostic, lines: list[str], label: str) -> str:
     place = column - 1 - start
     lead = before + _visible(shown[:place])
     marked = shown[place : place + diagnostic.length]
-    carets = "^" * max(1, _width(_visible(marked)))
-    return f"{head}\n  {before}{_visible(shown)}{after}\n  {' ' * _width(lead)}{carets}"
+    carets = "^" * max(1, cell_len(_visible(marked)))
+    return f"{head}\n  {before}{_visible(shown)}{after}\n  {' ' * cell_len(lead)}{carets}"
 
 
 def _visible(text: str) -> str:
     return _UNSAFE.sub("\ufffd", text.replace("\t", _TAB))
-
-
-def _width(text: str) -> int:
-    """Return the width of a text in terminal columns."""
-    return len(text) if text.isascii() else sum(map(_columns, text))
-
-
-def _columns(character: str) -> int:
-    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
