@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tests.hostile.place import Place
     from tests.hostile.started import Programs
 
-__all__: list[str] = []
-
 BEGIN: Final = """
 local code, argument = ...
 _G.ended = false

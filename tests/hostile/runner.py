@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import queue
 import shutil
-import socket
+import socketserver
 import stat
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self, TextIO
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from rich.console import Console
 from rich.table import Table
@@ -91,7 +92,8 @@ class Servers:
 
     def __exit__(self, *_: object) -> None:
         self._model.close()
-        self._evil.close()
+        self._evil.shutdown()
+        self._evil.server_close()
 
     @property
     def model_url(self) -> str:
@@ -109,37 +111,26 @@ class Servers:
         return [*told, *(["asked: a server that only the project names"] * self._evil.asked())]
 
 
-class _Listener:
+class _Listener(socketserver.TCPServer):
     """Counts connections and closes each."""
 
+    allow_reuse_address = True
+
     def __init__(self) -> None:
-        self._socket = socket.create_server(("127.0.0.1", 0))
+        super().__init__(("127.0.0.1", 0), socketserver.BaseRequestHandler)
+        self.url = f"http://127.0.0.1:{self.server_address[1]}/v1"
         self._count = 0
-        self._thread = threading.Thread(target=self._serve, daemon=True)
-        self._thread.start()
+        threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True).start()
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._socket.getsockname()[1]}/v1"
-
-    def _serve(self) -> None:
-        while True:
-            try:
-                connection, _ = self._socket.accept()
-            except OSError:
-                return  # closed
-            self._count += 1
-            connection.close()
+    def process_request(self, request: Any, client_address: object) -> None:
+        del client_address
+        self._count += 1
+        self.shutdown_request(request)
 
     def asked(self) -> bool:
         """Return whether there was a connection since the last call."""
         count, self._count = self._count, 0
         return count > 0
-
-    def close(self) -> None:
-        self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
-        self._thread.join()
 
 
 def _script(server: ModelServer) -> None:
@@ -255,20 +246,6 @@ _NOWHERE: Final = Path("/nowhere")
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """Options of the command."""
-
-    workers: int = 0
-    """None: one for each core."""
-    only: str | None = None
-    trees: str = ""
-    commands: str = ""
-    every: bool = False
-    report: str = ""
-    """File for all outcomes as JSON lines."""
-
-
-@dataclass(frozen=True, slots=True)
 class _Job:
     """Job for one worker: a tree, and the shell commands to try."""
 
@@ -290,41 +267,40 @@ class _Job:
 
 @dataclass(slots=True)
 class _Tally:
-    report: TextIO | None = None
     outcomes: list[Outcome] = field(default_factory=list)
     slow: list[tuple[_Job, Outcome]] = field(default_factory=list)
     """Cases that failed only by time: the machine may have been busy."""
-    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, job: _Job, outcome: Outcome, *, last: bool) -> None:
-        with self.lock:
-            if self.report:
-                print(json.dumps(outcome.as_json()), file=self.report, flush=True)
-            if not last and outcome.problems and all(one.startswith("time: ") for one in outcome.problems):
-                self.slow.append((job, outcome))
-            else:
-                self.outcomes.append(outcome)
+        if not last and outcome.problems and all(one.startswith("time: ") for one in outcome.problems):
+            self.slow.append((job, outcome))
+        else:
+            self.outcomes.append(outcome)
 
 
-def run(options: Options, console: Console | None = None) -> int:
-    """Run the cases and print the results; return the exit status."""
-    console = console or Console(width=None if os.isatty(1) else 160, highlight=False)
+def main() -> int:
+    """Run the cases and print the results; return 0 if none failed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.hostile")
+    parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)), help="one a core")
+    parser.add_argument("--only", choices=("shell", "editor"), help="only these commands")
+    parser.add_argument("--trees", default="", help="only trees with this text in their description")
+    parser.add_argument("--commands", default="", help="only commands with this text in them")
+    options = parser.parse_args()
+    console = Console(width=None if os.isatty(1) else 160, highlight=False)
     started = time.monotonic()
     jobs = _jobs(options)
-    with ExitStack() as stack:
-        base = stack.enter_context(_base())
-        report = stack.enter_context(Path(options.report).open("w")) if options.report else None
-        tally = _Tally(report)
+    tally = _Tally()
+    with TemporaryDirectory(prefix="tideate-hostile-", ignore_cleanup_errors=True) as directory:
+        base = Path(directory)
         uncaught = [] if options.only == "editor" else uncaught_commands(base / "bad")
         _carry_out(jobs, options.workers, base / "first", tally, last=False)
-        again = [_again(job, outcome) for job, outcome in tally.slow]
-        if again:
-            _carry_out(list(dict.fromkeys(again)), 1, base / "again", tally, last=True)
+        again = dict.fromkeys(_again(job, outcome) for job, outcome in tally.slow)
+        _carry_out(list(again), 1, base / "again", tally, last=True)
     failed = [one for one in tally.outcomes if one.problems]
     print_failures(failed, console)
-    spent = time.monotonic() - started
     for one in uncaught:
         console.print(f"not caught: {one}")
+    spent = time.monotonic() - started
     caught = len(CAUGHT) - len(uncaught)
     console.print(f"{len(jobs)} trees in {spent:.0f} s; {caught} of {len(CAUGHT)} bad commands caught")
     passed = len(tally.outcomes) - len(failed)
@@ -351,17 +327,16 @@ def uncaught_commands(directory: Path) -> list[str]:
     ]
 
 
-def _jobs(options: Options) -> list[_Job]:
+def _jobs(options: argparse.Namespace) -> list[_Job]:
     made = planned_trees()
-    every = commands()
+    texts = [one.text for one in commands()]
     wanted = [at for at, tree in enumerate(made) if options.trees in tree.text]
     jobs = []
     if options.only != "shell":
         numbers = chosen_for_editor([made[at] for at in wanted])
         jobs += [_Job(EDITOR, wanted[number], turn=turn) for turn, number in enumerate(numbers)]
     if options.only != "editor":
-        texts = [one.text for one in every]
-        assigned = [list(range(len(every)))] * len(made) if options.every else assign(made, texts)
+        assigned = assign(made, texts)
         for at in wanted:
             fitting = tuple(one for one in assigned[at] if options.commands in texts[one])
             jobs += [_Job(SHELL, at, fitting)] if fitting else []
@@ -374,9 +349,8 @@ def _again(job: _Job, outcome: Outcome) -> _Job:
     return job if job.module == EDITOR else _Job(SHELL, job.tree, (texts.index(outcome.command),))
 
 
-def _carry_out(jobs: list[_Job], wanted: int, base: Path, tally: _Tally, *, last: bool) -> None:
+def _carry_out(jobs: list[_Job], count: int, base: Path, tally: _Tally, *, last: bool) -> None:
     """Let workers process the jobs of one kind after the other's."""
-    count = wanted or len(os.sched_getaffinity(0))
     for module in (SHELL, EDITOR):
         waiting: queue.SimpleQueue[_Job] = queue.SimpleQueue()
         fitting = [job for job in jobs if job.module == module]
@@ -399,12 +373,3 @@ def _work(module: str, directory: Path, waiting: queue.SimpleQueue[_Job], tally:
                 return
             for outcome in worker.run(job.shape()):
                 tally.add(job, outcome, last=last)
-
-
-@contextmanager
-def _base() -> Iterator[Path]:
-    base = Path(tempfile.mkdtemp(prefix="tideate-hostile-"))
-    try:
-        yield base
-    finally:
-        shutil.rmtree(base, ignore_errors=True)

@@ -194,10 +194,8 @@ def test_while_the_lock_is_waited_for_something_else_is_done(store: Store, priva
 def test_one_that_stays_locked_is_told(store: Store, private: Path) -> None:
     with closing(sqlite3.connect(private / FILE, isolation_level=None)) as mine, closing(locked(private)):
         mine.execute("PRAGMA busy_timeout = 50")
-        calls: list[int] = []
         with pytest.raises(sqlite3.OperationalError, match="locked"):
-            begin_transaction(mine, 0.12, lambda: calls.append(1))
-        assert calls
+            begin_transaction(mine, 0.12, lambda: None)
 
 
 @pytest.mark.parametrize("code", [sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_CANTOPEN])
