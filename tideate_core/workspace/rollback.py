@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,7 +13,7 @@ from tideate_core.errors import EditConflict, OutsideRoot, RollbackConflict, Wor
 from tideate_core.util.escaping import counted
 from tideate_core.util.uncancelled import run_uncancelled
 from tideate_core.workspace.documents import text_of
-from tideate_core.workspace.file_images import read_image, temporary_beside
+from tideate_core.workspace.file_images import read_image
 from tideate_core.workspace.journal import (
     BufferEntry,
     DirectoryEntry,
@@ -24,13 +24,13 @@ from tideate_core.workspace.journal import (
 )
 from tideate_core.workspace.rollback_files import roll_back_files
 from tideate_core.workspace.rollback_notes import mark_rolled_back, write_notes
-from tideate_core.workspace.rollback_plan import FileRollback, plan_rollback
+from tideate_core.workspace.rollback_plan import plan_rollback
+from tideate_core.workspace.staging import FileOperation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from tideate_core.workspace.buffers import Buffers, BufferText
-    from tideate_core.workspace.file_images import FileImage
     from tideate_core.workspace.journal import Journal, Record
     from tideate_core.workspace.paths import Root
     from tideate_core.workspace.rollback_plan import BufferSave, RollbackPlan
@@ -74,9 +74,8 @@ class Rollback:
         records = await asyncio.to_thread(self._journal.records, *runs)
         plan = await self._plan(records)
         if plan.reasons:
-            raise RollbackConflict(
-                f"changed since the run wrote to them, so nothing was restored: {_reasons(plan)}"
-            )
+            reasons = ", ".join(f"{name} ({why})" for name, why in plan.reasons.items())
+            raise RollbackConflict(f"changed since the run wrote to them, so nothing was restored: {reasons}")
         # if a run only created directories, report these
         made = [] if plan.names else await asyncio.to_thread(self._made_directories, records)
         on_write()
@@ -269,7 +268,7 @@ def _log(runs: Sequence[str], restored: Sequence[str], left: Sequence[str] = ())
         log.warning("rollback of %s: %s", ", ".join(runs), words)
 
 
-def _exact_files(again: RollbackPlan, saves: Sequence[BufferSave]) -> list[FileRollback]:
+def _exact_files(again: RollbackPlan, saves: Sequence[BufferSave]) -> list[FileOperation]:
     """Return the files to write, including files that the editor saved in another style.
 
     :param again: plan made after the save.
@@ -278,25 +277,16 @@ def _exact_files(again: RollbackPlan, saves: Sequence[BufferSave]) -> list[FileR
     unsaved = {save.path for save in again.saves}  # an unmodified buffer had no unsaved text
     for save in saves:
         file = given.get(save.path)
-        now = file.after if file is not None else read_image(save.path)
-        if now.state.holds_same_as(save.wanted.state):
+        if file is None:
+            saved = read_image(save.path)
+            file = FileOperation(save.path.name, save.path, saved, saved)
+        if file.after.state.holds_same_as(save.wanted.state):
             continue
-        if save.path not in unsaved and not _only_style_differs(now, save):
-            continue
-        temp = temporary_beside(save.path) if file is None else file.temp
-        expected = now.state if file is None else file.expected
-        given[save.path] = FileRollback(save.path, save.wanted, expected, temp)
+        # a saved file with its earlier text differs only in style
+        before = "" if save.wanted.state.kind == "absent" else text_of(save.wanted.data)
+        if save.path in unsaved or text_of(file.after.data) == save.text == before:
+            given[save.path] = replace(file, after=save.wanted)
     return list(given.values())
-
-
-def _only_style_differs(now: FileImage, save: BufferSave) -> bool:
-    """Return whether a saved file has its earlier text, without unsaved changes."""
-    before = "" if save.wanted.state.kind == "absent" else text_of(save.wanted.data)
-    return text_of(now.data) == save.text == before
-
-
-def _reasons(plan: RollbackPlan) -> str:
-    return ", ".join(f"{name} ({why})" for name, why in plan.reasons.items())
 
 
 def _refuse_changed_since(records: Sequence[Record], conflicts: Sequence[str], execution_id: str) -> None:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.workspace.journal import JournalPlaces, Record
-    from tideate_core.workspace.rollback_plan import DirectoryRollback, FileRollback, RollbackPlan
+    from tideate_core.workspace.rollback_plan import RollbackPlan
+    from tideate_core.workspace.staging import DirectoryOperation, FileOperation
 
 
 def roll_back_files(places: JournalPlaces, records: Sequence[Record], plan: RollbackPlan) -> None:
@@ -34,9 +35,7 @@ def roll_back_files(places: JournalPlaces, records: Sequence[Record], plan: Roll
     """
     _restore_modes(places, records)  # directories may have to be writable again
     _remove_leftovers(places)
-    # write a moved file at its old path before its new path is removed
-    ordered = sorted(plan.files, key=_is_removal)
-    in_the_way, emptied, made, files, removed = in_order(ordered, plan.made, plan.removed)
+    in_the_way, emptied, made, files, removed = in_order(plan.files, plan.made, plan.removed)
     for file in in_the_way:
         _write(file)
     for directory in emptied:
@@ -46,7 +45,7 @@ def roll_back_files(places: JournalPlaces, records: Sequence[Record], plan: Roll
     failure: OSError | EditConflict | None = None
     moved = _moved_paths(places, records)
     for file in files:
-        if failure is not None and (_is_removal(file) or file.path in moved):
+        if failure is not None and (file.after.state.kind == "absent" or file.path in moved):
             continue
         try:
             _write(file)
@@ -59,21 +58,17 @@ def roll_back_files(places: JournalPlaces, records: Sequence[Record], plan: Roll
     _restore_modes(places, records)  # for the files just written
 
 
-def _write(file: FileRollback) -> None:
-    write_image(file.path, file.after, expected=file.expected, temp=file.temp)
+def _write(file: FileOperation) -> None:
+    write_image(file.path, file.after, expected=file.before.state, temp=file.temp)
 
 
-def _remake(wanted: DirectoryRollback) -> None:
+def _remake(wanted: DirectoryOperation) -> None:
     """Create a removed directory again, unless another file is there."""
     with contextlib.suppress(NotADirectoryError, FileExistsError):
         is_there = wanted.path.is_dir()
         with open_directory(wanted.path, make=True) as directory:
             # also a directory created just before a kill
             give_metadata(directory, None if is_there else wanted.metadata, wanted.mode)
-
-
-def _is_removal(file: FileRollback) -> bool:
-    return file.after.state.kind == "absent"
 
 
 def _moved_paths(places: JournalPlaces, records: Sequence[Record]) -> set[Path]:

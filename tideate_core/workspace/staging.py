@@ -46,8 +46,8 @@ class FileOperation:
     path: Path
     before: FileImage
     after: FileImage
-    temp: Path = field(init=False)
-    """Temporary file in the same directory, written first."""
+    temp: Path = Path()
+    """Temporary file in the same directory, written first; an unused name if not given."""
     new_mode: bool = False
     """The file gets the mode of new files."""
     moved_from: Path | None = None
@@ -56,7 +56,8 @@ class FileOperation:
     """The edit was moved over changes that the user made elsewhere."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "temp", temporary_beside(self.path))
+        if not self.temp.name:
+            object.__setattr__(self, "temp", temporary_beside(self.path))
 
 
 @dataclass(frozen=True, slots=True)
