@@ -277,7 +277,7 @@ class Restorer:
             for record in reversed(await asyncio.to_thread(self._journal.records, run)):
                 kept: tuple[str, ...] = ()
                 try:
-                    await self._committer.revert(CommittedPlan(record, (), ()))
+                    await self._committer.revert(CommittedPlan(record))
                 except RollbackConflict as conflict:
                     left.append(str(conflict))
                     kept = conflict.names
