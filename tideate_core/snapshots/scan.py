@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.snapshots.entries import NEVER, Entry
-from tideate_core.snapshots.gitignore import AssumedIgnores, IgnoreQuery
+from tideate_core.snapshots.gitignore import IgnoreQuery
 from tideate_core.snapshots.limits import MIB
 from tideate_core.snapshots.listing import Folder, make_stamps, unpack_stamp
 from tideate_core.workspace import is_temporary
@@ -57,7 +57,6 @@ def scan(
     query: IgnoreQuery,
     folders: Mapping[str, Folder],
     *,
-    ignored: Collection[str] = (),
     enter_all: bool = False,
     enter: Collection[str] = (),
 ) -> Scan:
@@ -65,17 +64,13 @@ def scan(
 
     :param query: git query of ignored paths for the root.
     :param folders: their earlier listing.
-    :param ignored: directories ignored then.
     :param enter_all: enter ignored directories.
     :param enter: directories to enter even if they are ignored.
     """
-    assumed = AssumedIgnores(query, ignored, folders)
+    ignored = query.answer()
     walk = _Walk(root, folders, enter, enter_all=enter_all)
-    walk.walk(assumed)
-    if not assumed.was_right():
-        walk = _Walk(root, folders, enter, enter_all=enter_all)
-        walk.walk(assumed.answer)
-    walk.found.ignored_files |= assumed.answer.files
+    walk.found.ignored_files |= ignored.files
+    walk.walk(ignored)
     return walk.found
 
 
@@ -89,9 +84,9 @@ class _Walk:
         self._known = folders
         self._enter_all = enter_all
         self._enter = enter
-        self._pending: list[tuple[str, IgnoredPaths | AssumedIgnores]] = []
+        self._pending: list[tuple[str, IgnoredPaths]] = []
 
-    def walk(self, ignored: IgnoredPaths | AssumedIgnores) -> None:
+    def walk(self, ignored: IgnoredPaths) -> None:
         found = self.found
         self._pending.append(("", ignored))
         while self._pending:
@@ -112,7 +107,7 @@ class _Walk:
         for directory in self._known.keys() - found.folders.keys():
             found.gone.update(_paths(directory, self._known[directory].names))
 
-    def _look(self, directory: str, handle: int, ignored: IgnoredPaths | AssumedIgnores) -> None:
+    def _look(self, directory: str, handle: int, ignored: IgnoredPaths) -> None:
         with os.scandir(handle) as listed:
             entries = list(listed)
         names = [entry.name for entry in entries]
@@ -201,9 +196,7 @@ class _Walk:
         else:
             self.found.changed[path] = Entry(path, "link", 0, 0, "", target)
 
-    def _enter_one(
-        self, directory: str, name: str, folder: Folder, ignored: IgnoredPaths | AssumedIgnores
-    ) -> None:
+    def _enter_one(self, directory: str, name: str, folder: Folder, ignored: IgnoredPaths) -> None:
         """Schedule a subdirectory for the scan unless it is ignored."""
         path = f"{directory}/{name}" if directory else name
         if ignored.has_directory(path, name):

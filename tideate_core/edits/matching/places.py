@@ -99,26 +99,9 @@ def starts_of(wanted: Sequence[str], among: Sequence[str]) -> list[int]:
     :raises UnusableAnswer: there are too many places to compare.
     """
     most = max(2, min(_MOST_PLACES, _MOST_LINES // len(wanted)))
-    anchor = max(wanted, key=len)
-    if among.count(anchor) <= most:
-        found = _starts_by_line(wanted, among, anchor)
-    else:
-        found = list(islice(places_of(wanted, among), most + 1))
+    found = list(islice(places_of(wanted, among), most + 1))
     if len(found) > most:
         raise UnusableAnswer(f"its lines to search stand at more than {most} places; {_ADD}")
-    return found
-
-
-def _starts_by_line(wanted: Sequence[str], among: Sequence[str], anchor: str) -> list[int]:
-    """Return the places via one searched line that occurs only a few times."""
-    offset, size = wanted.index(anchor), len(wanted)
-    found: list[int] = []
-    at = -1
-    for _ in range(among.count(anchor)):
-        at = among.index(anchor, at + 1)
-        start = at - offset
-        if start >= 0 and list(among[start : start + size]) == list(wanted):
-            found.append(start)
     return found
 
 
