@@ -10,8 +10,7 @@ import pytest
 from tests.snapshots.trees import git
 from tideate_core.snapshots.scratch import difference
 from tideate_core.snapshots.scratch.baseline import read_bounded_image
-from tideate_core.workspace import ABSENT, Document, FileImage, apply_hunks, lines_of
-from tideate_core.workspace.changes import rebase
+from tideate_core.workspace import ABSENT, FileImage, merge_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -226,14 +225,11 @@ async def test_with_kept_files_what_both_changed_can_be_merged(opening: Opening,
     assert list(found.files) == ["both", "gone", "src/one.py"]
     assert found.changed_meanwhile == {"both", "gone", "src/one.py"}
     assert list(found.conflicts) == ["same-name"]
-    before, _after = found.files["both"]
+    before, after = found.files["both"]
     assert before.data == b"1\n2\n3\n"
     assert before.state.mode == (root / "both").stat().st_mode & 0o7777
-    (change,) = [one for one in found.file_changes() if one.path == "both"]
-    theirs = Document.decode((root / "both").read_bytes()).text
-    rebased = rebase(change.hunks, change.before or "", theirs)
-    assert rebased is not None
-    assert apply_hunks(lines_of(theirs), rebased) == ["person", "2", "3", "more"]
+    merged = merge_text(before.data.decode(), (root / "both").read_text(), after.data.decode())
+    assert merged == "person\n2\n3\nmore\n"
 
 
 async def changed_by_both(scratch: Scratch, root: Path) -> ScratchDifference:
@@ -266,21 +262,6 @@ async def test_what_the_person_changes_where_it_was_laid_over_is_told(opening: O
         found = await scratch.difference()
     assert found.changed_meanwhile == {"src/one.py"}
     assert found.files["src/one.py"][0].data == b"staged\n"
-
-
-async def test_texts_are_given_as_changes_for_a_review(scratch: Scratch) -> None:
-    script = (
-        "echo c >> src/one.py; mv src/deep/two.txt two.txt; rm run.sh; echo 1 > new; mkdir d;"
-        "printf '\\0' > logo.png"
-    )
-    found = await changed_by(scratch, script)
-    assert [(change.action, change.path, change.move_to) for change in found.file_changes()] == [
-        ("create", "new", None),
-        ("delete", "run.sh", None),
-        ("modify", "src/one.py", None),
-        ("move", "src/deep/two.txt", "two.txt"),
-    ]
-    assert found.others == ["d", "logo.png"]
 
 
 async def test_a_file_that_is_too_large_is_named(scratch: Scratch) -> None:
@@ -325,8 +306,3 @@ async def test_a_directory_that_cannot_be_read_is_named(
     found = await scratch.difference()
     assert found.left == dict.fromkeys(("locked", "src"), "cannot be read: Permission denied")
     assert not any(path.startswith("src/") for path in found.files)  # unknown whether they were deleted
-
-
-async def test_links_are_no_texts_for_a_review(scratch: Scratch) -> None:
-    found = await changed_by(scratch, "ln -s run.sh link; rm latest")
-    assert (found.file_changes(), found.others) == ([], ["latest", "link"])

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from tideate_core.errors import ScratchUnavailable
 from tideate_core.project import private_within, project_state, real_path
 from tideate_core.snapshots.scratch.cloning import shares_blocks
 from tideate_core.snapshots.scratch.copying import changed_in_copy, copy_project
 from tideate_core.snapshots.scratch.foreign_paths import editable_sources
-from tideate_core.snapshots.scratch.overlay import Overlay, changed_in_upper
+from tideate_core.snapshots.scratch.overlay import Overlay
 from tideate_core.snapshots.scratch.places import remove_tree
 from tideate_core.util.private_files import make_private_directory
 from tideate_core.workspace import FileImage
@@ -35,7 +36,7 @@ def make_body(
     place: Path,
     kind: Literal["auto", "overlay", "copy"],
     stop: threading.Event,
-) -> OverlayBody | CopyBody:
+) -> Overlay | Copy:
     """Create the files of a scratch copy; blocking.
 
     :param root: of the project, real.
@@ -46,7 +47,7 @@ def make_body(
     reason = ""
     if kind != "copy":
         try:
-            return OverlayBody(root, Overlay.mount(root, place))
+            return Overlay.mount(root, place)
         except ScratchUnavailable as error:
             if kind == "overlay":
                 raise
@@ -54,49 +55,16 @@ def make_body(
             for directory in place.iterdir():
                 remove_tree(directory)
     copied = copy_project(root, place / "tree", without=private_within(root), stop=stop)
-    return CopyBody(root, place / "tree", copied, reason)
+    return Copy(root, place / "tree", copied, reason)
 
 
-class OverlayBody:
-    """Overlay; its upper directory holds the changes."""
-
-    kind: ScratchKind = "overlay"
-    notices: tuple[str, ...] = ()
-
-    def __init__(self, root: Path, overlay: Overlay) -> None:
-        self.root = root
-        """Root as programs in the scratch copy see it."""
-        self.view = overlay.view(root)
-        """Root as this process sees it."""
-        self.namespace = overlay.pid
-        """Pid of a process in its namespaces."""
-        self._overlay = overlay
-
-    @property
-    def is_there(self) -> bool:
-        return self._overlay.is_mounted
-
-    def changes(self, names: IgnoredNames) -> Iterator[Found]:
-        return changed_in_upper(self._overlay.upper, self.root, names)
-
-    def environment(self, environment: Mapping[str, str]) -> Mapping[str, str]:
-        # the project's directory is a mount point, and git has to look beyond it
-        return {**environment, "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1"}
-
-    def as_in_project(self, image: FileImage) -> FileImage:
-        return image
-
-    def close(self) -> None:
-        self._overlay.close()
-
-
-class CopyBody:
-    """Real copy.
+class Copy:
+    """Real copy of a project.
 
     :param reason: why it is not an overlay; empty if a copy was requested.
     """
 
-    kind: ScratchKind = "copy"
+    kind: Final = "copy"
     namespace = None
 
     def __init__(self, project: Path, tree: Path, copied: Copied, reason: str) -> None:
@@ -180,15 +148,11 @@ def _try(root: Path, folder: Path) -> ScratchSupport:
     try:
         Overlay.mount(root, folder / "changes").close()
     except (ScratchUnavailable, OSError) as error:
-        return ScratchSupport("copy", str(error), _shares_blocks(root, folder))
+        shares = False
+        with suppress(OSError):
+            shares = shares_blocks(root, folder)
+        return ScratchSupport("copy", str(error), shares)
     return ScratchSupport("overlay", "")
-
-
-def _shares_blocks(root: Path, folder: Path) -> bool:
-    try:
-        return shares_blocks(root, folder)
-    except OSError:
-        return False
 
 
 def _beside(path: Path) -> Path:

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.process import CommandResult, OutputLine
-    from tideate_core.snapshots.scratch.bodies import CopyBody, OverlayBody, ScratchKind
+    from tideate_core.snapshots.scratch.bodies import Copy, ScratchKind
     from tideate_core.snapshots.scratch.difference import ScratchDifference
     from tideate_core.snapshots.scratch.laying import Content
+    from tideate_core.snapshots.scratch.overlay import Overlay
 
 DIRECTORY: Final = "scratch"
 """Directory in a project's private state for its scratch copies."""
@@ -39,7 +40,7 @@ class Scratch:
 
     def __init__(
         self,
-        body: OverlayBody | CopyBody,
+        body: Overlay | Copy,
         baseline: Baseline,
         place: Path,
         handle: int,
