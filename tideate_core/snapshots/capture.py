@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import WorkspaceError
@@ -17,9 +18,7 @@ from tideate_core.snapshots.manifest import (
     Header,
     find_manifest,
     load_manifest,
-    parse_manifest,
     read_headers,
-    read_parts,
     save_manifest,
     write_manifest,
 )
@@ -57,10 +56,8 @@ class Capture:
         self._clock = 0
         self._headers: list[Header] = []
         self._listing: Listing | None = None
-        self._like: tuple[Header, bytes] | None = None
-        """Snapshot that the listing describes, unparsed."""
         self._base: Manifest | None = None
-        """The same snapshot, parsed."""
+        """Snapshot that the listing describes."""
         self._scan = Scan()
         self._read_at: Mapping[str, bytes] = {}
         self._writer = PackWriter(directory / "packs")
@@ -80,13 +77,12 @@ class Capture:
         :raises ReadCancelled: `stop` was set.
         """
         with IgnoreQuery(self._root) as query:
-            self._load_listing()
+            self._load_base()
             self._scan_paths(query)
-        if self._is_unchanged():
-            return self._create_unchanged(name, pinned)
-        if self._like is not None and not self._load_base(None):
-            with IgnoreQuery(self._root) as query:
-                self._scan_paths(query)
+        if self._base is not None and self._is_unchanged(self._base.header):
+            header = self._base.header.model_copy(update=self._own_fields(name, pinned))
+            write_manifest(self._directory, header, self._base.rest)
+            return header
         return self.save(name, self._read_tree(stop, store=True), pinned)
 
     def read_changes(
@@ -104,9 +100,7 @@ class Capture:
         """
         with IgnoreQuery(self._root) as query:
             # the slow reads run while git works
-            path = find_manifest(self._directory, target)
-            then = load_manifest(path)
-            self._load_listing()
+            then = load_manifest(find_manifest(self._directory, target))
             self._load_base(then)
             self._scan_paths(query, {e.path for e in then.entries.values() if e.kind == "directory"})
         return then, self._read_tree(stop, store=store)
@@ -142,42 +136,26 @@ class Capture:
         folders = {} if known is None else known.folders
         self._scan = scan(self._root, query, folders, enter_all=enter_all, enter=enter)
 
-    def _load_listing(self) -> None:
-        """Load the listing if its snapshot exists and is intact."""
+    def _load_base(self, target: Manifest | None = None) -> None:
+        """Load the listing and its snapshot, if both are intact.
+
+        :param target: a loaded manifest.
+        """
         self._headers, _ = read_headers(self._directory)
         known = listing.load(self._directory, self._limits)
-        if known is None:
+        header = next((one for one in self._headers if known and one.digest == known.tree), None)
+        if header is None:
             return
-        for header in reversed(self._headers):
-            if header.digest == known.tree:
-                try:
-                    self._like = read_parts(find_manifest(self._directory, header.id))
-                except WorkspaceError:
-                    return  # damaged: read everything again
-                self._listing = known
-                return
+        same = target is not None and target.header.digest == header.digest
+        with suppress(WorkspaceError):  # damaged: read everything again
+            self._base = target if same else load_manifest(find_manifest(self._directory, header.id))
+            self._listing = known
 
-    def _load_base(self, target: Manifest | None) -> bool:
-        """Read the listing's snapshot; return False and forget the listing if it is unusable."""
-        if self._like is None:
-            return False
-        header, rest = self._like
-        if target is not None and target.rest == rest:
-            self._base = target
-            return True
-        try:
-            self._base = parse_manifest(find_manifest(self._directory, header.id), header, rest)
-        except WorkspaceError:  # the digest is right, but the content is invalid
-            self._listing = self._like = None
-            return False
-        return True
-
-    def _is_unchanged(self) -> bool:
+    def _is_unchanged(self, like: Header) -> bool:
         """Return whether a new snapshot would equal the listing's, as far as stamps show."""
         known, found = self._listing, self._scan
-        if known is None or self._like is None or found.changed or found.skipped:
+        if known is None or found.changed or found.skipped:
             return False
-        like, _ = self._like
         return (
             found.gone <= found.ignored
             and found.folders.keys() == known.folders.keys()
@@ -185,14 +163,6 @@ class Capture:
             and not like.skipped
             and self.packs.has_all(like.packs)
         )
-
-    def _create_unchanged(self, name: str, pinned: tuple[str, ...]) -> Header:
-        """Create a snapshot with the content of the listing's."""
-        assert self._like is not None  # noqa: S101 it was asked for
-        like, rest = self._like
-        header = like.model_copy(update=self._own_fields(name, pinned))
-        write_manifest(self._directory, header, rest)
-        return header
 
     def _own_fields(self, name: str, pinned: tuple[str, ...]) -> dict[str, Any]:
         """Return the header fields that differ between equal snapshots."""

@@ -148,7 +148,7 @@ class SnapshotManager:
 
             def work(_stop: threading.Event) -> None:
                 find_manifest(self._directory, snapshot_id).unlink()
-                remove_copies(self._root, self._directory, [snapshot_id])
+                remove_copies(self._root, [snapshot_id])
                 remove_unneeded(self._directory)
 
             await run_in_thread(work)
@@ -309,7 +309,7 @@ class SnapshotManager:
     def _apply_retention(self, spare: str) -> None:
         try:
             evicted = evict(self._directory, self._limits.keep, spare)
-            remove_copies(self._root, self._directory, evicted)
+            remove_copies(self._root, evicted)
             remove_unneeded(self._directory)
         except OSError as error:
             raise WorkspaceError(

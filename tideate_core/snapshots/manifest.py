@@ -148,14 +148,6 @@ def load_manifest(path: Path) -> Manifest:
     :raises WorkspaceError: it is damaged.
     """
     header, rest = read_parts(path)
-    return parse_manifest(path, header, rest)
-
-
-def parse_manifest(path: Path, header: Header, rest: bytes) -> Manifest:
-    """Parse a manifest.
-
-    :raises WorkspaceError: it is damaged.
-    """
     try:
         shape = _parsed(rest.removesuffix(b"}\n"))
         entries = {entry[0]: entry for entry in _entries(shape["entries"])}

@@ -146,11 +146,10 @@ class Committer:
     async def record_outside_changes(self, changes: OutsideChanges, run: str) -> list[str]:
         """Record changes that were already made; see `Workspace.record_outside_changes`."""
         at = self._root.lexical
-        images = [(path, *map(file_or_link, sides)) for path, sides in changes.files.items()]
         plan = WritePlan(
             files=[
-                FileOperation(path, at(path), before, after)
-                for path, before, after in images
+                FileOperation(path, at(path), file_or_link(before), file_or_link(after))
+                for path, (before, after) in changes.files.items()
                 if "other" not in (before.state.kind, after.state.kind)  # a device has no image
             ],
             # a rollback reads the journal backwards: outer directories are created first

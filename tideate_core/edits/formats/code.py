@@ -302,10 +302,7 @@ def _is_sentence(line: str) -> bool:
 
 def _looks_like_code(lines: Sequence[str], old: Sequence[str]) -> bool:
     """Tell whether lines without a fence are code from the first to the last."""
-    first, last = strip_edges(lines)
-    filled = [line for line in lines[first:last] if line.strip()]
-    if not filled:
-        return False
+    filled = [line for line in lines if line.strip()]
     seen = {line.strip() for line in old if line.strip()}
     strange = [line for line in filled if line.strip() not in seen]
     if any(_is_sentence(line) and line in strange for line in (filled[0], filled[-1])):

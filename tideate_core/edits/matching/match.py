@@ -37,12 +37,13 @@ from tideate_core.errors import UnusableAnswer
 from tideate_core.workspace import matching_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
+
+    from tideate_core.edits.indentation import Rule
 
 _LEAST_TO_GO_BY = 4
 """Letters and digits of the shortest inexact match; a bracket or an ``end`` occurs at many depths."""
 
-Rule: TypeAlias = "Callable[[Sequence[str]], list[str]]"
 Tolerance: TypeAlias = (
     Literal["exact", "trailing blanks", "indentation", "punctuation"]
     | Literal["line numbers", "code fences", "blank lines around it", "non-breaking blanks"]

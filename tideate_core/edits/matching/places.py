@@ -138,17 +138,19 @@ def nearest_lines(lines: Sequence[str], search: Sequence[str]) -> str:
     start = _nearest_start(plain_lines(lines), plain_lines(search))
     if start is None:
         return ""
-    first = max(0, start - _AROUND)
-    shown = lines[first : min(start + len(search) + _AROUND, first + _SHOWN)]
-    text = "\n".join(line.removesuffix("\r") for line in shown)
-    return f"; the nearest are its lines {first + 1} to {first + len(shown)}:\n{text}"
+    return f"; the nearest are {_quoted(lines, start, len(search))}"
 
 
 def quoted_lines(lines: Sequence[str], start: int, count: int) -> str:
     """Return a message suffix that quotes lines of the file and their neighbours."""
+    return f"; {_quoted(lines, start, count)}"
+
+
+def _quoted(lines: Sequence[str], start: int, count: int) -> str:
     first = max(0, start - _AROUND)
     shown = lines[first : min(start + count + _AROUND, first + _SHOWN)]
-    return f"; its lines {first + 1} to {first + len(shown)} are:\n" + "\n".join(shown)
+    text = "\n".join(line.removesuffix("\r") for line in shown)
+    return f"its lines {first + 1} to {first + len(shown)}:\n{text}"
 
 
 def _nearest_start(texts: list[str], keys: list[str]) -> int | None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import ScratchUnavailable
+from tideate_core.snapshots.scratch.baseline import names_in
 from tideate_core.snapshots.scratch.difference import Found
 from tideate_core.snapshots.scratch.foreign_paths import outside_git
 from tideate_core.util.private_files import make_private_directory
@@ -251,7 +252,7 @@ def changed_in_upper(upper: Path, lower: Path, names: IgnoredNames) -> Iterator[
             if entry.is_dir(follow_symlinks=False) and not names.has(path, directory=True):
                 pending.append((path, hides))
         if hides:
-            for name in sorted(_names(lower / directory) - seen):
+            for name in sorted(set(names_in(lower / directory)) - seen):
                 yield Found(f"{directory}/{name}", None, existed=True)
 
 
@@ -270,10 +271,3 @@ def _has(path: Path, name: str, value: bytes | None = None) -> bool:
     except OSError:
         return False  # none, or a link or device without attributes
     return value is None or found == value
-
-
-def _names(directory: Path) -> set[str]:
-    try:
-        return set(os.listdir(directory))  # noqa: PTH208 the names are wanted
-    except (FileNotFoundError, NotADirectoryError):
-        return set()
