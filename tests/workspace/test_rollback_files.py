@@ -6,10 +6,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.workspace.project import BY_HAND, LONG, NAME, WANTED, TextFile, change_by_hand, edit
+from tests.workspace.project import (
+    BY_HAND,
+    LONG,
+    NAME,
+    WANTED,
+    TextFile,
+    apply_changes,
+    change_by_hand,
+    edit,
+    moving,
+)
 from tests.workspace.test_transaction import GOOD
 from tideate_core.errors import WorkspaceError
-from tideate_core.workspace import FileChange, RollbackResult, Workspace, file_images, rollback_files
+from tideate_core.workspace import RollbackResult, Workspace, file_images, rollback_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,7 +28,7 @@ if TYPE_CHECKING:
 async def test_a_file_that_is_saved_in_the_last_moment_is_looked_at_again(
     workspace: Workspace, long: TextFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await workspace.apply([edit(NAME, LONG, WANTED)], execution_id="run")
+    await apply_changes(workspace, edit(NAME, LONG, WANTED))
     saved: list[bool] = []
 
     def save_first(*args: object, **named: object) -> None:
@@ -38,7 +48,7 @@ async def test_a_file_that_cannot_be_written_is_said_and_the_next_try_goes_on(
 ) -> None:
     one = TextFile(root / "src/one.py")
     before = {NAME: BY_HAND, "src/one.py": one.text}
-    await workspace.apply([edit(NAME, LONG, WANTED), GOOD], execution_id="run")
+    await apply_changes(workspace, edit(NAME, LONG, WANTED), GOOD)
     change_by_hand(long)
     stuck = (root / broken).read_bytes()
 
@@ -61,8 +71,8 @@ async def test_a_file_that_cannot_be_written_is_said_and_the_next_try_goes_on(
 async def test_the_only_copy_of_a_moved_file_is_never_removed(
     root: Path, workspace: Workspace, long: TextFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    moved = FileChange(NAME, "move", LONG, LONG, move_to="other/long.py")
-    await workspace.apply([moved, GOOD], execution_id="run")
+    moved = moving(NAME, "other/long.py", LONG, LONG)
+    await apply_changes(workspace, moved, GOOD)
     there = TextFile(root / "other/long.py")
     change_by_hand(there)
 

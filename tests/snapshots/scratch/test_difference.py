@@ -71,7 +71,7 @@ async def test_a_move_into_a_directory_that_the_person_left_alone_is_no_conflict
 ) -> None:
     async with opening() as scratch:
         await changed_by(scratch, "mv src/one.py src/deep/one.py; mv logo.png new.png; chmod 600 new.png")
-        (root / "src" / "theirs").write_text("1")
+        (root / "src/theirs").write_text("1")
         found = await scratch.difference()
     assert found.moved["src/deep/one.py"] == "src/one.py"
     assert "src/deep/one.py" not in found.conflicts
@@ -155,13 +155,13 @@ async def test_what_git_ignores_and_its_own_files_are_named_and_no_edits(
     git(root, "init", "--quiet")
     (root / ".gitignore").write_text("*.log\nbuild/\n/out/*\n!/out/kept\n")
     (root / "build").mkdir()
-    (root / "build" / "old").write_text("1")
+    (root / "build/old").write_text("1")
     git(root, "add", "--all", "--force")
     (root / "out").mkdir()
     (root / ".tideate").mkdir()
     (root / "node_modules").mkdir()
-    (root / "node_modules" / "x.js").write_text("1")
-    (root / ".git" / "info" / "exclude").write_text("node_modules/\n")
+    (root / "node_modules/x.js").write_text("1")
+    (root / ".git/info/exclude").write_text("node_modules/\n")
     script = (
         "git config x.y z; echo 1 > .tideate/config.toml; echo 1 > a.log; echo 1 > out/made;"
         "echo 1 > out/kept; mkdir src/__pycache__ src/build; echo 1 > src/__pycache__/x;"
@@ -181,7 +181,7 @@ async def test_a_commit_in_the_scratch_copy_stays_there(opening: Opening, root: 
     git(root, "init", "--quiet")
     git(root, "add", "--all")
     git(root, "-c", "user.name=a", "-c", "user.email=b", "commit", "--quiet", "-m", "one")
-    head = (root / ".git" / "HEAD").read_bytes()
+    head = (root / ".git/HEAD").read_bytes()
     script = (
         "git -c user.name=a -c user.email=b commit --quiet --allow-empty -m two; git log --oneline | wc -l"
     )
@@ -190,7 +190,7 @@ async def test_a_commit_in_the_scratch_copy_stays_there(opening: Opening, root: 
         assert done.stdout.text.strip() == "2", done.printed
         found = await scratch.difference()
         assert (bool(found), found.ignored) == (False, [".git/"])
-    assert (root / ".git" / "HEAD").read_bytes() == head
+    assert (root / ".git/HEAD").read_bytes() == head
     git(root, "fsck")
 
 
