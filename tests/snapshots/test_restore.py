@@ -370,7 +370,7 @@ async def test_a_rollback_that_is_interrupted_itself_goes_on_where_it_stopped(
                 raise OSError(5, "stopped", str(path))
             yield directory
 
-    monkeypatch.setattr("tideate_core.workspace.rollback_files.open_directory", stopping)
+    monkeypatch.setattr("tideate_core.workspace.rollback.open_directory", stopping)
     with pytest.raises(WorkspaceError, match="stopped"):
         await SnapshotManager(root).recover()
     assert (root / "bare").exists()

@@ -52,15 +52,11 @@ def filled_texts(lines: Iterable[str]) -> list[str]:
 
 def unit_of(lines: Iterable[str]) -> int:
     """Return the number of spaces per indentation level."""
-    steps = _distances({len(indent) for indent in _indents(lines) if "\t" not in indent})
+    widths = sorted({0, *(len(indent) for indent in _indents(lines) if "\t" not in indent)})
+    steps = [after - before for before, after in pairwise(widths)]
     # a single odd continuation line must not turn the unit into 1
     unit = reduce(gcd, steps, 0)
     return unit if unit > 1 else min((step for step in steps if step > 1), default=_USUAL_UNIT)
-
-
-def _distances(widths: set[int]) -> list[int]:
-    ordered = sorted(widths | {0})
-    return [after - before for before, after in pairwise(ordered)]
 
 
 def shift(lines: Sequence[str], old: str, new: str) -> list[str]:

@@ -70,8 +70,6 @@ class IgnoreQuery:
         try:
             output, _ = finish(self._process, self._top, _TIMEOUT)
         except WorkspaceError:  # too slow, or blocked by a pipe
-            self._process.kill()
-            self._process.communicate()
             return IgnoredPaths()
         if self._process.returncode:
             return IgnoredPaths()

@@ -37,7 +37,7 @@ from tideate_core.workspace.journal import (
     entries_of,
 )
 from tideate_core.workspace.kind_changes import in_order
-from tideate_core.workspace.rollback_files import roll_back_files
+from tideate_core.workspace.rollback import roll_back_files
 from tideate_core.workspace.rollback_plan import plan_rollback
 from tideate_core.workspace.staging import (
     DirectoryOperation,

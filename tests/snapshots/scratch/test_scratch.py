@@ -281,7 +281,7 @@ async def test_a_full_disk_leaves_nothing(
     with pytest.raises(ScratchUnavailable, match="No space left on device"):
         async with opening(keep=True):
             pass
-    monkeypatch.setattr("tideate_core.snapshots.scratch.bodies.copy_project", full)
+    monkeypatch.setattr("tideate_core.snapshots.scratch.scratch.copy_project", full)
     monkeypatch.setattr("tideate_core.snapshots.scratch.overlay._make_layers", full)
     with pytest.raises(ScratchUnavailable, match="No space left on device"):
         async with opening():

@@ -216,7 +216,8 @@ def _choose_block(blocks: Sequence[Block], lines: Sequence[str], language: str, 
     :param lines: the whole answer.
     :raises UnusableAnswer: no block qualifies, or the choice is ambiguous.
     """
-    candidates = _distinct_blocks(_blocks_of_language(blocks, language))
+    candidates = _blocks_of_language(blocks, language)
+    candidates = list({tuple(filled_texts(block.lines)): block for block in candidates}.values())
     if not candidates:
         raise UnusableAnswer("the code block is empty; write the complete new text")
     if len(candidates) > 1 and old:
@@ -266,10 +267,6 @@ def _blocks_of_language(blocks: Iterable[Block], language: str) -> list[Block]:
         # an unmarked block may hold part of the code, so it competes
         return [block for block, _, fit in rated if fit in {Fit.EXACT, Fit.NEUTRAL}]
     return [block for block, _, fit in rated if fit is not Fit.FOREIGN]
-
-
-def _distinct_blocks(blocks: Iterable[Block]) -> list[Block]:
-    return list({tuple(filled_texts(block.lines)): block for block in blocks}.values())
 
 
 def _holds_more(others: Iterable[Block], longest: Block, old: Sequence[str]) -> bool:

@@ -161,7 +161,8 @@ def _fit_loosely(lines: Sequence[str], there: list[str], place: _Place, rule: Ru
     wanted = place.wanted
     tolerance = _tolerance_of(there, wanted.search)
     added = wanted.added not in {"", "non-breaking blanks"}
-    if (tolerance != "trailing blanks" or added) and _is_too_short(there):
+    letters = sum(char.isalnum() for line in there for char in line)
+    if (tolerance != "trailing blanks" or added) and letters < _LEAST_TO_GO_BY:
         raise UnusableAnswer(
             f"its lines to search stand at line {place.start + 1} with other blanks or signs, and are too "
             "few to tell that these are meant; copy them exactly, with lines around them"
@@ -174,10 +175,6 @@ def _fit_loosely(lines: Sequence[str], there: list[str], place: _Place, rule: Ru
     return dataclasses.replace(
         match, stray_blanks=wanted.stray_blanks or has_other_blanks(there, wanted.search)
     )
-
-
-def _is_too_short(there: Sequence[str]) -> bool:
-    return sum(char.isalnum() for line in there for char in line) < _LEAST_TO_GO_BY
 
 
 def _refuse_twins(search: Sequence[str], bare: Sequence[str], scope: Scope, start: int) -> None:
