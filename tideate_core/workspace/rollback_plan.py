@@ -307,12 +307,11 @@ class _Planner:
         now, key = self._texts[number], f"buffer {name}"
         if text_digest(now) == (digest or text_digest(after or "")):
             self._texts[number] = before
-        elif not (
-            self._was_rolled_back(record, key, number, [text_state(now)])
-            or now == before
-            or (not now and not buffer.path)
-            or (kept := self._merge(number, name, after, now, before)) is None
-        ):
+        elif self._was_rolled_back(record, key, number, [text_state(now)]) or now == before:
+            pass
+        elif not now and not buffer.path:
+            pass  # another buffer has its number by now
+        elif (kept := self._merge(number, name, after, now, before)) is not None:
             self._texts[number] = kept
             self._merged.add(number)
         self._rolled_back.append((record, key, number))
@@ -487,7 +486,8 @@ class _Planner:
                 name = self._name(key)
                 plan.before[name] = plan.before.get(name, False) or merged
         self._add_directories(plan)
-        plan.notes = [self._note(*each) for each in self._rolled_back if each[2] in restored]
+        noted = set(restored)
+        plan.notes = [self._note(*each) for each in self._rolled_back if each[2] in noted]
         return plan
 
     def _check_obstacles(self, path: Path) -> None:
