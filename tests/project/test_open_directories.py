@@ -44,18 +44,18 @@ def create_below(root: Path) -> None:
 
 
 def link(root: Path) -> None:
-    path = root / "src" / "link"
+    path = root / "src/link"
     write_image(path, FileImage.of_link(b"x"), expected=ABSENT, temp=path.with_name("t"))
 
 
 def remove(root: Path) -> None:
-    path = root / "src" / "deep" / "theirs"
+    path = root / "src/deep/theirs"
     expected = FileImage.of_file(b"theirs\n", 0o644).state
     write_image(path, FileImage(ABSENT), expected=expected, temp=path.with_name("t"))
 
 
 def chmod(root: Path) -> None:
-    set_mode(root / "src" / "deep", 0o700)
+    set_mode(root / "src/deep", 0o700)
 
 
 @pytest.mark.parametrize("change", [create, create_below, link, remove, chmod])
@@ -63,7 +63,7 @@ def test_a_directory_that_became_a_link_is_not_gone_through(
     there: Path, change: Callable[[Path], None]
 ) -> None:
     outside = there.parent / "outside"
-    (outside / "deep" / "theirs").write_bytes(b"theirs\n")
+    (outside / "deep/theirs").write_bytes(b"theirs\n")
     (outside / "deep").chmod(0o755)
     exchange(there)
     with pytest.raises(NotADirectoryError):
@@ -83,15 +83,15 @@ def test_what_was_opened_before_is_written_where_it_was(there: Path, monkeypatch
         exchange(there)
 
     monkeypatch.setattr(file_images, "_refuse_changed", exchanged)
-    path = there / "src" / "one.py"
+    path = there / "src/one.py"
     new = FileImage.of_file(b"new\n", 0o644)
     write_image(path, new, expected=read_image(path).state, temp=path.with_name("t"))
-    assert (there / "moved" / "one.py").read_bytes() == b"new\n"
-    assert not (there.parent / "outside" / "one.py").exists()
+    assert (there / "moved/one.py").read_bytes() == b"new\n"
+    assert not (there.parent / "outside/one.py").exists()
 
 
 def test_the_last_name_of_a_mode_may_be_a_link_and_is_left(there: Path) -> None:
-    target = there.parent / "outside" / "theirs"
+    target = there.parent / "outside/theirs"
     target.write_bytes(b"theirs\n")
     target.chmod(0o644)
     (there / "link").symlink_to(target)
@@ -100,8 +100,8 @@ def test_the_last_name_of_a_mode_may_be_a_link_and_is_left(there: Path) -> None:
 
 
 def test_missing_directories_are_made_where_that_is_wanted(there: Path) -> None:
-    with open_directory(there / "a" / "b", make=True) as directory:
-        assert os.path.samestat(os.fstat(directory), (there / "a" / "b").stat())
+    with open_directory(there / "a/b", make=True) as directory:
+        assert os.path.samestat(os.fstat(directory), (there / "a/b").stat())
     with pytest.raises(FileNotFoundError), open_directory(there / "c"):
         pytest.fail("it is not there")
     assert not (there / "c").exists()

@@ -214,18 +214,6 @@ def test_state_in_the_project_is_not_even_read(
             looks()
 
 
-@pytest.mark.parametrize("level", ["tideate", "tideate/projects"])
-def test_state_with_things_of_another_user_is_not_even_read(
-    home: Path, root: Path, level: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    planted = make_project_state(root) / "trust.json"
-    planted.touch()
-    (home / "state" / level).chmod(0o777)
-    as_of_another(planted, monkeypatch)
-    with pytest.raises(StateError, match="others may write to"):
-        Trust(root).is_trusted(".tideate/config.toml", b"")
-
-
 def test_a_home_directory_that_is_a_project_keeps_its_state(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,9 +12,9 @@ from tideate_core.snapshots import SnapshotManager, file_reader
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     root = tmp_path / "project"
-    (root / "src" / "deep").mkdir(parents=True)
-    (root / "src" / "one.py").write_bytes(b"a = 1\nb = 2\n")
-    (root / "src" / "deep" / "dos.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\n")
+    (root / "src/deep").mkdir(parents=True)
+    (root / "src/one.py").write_bytes(b"a = 1\nb = 2\n")
+    (root / "src/deep/dos.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\n")
     (root / "run.sh").write_bytes(b"#!/bin/sh\n")
     (root / "run.sh").chmod(0o751)
     (root / "logo.png").write_bytes(b"\x89PNG\x00\x01\xff")
@@ -31,10 +31,10 @@ def repository(root: Path) -> Path:
     git(root, "init", "--quiet")
     (root / ".gitignore").write_text("node_modules/\n*.log\n.env\nbuild/\n")
     (root / ".env").write_text("SECRET=1\n")
-    (root / "node_modules" / "left").mkdir(parents=True)
-    (root / "node_modules" / "left" / "pad.js").write_text("x\n")
+    (root / "node_modules/left").mkdir(parents=True)
+    (root / "node_modules/left/pad.js").write_text("x\n")
     (root / "logs").mkdir()
-    (root / "logs" / "a.log").write_text("only ignored files here\n")
+    (root / "logs/a.log").write_text("only ignored files here\n")
     return root
 
 

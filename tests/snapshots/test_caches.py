@@ -36,5 +36,5 @@ def test_a_cache_holds_what_is_below_it(tmp_path: Path, path: str, *, in_cache: 
 def test_a_link_in_the_tags_place_makes_no_cache(tmp_path: Path) -> None:
     (tmp_path / "tag").write_bytes(SIGNATURE)
     (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "CACHEDIR.TAG").symlink_to(tmp_path / "tag")
+    (tmp_path / "data/CACHEDIR.TAG").symlink_to(tmp_path / "tag")
     assert not CacheDirectories(tmp_path).contain("data/a")

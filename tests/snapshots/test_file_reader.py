@@ -72,7 +72,7 @@ async def test_large_files_and_many_small_ones_come_back(root: Path, snapshots: 
     lay_out(root, {})
     await snapshots.restore(made)
     assert looked_at(root) == before
-    packs = project_state(root) / "snapshots" / "packs"
+    packs = project_state(root) / "snapshots/packs"
     assert sum(path.stat().st_size for path in packs.iterdir()) < 3_200_000
 
 

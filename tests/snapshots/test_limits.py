@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tideate_core.snapshots import Snapshot, SnapshotLimits, SnapshotManager
+from tests.snapshots.trees import taken
+from tideate_core.snapshots import SnapshotLimits
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-async def taken(root: Path, limits: SnapshotLimits | None = None) -> Snapshot:
-    snapshots = SnapshotManager(root, limits=limits)
-    return await snapshots.get(await snapshots.create("one"))
 
 
 async def test_a_file_over_the_limit_is_left_out_and_said(root: Path) -> None:
@@ -35,7 +31,3 @@ async def test_more_paths_than_there_may_be_are_left_out_and_said(root: Path) ->
     found = await taken(root, SnapshotLimits(max_files=4))
     assert len(found.files) == 4
     assert set(found.skipped) == {"logo.png", "run.sh", "src", "src/deep", "src/deep/dos.txt", "src/one.py"}
-
-
-async def test_ten_are_kept_by_default() -> None:
-    assert SnapshotLimits().keep == 10

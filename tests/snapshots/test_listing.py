@@ -20,7 +20,7 @@ async def test_without_what_the_last_snapshot_saw_all_is_read_and_nothing_is_los
     root: Path, snapshots: SnapshotManager, opened: list[str], spoil: str
 ) -> None:
     await settled(root, snapshots)
-    path = project_state(root) / "snapshots" / "listing"
+    path = project_state(root) / "snapshots/listing"
     data = path.read_bytes()
     head = json.loads(data.partition(b"\n")[0])
     spoiled = {
@@ -31,7 +31,7 @@ async def test_without_what_the_last_snapshot_saw_all_is_read_and_nothing_is_los
     }
     path.unlink() if spoil == "remove" else path.write_bytes(spoiled[spoil])
     opened.clear()
-    (root / "src" / "one.py").write_bytes(b"changed\n")
+    (root / "src/one.py").write_bytes(b"changed\n")
     before = looked_at(root)
     made = await snapshots.create("two")
     assert sorted(opened) == ["dos.txt", "logo.png", "one.py", "run.sh"]

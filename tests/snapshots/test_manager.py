@@ -61,10 +61,10 @@ async def test_a_second_snapshot_of_the_same_files_stores_no_content_again(
     root: Path, snapshots: SnapshotManager
 ) -> None:
     await snapshots.create("one")
-    (pack,) = (project_state(root) / "snapshots" / "packs").iterdir()
-    (root / "src" / "copy.py").write_bytes((root / "src" / "one.py").read_bytes())
+    (pack,) = (project_state(root) / "snapshots/packs").iterdir()
+    (root / "src/copy.py").write_bytes((root / "src/one.py").read_bytes())
     await snapshots.create("two")
-    assert list((project_state(root) / "snapshots" / "packs").iterdir()) == [pack]
+    assert list((project_state(root) / "snapshots/packs").iterdir()) == [pack]
 
 
 async def test_only_the_newest_are_kept(root: Path) -> None:
@@ -92,7 +92,7 @@ async def test_a_deleted_snapshot_is_gone_with_what_only_it_had(
     kept = await snapshots.create("kept")
     (root / "big.bin").write_bytes(bytes(range(256)) * 100)
     gone = await snapshots.create("gone")
-    packs = project_state(root) / "snapshots" / "packs"
+    packs = project_state(root) / "snapshots/packs"
     assert len(list(packs.iterdir())) == 2
     await snapshots.delete(gone)
     assert [one.id for one in await snapshots.list()] == [kept]
@@ -108,12 +108,12 @@ async def test_the_home_directory_and_those_above_it_are_refused(
     for refused in (root / "src", root, Path("/")):
         with pytest.raises(OutsideRoot, match="all that you have"):
             await SnapshotManager(refused).create("everything")
-    assert not (root / "src" / ".tideate").exists()
+    assert not (root / "src/.tideate").exists()
 
 
 async def test_private_files_are_kept_from_others(root: Path, snapshots: SnapshotManager) -> None:
     made = await snapshots.create("one")
-    (pack,) = (project_state(root) / "snapshots" / "packs").iterdir()
+    (pack,) = (project_state(root) / "snapshots/packs").iterdir()
     assert {path.stat().st_mode & 0o077 for path in (pack, pack.parent, manifest_of(root, made))} == {0}
 
 
@@ -148,7 +148,7 @@ async def test_a_record_for_other_tools_is_in_the_project_and_goes_with_its_snap
     root: Path, snapshots: SnapshotManager
 ) -> None:
     made = await snapshots.create("one")
-    record = root / ".tideate" / "snapshots" / f"{made}.json"
+    record = root / ".tideate/snapshots" / f"{made}.json"
     assert record.read_bytes() == manifest_of(root, made).read_bytes()
     record.write_text("forged")
     assert [one.id for one in await snapshots.list()] == [made]
@@ -163,7 +163,7 @@ async def test_a_half_written_snapshot_is_not_listed_and_cleared_away(
     place = project_state(root) / "snapshots"
     half = place / "00000000000000aa.json.new"
     half.write_bytes(manifest_of(root, made).read_bytes()[:100])
-    (place / "packs" / "00000000000000bb.pack.new").write_bytes(b"half")
+    (place / "packs/00000000000000bb.pack.new").write_bytes(b"half")
     assert len(await snapshots.list()) == 1
     await snapshots.create("two")
     assert list(place.rglob("*.new")) == []

@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.snapshots.trees import Node
+
 
 def change_all(root: Path) -> None:
-    (root / "src" / "one.py").write_bytes(b"other\n")
+    (root / "src/one.py").write_bytes(b"other\n")
     (root / "run.sh").chmod(0o644)
     (root / "logo.png").unlink()
     (root / "empty").rmdir()
@@ -35,7 +37,7 @@ def change_all(root: Path) -> None:
     (root / "latest").symlink_to("run.sh")
     (root / "new.txt").write_bytes(b"new\n")
     (root / "made").mkdir()
-    (root / "made" / "in.txt").write_bytes(b"in\n")
+    (root / "made/in.txt").write_bytes(b"in\n")
 
 
 async def test_what_differs_is_written_and_what_was_made_since_is_listed_and_stays(
@@ -43,7 +45,7 @@ async def test_what_differs_is_written_and_what_was_made_since_is_listed_and_sta
 ) -> None:
     before = looked_at(root)
     made = await snapshots.create("one")
-    untouched = (root / "src" / "deep" / "dos.txt").stat().st_ino
+    untouched = (root / "src/deep/dos.txt").stat().st_ino
     change_all(root)
     done = await snapshots.restore(made)
     assert done.written == ("empty/", "latest", "logo.png", "run.sh", "src/one.py")
@@ -51,7 +53,7 @@ async def test_what_differs_is_written_and_what_was_made_since_is_listed_and_sta
     now = looked_at(root)
     assert {path: now[path] for path in before} == before
     assert set(now) - set(before) == {b"new.txt", b"made", b"made/in.txt"}
-    assert (root / "src" / "deep" / "dos.txt").stat().st_ino == untouched
+    assert (root / "src/deep/dos.txt").stat().st_ino == untouched
 
 
 async def test_a_restore_is_logged_with_its_paths_and_their_number(
@@ -63,21 +65,6 @@ async def test_a_restore_is_logged_with_its_paths_and_their_number(
     written = "5 written: empty/, latest, logo.png, run.sh, src/one.py"
     words = f"restore of snapshot {made}: {written}; 3 deleted: made/, made/in.txt, new.txt"
     assert [record.getMessage() for record in caplog.records] == [words]
-
-
-async def test_what_was_made_since_is_deleted_where_that_is_asked_for(
-    root: Path, snapshots: SnapshotManager
-) -> None:
-    before = looked_at(root)
-    made = await snapshots.create("one")
-    change_all(root)
-    after = looked_at(root)
-    done = await snapshots.restore(made, delete_added=True)
-    assert done.deleted == ("made/", "made/in.txt", "new.txt")
-    assert looked_at(root) == before
-    assert done.before is not None
-    await snapshots.restore(done.before, delete_added=True)
-    assert looked_at(root) == after
 
 
 async def test_a_restore_of_what_is_there_writes_nothing_and_makes_no_snapshot(
@@ -93,11 +80,11 @@ async def test_a_restore_of_what_is_there_writes_nothing_and_makes_no_snapshot(
 async def test_what_git_ignores_is_never_deleted(repository: Path, snapshots: SnapshotManager) -> None:
     made = await snapshots.create("one")
     (repository / "build").mkdir()
-    (repository / "build" / "out.o").write_text("o")
+    (repository / "build/out.o").write_text("o")
     (repository / "new.log").write_text("l")
     (repository / "more").mkdir()
-    (repository / "more" / "a.log").write_text("in a new directory")
-    (repository / "node_modules" / "more.js").write_text("m")
+    (repository / "more/a.log").write_text("in a new directory")
+    (repository / "node_modules/more.js").write_text("m")
     (repository / "new.txt").write_text("n")
     done = await snapshots.restore(made, delete_added=True)
     assert done.deleted == ("new.txt",)
@@ -113,23 +100,23 @@ async def test_what_was_ignored_when_the_snapshot_was_made_is_not_deleted_either
     (repository / ".gitignore").write_text("")
     done = await snapshots.restore(made, delete_added=True)
     assert done.written == (".gitignore",)
-    assert (repository / "node_modules" / "left" / "pad.js").exists()
+    assert (repository / "node_modules/left/pad.js").exists()
 
 
 async def test_what_is_ignored_by_now_is_restored_all_the_same(
     repository: Path, snapshots: SnapshotManager
 ) -> None:
-    (repository / "src" / "extra.py").write_text("old")
+    (repository / "src/extra.py").write_text("old")
     before = looked_at(repository)
     made = await snapshots.create("one")
     (repository / ".gitignore").write_text("src/\nnode_modules/\n*.log\n.env\nbuild/\n")
-    (repository / "src" / "one.py").write_text("changed")
-    (repository / "src" / "new.py").write_text("new, and ignored")
-    (repository / "src" / "extra.py").unlink()
+    (repository / "src/one.py").write_text("changed")
+    (repository / "src/new.py").write_text("new, and ignored")
+    (repository / "src/extra.py").unlink()
     done = await snapshots.restore(made, delete_added=True)
-    assert (repository / "src" / "new.py").exists()
+    assert (repository / "src/new.py").exists()
     assert done.left == {"src/new.py": "git ignores it, so it was not deleted"}
-    (repository / "src" / "new.py").unlink()
+    (repository / "src/new.py").unlink()
     assert looked_at(repository) == before
 
 
@@ -139,10 +126,10 @@ async def test_a_repository_that_was_cloned_since_keeps_its_git(
     made = await snapshots.create("one")
     (repository / "clone").mkdir()
     git(repository / "clone", "init", "--quiet")
-    (repository / "clone" / "file").write_text("f")
+    (repository / "clone/file").write_text("f")
     done = await snapshots.restore(made, delete_added=True)
     assert done.deleted == ("clone/file",)
-    assert (repository / "clone" / ".git" / "HEAD").exists()
+    assert (repository / "clone/.git/HEAD").exists()
 
 
 async def test_a_directory_with_new_files_in_the_place_of_a_file_is_left_and_said(
@@ -151,12 +138,12 @@ async def test_a_directory_with_new_files_in_the_place_of_a_file_is_left_and_sai
     made = await snapshots.create("one")
     (root / "run.sh").unlink()
     (root / "run.sh").mkdir()
-    (root / "run.sh" / "mine").write_text("m")
+    (root / "run.sh/mine").write_text("m")
     (root / "logo.png").unlink()
     done = await snapshots.restore(made)
     assert done.written == ("logo.png",)
     assert done.left == {"run.sh": "a directory is there now, with files made since"}
-    assert (root / "run.sh" / "mine").read_text() == "m"
+    assert (root / "run.sh/mine").read_text() == "m"
     before = await snapshots.restore(made, delete_added=True)
     assert (before.left, (root / "run.sh").read_bytes()) == ({}, b"#!/bin/sh\n")
 
@@ -199,7 +186,7 @@ CLOSED = """
 async def main(root):
     snapshots = SnapshotManager(root)
     made = await snapshots.create("one")
-    (root / "in" / "file").write_text("changed")
+    (root / "in/file").write_text("changed")
     (root / "in").chmod(0o500)
     await snapshots.restore(made)
 """
@@ -214,11 +201,11 @@ def test_a_directory_that_was_closed_since_is_opened_to_be_restored() -> None:
 
 
 async def test_permissions_of_directories_come_back(root: Path, snapshots: SnapshotManager) -> None:
-    (root / "src" / "deep").chmod(0o500)
+    (root / "src/deep").chmod(0o500)
     before = looked_at(root)
     made = await snapshots.create("one")
-    (root / "src" / "deep").chmod(0o700)
-    (root / "src" / "deep" / "dos.txt").write_bytes(b"changed")
+    (root / "src/deep").chmod(0o700)
+    (root / "src/deep/dos.txt").write_bytes(b"changed")
     (root / "src").chmod(0o555)
     await snapshots.restore(made)
     assert looked_at(root) == before
@@ -230,9 +217,9 @@ async def test_the_editors_unsaved_text_is_not_lost(root: Path) -> None:
     made = await snapshots.create("one")
     change_all(root)
     before = looked_at(root)
-    editor.load(root / "src" / "one.py", "typed", modified=True)
+    editor.load(root / "src/one.py", "typed", modified=True)
     editor.load(root / "logo.png", "not changed", modified=False)
-    editor.load(root / "src" / "deep" / "dos.txt", "typed where nothing is restored", modified=True)
+    editor.load(root / "src/deep/dos.txt", "typed where nothing is restored", modified=True)
     with pytest.raises(RollbackConflict, match=r"unsaved in the editor.*: src/one\.py\. Save or discard"):
         await snapshots.restore(made)
     assert looked_at(root) == before
@@ -243,9 +230,9 @@ async def test_the_editor_is_told_which_files_changed(root: Path) -> None:
     editor = Editor()
     snapshots = SnapshotManager(root, buffers=editor)
     made = await snapshots.create("one")
-    (root / "src" / "one.py").write_bytes(b"other\n")
+    (root / "src/one.py").write_bytes(b"other\n")
     await snapshots.restore(made)
-    assert editor.disk_checks == [root / "src" / "one.py"]
+    assert editor.disk_checks == [root / "src/one.py"]
 
 
 async def test_a_file_that_changes_in_the_last_moment_keeps_its_text_and_all_is_rolled_back(
@@ -257,7 +244,7 @@ async def test_a_file_that_changes_in_the_last_moment_keeps_its_text_and_all_is_
 
     def writing(*values: object) -> object:
         plan = real(*values)  # type: ignore[arg-type]
-        (root / "src" / "one.py").write_bytes(b"typed in the last moment\n")
+        (root / "src/one.py").write_bytes(b"typed in the last moment\n")
         return plan
 
     monkeypatch.setattr(restore, "plan_writing", writing)
@@ -276,7 +263,7 @@ async def test_a_restore_that_cannot_be_written_is_rolled_back_whole(
     (root / "latest").unlink()
     (root / "latest").write_bytes(b"a file with other permissions")
     (root / "run.sh").write_bytes(b"other text and other permissions")
-    (root / "src" / "one.py").chmod(0o600)
+    (root / "src/one.py").chmod(0o600)
     before = looked_at(root)
     real, count = os.replace, 0
 
@@ -303,7 +290,7 @@ async def test_a_damaged_content_is_said_and_nothing_is_written(
     made = await snapshots.create("one")
     change_all(root)
     before = looked_at(root)
-    (pack,) = (project_state(root) / "snapshots" / "packs").iterdir()
+    (pack,) = (project_state(root) / "snapshots/packs").iterdir()
     data = bytearray(pack.read_bytes())
     data[20:40] = bytes(20)
     pack.write_bytes(data)
@@ -316,7 +303,7 @@ async def test_what_a_lost_pack_had_is_stored_again_by_the_next_snapshot(
     root: Path, snapshots: SnapshotManager
 ) -> None:
     await snapshots.create("one")
-    (pack,) = (project_state(root) / "snapshots" / "packs").iterdir()
+    (pack,) = (project_state(root) / "snapshots/packs").iterdir()
     pack.unlink()
     before = looked_at(root)
     made = await snapshots.create("two")
@@ -347,33 +334,35 @@ async def test_a_manifest_that_somebody_made_up_writes_nowhere_else(
     assert looked_at(root.parent, leave_out=(".tideate",)) == before
 
 
-async def test_the_journal_of_an_interrupted_restore_is_apart_from_those_of_runs(
+@pytest.fixture
+async def interrupted(
     root: Path, snapshots: SnapshotManager, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = await snapshots.create("one")
-    change_all(root)
-    before = looked_at(root)
-    monkeypatch.setattr(Restorer, "_close_journal", lambda _self, _run: None)  # as if killed before the end
-    await snapshots.restore(made, delete_added=True)
-    monkeypatch.undo()
-    assert not (project_state(root) / "journal").exists()
-    recovered = await SnapshotManager(root).recover()
-    assert recovered is not None
-    assert (set(recovered.restored) >= {"new.txt", "src/one.py"}, recovered.left) == (True, ())
-    assert looked_at(root) == before
-    assert await SnapshotManager(root).recover() is None
-
-
-async def test_a_rollback_that_is_interrupted_itself_goes_on_where_it_stopped(
-    root: Path, snapshots: SnapshotManager, monkeypatch: pytest.MonkeyPatch
-) -> None:
+) -> dict[bytes, Node]:
+    """What stood there before a restore that was killed just before its end."""
     made = await snapshots.create("one")
     change_all(root)
     (root / "bare").mkdir(mode=0o700)
     before = looked_at(root)
-    monkeypatch.setattr(Restorer, "_close_journal", lambda _self, _run: None)
-    await snapshots.restore(made, delete_added=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(Restorer, "_close_journal", lambda _self, _run: None)
+        await snapshots.restore(made, delete_added=True)
+    return before
 
+
+async def test_the_journal_of_an_interrupted_restore_is_apart_from_those_of_runs(
+    root: Path, interrupted: dict[bytes, Node]
+) -> None:
+    assert not (project_state(root) / "journal").exists()
+    recovered = await SnapshotManager(root).recover()
+    assert recovered is not None
+    assert (set(recovered.restored) >= {"new.txt", "src/one.py"}, recovered.left) == (True, ())
+    assert looked_at(root) == interrupted
+    assert await SnapshotManager(root).recover() is None
+
+
+async def test_a_rollback_that_is_interrupted_itself_goes_on_where_it_stopped(
+    root: Path, interrupted: dict[bytes, Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
     @contextmanager
     def stopping(path: Path, *, make: bool = False) -> Iterator[int]:
         with open_directory(path, make=make) as directory:
@@ -381,34 +370,29 @@ async def test_a_rollback_that_is_interrupted_itself_goes_on_where_it_stopped(
                 raise OSError(5, "stopped", str(path))
             yield directory
 
-    monkeypatch.setattr("tideate_core.workspace.rollback_files.open_directory", stopping)
+    monkeypatch.setattr("tideate_core.workspace.rollback.open_directory", stopping)
     with pytest.raises(WorkspaceError, match="stopped"):
         await SnapshotManager(root).recover()
     assert (root / "bare").exists()
     monkeypatch.undo()
     await SnapshotManager(root).recover()
-    assert looked_at(root) == before
+    assert looked_at(root) == interrupted
 
 
 async def test_what_was_changed_after_an_interrupted_restore_stays_and_is_said(
-    root: Path, snapshots: SnapshotManager, monkeypatch: pytest.MonkeyPatch
+    root: Path, interrupted: dict[bytes, Node]
 ) -> None:
-    made = await snapshots.create("one")
-    change_all(root)
-    before = looked_at(root)
-    monkeypatch.setattr(Restorer, "_close_journal", lambda _self, _run: None)
-    await snapshots.restore(made, delete_added=True)
-    (root / "src" / "one.py").write_bytes(b"written since\n")
+    (root / "src/one.py").write_bytes(b"written since\n")
+    wanted = interrupted | {b"src/one.py": ("file", new_mode(), b"written since\n")}
     later = SnapshotManager(root)
-    await later.create("next")
-    await later.diff(made)
+    await later.diff(await later.create("next"))
     assert "src/one.py" in await later.interrupted()
-    assert looked_at(root) != before | {b"src/one.py": ("file", new_mode(), b"written since\n")}
+    assert looked_at(root) != wanted
     recovered = await later.recover()
     assert recovered is not None
     assert "src/one.py" in recovered.left[0]
     assert await later.interrupted() == []
-    assert looked_at(root) == before | {b"src/one.py": ("file", new_mode(), b"written since\n")}
+    assert looked_at(root) == wanted
 
 
 NOBODY: Final = 0xFFFFFFFF
@@ -464,13 +448,13 @@ def test_only_what_will_hold_something_else_is_touched() -> None:
 
 
 def test_inner_directories_go_before_outer_ones_and_a_file_that_changed_stops_it(tmp_path: Path) -> None:
-    (tmp_path / "a" / "b").mkdir(parents=True)
-    (tmp_path / "a" / "b" / "c").write_bytes(b"new")
+    (tmp_path / "a/b").mkdir(parents=True)
+    (tmp_path / "a/b/c").write_bytes(b"new")
     added = [directory("a"), directory("a/b"), file("a/b/c", b"new")]
     plan = plan_restore(Comparison(added=added), tree(*added), delete_added=True)
     removal = plan_removal(tmp_path, plan)
     assert [operation.path.name for operation in removal.removed] == ["b", "a"]
     assert [operation.name for operation in removal.files] == ["a/b/c"]
-    (tmp_path / "a" / "b" / "c").write_bytes(b"newer")
+    (tmp_path / "a/b/c").write_bytes(b"newer")
     with pytest.raises(EditConflict, match="changed just now"):
         plan_removal(tmp_path, plan)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def packs(root: Path) -> list[Path]:
-    return sorted((project_state(root) / "snapshots" / "packs").iterdir())
+    return sorted((project_state(root) / "snapshots/packs").iterdir())
 
 
 async def test_packs_of_snapshots_that_went_go_too(root: Path) -> None:

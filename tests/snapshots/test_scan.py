@@ -31,15 +31,15 @@ async def test_what_is_in_ignored_directories_is_taken_in_where_that_is_wanted(r
 
 async def test_tracked_files_in_an_ignored_directory_are_taken_in(repository: Path) -> None:
     (repository / "build").mkdir()
-    (repository / "build" / "tracked").write_text("t")
+    (repository / "build/tracked").write_text("t")
     git(repository, "add", "--force", "build/tracked")
-    (repository / "build" / "made").write_text("m")
+    (repository / "build/made").write_text("m")
     assert "build/tracked" in paths(await taken(repository))
 
 
 async def test_links_are_never_followed(root: Path, tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
-    (tmp_path / "outside" / "secret").write_text("s")
+    (tmp_path / "outside/secret").write_text("s")
     (root / "out").symlink_to(tmp_path / "outside")
     found = await taken(root)
     assert not any("secret" in path or path.startswith("folder/") for path in paths(found))
@@ -67,8 +67,8 @@ async def test_what_was_left_out_is_neither_restored_nor_deleted_nor_told_to_dif
 
 
 async def test_what_is_left_over_of_a_killed_write_is_no_part_of_the_project(root: Path) -> None:
-    (root / "src" / ".tideate-0123456789abcdef.tmp").write_text("half")
-    (root / "src" / ".tideate-notes.tmp").write_text("mine")
+    (root / "src/.tideate-0123456789abcdef.tmp").write_text("half")
+    (root / "src/.tideate-notes.tmp").write_text("mine")
     found = paths(await taken(root))
     assert "src/.tideate-notes.tmp" in found
     assert "src/.tideate-0123456789abcdef.tmp" not in found
@@ -127,7 +127,7 @@ async def test_an_ignored_directory_that_was_looked_into_for_a_restore_is_not_in
     snapshots = SnapshotManager(repository)
     (repository / "out").mkdir()
     made = await snapshots.create("one")
-    (repository / ".git" / "info" / "exclude").write_text("out\n")
+    (repository / ".git/info/exclude").write_text("out\n")
     (repository / "run.sh").write_text("another\n")
     tick(repository.parent)
     with pytest.raises(EditConflict):

@@ -41,8 +41,7 @@ LIBRARIES = frozenset(
 """Libraries that runs of plain functions do not need."""
 
 OF_CHANGES = frozenset(
-    f"tideate_core.workspace.{name}"
-    for name in ("journal", "rollback", "rollback_files", "staging", "transaction")
+    f"tideate_core.workspace.{name}" for name in ("journal", "rollback", "staging", "transaction")
 )
 OF_OTHER_RUNS = frozenset(
     {

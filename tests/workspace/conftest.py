@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def root(tmp_path: Path) -> Path:
     root = tmp_path / "project"
     (root / "src").mkdir(parents=True)
-    (root / "src" / "one.py").write_bytes(b"a = 1\nb = 2\nc = 3\n")
-    (root / "src" / "dos.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\nthree")
+    (root / "src/one.py").write_bytes(b"a = 1\nb = 2\nc = 3\n")
+    (root / "src/dos.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\nthree")
     (root / "run.sh").write_bytes(b"#!/bin/sh\necho hello\n")
     (root / "run.sh").chmod(0o751)
     (root / "logo.png").write_bytes(b"\x89PNG\x00\x01")

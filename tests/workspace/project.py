@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import EditConflict
-from tideate_core.workspace import BufferEdit, BufferText, FileChange, Workspace, apply_hunks
+from tideate_core.workspace import BufferEdit, BufferText, FileChange, apply_hunks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from tideate_core.workspace import AppliedChanges, Workspace
 
 Tree = dict[str, tuple[str, int, bytes]]
 
@@ -58,8 +60,25 @@ class TextFile:
         self.write(self.text.replace(old, new))
 
 
-def edit(name: str, before: str, after: str) -> FileChange:
+def edit(name: str, before: str | None, after: str | None) -> FileChange:
     return FileChange(name, "modify", before, after)
+
+
+def creating(name: str, text: str | None) -> FileChange:
+    return FileChange(name, "create", None, text)
+
+
+def deleting(name: str, text: str | None = None) -> FileChange:
+    return FileChange(name, "delete", text, None)
+
+
+def moving(name: str, new: str, before: str | None = None, after: str | None = None) -> FileChange:
+    return FileChange(name, "move", before, after, move_to=new)
+
+
+async def apply_changes(workspace: Workspace, *changes: FileChange) -> AppliedChanges:
+    """Apply changes as the run `run`."""
+    return await workspace.apply(changes, execution_id="run")
 
 
 def change_by_hand(file: TextFile) -> None:
@@ -153,4 +172,4 @@ def types(editor: Editor, number: int, old: str, new: str) -> None:
 
 
 async def run(edited: Workspace, number: int | None = None) -> None:
-    await edited.apply([FileChange(NAME, "modify", LONG, WANTED, buffer=number)], execution_id="run")
+    await apply_changes(edited, FileChange(NAME, "modify", LONG, WANTED, buffer=number))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.workspace.project import Editor, tree
+from tests.workspace.project import Editor, apply_changes, creating, deleting, edit, moving, tree
 from tests.workspace.test_transaction import ONE
 from tideate_core.errors import EditConflict, FrontEndGone, NotText, RollbackConflict, WorkspaceError
 from tideate_core.workspace import FileChange, Workspace
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WANTED = "a = 1\nb = 20\nc = 3"
-LATE_FAILURE = FileChange("late/x", "create", None, "x")
+LATE_FAILURE = creating("late/x", "x")
 
 
 def change(number: int | None = 1) -> FileChange:
@@ -28,8 +28,8 @@ async def test_a_loaded_file_is_changed_in_its_buffer_only(
     root: Path, edited: Workspace, editor: Editor, number: int | None
 ) -> None:
     before = tree(root)
-    editor.load(root / "src" / "one.py", ONE)
-    applied = await edited.apply([change(number)], execution_id="run")
+    editor.load(root / "src/one.py", ONE)
+    applied = await apply_changes(edited, change(number))
     assert editor.text(1) == WANTED
     assert applied.paths == ("src/one.py",)
     assert applied.rebased == ()
@@ -39,7 +39,7 @@ async def test_a_loaded_file_is_changed_in_its_buffer_only(
 async def test_what_is_typed_elsewhere_at_any_time_stays(
     root: Path, edited: Workspace, editor: Editor
 ) -> None:
-    editor.load(root / "src" / "one.py", ONE)
+    editor.load(root / "src/one.py", ONE)
     editor.types(1, "typed\n" + ONE)
     times = iter(range(3))
 
@@ -48,7 +48,7 @@ async def test_what_is_typed_elsewhere_at_any_time_stays(
             editor.types(1, editor.text(1) + "\nmore")
 
     editor.before_replace = type_more
-    applied = await edited.apply([change()], execution_id="run")
+    applied = await apply_changes(edited, change())
     assert editor.text(1) == f"typed\n{WANTED}\nmore\nmore\nmore"
     assert applied.rebased == ("src/one.py",)
     assert await edited.rollback("run") == ["src/one.py"]
@@ -59,10 +59,10 @@ async def test_what_is_typed_where_the_edit_goes_stops_everything(
     root: Path, private: Path, edited: Workspace, editor: Editor
 ) -> None:
     before = tree(root)
-    editor.load(root / "src" / "one.py", ONE)
+    editor.load(root / "src/one.py", ONE)
     editor.before_replace = lambda: editor.types(1, "a = 1\nb = 99\nc = 3")
     with pytest.raises(EditConflict, match=r"src/one.py was changed where the edit goes") as refused:
-        await edited.apply([FileChange("new", "create", None, "x"), change()], execution_id="run")
+        await apply_changes(edited, creating("new", "x"), change())
     assert (refused.value.path, refused.value.line) == ("src/one.py", 2)
     assert editor.text(1) == "a = 1\nb = 99\nc = 3"
     assert tree(root) == before
@@ -70,22 +70,22 @@ async def test_what_is_typed_where_the_edit_goes_stops_everything(
 
 
 async def test_a_buffer_that_never_rests_is_given_up(root: Path, edited: Workspace, editor: Editor) -> None:
-    editor.load(root / "src" / "one.py", ONE)
+    editor.load(root / "src/one.py", ONE)
     editor.before_replace = lambda: editor.types(1, editor.text(1) + "!")
     with pytest.raises(EditConflict):
-        await edited.apply([change()], execution_id="run")
+        await apply_changes(edited, change())
     assert "b = 2\n" in editor.text(1)
 
 
 async def test_a_closed_buffer_stops_everything(edited: Workspace) -> None:
     with pytest.raises(EditConflict, match="was closed"):
-        await edited.apply([change(7)], execution_id="run")
+        await apply_changes(edited, change(7))
 
 
 async def test_one_buffer_in_two_changes_is_refused(root: Path, edited: Workspace, editor: Editor) -> None:
-    editor.load(root / "src" / "one.py", ONE)
+    editor.load(root / "src/one.py", ONE)
     with pytest.raises(WorkspaceError, match="named by two changes"):
-        await edited.apply([change(), change(None)], execution_id="run")
+        await apply_changes(edited, change(), change(None))
     assert editor.text(1) == ONE
 
 
@@ -93,7 +93,7 @@ async def test_an_error_on_disk_puts_the_buffers_back_and_keeps_what_was_typed(
     root: Path, edited: Workspace, editor: Editor
 ) -> None:
     before = tree(root)
-    editor.load(root / "src" / "one.py", ONE)
+    editor.load(root / "src/one.py", ONE)
     editor.before_disk_check = lambda: (_ for _ in ()).throw(FrontEndGone("gone"))
     replaced = 0
 
@@ -106,38 +106,29 @@ async def test_an_error_on_disk_puts_the_buffers_back_and_keeps_what_was_typed(
 
     editor.before_replace = type_after_the_edit
     with pytest.raises(WorkspaceError, match=r"late/x cannot be written"):
-        await edited.apply([change(), LATE_FAILURE], execution_id="run")
+        await apply_changes(edited, change(), LATE_FAILURE)
     (root / "late").unlink()
     assert editor.text(1) == f"typed\n{ONE}"
     assert tree(root) == before
 
 
-async def test_a_created_file_goes_into_the_empty_buffer_that_waits_for_it(
-    root: Path, edited: Workspace, editor: Editor
-) -> None:
-    editor.load(root / "new.py", "")
-    await edited.apply([FileChange("new.py", "create", None, "a\nb")], execution_id="run")
-    assert editor.text(1) == "a\nb"
-    assert not (root / "new.py").exists()
-
-
 async def test_a_file_with_unsaved_changes_is_not_deleted(
     root: Path, edited: Workspace, editor: Editor
 ) -> None:
-    editor.load(root / "src" / "one.py", ONE, modified=True)
+    editor.load(root / "src/one.py", ONE, modified=True)
     with pytest.raises(EditConflict, match="unsaved"):
-        await edited.apply([FileChange("src/one.py", "delete", ONE, None)], execution_id="run")
-    assert (root / "src" / "one.py").exists()
+        await apply_changes(edited, deleting("src/one.py", ONE))
+    assert (root / "src/one.py").exists()
 
 
 async def test_a_moved_file_takes_its_buffer_with_what_is_unsaved_in_it(
     root: Path, edited: Workspace, editor: Editor
 ) -> None:
     before = tree(root)
-    old, new = root / "src" / "one.py", root / "lib" / "two.py"
+    old, new = root / "src/one.py", root / "lib/two.py"
     editor.load(old, "typed\n" + ONE, modified=True)
-    move = FileChange("src/one.py", "move", ONE, WANTED, move_to="lib/two.py")
-    await edited.apply([move], execution_id="run")
+    move = moving("src/one.py", "lib/two.py", ONE, WANTED)
+    await apply_changes(edited, move)
     assert editor.buffers[1].path == str(new)
     assert editor.text(1) == f"typed\n{WANTED}"
     assert new.read_text() == ONE + "\n"
@@ -147,22 +138,10 @@ async def test_a_moved_file_takes_its_buffer_with_what_is_unsaved_in_it(
     assert tree(root) == before
 
 
-async def test_a_moved_and_saved_file_is_rolled_back_with_its_buffer(
-    root: Path, edited: Workspace, editor: Editor
-) -> None:
-    before = tree(root)
-    editor.load(root / "src" / "one.py", ONE)
-    move = FileChange("src/one.py", "move", ONE, ONE, move_to="lib/two.py")
-    await edited.apply([move], execution_id="run")
-    await edited.rollback("run")
-    assert tree(root) == before
-    assert editor.buffers[1].path == str(root / "src" / "one.py")
-
-
 async def test_the_editor_is_told_which_files_to_look_at(
     root: Path, edited: Workspace, editor: Editor
 ) -> None:
-    await edited.apply([FileChange("logo.png", "delete", None, None)], execution_id="run")
+    await apply_changes(edited, deleting("logo.png"))
     assert editor.disk_checks == [root / "logo.png"]
     await edited.rollback("run")
     assert editor.disk_checks == [root / "logo.png"] * 2
@@ -177,43 +156,31 @@ async def test_buffers_without_a_name_and_outside_the_project_can_be_changed(
         FileChange("", "modify", "a\nb", "a\nc", buffer=1, tick=1),
         FileChange(str(tmp_path / "elsewhere.txt"), "modify", "x", "y", buffer=2, tick=1),
     ]
-    await edited.apply(changes, execution_id="run")
+    await apply_changes(edited, *changes)
     assert (editor.text(1), editor.text(2)) == ("a\nc", "y")
     await edited.rollback("run")
     assert (editor.text(1), editor.text(2)) == ("a\nb", "x")
-
-
-async def test_a_buffer_changed_since_stops_the_rollback(
-    root: Path, edited: Workspace, editor: Editor
-) -> None:
-    editor.load(root / "src" / "one.py", ONE)
-    await edited.apply([change(), FileChange("new", "create", None, "x")], execution_id="run")
-    editor.types(1, "mine")
-    with pytest.raises(RollbackConflict, match=r"src/one.py \(changed where the run wrote\)$"):
-        await edited.rollback("run")
-    assert editor.text(1) == "mine"
-    assert (root / "new").exists()
 
 
 async def test_unsaved_changes_of_a_file_that_was_written_on_disk_stay_in_its_buffer_and_are_saved(
     root: Path, edited: Workspace, editor: Editor
 ) -> None:
     """Otherwise the next `:write` would restore the run's text in the file."""
-    await edited.apply([change(None)], execution_id="run")
-    editor.load(root / "src" / "one.py", WANTED + "\nd = 4", modified=True)
+    await apply_changes(edited, change(None))
+    editor.load(root / "src/one.py", WANTED + "\nd = 4", modified=True)
     assert await edited.rollback("run") == ["src/one.py"]
     assert editor.text(1) == ONE + "\nd = 4"
-    assert (root / "src" / "one.py").read_text() == ONE + "\nd = 4\n"
+    assert (root / "src/one.py").read_text() == ONE + "\nd = 4\n"
 
 
 async def test_unsaved_changes_where_the_run_wrote_on_disk_stop_the_rollback(
     root: Path, edited: Workspace, editor: Editor
 ) -> None:
-    await edited.apply([change(None)], execution_id="run")
-    editor.load(root / "src" / "one.py", "mine", modified=True)
+    await apply_changes(edited, change(None))
+    editor.load(root / "src/one.py", "mine", modified=True)
     with pytest.raises(RollbackConflict, match=r"src/one.py \(changed where the run wrote\)$"):
         await edited.rollback("run")
-    assert (editor.text(1), (root / "src" / "one.py").read_text()) == ("mine", WANTED + "\n")
+    assert (editor.text(1), (root / "src/one.py").read_text()) == ("mine", WANTED + "\n")
 
 
 @pytest.mark.parametrize("saved", [True, False])
@@ -221,10 +188,10 @@ async def test_a_closed_buffer_is_rolled_back_on_disk_if_it_was_saved(
     root: Path, private: Path, edited: Workspace, editor: Editor, saved: bool
 ) -> None:
     before = tree(root)
-    editor.load(root / "src" / "one.py", ONE)
-    await edited.apply([change()], execution_id="run")
+    editor.load(root / "src/one.py", ONE)
+    await apply_changes(edited, change())
     if saved:
-        (root / "src" / "one.py").write_text(WANTED + "\n")
+        (root / "src/one.py").write_text(WANTED + "\n")
     restored = await Workspace(root, private=private).rollback("run")
     assert restored == (["src/one.py"] if saved else [])
     assert tree(root) == before
@@ -233,10 +200,10 @@ async def test_a_closed_buffer_is_rolled_back_on_disk_if_it_was_saved(
 async def test_revert_keeps_what_was_typed_elsewhere_and_skips_a_deleted_buffer(
     root: Path, edited: Workspace, editor: Editor
 ) -> None:
-    editor.load(root / "src" / "one.py", ONE)
+    editor.load(root / "src/one.py", ONE)
     editor.load(root / "run.sh", "echo")
     other = FileChange("run.sh", "modify", "echo", "echo bye", buffer=2, tick=1)
-    applied = await edited.apply([change(), other], execution_id="run")
+    applied = await apply_changes(edited, change(), other)
     editor.types(1, f"{WANTED}\ntyped")
     del editor.buffers[2]
     await edited.revert(applied)
@@ -246,7 +213,7 @@ async def test_revert_keeps_what_was_typed_elsewhere_and_skips_a_deleted_buffer(
 async def test_text_that_a_files_encoding_lacks_is_refused_with_the_character_and_the_encoding(
     root: Path, edited: Workspace, editor: Editor
 ) -> None:
-    editor.load(root / "src" / "one.py", ONE)
+    editor.load(root / "src/one.py", ONE)
     editor.lacking[1] = "€я"
     wanted = FileChange("src/one.py", "modify", ONE, "a = '€'\nb = 'é'\nc = 'я'", buffer=1, tick=1)
     for refuse in (edited.stage([wanted]), edited.refuse_unwritable(wanted)):
@@ -258,26 +225,25 @@ async def test_text_that_a_files_encoding_lacks_is_refused_with_the_character_an
 async def test_text_that_stands_in_a_buffer_already_is_no_reason_to_refuse(
     root: Path, edited: Workspace, editor: Editor
 ) -> None:
-    editor.load(root / "src" / "one.py", ONE)
+    editor.load(root / "src/one.py", ONE)
     editor.types(1, f"€\n{ONE}")
     editor.lacking[1] = "€"
-    await edited.apply(
-        [FileChange("src/one.py", "modify", f"€\n{ONE}", f"€ 2\n{ONE}", buffer=1, tick=2)],
-        execution_id="run",
+    await apply_changes(
+        edited, FileChange("src/one.py", "modify", f"€\n{ONE}", f"€ 2\n{ONE}", buffer=1, tick=2)
     )
     assert editor.text(1) == f"€ 2\n{ONE}"
 
 
 async def test_half_a_character_is_refused_for_a_file_that_is_not_open(workspace: Workspace) -> None:
     with pytest.raises(NotText, match="half a character"):
-        await workspace.refuse_unwritable(FileChange("src/one.py", "modify", ONE, "a = '\ud83d'"))
+        await workspace.refuse_unwritable(edit("src/one.py", ONE, "a = '\ud83d'"))
 
 
 async def test_a_file_that_is_gone_behind_its_buffer_is_refused(
     root: Path, edited: Workspace, editor: Editor
 ) -> None:
-    editor.load(root / "src" / "one.py", ONE)
-    (root / "src" / "one.py").unlink()
+    editor.load(root / "src/one.py", ONE)
+    (root / "src/one.py").unlink()
     editor.buffers[1] = replace(editor.buffers[1], gone=True)
     with pytest.raises(EditConflict, match=r"src/one\.py does not exist any more; nothing was written"):
         await edited.stage([change()])
@@ -286,22 +252,22 @@ async def test_a_file_that_is_gone_behind_its_buffer_is_refused(
 async def test_a_folder_that_became_a_link_out_of_the_project_is_named_as_not_saved(
     root: Path, edited: Workspace, editor: Editor, tmp_path: Path
 ) -> None:
-    editor.load(root / "src" / "one.py", ONE)
-    await edited.apply([change()], execution_id="run")
+    editor.load(root / "src/one.py", ONE)
+    await apply_changes(edited, change())
     (root / "src").rename(tmp_path / "elsewhere")
     (root / "src").symlink_to(tmp_path / "elsewhere")
     done = await edited.save(["src/one.py"])
     assert done.saved == ()
     assert done.unsaved == {"src/one.py": "a link leads out of the project there"}
-    assert (tmp_path / "elsewhere" / "one.py").read_text() == f"{ONE}\n"
+    assert (tmp_path / "elsewhere/one.py").read_text() == f"{ONE}\n"
 
 
 async def test_a_buffer_that_was_renamed_meanwhile_takes_no_edit_of_its_old_file(
     root: Path, edited: Workspace, editor: Editor
 ) -> None:
-    editor.load(root / "src" / "one.py", ONE)
-    editor.buffers[1] = replace(editor.buffers[1], path=str(root / "src" / "other.py"))
+    editor.load(root / "src/one.py", ONE)
+    editor.buffers[1] = replace(editor.buffers[1], path=str(root / "src/other.py"))
     wanted = change()
-    await edited.apply([wanted], execution_id="run")
+    await apply_changes(edited, wanted)
     assert editor.text(1) == ONE
-    assert (root / "src" / "one.py").read_text() == f"{wanted.after}\n"
+    assert (root / "src/one.py").read_text() == f"{wanted.after}\n"

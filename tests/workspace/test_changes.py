@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from tests.harness.work import assert_linear
+from tests.workspace.project import creating, deleting, edit
 from tests.workspace.test_diff import LINES
 from tideate_core.errors import EditConflict
 from tideate_core.workspace import FileChange, Hunk, HunkIndex, apply_hunks, diff_lines, unified_diff
@@ -26,35 +27,24 @@ def test_any_choice_of_hunks_can_be_applied(old: list[str], new: list[str], data
     assert apply_hunks(old, hunks, accepted) == apply_hunks(old, chosen)
 
 
-@pytest.mark.parametrize("hunk", [Hunk(0, ("b",), ()), Hunk(2, ("a",), ()), Hunk(5, (), ("a",))])
-def test_a_hunk_whose_lines_are_not_there_is_refused(hunk: Hunk) -> None:
+@pytest.mark.parametrize(
+    "hunks",
+    [
+        [Hunk(0, ("b",), ())],
+        [Hunk(2, ("a",), ())],
+        [Hunk(5, (), ("a",))],
+        [Hunk(0, ("a", "b"), ("c",)), Hunk(1, ("b",), ("d",))],
+    ],
+)
+def test_hunks_whose_lines_are_not_there_or_overlap_are_refused(hunks: list[Hunk]) -> None:
     with pytest.raises(EditConflict):
-        apply_hunks(["a", "b"], [hunk])
-
-
-def test_overlapping_hunks_are_refused() -> None:
-    with pytest.raises(EditConflict):
-        apply_hunks(["a", "b"], [Hunk(0, ("a", "b"), ("c",)), Hunk(1, ("b",), ("d",))])
+        apply_hunks(["a", "b"], hunks)
 
 
 def test_an_empty_text_is_one_empty_line_and_no_text_is_none() -> None:
-    assert FileChange("x", "modify", "", "a").hunks == [Hunk(0, ("",), ("a",))]
-    assert FileChange("x", "create", None, "a").hunks == [Hunk(0, (), ("a",))]
-    assert FileChange("x", "delete", "a", None).hunks == [Hunk(0, ("a",), ())]
-
-
-@given(old=st.one_of(st.none(), LINES), new=st.one_of(st.none(), LINES))
-def test_a_patch_changes_as_many_lines_as_its_heads_say(old: list[str] | None, new: list[str] | None) -> None:
-    change = FileChange(
-        "x", "modify", None if old is None else "\n".join(old), None if new is None else "\n".join(new)
-    )
-    body = unified_diff(change).split("\n")[3:-1]
-    removed = sum(line.startswith("-") for line in body)
-    added = sum(line.startswith("+") for line in body)
-    hunks = [hunk for hunk in change.hunks if old is not None or new is not None]
-    if change.before and change.after:
-        assert removed == sum(len(hunk.old) for hunk in hunks)
-        assert added == sum(len(hunk.new) for hunk in hunks)
+    assert edit("x", "", "a").hunks == [Hunk(0, ("",), ("a",))]
+    assert creating("x", "a").hunks == [Hunk(0, (), ("a",))]
+    assert deleting("x", "a").hunks == [Hunk(0, ("a",), ())]
 
 
 @pytest.mark.parametrize(
@@ -83,13 +73,13 @@ def test_git_applies_a_patch(tmp_path: Path, action: str, before: str | None, af
 def test_the_heads_of_a_patch_name_the_lines_of_both_sides() -> None:
     old = [str(number) for number in range(1, 31)]
     new = ["new", "newer", *old[:19], "twenty", *old[20:]]
-    patch = unified_diff(FileChange("x", "modify", "\n".join(old), "\n".join(new)))
+    patch = unified_diff(edit("x", "\n".join(old), "\n".join(new)))
     heads = [line for line in patch.split("\n") if line.startswith("@@")]
     assert heads == ["@@ -1,3 +1,5 @@", "@@ -17,7 +19,7 @@"]
 
 
 def test_a_change_of_nothing_has_no_patch() -> None:
-    assert unified_diff(FileChange("x", "modify", "a\nb", "a\nb")) == ""
+    assert unified_diff(edit("x", "a\nb", "a\nb")) == ""
 
 
 BASE = "one\ntwo\nthree\nfour\nfive"
@@ -138,22 +128,6 @@ def test_a_refused_edit_has_a_place_in_the_text_as_it_is_now(current: str, line:
     assert first_clash([Hunk(4, ("five",), ("V",)), TWO], BASE, current) == line
 
 
-@pytest.mark.slow
-def test_the_work_of_moving_grows_with_the_number_of_lines() -> None:
-    def versions(count: int) -> tuple[list[str], list[str]]:
-        base = [f"line {number}" for number in range(count)]
-        return base, ["top", *base[: count // 5 * 4], "middle", *base[count // 5 * 4 + 1 :], "end"]
-
-    def move(both: tuple[list[str], list[str]]) -> None:
-        base, current = both
-        at = len(base) // 5 * 2
-        hunk = Hunk(at, (base[at],), ("new",))
-        assert rebase([hunk], "\n".join(base), "\n".join(current)) == [Hunk(at + 1, hunk.old, hunk.new)]
-
-    assert_linear(versions, move, 500)
-    move(versions(200_000))
-
-
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "", "d"]), min_size=1, max_size=12)
 
 
@@ -168,12 +142,6 @@ def test_a_moved_edit_always_fits_and_keeps_every_line_the_person_typed(
         assert [(hunk.old, hunk.new) for hunk in found] == [(hunk.old, hunk.new) for hunk in hunks]
         typed = sum(len(hunk.new) for hunk in diff_lines(base, current))
         assert len(result) >= typed
-
-
-@given(WORDS, WORDS)
-def test_nothing_typed_moves_nothing(base: list[str], wanted: list[str]) -> None:
-    hunks = diff_lines(base, wanted)
-    assert rebase(hunks, "\n".join(base), "\n".join(base)) == hunks
 
 
 BEFORE = "one\ntwo\nthree\nfour\nfive\nsix"

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tideate_core.workspace import FileChange, executable_changes, executable_paths
+from tests.workspace.project import deleting, edit, moving
+from tideate_core.workspace import executable_changes, executable_paths
 from tideate_core.workspace.executable_files import reason_by_path, reason_of_change
 
 if TYPE_CHECKING:
@@ -66,10 +67,10 @@ async def test_a_link_counts_by_what_it_leads_to_and_a_move_by_its_new_name(
     (root / "Makefile").write_text("all:\n")
     (root / "notes.txt").symlink_to("Makefile")
     changes = [
-        FileChange("notes.txt", "modify", "all:\n", "all: x\n"),
-        FileChange("run.sh", "move", None, None, move_to=".envrc"),
-        FileChange("Makefile", "delete", "all:\n", None),
-        FileChange("src/one.py", "modify", "a", "b"),
+        edit("notes.txt", "all:\n", "all: x\n"),
+        moving("run.sh", ".envrc"),
+        deleting("Makefile", "all:\n"),
+        edit("src/one.py", "a", "b"),
     ]
     assert [found.path for found in await executable_changes(workspace, changes)] == ["notes.txt", ".envrc"]
     assert [found.path for found in executable_paths(workspace, ["notes.txt", "run.sh"])] == ["notes.txt"]

@@ -99,8 +99,8 @@ def driver(line: str, **settings: str) -> Arm:
     """Configure a program that git runs for files with an attribute."""
 
     def arm(repository: Hostile) -> list[str]:
-        (repository.root / ".git" / "info").mkdir(exist_ok=True)
-        (repository.root / ".git" / "info" / "attributes").write_text(f"*.py {line}\n")
+        (repository.root / ".git/info").mkdir(exist_ok=True)
+        (repository.root / ".git/info/attributes").write_text(f"*.py {line}\n")
         for key, value in settings.items():
             repository.git("config", key.replace("__", "."), value.format(trap=repository.trap))
         return ["diff"]
@@ -136,7 +136,7 @@ def missing(repository: Hostile, url: str) -> None:
         remote__far__promisor="true",
         remote__far__url=url,
     )
-    (repository.root / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    (repository.root / ".git/objects" / blob[:2] / blob[2:]).unlink()
 
 
 def lazily_by_program(repository: Hostile) -> list[str]:

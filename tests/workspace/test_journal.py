@@ -11,7 +11,7 @@ import pytest
 
 from tests.workspace.killed import Killed, Work, forget
 from tests.workspace.kinds import KINDS, lay_kinds
-from tests.workspace.project import tree
+from tests.workspace.project import apply_changes, tree
 from tests.workspace.test_transaction import EVERYTHING
 from tideate_core.errors import WorkspaceError
 from tideate_core.workspace import FileChange, Workspace
@@ -75,8 +75,8 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
 async def test_a_damaged_journal_restores_nothing_and_says_where_it_is(
     root: Path, private: Path, workspace: Workspace, damage: Callable[[Path], object]
 ) -> None:
-    await workspace.apply(EVERYTHING, execution_id="run")
-    damage(private / "journal" / "run" / "0001")
+    await apply_changes(workspace, *EVERYTHING)
+    damage(private / "journal/run/0001")
     before = tree(root)
     with pytest.raises(WorkspaceError, match=r"journal/run"):
         await workspace.rollback("run")
@@ -116,7 +116,7 @@ async def test_a_rollback_killed_at_any_moment_goes_on_where_it_stopped(
     before = tree(root)
     half_done = 0
     for moment in count(1, step):
-        await Workspace(root, private=private).apply(changes, execution_id="run")
+        await apply_changes(Workspace(root, private=private), *changes)
         after = tree(root)
         if not killed.at(moment, "roll back"):
             break

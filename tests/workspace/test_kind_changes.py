@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.workspace.kinds import KINDS, lay_kinds
-from tests.workspace.project import tree
+from tests.workspace.project import apply_changes, creating, moving, tree
 from tideate_core.errors import EditConflict, RollbackConflict
 from tideate_core.workspace import ABSENT, FileChange, FileImage, OutsideChanges, Workspace
 
@@ -32,7 +32,7 @@ def without(found: Tree, *tops: str) -> Tree:
 async def test_every_change_of_kind_is_made_and_rolled_back(
     root: Path, workspace: Workspace, before: Tree
 ) -> None:
-    await workspace.apply(KINDS, execution_id="run")
+    await apply_changes(workspace, *KINDS)
     now = {path: (kind, data) for path, (kind, _, data) in tree(root).items()}
     assert {path: entry for path, entry in now.items() if path[0] in "ldkmt"} == {
         "l": ("directory", b""),
@@ -58,10 +58,10 @@ async def test_rolled_back_through_several_applies_each_path_has_its_first_kind(
     new = FileImage.of_file(b"new\n", 0o644)
     there = FileChange("l", "delete", None, None, images=(old, GONE))
     below = FileChange("l/x", "create", None, None, images=(GONE, new))
-    await workspace.apply([there, below], execution_id="run")
+    await apply_changes(workspace, there, below)
     back = FileChange("l/x", "delete", None, None, images=(new, GONE))
     again = FileChange("l", "create", None, None, images=(GONE, new))
-    await workspace.apply([again, back], execution_id="run")
+    await apply_changes(workspace, again, back)
     assert (root / "l").read_bytes() == b"new\n"
     await workspace.rollback("run")
     assert tree(root) == before
@@ -75,7 +75,7 @@ async def test_a_new_directory_below_a_link_that_goes_is_not_the_one_that_the_li
     before = tree(root)
     link = FileChange("m", "delete", None, None, images=(FileImage.of_link(b"src"), GONE))
     file = FileChange("m/b/x", "create", None, None, images=(GONE, FileImage.of_file(b"x\n", 0o644)))
-    await workspace.apply([file, link], execution_id="run")
+    await apply_changes(workspace, file, link)
     assert (tree(root)["m/b/x"][2], tree(root)["src/b"][0]) == (b"x\n", "directory")
     assert "src/b/x" not in tree(root)
     await workspace.rollback("run")
@@ -85,7 +85,7 @@ async def test_a_new_directory_below_a_link_that_goes_is_not_the_one_that_the_li
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (FileChange("l/x", "create", None, "x"), "l is a file, so nothing can be below it"),
+        (creating("l/x", "x"), "l is a file, so nothing can be below it"),
         (
             FileChange("k/x/y", "create", None, "x", images=(GONE, FileImage.of_file(b"", 0))),
             "k/x is a file",
@@ -104,7 +104,7 @@ async def test_a_path_of_another_kind_that_stays_is_refused_by_name(
     root: Path, workspace: Workspace, before: Tree, change: FileChange, said: str
 ) -> None:
     with pytest.raises(EditConflict, match=said):
-        await workspace.apply([change], execution_id="run")
+        await apply_changes(workspace, change)
     assert tree(root) == before
 
 
@@ -112,7 +112,7 @@ async def test_a_repository_in_the_way_is_named_and_stays(root: Path, workspace:
     (root / "sub/.git").mkdir(parents=True)
     change = FileChange("sub", "create", None, "x", images=(GONE, FileImage.of_file(b"", 0)))
     with pytest.raises(EditConflict, match=r"sub is a directory with sub/\.git in it"):
-        await workspace.apply([change], execution_id="run")
+        await apply_changes(workspace, change)
     assert (root / "sub/.git").is_dir()
 
 
@@ -122,7 +122,7 @@ async def test_a_repository_in_the_way_is_named_and_stays(root: Path, workspace:
 async def test_a_persons_file_in_the_way_stops_a_rollback_by_name(
     root: Path, workspace: Workspace, before: Tree, path: str, why: str
 ) -> None:
-    await workspace.apply(KINDS, execution_id="run")
+    await apply_changes(workspace, *KINDS)
     (root / path).write_text("mine\n")
     now = tree(root)
     with pytest.raises(RollbackConflict) as refused:
@@ -143,9 +143,7 @@ async def test_a_moved_file_that_a_person_changed_is_not_lost_on_its_way_back(
 ) -> None:
     (root / "t").write_text("one\ntwo\n")
     workspace = Workspace(root, private=private)
-    await workspace.apply(
-        [FileChange("t", "move", "one\ntwo", "one\ntwo", move_to="t/inner")], execution_id="run"
-    )
+    await apply_changes(workspace, moving("t", "t/inner", "one\ntwo", "one\ntwo"))
     (root / "t/inner").write_text("one\ntwo\nmine\n")
     with pytest.raises(RollbackConflict, match="t/inner"):
         await workspace.rollback("run")

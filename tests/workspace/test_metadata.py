@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.workspace.kinds import KINDS, lay_kinds
+from tests.workspace.project import apply_changes, creating, deleting, edit, moving
 from tideate_core.cli.files import write_output, write_text
 from tideate_core.errors import WorkspaceError
 from tideate_core.project import Documents
-from tideate_core.workspace import FileChange, FileWriter, Workspace
+from tideate_core.workspace import FileWriter, Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 ACL = "system.posix_acl_access"
 NOBODY = 2**32 - 1
-EDIT = FileChange("a.txt", "modify", "a\nb\nc", "a\nB\nc")
+EDIT = edit("a.txt", "a\nb\nc", "a\nB\nc")
 
 
 def acl(*, named: int, mask: int) -> bytes:
@@ -61,7 +62,7 @@ def listed(root: Path) -> Path:
 
 async def test_an_edit_and_its_rollback_keep_them(workspace: Workspace, listed: Path) -> None:
     before = metadata(listed)
-    await workspace.apply([EDIT], execution_id="run")
+    await apply_changes(workspace, EDIT)
     assert (text(listed), metadata(listed)) == ("a\nB\nc\n", before)
     await workspace.rollback("run")
     assert (text(listed), metadata(listed)) == ("a\nb\nc\n", before)
@@ -94,8 +95,8 @@ async def test_a_moved_file_has_them_at_its_new_place_and_back(
     root: Path, workspace: Workspace, listed: Path
 ) -> None:
     before = metadata(listed)
-    change = FileChange("a.txt", "move", "a\nb\nc", "a\nB\nc", move_to="b.txt")
-    await workspace.apply([change], execution_id="run")
+    change = moving("a.txt", "b.txt", "a\nb\nc", "a\nB\nc")
+    await apply_changes(workspace, change)
     assert metadata(root / "b.txt") == before
     await workspace.rollback("run")
     assert metadata(listed) == before
@@ -105,7 +106,7 @@ async def test_a_deleted_file_comes_back_with_them(workspace: Workspace, listed:
     if os.geteuid() == 0:
         os.chown(listed, 1234, 4321)
     before = metadata(listed)
-    await workspace.apply([FileChange("a.txt", "delete", "a\nb\nc", None)], execution_id="run")
+    await apply_changes(workspace, deleting("a.txt", "a\nb\nc"))
     await workspace.rollback("run")
     assert metadata(listed) == before
 
@@ -117,7 +118,7 @@ async def test_a_directory_that_a_file_replaced_comes_back_with_them(
     os.setxattr(root / "d/empty", "user.note", b"keep")
     os.setxattr(root / "d/x", "user.note", b"keep")
     before = metadata(root / "d/empty"), metadata(root / "d/x")
-    await workspace.apply(KINDS, execution_id="run")
+    await apply_changes(workspace, *KINDS)
     await workspace.rollback("run")
     assert (metadata(root / "d/empty"), metadata(root / "d/x")) == before
 
@@ -128,8 +129,8 @@ async def test_a_file_without_a_list_gets_none_of_its_directory(root: Path, work
     path.chmod(0o640)
     before = metadata(path)
     os.setxattr(root, "system.posix_acl_default", acl(named=6, mask=6))
-    create = FileChange("new.txt", "create", None, "new")
-    await workspace.apply([EDIT, create], execution_id="run")
+    create = creating("new.txt", "new")
+    await apply_changes(workspace, EDIT, create)
     assert metadata(path) == before
     assert ACL in os.listxattr(root / "new.txt")
 
@@ -154,7 +155,7 @@ async def test_an_attribute_that_cannot_be_kept_stops_the_edit_by_name(
 
     monkeypatch.setattr(os, "setxattr", refuse)
     with pytest.raises(WorkspaceError, match=r"a\.txt cannot be written: its attribute \S+ cannot be kept"):
-        await workspace.apply([EDIT], execution_id="run")
+        await apply_changes(workspace, EDIT)
     assert (text(listed), metadata(listed)) == ("a\nb\nc\n", before)
 
 
@@ -176,5 +177,5 @@ async def test_without_its_owner_a_file_gives_nobodys_rights(
 
     monkeypatch.setattr(os, "fstat", of_another)
     monkeypatch.setattr(os, "fchown", refuse)
-    await workspace.apply([EDIT], execution_id="run")
+    await apply_changes(workspace, EDIT)
     assert (text(listed), metadata(listed)["mode"]) == ("a\nB\nc\n", kept)

@@ -217,23 +217,19 @@ def binary_hunk(head: str, lines: str) -> bytes:
 @pytest.mark.parametrize(
     "head",
     [
-        "literal  {}",
-        "literal +{}",
-        "literal \t{}\t",
-        "literal {} x",
-        f"literal {'0' * 5000}{{}}",
-        "delta\x20{}z",
+        f"literal  {33 * MIB}",
+        f"literal +{33 * MIB}",
+        f"literal \t{33 * MIB}\t",
+        f"literal {33 * MIB} x",
+        f"literal {'0' * 5000}{33 * MIB}",
+        f"delta {33 * MIB}z",
+        "literal -18446744073674948608",
+        f"literal {'9' * 30}",
     ],
 )
-def test_a_size_is_read_as_git_reads_it(head: str) -> None:
-    with pytest.raises(InvalidInput, match="makes a file of 33 MiB"):
-        refuse_large_results(binary_hunk(head.format(33 * MIB), ""))
-
-
-@pytest.mark.parametrize("number", ["-18446744073674948608", "9" * 30])
-def test_a_size_that_git_takes_for_a_huge_one_is_refused(number: str) -> None:
-    with pytest.raises(InvalidInput, match="makes a file of"):
-        refuse_large_results(binary_hunk(f"literal {number}", ""))
+def test_a_size_that_git_reads_and_does_not_write_is_refused(head: str) -> None:
+    with pytest.raises(InvalidInput, match="an odd size"):
+        refuse_large_results(binary_hunk(head, ""))
 
 
 SIZES = b"\xe8\x07" + b"\x80\x80\x80\x11"
@@ -250,7 +246,7 @@ def test_the_size_in_a_delta_is_found_however_it_is_written(
 ) -> None:
     packed = zlib.compress(delta + b"\x80" * 9)
     packed = packed[:2] + b"\x00\x00\x00\xff\xff" * empty_blocks + packed[2:]
-    with pytest.raises(InvalidInput, match="makes a file of"):
+    with pytest.raises(InvalidInput, match=r"makes a file of|an odd size"):
         refuse_large_results(binary_hunk(f"delta {len(delta) + 9}", encoded(packed, width)))
 
 

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.workspace.project import apply_changes, creating, moving
 from tideate_core.errors import OutsideRoot
-from tideate_core.workspace import FileChange, Workspace
+from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,12 +50,12 @@ async def test_what_leaves_the_project_or_is_private_is_never_touched(
     with pytest.raises(OutsideRoot):
         await workspace.read(path)
     with pytest.raises(OutsideRoot):
-        await workspace.apply([FileChange(path, "create", None, "x")], execution_id="run")
+        await apply_changes(workspace, creating(path, "x"))
     with pytest.raises(OutsideRoot):
-        move = FileChange("src/one.py", "move", None, None, move_to=path)
-        await workspace.apply([move], execution_id="run")
+        move = moving("src/one.py", path)
+        await apply_changes(workspace, move)
     assert {file.read_text() for file in (outside / "secret", root.parent / "secret")} == {"secret"}
-    assert (root / "src" / "one.py").exists()
+    assert (root / "src/one.py").exists()
     assert not (root.parent / "nothing").exists()
 
 
@@ -67,8 +68,8 @@ def test_a_directory_whose_name_begins_like_the_root_is_outside(root: Path, work
 
 def test_paths_inside_are_followed_to_where_they_lead(root: Path, workspace: Workspace) -> None:
     (root / "alias.py").symlink_to("src/one.py")
-    one = (root / "src" / "one.py").resolve()
-    for path in ("src/one.py", "src/../src/one.py", "alias.py", str(root / "src" / "one.py")):
+    one = (root / "src/one.py").resolve()
+    for path in ("src/one.py", "src/../src/one.py", "alias.py", str(root / "src/one.py")):
         assert workspace.resolve(path) == one
 
 

@@ -6,9 +6,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.workspace.project import BY_HAND, LONG, NAME, WANTED, TextFile, edit, run, tree, types
+from tests.workspace.project import (
+    BY_HAND,
+    LONG,
+    NAME,
+    WANTED,
+    TextFile,
+    apply_changes,
+    creating,
+    edit,
+    moving,
+    run,
+    tree,
+    types,
+)
 from tideate_core.errors import RollbackConflict, WorkspaceError
-from tideate_core.workspace import FileChange, Journal, Rollback, RollbackResult, Root, Workspace
+from tideate_core.workspace import Journal, Rollback, RollbackResult, Root, Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,7 +120,8 @@ async def test_a_file_made_through_a_buffer_goes_when_it_was_saved(
 ) -> None:
     before = tree(root)
     number = editor.load(root / "new.py", "")
-    await edited.apply([FileChange("new.py", "create", None, "a\nb")], execution_id="run")
+    await apply_changes(edited, creating("new.py", "a\nb"))
+    assert not (root / "new.py").exists()
     await edited.save(["new.py"])
     assert (root / "new.py").exists()
     await edited.rollback_best_effort("run")
@@ -118,8 +132,8 @@ async def test_a_moved_edited_and_saved_buffer_goes_back_whole(
     root: Path, edited: Workspace, editor: Editor, number: int, unended: TextFile
 ) -> None:
     before = tree(root)
-    move = FileChange(NAME, "move", LONG, WANTED, move_to="lib/long.py")
-    await edited.apply([move], execution_id="run")
+    move = moving(NAME, "lib/long.py", LONG, WANTED)
+    await apply_changes(edited, move)
     await edited.save(["lib/long.py"])
     assert (root / "lib/long.py").read_text() == WANTED + "\n"
     assert (await edited.rollback_best_effort("run")).left == []
@@ -135,7 +149,7 @@ async def test_a_file_written_on_disk_and_then_in_its_buffer_goes_back_through_b
     await run(edited)
     number = editor.load(unended.path, WANTED)
     again = WANTED.replace("line 18", "eighteen")
-    await edited.apply([edit(NAME, WANTED, again)], execution_id="run")
+    await apply_changes(edited, edit(NAME, WANTED, again))
     assert editor.text(number) == again
     if saved:
         await edited.save([NAME])

@@ -8,9 +8,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.workspace.killed import forget
-from tests.workspace.project import LONG, NAME, WANTED, TextFile, change_by_hand, edit, tree
+from tests.workspace.project import (
+    LONG,
+    NAME,
+    WANTED,
+    TextFile,
+    apply_changes,
+    change_by_hand,
+    edit,
+    moving,
+    tree,
+)
 from tests.workspace.test_transaction import EVERYTHING
-from tideate_core.workspace import FileChange, RollbackResult, Workspace
+from tideate_core.workspace import RollbackResult, Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,10 +35,10 @@ MOVED = "src/moved.py"
 async def written(root: Path, private: Path) -> None:
     """Write twice to one file in a run, then change three of the files by hand."""
     workspace = Workspace(root, private=private)
-    changes = [*EVERYTHING, edit(NAME, LONG, WANTED), FileChange(MOVED, "move", LONG, WANTED, move_to="m.py")]
-    await workspace.apply(changes, execution_id="run")
+    changes = [*EVERYTHING, edit(NAME, LONG, WANTED), moving(MOVED, "m.py", LONG, WANTED)]
+    await apply_changes(workspace, *changes)
     again = WANTED.replace("line 18", "eighteen")
-    await workspace.apply([edit(NAME, WANTED, again)], execution_id="run")
+    await apply_changes(workspace, edit(NAME, WANTED, again))
     change_by_hand(TextFile(root / NAME))
     change_by_hand(TextFile(root / "m.py"))
     TextFile(root / "src/one.py").write("mine\n")

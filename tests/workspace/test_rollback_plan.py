@@ -13,12 +13,22 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tests.harness.modes import new_mode
-from tests.workspace.project import BY_HAND, LONG, NAME, WANTED, TextFile, change_by_hand, edit, tree
+from tests.workspace.project import (
+    BY_HAND,
+    LONG,
+    NAME,
+    WANTED,
+    TextFile,
+    apply_changes,
+    change_by_hand,
+    edit,
+    moving,
+    tree,
+)
 from tests.workspace.test_changes import PERSONS, edited_by_hand
 from tests.workspace.test_transaction import EVERYTHING, GOOD
 from tideate_core.errors import RollbackConflict
 from tideate_core.workspace import (
-    FileChange,
     Journal,
     Rollback,
     RollbackResult,
@@ -35,7 +45,7 @@ if TYPE_CHECKING:
 async def test_what_a_person_changed_elsewhere_in_a_file_stays(
     root: Path, workspace: Workspace, long: TextFile
 ) -> None:
-    await workspace.apply([edit(NAME, LONG, WANTED), *EVERYTHING], execution_id="run")
+    await apply_changes(workspace, edit(NAME, LONG, WANTED), *EVERYTHING)
     change_by_hand(long)
     done = await workspace.rollback_best_effort("run")
     assert long.text == BY_HAND
@@ -45,7 +55,7 @@ async def test_what_a_person_changed_elsewhere_in_a_file_stays(
 
 
 async def test_the_rollback_that_a_person_asks_for_merges_too(workspace: Workspace, long: TextFile) -> None:
-    await workspace.apply([edit(NAME, LONG, WANTED), GOOD], execution_id="run")
+    await apply_changes(workspace, edit(NAME, LONG, WANTED), GOOD)
     change_by_hand(long)
     assert await workspace.rollback("run") == ["src/one.py", NAME]
     assert long.text == BY_HAND
@@ -56,7 +66,7 @@ async def test_the_rollback_that_a_person_asks_for_merges_too(workspace: Workspa
 async def test_what_was_changed_where_the_run_wrote_is_left_and_said(
     root: Path, workspace: Workspace, long: TextFile
 ) -> None:
-    await workspace.apply([edit(NAME, LONG, WANTED), *EVERYTHING], execution_id="run")
+    await apply_changes(workspace, edit(NAME, LONG, WANTED), *EVERYTHING)
     long.write(WANTED.replace("five", "5"))
     (root / "deep/er/new.py").write_text("x = 1\ny = 2\nmine = 3\n")
     (root / "bin/run").unlink()
@@ -73,8 +83,8 @@ async def test_a_file_is_rolled_back_through_all_applies_or_left_whole(
 ) -> None:
     """A partial rollback would create a text that never existed."""
     second = WANTED.replace("line 18", "eighteen")
-    await workspace.apply([edit(NAME, LONG, WANTED)], execution_id="run")
-    await workspace.apply([edit(NAME, WANTED, second)], execution_id="run")
+    await apply_changes(workspace, edit(NAME, LONG, WANTED))
+    await apply_changes(workspace, edit(NAME, WANTED, second))
     long.write(second.replace("five", "5"))
     done = await workspace.rollback_best_effort("run")
     assert (done, long.text) == (RollbackResult([], [], [NAME]), second.replace("five", "5"))
@@ -84,10 +94,10 @@ async def test_a_file_is_rolled_back_through_all_applies_or_left_whole(
 
 
 async def test_what_a_person_changed_between_two_applies_stays(workspace: Workspace, long: TextFile) -> None:
-    await workspace.apply([edit(NAME, LONG, WANTED)], execution_id="run")
+    await apply_changes(workspace, edit(NAME, LONG, WANTED))
     change_by_hand(long)
     now = (await workspace.read(NAME)).text
-    await workspace.apply([edit(NAME, now, now.replace("line 3", "three"))], execution_id="run")
+    await apply_changes(workspace, edit(NAME, now, now.replace("line 3", "three")))
     assert await workspace.rollback_best_effort("run") == RollbackResult([], [NAME], [])
     assert long.text == BY_HAND
 
@@ -96,9 +106,9 @@ async def test_a_moved_file_goes_back_with_what_was_changed_in_it(
     root: Path, workspace: Workspace, long: TextFile
 ) -> None:
     before = tree(root)
-    move = FileChange(NAME, "move", LONG, WANTED, move_to="lib/long.py")
-    picture = FileChange("logo.png", "move", None, None, move_to="lib/logo.png")
-    await workspace.apply([move, picture], execution_id="run")
+    move = moving(NAME, "lib/long.py", LONG, WANTED)
+    picture = moving("logo.png", "lib/logo.png")
+    await apply_changes(workspace, move, picture)
     change_by_hand(TextFile(root / "lib/long.py"))
     (root / "lib/logo.png").write_bytes(b"\x00mine")
     done = await workspace.rollback_best_effort("run")
@@ -113,7 +123,7 @@ async def test_a_moved_file_goes_back_with_what_was_changed_in_it(
 async def test_a_moved_file_stays_where_something_else_took_its_old_place(
     root: Path, workspace: Workspace
 ) -> None:
-    await workspace.apply([EVERYTHING[3]], execution_id="run")
+    await apply_changes(workspace, EVERYTHING[3])
     (root / "run.sh").write_text("mine")
     before = tree(root)
     done = await workspace.rollback_best_effort("run")
@@ -121,18 +131,10 @@ async def test_a_moved_file_stays_where_something_else_took_its_old_place(
     assert tree(root) == before
 
 
-async def test_a_link_that_took_a_files_place_is_left(root: Path, workspace: Workspace) -> None:
-    await workspace.apply([GOOD], execution_id="run")
-    (root / "src" / "one.py").unlink()
-    (root / "src" / "one.py").symlink_to("dos.txt")
-    assert (await workspace.rollback_best_effort("run")).left == ["src/one.py"]
-    assert (root / "src" / "one.py").is_symlink()
-
-
 async def test_line_ends_and_a_missing_last_one_are_kept(root: Path, workspace: Workspace) -> None:
     dos = root / "dos.txt"
     dos.write_bytes(b"\xef\xbb\xbf" + LONG.replace("\n", "\r\n").encode())
-    await workspace.apply([edit("dos.txt", LONG, WANTED)], execution_id="run")
+    await apply_changes(workspace, edit("dos.txt", LONG, WANTED))
     dos.write_bytes(dos.read_bytes().replace(b"line 10", b"mine"))
     assert (await workspace.rollback_best_effort("run")).merged == ["dos.txt"]
     wanted = LONG.replace("line 10", "mine").replace("\n", "\r\n")
@@ -142,7 +144,7 @@ async def test_line_ends_and_a_missing_last_one_are_kept(root: Path, workspace: 
 async def test_the_mode_that_a_person_gave_a_merged_file_is_kept(
     workspace: Workspace, long: TextFile
 ) -> None:
-    await workspace.apply([edit(NAME, LONG, WANTED)], execution_id="run")
+    await apply_changes(workspace, edit(NAME, LONG, WANTED))
     change_by_hand(long)
     long.path.chmod(0o640)
     await workspace.rollback_best_effort("run")
@@ -152,7 +154,7 @@ async def test_the_mode_that_a_person_gave_a_merged_file_is_kept(
 async def test_what_was_merged_and_changed_again_is_not_taken_for_the_runs(
     workspace: Workspace, long: TextFile
 ) -> None:
-    await workspace.apply([edit(NAME, LONG, WANTED)], execution_id="run")
+    await apply_changes(workspace, edit(NAME, LONG, WANTED))
     change_by_hand(long)
     await workspace.rollback_best_effort("run")
     await workspace.apply([edit(NAME, BY_HAND[:-1], "another run's")], execution_id="other")
@@ -183,8 +185,8 @@ OLD: dict[str, Callable[[Path], None]] = {
 async def test_without_what_was_written_nothing_is_merged_and_the_rest_is_restored(
     root: Path, private: Path, workspace: Workspace, long: TextFile, spoil: Callable[[Path], None]
 ) -> None:
-    await workspace.apply([GOOD, edit(NAME, LONG, WANTED)], execution_id="run")
-    spoil(private / "journal" / "run" / "0001")
+    await apply_changes(workspace, GOOD, edit(NAME, LONG, WANTED))
+    spoil(private / "journal/run/0001")
     change_by_hand(long)
     before = long.text
     with pytest.raises(RollbackConflict, match=r"nothing was restored: src/long.py \(changed since\)"):
@@ -265,13 +267,13 @@ async def _rollback_of(
 ) -> None:
     (place / "root").mkdir()
     (place / "private").mkdir()
-    path = place / "root" / "f"
+    path = place / "root/f"
     workspace = Workspace(place / "root", private=place / "private")
     path.write_bytes((newline.join(texts[0]) + newline * ends).encode())
     before = path.read_bytes()
     for text in texts[1:]:
         source = await workspace.read("f")
-        await workspace.apply([edit("f", source.text, "\n".join(text))], execution_id="run")
+        await apply_changes(workspace, edit("f", source.text, "\n".join(text)))
     lines, mine = edited_by_hand(path.read_bytes().decode().split(newline), places)
     by_hand = newline.join(lines).encode()
     path.write_bytes(by_hand)
@@ -286,7 +288,7 @@ async def _rollback_of(
 async def test_a_plan_says_what_becomes_of_each_file(
     root: Path, private: Path, workspace: Workspace, long: TextFile
 ) -> None:
-    await workspace.apply([edit(NAME, LONG, WANTED), *EVERYTHING], execution_id="run")
+    await apply_changes(workspace, edit(NAME, LONG, WANTED), *EVERYTHING)
     change_by_hand(long)
     plan = await Rollback(Root(root), None, Journal(private)).plan(["run"])
     found = {(change.action, change.path, change.move_to) for change in plan.changes()}
@@ -307,7 +309,7 @@ async def test_a_plan_says_what_becomes_of_each_file(
 async def test_what_is_left_is_no_change_of_the_plan(
     root: Path, private: Path, workspace: Workspace, long: TextFile
 ) -> None:
-    await workspace.apply([edit(NAME, LONG, WANTED), EVERYTHING[3]], execution_id="run")
+    await apply_changes(workspace, edit(NAME, LONG, WANTED), EVERYTHING[3])
     long.write(WANTED.replace("five", "5"))
     (root / "run.sh").write_text("mine")
     plan = await Rollback(Root(root), None, Journal(private)).plan(["run"])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.workspace.project import tree
+from tests.workspace.project import apply_changes, creating, edit, tree
 from tests.workspace.test_transaction import EVERYTHING
 from tideate_core.errors import EditConflict, RollbackConflict
 from tideate_core.workspace import FileChange, Workspace
@@ -35,7 +35,7 @@ async def test_an_apply_killed_at_any_moment_is_whole_once_its_step_ran_again(
         again = Workspace(root, private=private)
         await again.rollback_unfinished_steps("run", [])
         assert tree(root) == before
-        await again.of_step("write").apply(EVERYTHING, execution_id="run")
+        await apply_changes(again.of_step("write"), *EVERYTHING)
         after = tree(root)
         await again.rollback("run")
         assert tree(root) == before
@@ -48,18 +48,18 @@ async def test_a_rollback_killed_at_any_moment_goes_on_where_it_stopped(
     root: Path, workspace: Workspace, killed: Killed
 ) -> None:
     before = tree(root)
-    await workspace.of_step("write").apply(EVERYTHING, execution_id="run")
+    await apply_changes(workspace.of_step("write"), *EVERYTHING)
     for _ in killed.ever_later("roll back unfinished steps", step=13):
         await workspace.rollback_unfinished_steps("run", [])
         assert tree(root) == before
-        await workspace.of_step("write").apply(EVERYTHING, execution_id="run")
+        await apply_changes(workspace.of_step("write"), *EVERYTHING)
     assert tree(root) == before
 
 
 async def test_what_finished_steps_and_others_wrote_stays(root: Path, workspace: Workspace) -> None:
-    await workspace.of_step("first").apply([change("a = 1\nb = 2\nc = 3", "a = 2")], execution_id="run")
-    await workspace.apply([FileChange("new.txt", "create", None, "kept")], execution_id="run")
-    await workspace.of_step("second").apply([change("a = 2", "a = 3")], execution_id="run")
+    await apply_changes(workspace.of_step("first"), change("a = 1\nb = 2\nc = 3", "a = 2"))
+    await apply_changes(workspace, creating("new.txt", "kept"))
+    await apply_changes(workspace.of_step("second"), change("a = 2", "a = 3"))
     assert await workspace.rollback_unfinished_steps("other", []) == []
     assert await workspace.rollback_unfinished_steps("run", {"first"}) == [ONE]
     assert (root / ONE).read_text() == "a = 2\n"
@@ -68,8 +68,8 @@ async def test_what_finished_steps_and_others_wrote_stays(root: Path, workspace:
 
 async def test_items_of_a_step_are_rolled_back_each_for_itself(root: Path, workspace: Workspace) -> None:
     for step in ("each[0]", "each[1]", "whole[0]", "other"):
-        change_of = FileChange(f"{step}.txt", "create", None, step)
-        await workspace.of_step(step).apply([change_of], execution_id="run")
+        change_of = creating(f"{step}.txt", step)
+        await apply_changes(workspace.of_step(step), change_of)
     names = await workspace.rollback_unfinished_steps("run", {"each[0]", "whole"}, only="each")
     assert names == ["each[1].txt"]
     assert await workspace.rollback_unfinished_steps("run", {"each[0]", "whole"}) == ["other.txt"]
@@ -81,24 +81,24 @@ async def test_what_a_finished_step_wrote_over_is_left_and_still_rolled_back(
     root: Path, workspace: Workspace
 ) -> None:
     before = tree(root)
-    both = [change("a = 1\nb = 2\nc = 3", "a = 2"), FileChange("new.txt", "create", None, "new")]
-    await workspace.of_step("first").apply(both, execution_id="run")
-    await workspace.of_step("second").apply([change("a = 2", "a = 3")], execution_id="run")
+    both = [change("a = 1\nb = 2\nc = 3", "a = 2"), creating("new.txt", "new")]
+    await apply_changes(workspace.of_step("first"), *both)
+    await apply_changes(workspace.of_step("second"), change("a = 2", "a = 3"))
     left: list[str] = []
     names = await workspace.rollback_unfinished_steps("run", {"second"}, on_left=left.append)
     assert (left, names) == ([ONE], ["new.txt"])
     assert (root / ONE).read_text() == "a = 3\n"
-    await workspace.of_step("first").apply([change("a = 3", "a = 4")], execution_id="run")
+    await apply_changes(workspace.of_step("first"), change("a = 3", "a = 4"))
     await workspace.rollback("run")
     assert tree(root) == before
 
 
 async def test_what_was_rolled_back_is_no_part_of_the_run_any_more(root: Path, workspace: Workspace) -> None:
     """Otherwise a later rollback would treat the user's changes as conflicts."""
-    await workspace.of_step("write").apply([change("a = 1\nb = 2\nc = 3", "a = 2")], execution_id="run")
+    await apply_changes(workspace.of_step("write"), change("a = 1\nb = 2\nc = 3", "a = 2"))
     await workspace.rollback_unfinished_steps("run", [])
     (root / ONE).write_text("the person's\n")
-    await workspace.of_step("write").apply([change("the person's", "ours")], execution_id="run")
+    await apply_changes(workspace.of_step("write"), change("the person's", "ours"))
     assert await workspace.rollback("run") == [ONE]
     assert (root / ONE).read_text() == "the person's\n"
 
@@ -106,8 +106,8 @@ async def test_what_was_rolled_back_is_no_part_of_the_run_any_more(root: Path, w
 async def test_what_the_person_changed_since_is_not_touched_and_told(
     root: Path, workspace: Workspace
 ) -> None:
-    wanted = [change("a = 1\nb = 2\nc = 3", "a = 2"), FileChange("new.txt", "create", None, "new")]
-    await workspace.of_step("write").apply(wanted, execution_id="run")
+    wanted = [change("a = 1\nb = 2\nc = 3", "a = 2"), creating("new.txt", "new")]
+    await apply_changes(workspace.of_step("write"), *wanted)
     (root / ONE).write_text("the person's\n")
     with pytest.raises(RollbackConflict, match=r"unfinished step write .*src/one\.py.*tideate cancel run"):
         await workspace.rollback_unfinished_steps("run", [])
@@ -119,7 +119,7 @@ async def test_a_buffer_of_an_editor_that_lives_is_rolled_back(
     root: Path, edited: Workspace, editor: Editor
 ) -> None:
     number = editor.load(root / ONE, "a = 1")
-    await edited.of_step("write").apply([change("a = 1", "a = 2", buffer=number)], execution_id="run")
+    await apply_changes(edited.of_step("write"), change("a = 1", "a = 2", buffer=number))
     await edited.rollback_unfinished_steps("run", [])
     assert editor.text(number) == "a = 1"
 
@@ -128,7 +128,7 @@ async def test_another_buffer_without_a_name_is_left_alone(edited: Workspace, ed
     """A restarted editor may give the number to another buffer."""
     number = editor.load(None, "old")
     unnamed = FileChange("", "modify", "old", "new", buffer=number)
-    await edited.of_step("write").apply([unnamed], execution_id="run")
+    await apply_changes(edited.of_step("write"), unnamed)
     editor.types(number, "what the person writes now")
     assert await edited.rollback_unfinished_steps("run", []) == []
     assert editor.text(number) == "what the person writes now"
@@ -150,4 +150,4 @@ async def test_a_buffer_without_a_name_is_found_again_by_its_text(edited: Worksp
 
 async def test_an_edit_of_a_nameless_buffer_that_is_gone_says_so(workspace: Workspace) -> None:
     with pytest.raises(EditConflict, match="without a name"):
-        await workspace.apply([FileChange("", "modify", "a", "b")], execution_id="run")
+        await apply_changes(workspace, edit("", "a", "b"))

@@ -7,9 +7,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.workspace.project import BY_HAND, LONG, NAME, WANTED, TextFile, change_by_hand, edit, tree
+from tests.workspace.project import (
+    BY_HAND,
+    LONG,
+    NAME,
+    WANTED,
+    TextFile,
+    apply_changes,
+    change_by_hand,
+    creating,
+    deleting,
+    edit,
+    moving,
+    tree,
+)
 from tideate_core.errors import EditConflict
-from tideate_core.workspace import FileChange, RollbackResult, Workspace, transaction
+from tideate_core.workspace import RollbackResult, Workspace, transaction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +37,7 @@ async def test_what_was_saved_elsewhere_before_the_write_stays_and_is_told(
     workspace: Workspace, long: TextFile
 ) -> None:
     change_by_hand(long)
-    applied = await workspace.apply([edit(NAME, LONG, WANTED)], execution_id="run")
+    applied = await apply_changes(workspace, edit(NAME, LONG, WANTED))
     assert (long.text, applied.rebased, applied.paths) == (BOTH, (NAME,), (NAME,))
     assert await workspace.rollback_best_effort("run") == RollbackResult([NAME], [], [])
     assert long.text == BY_HAND
@@ -33,7 +46,7 @@ async def test_what_was_saved_elsewhere_before_the_write_stays_and_is_told(
 async def test_a_files_own_style_is_kept(root: Path, workspace: Workspace) -> None:
     dos = TextFile(root / "dos.txt")
     dos.write("\ufeff" + LONG.replace("\n", "\r\n").replace("line 20", "mine"))
-    await workspace.apply([edit("dos.txt", LONG, WANTED)], execution_id="run")
+    await apply_changes(workspace, edit("dos.txt", LONG, WANTED))
     assert dos.text == "\ufeff" + WANTED.replace("\n", "\r\n").replace("line 20", "mine")
 
 
@@ -48,8 +61,8 @@ async def test_what_was_saved_in_the_last_moment_stays_too(
         real(operations, begun)
 
     monkeypatch.setattr(transaction, "_write_files", saved_meanwhile)
-    changes = [FileChange("new.txt", "create", None, "x"), edit(NAME, LONG, WANTED)]
-    applied = await workspace.apply(changes, execution_id="run")
+    changes = [creating("new.txt", "x"), edit(NAME, LONG, WANTED)]
+    applied = await apply_changes(workspace, *changes)
     assert long.text == WANTED.replace("line 10", "mine 0").replace("line 20", "mine 1") + "\n"
     assert (applied.rebased, (root / "new.txt").read_text()) == ((NAME,), "x\n")
     assert sum(name.endswith("manifest.json") for name in tree(private)) == 1
@@ -65,9 +78,9 @@ async def test_a_file_that_never_rests_is_given_up_and_all_is_reverted(
         real(operations, begun)
 
     monkeypatch.setattr(transaction, "_write_files", saved_again)
-    changes = [FileChange("new.txt", "create", None, "x"), edit(NAME, LONG, WANTED)]
+    changes = [creating("new.txt", "x"), edit(NAME, LONG, WANTED)]
     with pytest.raises(EditConflict, match="changed on disk meanwhile; nothing was written"):
-        await workspace.apply(changes, execution_id="run")
+        await apply_changes(workspace, *changes)
     assert set(long.text.removeprefix(LONG).split()) == {"more"}
     assert not (root / "new.txt").exists()
 
@@ -77,9 +90,9 @@ async def test_what_was_saved_where_the_edit_goes_stops_everything(
 ) -> None:
     long.change("line 5", "mine")
     before = tree(root)
-    changes = [FileChange("new.txt", "create", None, "x"), edit(NAME, LONG, WANTED)]
+    changes = [creating("new.txt", "x"), edit(NAME, LONG, WANTED)]
     with pytest.raises(EditConflict, match=r"src/long\.py changed on disk where the edit goes") as refused:
-        await workspace.apply(changes, execution_id="run")
+        await apply_changes(workspace, *changes)
     assert refused.value.path == "src/long.py"
     assert refused.value.line == LONG.split("\n").index("line 5") + 1
     assert tree(root) == before
@@ -91,8 +104,8 @@ async def test_a_file_that_was_changed_elsewhere_is_moved_with_that(
 ) -> None:
     change_by_hand(long)
     before = tree(root)
-    move = FileChange(NAME, "move", LONG, after, move_to="lib/long.py")
-    await workspace.apply([move], execution_id="run")
+    move = moving(NAME, "lib/long.py", LONG, after)
+    await apply_changes(workspace, move)
     assert TextFile(root / "lib/long.py").text == wanted
     assert (await workspace.rollback_best_effort("run")).left == []
     assert tree(root) == before
@@ -101,7 +114,7 @@ async def test_a_file_that_was_changed_elsewhere_is_moved_with_that(
 async def test_a_file_that_was_changed_is_not_deleted(workspace: Workspace, long: TextFile) -> None:
     change_by_hand(long)
     with pytest.raises(EditConflict, match="changed on disk"):
-        await workspace.apply([FileChange(NAME, "delete", LONG, None)], execution_id="run")
+        await apply_changes(workspace, deleting(NAME, LONG))
     assert long.text == BY_HAND
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.harness.modes import new_mode
-from tests.workspace.project import tree
+from tests.workspace.project import apply_changes, creating, deleting, edit, moving, tree
 from tideate_core.errors import ConfigError, EditConflict, OutsideRoot, RollbackConflict, WorkspaceError
 from tideate_core.project import project_state
 from tideate_core.workspace import (
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 
 
 ONE = "a = 1\nb = 2\nc = 3"
-GOOD = FileChange("src/one.py", "modify", ONE, "a = 1\nb = 20\nc = 3")
+GOOD = edit("src/one.py", ONE, "a = 1\nb = 20\nc = 3")
 EVERYTHING = (
     GOOD,
-    FileChange("deep/er/new.py", "create", None, "x = 1\ny = 2"),
-    FileChange("logo.png", "delete", None, None),
-    FileChange("run.sh", "move", "#!/bin/sh\necho hello", "#!/bin/sh\necho bye", move_to="bin/run"),
+    creating("deep/er/new.py", "x = 1\ny = 2"),
+    deleting("logo.png"),
+    moving("run.sh", "bin/run", "#!/bin/sh\necho hello", "#!/bin/sh\necho bye"),
 )
 
 
 async def test_one_apply_creates_modifies_deletes_and_moves(root: Path, workspace: Workspace) -> None:
-    applied = await workspace.apply(EVERYTHING, execution_id="run")
+    applied = await apply_changes(workspace, *EVERYTHING)
     assert applied.paths == ("src/one.py", "deep/er/new.py", "logo.png", "bin/run")
     found = {name: content for name, (kind, _, content) in tree(root).items() if kind == "file"}
     assert found == {
@@ -55,7 +55,7 @@ async def test_one_apply_creates_modifies_deletes_and_moves(root: Path, workspac
 
 async def test_a_files_mode_is_kept_and_a_new_one_gets_the_usual(root: Path, workspace: Workspace) -> None:
     (root / "usual").write_text("")
-    await workspace.apply(EVERYTHING, execution_id="run")
+    await apply_changes(workspace, *EVERYTHING)
     assert tree(root)["bin/run"][1] == 0o751
     assert tree(root)["deep/er/new.py"][1] == tree(root)["usual"][1]
 
@@ -64,64 +64,57 @@ async def test_a_link_inside_the_project_stays_and_its_file_is_written(
     root: Path, workspace: Workspace
 ) -> None:
     (root / "alias.py").symlink_to("src/one.py")
-    change = FileChange("alias.py", "modify", ONE, "z = 1")
-    await workspace.apply([change], execution_id="run")
+    change = edit("alias.py", ONE, "z = 1")
+    await apply_changes(workspace, change)
     assert (root / "alias.py").is_symlink()
-    assert (root / "src" / "one.py").read_text() == "z = 1\n"
+    assert (root / "src/one.py").read_text() == "z = 1\n"
 
 
 async def test_deleting_a_link_leaves_what_it_points_to(root: Path, workspace: Workspace) -> None:
     (root / "alias.py").symlink_to("src/one.py")
-    await workspace.apply([FileChange("alias.py", "delete", ONE, None)], execution_id="run")
+    await apply_changes(workspace, deleting("alias.py", ONE))
     assert "alias.py" not in tree(root)
-    assert (root / "src" / "one.py").exists()
-
-
-async def test_a_file_is_moved_byte_for_byte(root: Path, workspace: Workspace) -> None:
-    logo = (root / "logo.png").read_bytes()
-    await workspace.apply([FileChange("logo.png", "move", None, None, move_to="img/l.png")], execution_id="r")
-    assert (root / "img" / "l.png").read_bytes() == logo
-    assert not (root / "logo.png").exists()
+    assert (root / "src/one.py").exists()
 
 
 async def test_a_change_of_nothing_writes_nothing(root: Path, private: Path, workspace: Workspace) -> None:
-    stat = (root / "src" / "one.py").stat()
-    applied = await workspace.apply([FileChange("src/one.py", "modify", ONE, ONE)], execution_id="run")
+    stat = (root / "src/one.py").stat()
+    applied = await apply_changes(workspace, edit("src/one.py", ONE, ONE))
     assert applied.paths == ()
-    assert (root / "src" / "one.py").stat() == stat
+    assert (root / "src/one.py").stat() == stat
     assert tree(private) == {}
 
 
 def make_directory(root: Path) -> None:
-    (root / "src" / "one.py").unlink()
-    (root / "src" / "one.py").mkdir()
+    (root / "src/one.py").unlink()
+    (root / "src/one.py").mkdir()
 
 
 BAD: dict[str, tuple[FileChange, Callable[[Path], object], str]] = {
     "changed since": (GOOD, lambda root: (root / "src/one.py").write_text("typed"), "changed on disk"),
     "gone": (GOOD, lambda root: (root / "src/one.py").unlink(), "does not exist any more"),
     "a directory": (GOOD, make_directory, "is a directory"),
-    "a pipe": (FileChange("p", "modify", "a", "b"), lambda root: os.mkfifo(root / "p"), "no regular file"),
+    "a pipe": (edit("p", "a", "b"), lambda root: os.mkfifo(root / "p"), "no regular file"),
     "read-only": (GOOD, lambda root: (root / "src/one.py").chmod(0o444), "is read-only"),
-    "binary": (FileChange("logo.png", "modify", "a", "b"), lambda _: None, "is binary"),
-    "exists": (FileChange("logo.png", "create", None, "x"), lambda _: None, "exists already"),
+    "binary": (edit("logo.png", "a", "b"), lambda _: None, "is binary"),
+    "exists": (creating("logo.png", "x"), lambda _: None, "exists already"),
     "target exists": (
-        FileChange("run.sh", "move", None, None, move_to="logo.png"),
+        moving("run.sh", "logo.png"),
         lambda _: None,
         "logo.png exists already",
     ),
     "a link moved": (
-        FileChange("l", "move", None, None, move_to="m"),
+        moving("l", "m"),
         lambda root: (root / "l").symlink_to("run.sh"),
         "symbolic link",
     ),
     "deleted while changed": (
-        FileChange("src/one.py", "delete", "other", None),
+        deleting("src/one.py", "other"),
         lambda _: None,
         "changed on disk",
     ),
-    "named twice": (FileChange("extra", "create", None, "again"), lambda _: None, "named by two changes"),
-    "unwritable text": (FileChange("s", "create", None, "\ud800"), lambda _: None, "surrogate"),
+    "named twice": (creating("extra", "again"), lambda _: None, "named by two changes"),
+    "unwritable text": (creating("s", "\ud800"), lambda _: None, "surrogate"),
 }
 
 
@@ -136,9 +129,9 @@ async def test_one_impossible_change_stops_all_before_the_first_write(
 ) -> None:
     spoil(root)
     before = tree(root)
-    first = FileChange("extra", "create", None, "x")
+    first = creating("extra", "x")
     with pytest.raises(WorkspaceError, match=message):
-        await workspace.apply([first, change], execution_id="run")
+        await apply_changes(workspace, first, change)
     assert tree(root) == before
     assert tree(private) == {}
 
@@ -147,9 +140,9 @@ async def test_an_error_in_the_middle_puts_everything_back(
     root: Path, private: Path, workspace: Workspace
 ) -> None:
     before = tree(root)
-    under_a_file = FileChange("deep/er/new.py/x", "create", None, "x")
+    under_a_file = creating("deep/er/new.py/x", "x")
     with pytest.raises(WorkspaceError, match=r"new.py/x cannot be written: .*everything was rolled back"):
-        await workspace.apply([*EVERYTHING, under_a_file], execution_id="run")
+        await apply_changes(workspace, *EVERYTHING, under_a_file)
     assert tree(root) == before
     assert "journal/run/0001" not in tree(private)
 
@@ -160,13 +153,13 @@ async def test_a_file_saved_in_the_last_moment_is_not_overwritten(
     real = transaction._write_files
 
     def saved_meanwhile(operations: Sequence[FileOperation], begun: set[Path]) -> None:
-        (root / "src" / "one.py").write_text("saved")
+        (root / "src/one.py").write_text("saved")
         real(operations, begun)
 
     monkeypatch.setattr(transaction, "_write_files", saved_meanwhile)
     before = tree(root)
     with pytest.raises(EditConflict, match=r"src/one.py: it changed on disk"):
-        await workspace.apply([EVERYTHING[1], GOOD], execution_id="run")
+        await apply_changes(workspace, EVERYTHING[1], GOOD)
     assert tree(root) == before | {"src/one.py": ("file", new_mode(), b"saved")}
 
 
@@ -193,7 +186,7 @@ async def test_any_failing_system_call_leaves_all_or_nothing(
         with monkeypatch.context() as patch:
             patch.setattr(os, call, sometimes)
             try:
-                await workspace.apply(EVERYTHING, execution_id="run")
+                await apply_changes(workspace, *EVERYTHING)
             except (ConfigError, WorkspaceError) as error:
                 assert "No space left" in str(error)
                 failed = True
@@ -221,7 +214,7 @@ async def test_a_cancelled_write_is_reverted_before_the_cancellation_goes_on(
         real(*args, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(transaction, "write_image", cancel_while_writing)
-    task = asyncio.ensure_future(workspace.apply(EVERYTHING, execution_id="run"))
+    task = asyncio.ensure_future(apply_changes(workspace, *EVERYTHING))
     with pytest.raises(asyncio.CancelledError):
         await task
     assert tree(root) == before
@@ -229,9 +222,9 @@ async def test_a_cancelled_write_is_reverted_before_the_cancellation_goes_on(
 
 
 async def test_exactly_one_apply_is_reverted(root: Path, workspace: Workspace) -> None:
-    await workspace.apply([EVERYTHING[1]], execution_id="run")
+    await apply_changes(workspace, EVERYTHING[1])
     between = tree(root)
-    applied = await workspace.apply([GOOD, EVERYTHING[2], EVERYTHING[3]], execution_id="run")
+    applied = await apply_changes(workspace, GOOD, EVERYTHING[2], EVERYTHING[3])
     await workspace.revert(applied)
     assert tree(root) == between
 
@@ -239,11 +232,11 @@ async def test_exactly_one_apply_is_reverted(root: Path, workspace: Workspace) -
 async def test_revert_leaves_what_was_changed_since_and_reverts_the_rest(
     root: Path, workspace: Workspace
 ) -> None:
-    applied = await workspace.apply(EVERYTHING, execution_id="run")
-    (root / "src" / "one.py").write_text("mine")
+    applied = await apply_changes(workspace, *EVERYTHING)
+    (root / "src/one.py").write_text("mine")
     with pytest.raises(RollbackConflict, match=r"src/one.py"):
         await workspace.revert(applied)
-    assert (root / "src" / "one.py").read_text() == "mine"
+    assert (root / "src/one.py").read_text() == "mine"
     assert (root / "run.sh").exists()
     assert not (root / "deep").exists()
 
@@ -272,8 +265,8 @@ async def test_the_journal_is_durable_before_the_first_write_and_each_write_afte
 
     monkeypatch.setattr(os, "fsync", logged_fsync)
     monkeypatch.setattr(transaction, "write_image", logged_put)
-    await workspace.apply([GOOD], execution_id="run")
-    apply = private / "journal" / "run" / "0001"
+    await apply_changes(workspace, GOOD)
+    apply = private / "journal/run/0001"
     made = [apply / "before", apply / "manifest.json.new", apply, *list(apply.parents)[:3]]
     first = log.index("write")
     assert set(map(str, made)) <= set(log[:first])
@@ -285,29 +278,29 @@ async def test_without_a_journal_nothing_is_written(root: Path, tmp_path: Path) 
     (tmp_path / "file").write_text("")
     before = tree(root)
     with pytest.raises(WorkspaceError, match="nothing was changed"):
-        await Workspace(root, private=tmp_path / "file").apply([GOOD], execution_id="run")
+        await apply_changes(Workspace(root, private=tmp_path / "file"), GOOD)
     assert tree(root) == before
 
 
 async def test_the_journal_is_the_persons_alone(private: Path, workspace: Workspace) -> None:
-    await workspace.apply([GOOD], execution_id="run")
+    await apply_changes(workspace, GOOD)
     assert tree(private)["journal"][1] == 0o700
 
 
 async def test_by_default_the_journal_is_in_the_projects_private_directory(root: Path) -> None:
-    await Workspace(root).apply([GOOD], execution_id="run")
-    assert (project_state(root) / "journal" / "run").is_dir()
+    await apply_changes(Workspace(root), GOOD)
+    assert (project_state(root) / "journal/run").is_dir()
     assert await Workspace(root).rollback("run") == ["src/one.py"]
 
 
 async def test_files_that_would_make_a_repository_are_not_written(root: Path, workspace: Workspace) -> None:
     names = ("b/HEAD", "b/objects/x", "b/refs/x", "b/config")
-    changes = [FileChange(name, "create", None, "x") for name in names]
+    changes = [creating(name, "x") for name in names]
     with pytest.raises(EditConflict, match="b would be a git repository"):
-        await workspace.apply(changes, execution_id="run")
+        await apply_changes(workspace, *changes)
     assert not (root / "b").exists()
-    await workspace.apply(changes[1:], execution_id="run")
-    assert (root / "b" / "config").exists()
+    await apply_changes(workspace, *changes[1:])
+    assert (root / "b/config").exists()
 
 
 async def test_outside_changes_of_every_kind_are_rolled_back(
@@ -353,8 +346,8 @@ async def test_changes_of_nothing_leave_no_journal(private: Path, workspace: Wor
 
 
 async def test_what_steps_wrote_is_told_by_step(workspace: Workspace) -> None:
-    await workspace.of_step("one").apply([FileChange("a", "create", None, "1")], execution_id="run")
-    await workspace.of_step("two[0]").apply([FileChange("b", "create", None, "1")], execution_id="run")
+    await apply_changes(workspace.of_step("one"), creating("a", "1"))
+    await apply_changes(workspace.of_step("two[0]"), creating("b", "1"))
     assert await workspace.written_by("run", ["one"]) == ["a"]
     assert await workspace.written_by("run", ["one", "two"]) == ["a", "b"]
     assert await workspace.written_by("run", []) == []

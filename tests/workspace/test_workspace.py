@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.workspace.project import LONG, NAME, WANTED, edit, run, types
+from tests.workspace.project import LONG, NAME, WANTED, creating, deleting, edit, run, types
 from tideate_core.errors import EditConflict, NotText, OutsideRoot, WorkspaceError
 from tideate_core.workspace import FileChange, SavedFiles, Workspace
 
@@ -42,7 +42,7 @@ async def test_a_file_over_the_limit_is_not_read(root: Path, private: Path) -> N
 async def test_an_unsaved_buffer_is_read_instead_of_its_file(
     root: Path, edited: Workspace, editor: Editor
 ) -> None:
-    number = editor.load(root / "src" / "one.py", "typed", modified=True)
+    number = editor.load(root / "src/one.py", "typed", modified=True)
     source = await edited.read("src/one.py")
     assert (source.text, source.buffer, source.tick, source.modified) == ("typed", number, 1, True)
 
@@ -104,8 +104,8 @@ async def test_changes_get_the_buffers_that_have_their_files(
 ) -> None:
     changes = [
         edit(NAME, LONG, WANTED),
-        FileChange("run.sh", "delete", "x", None),
-        FileChange(NAME, "create", None, "x"),
+        deleting("run.sh", "x"),
+        creating(NAME, "x"),
         FileChange("", "modify", "a", "b", buffer=9),
     ]
     assert [change.buffer for change in await edited.attach(changes)] == [number, None, None, 9]
@@ -117,9 +117,9 @@ async def test_changes_are_staged_without_writing_and_shown_as_one_patch_set(
     workspace: Workspace, root: Path
 ) -> None:
     old = (await workspace.read("src/one.py")).text
-    same = FileChange("src/one.py", "modify", old, old)
-    new = FileChange("src/new.py", "create", None, "value = 1\n")
-    changed = FileChange("src/one.py", "modify", old, f"{old}\nmore = 2")
+    same = edit("src/one.py", old, old)
+    new = creating("src/new.py", "value = 1\n")
+    changed = edit("src/one.py", old, f"{old}\nmore = 2")
     assert await workspace.stage([same, new]) == [new]
     assert not (root / "src/new.py").exists()
     patch = workspace.diff([new, changed])
@@ -130,10 +130,10 @@ async def test_changes_are_staged_without_writing_and_shown_as_one_patch_set(
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        (FileChange("../out.py", "create", None, "x\n"), OutsideRoot),
-        (FileChange(".git/config", "create", None, "x\n"), OutsideRoot),
-        (FileChange("src/one.py", "modify", "what it never was", "x"), EditConflict),
-        (FileChange("src/one.py", "create", None, "x"), WorkspaceError),
+        (creating("../out.py", "x\n"), OutsideRoot),
+        (creating(".git/config", "x\n"), OutsideRoot),
+        (edit("src/one.py", "what it never was", "x"), EditConflict),
+        (creating("src/one.py", "x"), WorkspaceError),
     ],
 )
 async def test_what_could_not_be_written_is_refused_when_it_is_staged(

@@ -132,10 +132,6 @@ def _fences(lines: Sequence[str]) -> Iterable[_Fence]:
 
 
 def _block(lines: Sequence[str], opening: _Fence, end: int, *, closed: bool = True) -> Block:
-    content = tuple(_dedent(line, opening.indent) for line in lines[opening.line + 1 : end])
-    return Block(opening.info, content, opening.line, end + 1, closed)
-
-
-def _dedent(line: str, columns: int) -> str:
-    lead = len(line) - len(line.lstrip(" "))
-    return line[min(lead, columns) :]
+    content = lines[opening.line + 1 : end]
+    dedented = tuple(line[min(len(line) - len(line.lstrip(" ")), opening.indent) :] for line in content)
+    return Block(opening.info, dedented, opening.line, end + 1, closed)

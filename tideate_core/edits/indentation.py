@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from itertools import pairwise
 from math import gcd
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from tideate_core.errors import UnusableAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+Rule: TypeAlias = "Callable[[Sequence[str]], list[str]]"
+"""Maps the indentation of an answer's lines to the file's."""
 _USUAL_UNIT = 4
 _MOST_BLANKS = 8
 """Most spaces that equal a tab."""
@@ -50,15 +52,11 @@ def filled_texts(lines: Iterable[str]) -> list[str]:
 
 def unit_of(lines: Iterable[str]) -> int:
     """Return the number of spaces per indentation level."""
-    steps = _distances({len(indent) for indent in _indents(lines) if "\t" not in indent})
+    widths = sorted({0, *(len(indent) for indent in _indents(lines) if "\t" not in indent)})
+    steps = [after - before for before, after in pairwise(widths)]
     # a single odd continuation line must not turn the unit into 1
     unit = reduce(gcd, steps, 0)
     return unit if unit > 1 else min((step for step in steps if step > 1), default=_USUAL_UNIT)
-
-
-def _distances(widths: set[int]) -> list[int]:
-    ordered = sorted(widths | {0})
-    return [after - before for before, after in pairwise(ordered)]
 
 
 def shift(lines: Sequence[str], old: str, new: str) -> list[str]:
@@ -120,17 +118,6 @@ def _indents(lines: Iterable[str]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shift:
-    """Replaces the leading `old` of each line by `new`."""
-
-    old: str
-    new: str
-
-    def __call__(self, lines: Sequence[str]) -> list[str]:
-        return shift(lines, self.old, self.new) if self.old != self.new else list(lines)
-
-
-@dataclass(frozen=True, slots=True)
 class _Convert:
     """Converts between spaces and tabs; `offset` columns are removed or, if negative, added."""
 
@@ -157,19 +144,12 @@ class _Convert:
         return ("\t" if self.to_tabs else " ") * count + line[len(indent) :]
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """Replaces spaces by tabs of `unit` columns, and keeps the remaining spaces."""
-
-    unit: int
-
-    def __call__(self, lines: Sequence[str]) -> list[str]:
-        return [_with_tabs(line, self.unit) if line.strip() else line for line in lines]
+def _with_usual_tabs(lines: Sequence[str]) -> list[str]:
+    """Replace spaces by tabs of four columns, and keep the remaining spaces."""
+    return [_with_tabs(line, _USUAL_UNIT) if line.strip() else line for line in lines]
 
 
-def indentation_between(
-    search: Sequence[str], there: Sequence[str], replace: Sequence[str]
-) -> Callable[[Sequence[str]], list[str]] | None:
+def indentation_between(search: Sequence[str], there: Sequence[str], replace: Sequence[str]) -> Rule | None:
     """Return the rule that maps the indentation of `search` to that of `there`; None without one.
 
     The rule is uniform: it adds or removes the same whitespace on all lines, or converts tabs to a fixed
@@ -179,24 +159,25 @@ def indentation_between(
         (indent_of(given), indent_of(own)) for given, own in zip(search, there, strict=True) if given.strip()
     ]
     if not pairs:
-        return _Shift("", "")
+        return list
     given = _blanks(one for one, _ in pairs) or _blanks(indent_of(line) for line in replace if line.strip())
     own = _blanks(other for _, other in pairs)
     if len(given) == len(own) == 1 and given != own:
-        rule: _Shift | _Convert | None = _conversion_of(pairs)
+        rule: Rule | None = _conversion_of(pairs)
     else:
         rule = _shift_of(pairs) if len(given) < 2 or given == own else None
     if rule is not None and _rule_holds(rule, pairs):
         return rule
-    columns = _Columns(_USUAL_UNIT)
-    return columns if given == {" "} and "\t" in own and _rule_holds(columns, pairs) else None
+    if given == {" "} and "\t" in own and _rule_holds(_with_usual_tabs, pairs):
+        return _with_usual_tabs
+    return None
 
 
 def _blanks(indents: Iterable[str]) -> set[str]:
     return set("".join(indents))
 
 
-def _rule_holds(rule: Callable[[Sequence[str]], list[str]], pairs: list[tuple[str, str]]) -> bool:
+def _rule_holds(rule: Rule, pairs: list[tuple[str, str]]) -> bool:
     try:
         moved = rule([f"{given}." for given, _ in pairs])
     except UnusableAnswer:
@@ -204,9 +185,11 @@ def _rule_holds(rule: Callable[[Sequence[str]], list[str]], pairs: list[tuple[st
     return moved == [f"{own}." for _, own in pairs]
 
 
-def _shift_of(pairs: list[tuple[str, str]]) -> _Shift | None:
+def _shift_of(pairs: list[tuple[str, str]]) -> Rule | None:
     given, own = min(pairs, key=lambda pair: len(pair[0]))
-    return _Shift(given, own) if given.endswith(own) or own.endswith(given) else None
+    if given == own:
+        return list
+    return partial(shift, old=given, new=own) if given.endswith(own) or own.endswith(given) else None
 
 
 def _conversion_of(pairs: list[tuple[str, str]]) -> _Convert | None:

@@ -137,7 +137,7 @@ def refuse_placeholder(
 def _is_placeholder(text: str, language: str) -> bool:
     comment = _comment_text(text, language)
     if comment is not None:
-        return _stands_for_code(comment) or _is_only_dots(comment)
+        return _stands_for_code(comment) or _BARE.match(comment.strip("-*= ")) is not None
     if text[0] in "[(<{" and text[-1] in "])>}" and not _SPREAD.search(text) and _stands_for_code(text[1:-1]):
         return True
     if re.match(rf"{_DOTS}(?:\s|\w+ \w+ )", text) and _stands_for_code(text):
@@ -188,10 +188,6 @@ def _words(text: str) -> str:
     """Return the bare words of a comment: ``[... rest of the code ...]`` → ``rest of the code``."""
     plain = text.lower().replace("…", "...").strip(" \t.[](){}<>-*:!,;#/")
     return re.sub(r"\s*[,():;]\s*|\s+", " ", plain).strip()
-
-
-def _is_only_dots(comment: str) -> bool:
-    return _BARE.match(comment.strip("-*= ")) is not None
 
 
 def _has_bare_ellipsis(text: str, language: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +18,7 @@ from tideate_core.project.open_directories import open_directory_below, open_dir
 from tideate_core.util.atomic_files import write_atomic, write_atomic_at
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 TIDEATE: Final = ".tideate"
@@ -151,19 +152,9 @@ def write_document(
     :raises UnusableFile: a link is on its path, it is not a regular file, or it cannot be written; nothing
         was written.
     """
-    path = root / name
-    *above, last = name.split("/")
-    try:
-        with open_directory_below(root, above, make=True) as directory:
-            _refuse_odd(last, directory, path)
-            write_atomic_at(directory, last, content, mode=mode, replace=replace, passes_on=mode == _NEW_MODE)
-        if above[:1] == [TIDEATE]:
-            _write_gitignore(root)
-    except FileExistsError:
-        raise
-    except OSError as error:
-        raise UnusableFile(path, _reason(error, "written"), "written") from error
-    return path
+    with _place_to_write(root, name) as (directory, last):
+        write_atomic_at(directory, last, content, mode=mode, replace=replace, passes_on=mode == _NEW_MODE)
+    return root / name
 
 
 def prepare_document(root: Path, name: str) -> None:
@@ -171,12 +162,25 @@ def prepare_document(root: Path, name: str) -> None:
 
     :raises UnusableFile: a link is on its path, it is not a regular file, or a directory cannot be created.
     """
+    with _place_to_write(root, name):
+        pass
+
+
+@contextmanager
+def _place_to_write(root: Path, name: str) -> Iterator[tuple[int, str]]:
+    """Yield the directory of a file, created if missing, and the file's name in it."""
     *above, last = name.split("/")
     try:
         with open_directory_below(root, above, make=True) as directory:
-            _refuse_odd(last, directory, root / name)
+            with suppress(FileNotFoundError):
+                if not stat.S_ISREG(os.stat(last, dir_fd=directory, follow_symlinks=False).st_mode):
+                    why = "something else than a regular file is there; remove it"
+                    raise UnusableFile(root / name, why, "written")
+            yield directory, last
         if above[:1] == [TIDEATE]:
             _write_gitignore(root)
+    except FileExistsError:
+        raise
     except OSError as error:
         raise UnusableFile(root / name, _reason(error, "written"), "written") from error
 
@@ -187,12 +191,6 @@ def remove_document(root: Path, name: str) -> None:
     with suppress(OSError), open_directory_below(root, above) as directory:
         if stat.S_ISREG(os.stat(last, dir_fd=directory, follow_symlinks=False).st_mode):
             os.unlink(last, dir_fd=directory)
-
-
-def _refuse_odd(name: str, directory: int, path: Path) -> None:
-    with suppress(FileNotFoundError):
-        if not stat.S_ISREG(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode):
-            raise UnusableFile(path, "something else than a regular file is there; remove it", "written")
 
 
 def _write_gitignore(root: Path) -> None:

@@ -89,7 +89,8 @@ class Trust:
         """
         digest = _digest(content)
         with self._changed() as entries:
-            self._keep(digest, content)
+            if not (path := self._contents / digest).exists():
+                write_atomic(path, content)
             entries["files"][name] = digest
 
     def allows(self, meaning: str) -> bool:
@@ -148,11 +149,6 @@ class Trust:
     @property
     def _contents(self) -> Path:
         return project_state(self._root) / "trusted"
-
-    def _keep(self, digest: str, content: bytes) -> None:
-        path = self._contents / digest
-        if not path.exists():
-            write_atomic(path, content)
 
     def _load(self) -> dict[str, dict[str, str]]:
         place = project_state(self._root) / FILE

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.manager import SnapshotManager as SnapshotManager
     from tideate_core.snapshots.manifest import Snapshot as Snapshot
     from tideate_core.snapshots.restore import RestoreResult as RestoreResult
-    from tideate_core.snapshots.scratch.bodies import (
-        ScratchSupport as ScratchSupport,
+    from tideate_core.snapshots.scratch.difference import ScratchDifference as ScratchDifference
+    from tideate_core.snapshots.scratch.scratch import (
+        Scratch as Scratch,
+        open_scratch as open_scratch,
         scratch_support as scratch_support,
     )
-    from tideate_core.snapshots.scratch.difference import ScratchDifference as ScratchDifference
-    from tideate_core.snapshots.scratch.scratch import Scratch as Scratch, open_scratch as open_scratch
 else:
     __getattr__, __dir__, __all__ = exports(__name__)

@@ -35,11 +35,7 @@ class CacheDirectories:
 
     def _is_cache(self, directory: str) -> bool:
         if directory not in self._known:
+            tag = read_bounded(self._root / directory / "CACHEDIR.TAG", LARGEST_TAG) or b""
             named = PurePosixPath(directory).name == "__pycache__"
-            self._known[directory] = named or _is_tagged(self._root / directory)
+            self._known[directory] = named or tag.startswith(SIGNATURE)
         return self._known[directory]
-
-
-def _is_tagged(directory: Path) -> bool:
-    content = read_bounded(directory / "CACHEDIR.TAG", LARGEST_TAG)
-    return content is not None and content.startswith(SIGNATURE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from dataclasses import dataclass
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import WorkspaceError
@@ -17,8 +17,8 @@ from tideate_core.snapshots.listing import Listing, with_unsure_stamps
 from tideate_core.snapshots.manifest import (
     Header,
     find_manifest,
+    load_manifest,
     read_headers,
-    read_parts,
     save_manifest,
     write_manifest,
 )
@@ -30,54 +30,44 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from pathlib import Path
 
-    from tideate_core.snapshots.entries import Entry
     from tideate_core.snapshots.file_reader import Progress
     from tideate_core.snapshots.limits import SnapshotLimits
-    from tideate_core.snapshots.manifest import Manifest, ManifestCache
+    from tideate_core.snapshots.manifest import Manifest
 
 _OTHER_CLOCK: Final = 2_000_000_000
 """Nanoseconds that another file system's clock may be behind."""
 
 
-@dataclass(frozen=True, slots=True)
-class CaptureContext:
-    """Project root, snapshot directory and limits."""
-
-    root: Path
-    directory: Path
-    """Holds the manifests, and the packs in `packs`."""
-    limits: SnapshotLimits
-
-
 class Capture:
     """Capture of the current files as a snapshot. The caller holds the lock.
 
+    :param directory: of the manifests; the packs are in `packs`.
     :param lock: descriptor of a file in the same file system as the snapshots.
-    :param cache: manifests that need not be parsed again.
     """
 
-    def __init__(self, place: CaptureContext, lock: int, progress: Progress, cache: ManifestCache) -> None:
-        self._place = place
+    def __init__(
+        self, root: Path, directory: Path, limits: SnapshotLimits, lock: int, progress: Progress
+    ) -> None:
+        self._root = root
+        self._directory = directory
+        self._limits = limits
         self._lock = lock
         self._progress = progress
-        self._cache = cache
         self._clock = 0
         self._headers: list[Header] = []
         self._listing: Listing | None = None
-        self._like: tuple[Header, bytes] | None = None
-        """Snapshot that the listing describes, unparsed."""
         self._base: Manifest | None = None
-        """The same snapshot, parsed."""
+        """Snapshot that the listing describes."""
         self._scan = Scan()
         self._read_at: Mapping[str, bytes] = {}
-        self._writer = PackWriter(place.directory / "packs")
+        self._writer = PackWriter(directory / "packs")
         self._packs: Packs | None = None
 
     @property
     def packs(self) -> Packs:
         """Packs of the snapshot contents."""
         if self._packs is None:
-            self._packs = Packs(self._place.directory / "packs")
+            self._packs = Packs(self._directory / "packs")
         return self._packs
 
     def create(self, name: str, stop: threading.Event, pinned: tuple[str, ...] = ()) -> Header:
@@ -86,14 +76,13 @@ class Capture:
         :raises OSError: it cannot be written.
         :raises ReadCancelled: `stop` was set.
         """
-        with IgnoreQuery(self._place.root) as query:
-            self._load_listing()
+        with IgnoreQuery(self._root) as query:
+            self._load_base()
             self._scan_paths(query)
-        if self._is_unchanged():
-            return self._create_unchanged(name, pinned)
-        if self._like is not None and not self._load_base(None):
-            with IgnoreQuery(self._place.root) as query:
-                self._scan_paths(query)
+        if self._base is not None and self._is_unchanged(self._base.header):
+            header = self._base.header.model_copy(update=self._own_fields(name, pinned))
+            write_manifest(self._directory, header, self._base.rest)
+            return header
         return self.save(name, self._read_tree(stop, store=True), pinned)
 
     def read_changes(
@@ -109,13 +98,11 @@ class Capture:
         :raises OSError: the contents cannot be written.
         :raises ReadCancelled: `stop` was set.
         """
-        with IgnoreQuery(self._place.root) as query:
+        with IgnoreQuery(self._root) as query:
             # the slow reads run while git works
-            path = find_manifest(self._place.directory, target)
-            then = self._cache.manifest(path, *read_parts(path))
-            self._load_listing()
+            then = load_manifest(find_manifest(self._directory, target))
             self._load_base(then)
-            self._scan_paths(query, _directories(then))
+            self._scan_paths(query, {e.path for e in then.entries.values() if e.kind == "directory"})
         return then, self._read_tree(stop, store=store)
 
     def save(self, name: str, tree: Tree, pinned: tuple[str, ...] = ()) -> Header:
@@ -134,61 +121,41 @@ class Capture:
             packs=tuple(sorted(self.packs.ids({entry.hash for entry in files if entry.hash}))),
             digest="",
         )
-        ignored, directory = sorted(tree.ignored), self._place.directory
-        made = save_manifest(directory, header, tree.entries, dict(tree.skipped), ignored, self._base)
-        self._cache.keep(made)
-        self._write_listing(tree, made.header)
-        return made.header
+        ignored = sorted(tree.ignored)
+        header = save_manifest(self._directory, header, tree.entries, dict(tree.skipped), ignored)
+        self._write_listing(tree, header)
+        return header
 
     def close(self) -> None:
         """Delete an unfinished pack."""
         self._writer.abort()
 
     def _scan_paths(self, query: IgnoreQuery, enter: Collection[str] = ()) -> None:
-        place = self._place
         self._clock = self._file_system_time()
-        known, enter_all = self._listing, place.limits.ignored_directories
-        folders, ignored = ({}, ()) if known is None else (known.folders, known.ignored)
-        self._scan = scan(place.root, query, folders, ignored=ignored, enter_all=enter_all, enter=enter)
+        known, enter_all = self._listing, self._limits.ignored_directories
+        folders = {} if known is None else known.folders
+        self._scan = scan(self._root, query, folders, enter_all=enter_all, enter=enter)
 
-    def _load_listing(self) -> None:
-        """Load the listing if its snapshot exists and is intact."""
-        self._headers, _ = read_headers(self._place.directory)
-        known = listing.load(self._place.directory, self._place.limits)
-        if known is None:
+    def _load_base(self, target: Manifest | None = None) -> None:
+        """Load the listing and its snapshot, if both are intact.
+
+        :param target: a loaded manifest.
+        """
+        self._headers, _ = read_headers(self._directory)
+        known = listing.load(self._directory, self._limits)
+        header = next((one for one in self._headers if known and one.digest == known.tree), None)
+        if header is None:
             return
-        for header in reversed(self._headers):
-            if header.digest == known.tree:
-                try:
-                    self._like = read_parts(find_manifest(self._place.directory, header.id))
-                except WorkspaceError:
-                    return  # damaged: read everything again
-                self._listing = known
-                return
+        same = target is not None and target.header.digest == header.digest
+        with suppress(WorkspaceError):  # damaged: read everything again
+            self._base = target if same else load_manifest(find_manifest(self._directory, header.id))
+            self._listing = known
 
-    def _load_base(self, target: Manifest | None) -> bool:
-        """Read the listing's snapshot; return False and forget the listing if it is unusable."""
-        if self._like is None:
-            return False
-        header, rest = self._like
-        if target is not None and target.rest == rest:
-            self._base = target
-            return True
-        try:
-            self._base = self._cache.manifest(
-                find_manifest(self._place.directory, header.id), header, rest, target
-            )
-        except WorkspaceError:  # the digest is right, but the content is invalid
-            self._listing = self._like = None
-            return False
-        return True
-
-    def _is_unchanged(self) -> bool:
+    def _is_unchanged(self, like: Header) -> bool:
         """Return whether a new snapshot would equal the listing's, as far as stamps show."""
         known, found = self._listing, self._scan
-        if known is None or self._like is None or found.changed or found.skipped:
+        if known is None or found.changed or found.skipped:
             return False
-        like, _ = self._like
         return (
             found.gone <= found.ignored
             and found.folders.keys() == known.folders.keys()
@@ -196,14 +163,6 @@ class Capture:
             and not like.skipped
             and self.packs.has_all(like.packs)
         )
-
-    def _create_unchanged(self, name: str, pinned: tuple[str, ...]) -> Header:
-        """Create a snapshot with the content of the listing's."""
-        assert self._like is not None  # noqa: S101 it was asked for
-        like, rest = self._like
-        header = like.model_copy(update=self._own_fields(name, pinned))
-        write_manifest(self._place.directory, header, rest)
-        return header
 
     def _own_fields(self, name: str, pinned: tuple[str, ...]) -> dict[str, Any]:
         """Return the header fields that differ between equal snapshots."""
@@ -217,16 +176,17 @@ class Capture:
         }
 
     def _read_tree(self, stop: threading.Event, *, store: bool) -> Tree:
-        place, found = self._place, self._scan
+        found = self._scan
         before = {} if self._base is None else self._base.entries
         entries = found.over(before)
         unread = set(found.changed)
         if self._base is not None and not self.packs.has_all(self._base.header.packs):
-            unread |= self._missing_contents(entries)
-        skipped = found.skipped | remove_over_limits(entries, place.limits)
+            files = (entry for entry in entries.values() if entry.kind == "file")
+            unread |= {entry.path for entry in files if entry.hash not in self.packs}
+        skipped = found.skipped | remove_over_limits(entries, self._limits)
         wanted = [entries[path] for path in sorted(unread & entries.keys())]
         reader = Reader(
-            str(place.root), self.packs, self._writer if store else None, place.limits.max_file, stop
+            str(self._root), self.packs, self._writer if store else None, self._limits.max_file, stop
         )
         wanted = [entry for entry in wanted if entry.kind == "file"]
         read = {entry.path: entry for entry in reader.read(wanted, self._progress)}
@@ -234,23 +194,17 @@ class Capture:
             if path not in read:
                 del entries[path]
             else:
-                # keep the identical entry object, so that its manifest line is reused
-                entries[path] = before[path] if before.get(path) == read[path] else read[path]
+                entries[path] = read[path]
         self._read_at = reader.read_at
         return Tree(
             entries, skipped | reader.failed, frozenset(found.ignored), frozenset(found.ignored_files)
         )
 
-    def _missing_contents(self, entries: dict[str, Entry]) -> set[str]:
-        """Return the files without contents in any pack."""
-        files = (entry for entry in entries.values() if entry.kind == "file")
-        return {entry.path for entry in files if entry.hash not in self.packs}
-
     def _write_listing(self, tree: Tree, header: Header) -> None:
         """Write the listing of the new snapshot if it differs from the stored one."""
         known = {} if self._listing is None else self._listing.folders
         folders = dict(self._scan.folders)
-        unsure = {_parent(path) for path in (*tree.skipped, *self._read_at)}
+        unsure = {path.rpartition("/")[0] for path in (*tree.skipped, *self._read_at)}
         for directory, folder in folders.items():
             was = known.get(directory)
             if folder is not was or directory in unsure:
@@ -259,21 +213,13 @@ class Capture:
                 folders[directory] = was if was is not None and was == new else new
         same = known.keys() == folders.keys() and all(known[path] is folders[path] for path in known)
         if not same or self._listing is None or self._listing.tree != header.digest:
-            limits = listing.bounds(self._place.limits)
+            limits = listing.bounds(self._limits)
             ignored = tuple(sorted(tree.ignored))
-            listing.write(self._place.directory, Listing(header.digest, limits, ignored, folders))
+            listing.write(self._directory, Listing(header.digest, limits, ignored, folders))
 
     def _file_system_time(self) -> int:
         """Return the current time of the file system's clock."""
         os.utime(self._lock)
         status = os.fstat(self._lock)
-        same = status.st_dev == self._place.root.stat().st_dev
+        same = status.st_dev == self._root.stat().st_dev
         return status.st_mtime_ns if same else status.st_mtime_ns - _OTHER_CLOCK
-
-
-def _parent(path: str) -> str:
-    return path.rpartition("/")[0]
-
-
-def _directories(target: Manifest) -> Collection[str]:
-    return {path for path, entry in target.entries.items() if entry.kind == "directory"}

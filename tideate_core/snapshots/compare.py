@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import ValidationError
 
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 _LARGEST_SHOWN: Final = MIB
 """Largest text with a shown diff, in bytes."""
-
-_Images: TypeAlias = "tuple[FileImage, FileImage]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,50 +167,31 @@ def changes_since(root: Path, found: Comparison, now: Tree, packs: Packs) -> Cha
     :raises OSError: a file cannot be read.
     :raises WorkspaceError: the content of the snapshot is damaged.
     """
-    seen = [entry for entry in found.added if not _is_ignored(entry.path, now)]
-    pairs: list[tuple[Entry | None, Entry | None]] = [
-        *((None, entry) for entry in seen),
-        *((entry, None) for entry in found.deleted),
-        *((was, entry) for was, entry in found.modified if not _is_ignored(entry.path, now)),
-    ]
-    paths = {entry.path for pair in pairs for entry in pair if entry is not None}
-    files: dict[str, _Images] = {}
-    for was, current in pairs:
-        kinds = {entry.kind for entry in (was, current) if entry is not None}
-        if kinds != {"directory"} and _changes(was, current):
-            path = next(entry.path for entry in (was, current) if entry is not None)
-            now_there = FileImage(ABSENT) if current is None else read_image(root / path)
-            files[path] = (_then(was, packs), file_or_link(now_there))
-    return ChangesSince(
-        dict(sorted(files.items())),
-        {
-            was.path: (was.mode, current.mode)
-            for was, current in found.modified
-            if was.kind == current.kind != "link" and was.mode != current.mode and was.path in paths
-        },
-        sorted(entry.path for was, entry in pairs if entry is not None and _is_new_directory(was, entry)),
-        dict(
-            sorted(
-                (entry.path, entry.mode)
-                for entry, after in pairs
-                if entry and _is_new_directory(after, entry)
-            )
-        ),
-        [diff for diff in file_diffs(root, found, packs) if diff.path.rstrip("/") in paths],
-    )
-
-
-def _is_ignored(path: str, now: Tree) -> bool:
-    return path in now.ignored_files or path in now.ignored
-
-
-def _is_new_directory(other: Entry | None, entry: Entry) -> bool:
-    """Return whether a path is a directory on one side only."""
-    return entry.kind == "directory" and (other is None or other.kind != "directory")
-
-
-def _changes(was: Entry | None, now: Entry | None) -> bool:
-    return was is None or now is None or not now.holds_same_as(was)
+    pairs: dict[str, tuple[Entry | None, Entry | None]] = {
+        **{entry.path: (None, entry) for entry in found.added},
+        **{entry.path: (entry, None) for entry in found.deleted},
+        **{entry.path: (was, entry) for was, entry in found.modified},
+    }
+    since = ChangesSince()
+    for path, (was, current) in sorted(pairs.items()):
+        if current is not None and (path in now.ignored_files or path in now.ignored):
+            continue
+        before, after = was and was.kind, current and current.kind
+        if after == "directory" != before:
+            since.made.append(path)
+        if was is not None and before == "directory" != after:
+            since.removed[path] = was.mode
+        if was is not None and current is not None and before == after:
+            if before != "link" and was.mode != current.mode:
+                since.modes[path] = (was.mode, current.mode)
+            if current.holds_same_as(was):
+                continue
+        if {before, after} - {None, "directory"}:
+            there = FileImage(ABSENT) if current is None else read_image(root / path)
+            since.files[path] = (_then(was, packs), file_or_link(there))
+    seen = {*since.files, *since.modes, *since.made, *since.removed}
+    since.diffs.extend(diff for diff in file_diffs(root, found, packs) if diff.path.rstrip("/") in seen)
+    return since
 
 
 def _then(was: Entry | None, packs: Packs) -> FileImage:

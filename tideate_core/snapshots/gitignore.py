@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Final, Self
 
 from tideate_core.errors import WorkspaceError
@@ -14,7 +13,6 @@ from tideate_core.snapshots.entries import above
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Collection
     from pathlib import Path
 
 NAMES: Final = frozenset({".tox", ".venv", "__pycache__", "node_modules", "venv"})
@@ -72,43 +70,10 @@ class IgnoreQuery:
         try:
             output, _ = finish(self._process, self._top, _TIMEOUT)
         except WorkspaceError:  # too slow, or blocked by a pipe
-            self._process.kill()
-            self._process.communicate()
             return IgnoredPaths()
         if self._process.returncode:
             return IgnoredPaths()
         return _read([os.fsdecode(name) for name in output.split(b"\0") if name], self._prefix)
-
-
-class AssumedIgnores:
-    """Ignored paths of the last snapshot, used until git's answer is needed.
-
-    :param ignored: directories ignored then.
-    :param entered: directories not ignored then.
-    """
-
-    def __init__(self, query: IgnoreQuery, ignored: Collection[str], entered: Collection[str]) -> None:
-        self._query = query
-        self._ignored = frozenset(ignored)
-        self._entered = entered
-        self._assumed: list[tuple[str, str, bool]] = []
-
-    def has_directory(self, path: str, name: str) -> bool:
-        is_ignored = path in self._ignored
-        if not is_ignored and path not in self._entered:
-            return self.answer.has_directory(path, name)
-        self._assumed.append((path, name, is_ignored))
-        return is_ignored
-
-    @cached_property
-    def answer(self) -> IgnoredPaths:
-        """git's answer, awaited."""
-        return self._query.answer()
-
-    def was_right(self) -> bool:
-        """Return whether git confirms all assumptions made so far."""
-        has_directory = self.answer.has_directory
-        return all(has_directory(path, name) is ignored for path, name, ignored in self._assumed)
 
 
 def _read(names: list[str], prefix: str) -> IgnoredPaths:

@@ -78,11 +78,9 @@ def make_stamps(found: Iterable[os.stat_result]) -> bytes:
     try:
         return array("q", chain.from_iterable(map(_parts, found))).tobytes()
     except OverflowError:  # some file systems use inode numbers up to 2^64
-        return array("q", map(_signed, chain.from_iterable(map(_parts, found)))).tobytes()
-
-
-def _signed(number: int) -> int:
-    return (number + 2**63) % 2**64 - 2**63
+        return array(
+            "q", [(part + 2**63) % 2**64 - 2**63 for part in chain.from_iterable(map(_parts, found))]
+        ).tobytes()
 
 
 def unpack_stamp(stamp: bytes) -> tuple[int, int, int, int, int]:

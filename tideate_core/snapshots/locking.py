@@ -70,11 +70,8 @@ async def run_in_thread(work: Callable[[threading.Event], _T]) -> _T:
     """Run blocking work in a thread; on cancellation, stop it and wait, because it relies on the lock."""
     stop = threading.Event()
     task = asyncio.ensure_future(asyncio.to_thread(work, stop))
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        stop.set()
-        await wait_uncancelled(task)
-        if not task.cancelled():
-            task.exception()  # retrieve the exception of the stopped work
-        raise
+    if not await wait_uncancelled(task, stop.set):
+        return task.result()
+    if not task.cancelled():
+        task.exception()  # retrieve the exception of the stopped work
+    raise asyncio.CancelledError

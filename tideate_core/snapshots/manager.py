@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from tideate_core.errors import OutsideRoot, RollbackConflict, SnapshotNotFound, WorkspaceError
 from tideate_core.project import make_project_state, project_state, real_path
-from tideate_core.snapshots.capture import Capture, CaptureContext
+from tideate_core.snapshots.capture import Capture
 from tideate_core.snapshots.compare import ChangesSince, changes_since, compare, file_diffs
 from tideate_core.snapshots.limits import SnapshotLimits
 from tideate_core.snapshots.locking import hold_lock, is_locked, run_in_thread
-from tideate_core.snapshots.manifest import ManifestCache, find_manifest, load_manifest, read_headers
+from tideate_core.snapshots.manifest import find_manifest, load_manifest, read_headers
 from tideate_core.snapshots.restore import RecoveryResult, Restorer, plan_restore, restore_result
 from tideate_core.snapshots.retention import (
     evict,
@@ -79,7 +79,6 @@ class SnapshotManager:
         self._given = private
         self._limits = limits or SnapshotLimits()
         self._directory = (private or project_state(self._root)) / "snapshots"
-        self._cache = ManifestCache()
 
     @property
     def root(self) -> Path:
@@ -100,7 +99,7 @@ class SnapshotManager:
         async with self._locked() as lock:
 
             def work(stop: threading.Event) -> str:
-                capture = Capture(self._place, lock, progress, self._cache)
+                capture = self._capture(lock, progress)
                 try:
                     header = capture.create(name, stop, () if pin is None else (pin,))
                 finally:
@@ -149,7 +148,7 @@ class SnapshotManager:
 
             def work(_stop: threading.Event) -> None:
                 find_manifest(self._directory, snapshot_id).unlink()
-                remove_copies(self._root, self._directory, [snapshot_id])
+                remove_copies(self._root, [snapshot_id])
                 remove_unneeded(self._directory)
 
             await run_in_thread(work)
@@ -221,7 +220,7 @@ class SnapshotManager:
         async with self._locked() as lock:
 
             def work(stop: threading.Event) -> _T:
-                capture = Capture(self._place, lock, progress, self._cache)
+                capture = self._capture(lock, progress)
                 target, tree = capture.read_changes(stop, snapshot_id, store=False)
                 return read(compare(target, tree), tree, capture.packs)
 
@@ -250,7 +249,7 @@ class SnapshotManager:
         await asyncio.to_thread(find_manifest, self._directory, snapshot_id)
         async with self._locked() as lock:
             await self._recover()
-            capture = Capture(self._place, lock, progress, self._cache)
+            capture = self._capture(lock, progress)
             try:
                 target, tree = await run_in_thread(lambda stop: capture.read_changes(stop, snapshot_id))
                 plan = plan_restore(compare(target, tree), tree, delete_added=delete_added)
@@ -304,14 +303,13 @@ class SnapshotManager:
         _log("rollback of an interrupted restore", names, (), left)
         return RecoveryResult(tuple(names), tuple(left)) if names or left else None
 
-    @property
-    def _place(self) -> CaptureContext:
-        return CaptureContext(self._root, self._directory, self._limits)
+    def _capture(self, lock: int, progress: Progress) -> Capture:
+        return Capture(self._root, self._directory, self._limits, lock, progress)
 
     def _apply_retention(self, spare: str) -> None:
         try:
             evicted = evict(self._directory, self._limits.keep, spare)
-            remove_copies(self._root, self._directory, evicted)
+            remove_copies(self._root, evicted)
             remove_unneeded(self._directory)
         except OSError as error:
             raise WorkspaceError(

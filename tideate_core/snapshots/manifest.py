@@ -6,7 +6,6 @@ import json
 import os
 import re
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +19,7 @@ from tideate_core.util.atomic_files import atomic_writer
 from tideate_core.util.regular_files import open_regular, read_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
 ID: Final = re.compile(r"[0-9a-f]{16}")
@@ -28,14 +27,8 @@ SUFFIX: Final = ".json"
 LONGEST_HEADER: Final = 1024 * 1024
 _OPEN: Final = ',"tree":\n'
 """Separates the header from the rest."""
-_BETWEEN: Final = b",\n"
-_END: Final = b"\n]}}\n"
 _TYPES: Final = (str, str, int, int, str, str, str)
 VERSION: Final = 3
-CACHED: Final = 3
-"""The restored snapshot, the compared one, and the one created before the restore."""
-LARGEST_CACHED: Final = 50_000
-"""Paths of a cached manifest; each takes about 400 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +82,7 @@ class Header(BaseModel):
         return Snapshot(self.id, self.name, self.timestamp, self.count, self.size, self.skipped, self.pinned)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """Snapshot without the file contents."""
 
@@ -99,11 +92,6 @@ class Manifest:
     ignored: tuple[str, ...]
     rest: bytes = b""
     """Bytes after the header, as written."""
-
-    @cached_property
-    def lines(self) -> list[bytes]:
-        """Serialized entries in their order."""
-        return _split(self.rest)[1]
 
     def snapshot(self) -> Snapshot:
         """Return the snapshot with all its entries."""
@@ -117,24 +105,18 @@ def save_manifest(
     entries: dict[str, Entry],
     skipped: dict[str, str],
     ignored: Sequence[str],
-    like: Manifest | None = None,
-) -> Manifest:
-    """Write a manifest durably and return it.
+) -> Header:
+    """Write a manifest durably and return its header.
 
     :param header: its digest is filled in here.
-    :param like: manifest that shares most entry objects.
     :raises OSError: it cannot be written.
     """
     dump = json.JSONEncoder(separators=(",", ":")).encode
-    written: dict[int, bytes] = {}
-    if like is not None:
-        written = dict(zip(map(id, like.entries.values()), like.lines, strict=True))
-    rows = [written.get(id(entry)) or dump(entry).encode() for entry in entries.values()]
-    head = f'{{"ignored":{dump(ignored)},"skipped":{dump(skipped)},"entries":[\n'.encode()
-    rest = b"".join([head, _BETWEEN.join(rows), _END])
+    rows = ",\n".join(map(dump, entries.values()))
+    rest = f'{{"ignored":{dump(ignored)},"skipped":{dump(skipped)},"entries":[\n{rows}\n]}}}}\n'.encode()
     header = header.model_copy(update={"digest": digest(rest)})
     write_manifest(directory, header, rest)
-    return Manifest(header, entries, skipped, tuple(ignored), rest)
+    return header
 
 
 def write_manifest(directory: Path, header: Header, rest: bytes) -> None:
@@ -166,71 +148,15 @@ def load_manifest(path: Path) -> Manifest:
     :raises WorkspaceError: it is damaged.
     """
     header, rest = read_parts(path)
-    return parse_manifest(path, header, rest)
-
-
-def parse_manifest(path: Path, header: Header, rest: bytes, like: Manifest | None = None) -> Manifest:
-    """Parse a manifest.
-
-    :param like: manifest with most of the entries, which are reused instead of parsed.
-    :raises WorkspaceError: it is damaged.
-    """
     try:
-        if like is None:
-            shape = _parsed(rest.removesuffix(b"}\n"))
-            entries = {entry[0]: entry for entry in _entries(shape["entries"])}
-        else:
-            head, lines = _split(rest)
-            shape = _parsed(head + b"]}")
-            entries = {entry[0]: entry for entry in _taken_over(lines, like)}
-        skipped, ignored = _skipped(shape["skipped"]), tuple(map(str, shape["ignored"]))
+        shape = _parsed(rest.removesuffix(b"}\n"))
+        entries = {entry[0]: entry for entry in _entries(shape["entries"])}
+        skipped, ignored = shape["skipped"], tuple(map(str, shape["ignored"]))
+        if not isinstance(skipped, dict) or not all(isinstance(why, str) for why in skipped.values()):
+            raise ValueError("what was left out cannot be read")
         return Manifest(header, entries, skipped, ignored, rest)
     except (ValueError, TypeError, KeyError) as error:
         raise _damaged(path, error) from error
-
-
-def _taken_over(lines: list[bytes], like: Manifest) -> Iterator[Entry]:
-    known = dict(zip(like.lines, like.entries.values(), strict=True))
-    new = [line for line in lines if line not in known]
-    rows = _parsed(b"".join([b"[", _BETWEEN.join(new), b"]"]))
-    known |= zip(new, _entries(rows), strict=True)
-    return map(known.__getitem__, lines)
-
-
-def _split(rest: bytes) -> tuple[bytes, list[bytes]]:
-    """Return the bytes before the entries, and each serialized entry."""
-    head, _, body = rest.removesuffix(_END).partition(b"\n")
-    return head, body.split(_BETWEEN) if body else []
-
-
-class ManifestCache:
-    """Recently used manifests by digest; saves parsing, not reading."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, Manifest] = {}
-
-    def manifest(self, path: Path, header: Header, rest: bytes, like: Manifest | None = None) -> Manifest:
-        """Return a cached or parsed manifest.
-
-        :param like: manifest with most of its entries.
-        :raises WorkspaceError: it is damaged.
-        """
-        known = self._known.get(header.digest)
-        if known is not None and known.rest == rest:
-            found = replace(known, header=header)
-        else:
-            found = parse_manifest(path, header, rest, like or next(reversed(self._known.values()), None))
-        self.keep(found)
-        return found
-
-    def keep(self, manifest: Manifest) -> None:
-        """Cache a manifest and evict the least recently used one."""
-        if len(manifest.entries) > LARGEST_CACHED:
-            return
-        self._known.pop(manifest.header.digest, None)
-        self._known[manifest.header.digest] = manifest
-        while len(self._known) > CACHED:
-            del self._known[next(iter(self._known))]
 
 
 def read_headers(directory: Path) -> tuple[list[Header], list[str]]:
@@ -295,12 +221,6 @@ def _entries(rows: Any) -> list[Entry]:
             raise ValueError("an entry has a wrong type")
     # twice as fast as `Entry._make`, for many entries
     return list(map(tuple.__new__, repeat(Entry), rows))
-
-
-def _skipped(shape: Any) -> dict[str, str]:
-    if not isinstance(shape, dict) or not all(isinstance(why, str) for why in shape.values()):
-        raise ValueError("what was left out cannot be read")
-    return shape
 
 
 def _damaged(path: Path, error: Exception) -> WorkspaceError:

@@ -81,7 +81,7 @@ class Pack:
         self.id = path.name.removesuffix(SUFFIX)
         try:
             with os.fdopen(open_regular(path), "rb") as file:
-                self._index = _index(file)
+                self.frames, self._hashes, self._blobs = _index(file)
         except (OSError, ValueError, struct.error) as error:
             raise WorkspaceError(f"{path} is damaged ({error})") from error
         self._numbers: dict[str, int] | None = None
@@ -91,7 +91,7 @@ class Pack:
     def hashes(self) -> KeysView[str]:
         """Hashes of its contents."""
         if self._numbers is None:  # lazy: most snapshots do not need it
-            hexes, width = self._index.hashes.hex(), 2 * _DIGEST
+            hexes, width = self._hashes.hex(), 2 * _DIGEST
             self._numbers = {hexes[at : at + width]: at // width for at in range(0, len(hexes), width)}
         return self._numbers.keys()
 
@@ -99,12 +99,7 @@ class Pack:
         """Return the place of one of its contents."""
         if content not in self.hashes or self._numbers is None:
             raise KeyError(content)
-        return BlobPlace(*_BLOB.unpack_from(self._index.blobs, self._numbers[content] * _BLOB.size))
-
-    @property
-    def frames(self) -> list[tuple[int, int, int]]:
-        """Offset, compressed and uncompressed length of each frame."""
-        return self._index.frames
+        return BlobPlace(*_BLOB.unpack_from(self._blobs, self._numbers[content] * _BLOB.size))
 
     def read(self, content: str) -> bytes:
         """Return a content.
@@ -142,14 +137,8 @@ class Pack:
         return self._frame[1]
 
 
-@dataclass(frozen=True, slots=True)
-class _Index:
-    frames: list[tuple[int, int, int]]
-    hashes: bytes
-    blobs: bytes
-
-
-def _index(file: BinaryIO) -> _Index:
+def _index(file: BinaryIO) -> tuple[list[tuple[int, int, int]], bytes, bytes]:
+    """Return offset, compressed and uncompressed length of each frame, the hashes, and the places."""
     size = os.fstat(file.fileno()).st_size
     if file.read(len(MAGIC)) != MAGIC:
         raise ValueError("it is not a pack")
@@ -164,8 +153,7 @@ def _index(file: BinaryIO) -> _Index:
         raise ValueError("its index does not match its digest")
     hashes_at = frames * _FRAME.size
     blobs_at = hashes_at + blobs * _DIGEST
-    frames_of = list(_FRAME.iter_unpack(index[:hashes_at]))
-    return _Index(frames_of, index[hashes_at:blobs_at], index[blobs_at:])
+    return list(_FRAME.iter_unpack(index[:hashes_at])), index[hashes_at:blobs_at], index[blobs_at:]
 
 
 class PackWriter:

@@ -33,7 +33,7 @@ from tideate_core.workspace import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from tideate_core.snapshots.compare import Comparison, Tree
@@ -149,7 +149,9 @@ def plan_writing(root: Path, restore: RestorePlan, packs: Packs) -> WritePlan:
     """
     plan, directories = WritePlan(), list[ModeOperation]()
     cleared = {entry.path for entry in restore.cleared}
-    contents = _contents(packs, (was for was, _ in restore.written))
+    files = [was for was, _ in restore.written if was.kind == "file"]
+    files.sort(key=lambda entry: packs.order(entry.hash))  # read each frame once
+    contents = {entry.path: image_of(entry, packs) for entry in files}
     for was, now in restore.written:
         path, there = root / was.path, None if was.path in cleared else now
         if was.kind == "directory":
@@ -165,14 +167,6 @@ def plan_writing(root: Path, restore: RestorePlan, packs: Packs) -> WritePlan:
             plan.modes.append(ModeOperation(path, there.mode, was.mode))
     plan.modes += reversed(directories)  # inner ones first: the mode of an outer directory may forbid access
     return plan
-
-
-def _contents(packs: Packs, entries: Iterable[Entry]) -> dict[str, FileImage]:
-    """Read contents pack by pack, frame by frame."""
-    files = sorted(
-        (entry for entry in entries if entry.kind == "file"), key=lambda entry: packs.order(entry.hash)
-    )
-    return {entry.path: image_of(entry, packs) for entry in files}
 
 
 def _operation(root: Path, entry: Entry, now: Entry | None, after: FileImage) -> FileOperation:
@@ -277,7 +271,7 @@ class Restorer:
             for record in reversed(await asyncio.to_thread(self._journal.records, run)):
                 kept: tuple[str, ...] = ()
                 try:
-                    await self._committer.revert(CommittedPlan(record, (), ()))
+                    await self._committer.revert(CommittedPlan(record))
                 except RollbackConflict as conflict:
                     left.append(str(conflict))
                     kept = conflict.names
@@ -285,7 +279,8 @@ class Restorer:
                 files = [entry.path for entry in record.manifest.entries if isinstance(entry, FileEntry)]
                 names += [name for name in files if name not in kept]
             await asyncio.to_thread(shutil.rmtree, self._records / run, ignore_errors=True)
-        await asyncio.to_thread(self._remove_done)
+        for ended in self._records.glob(f"*{_DONE}"):
+            await asyncio.to_thread(shutil.rmtree, ended, ignore_errors=True)
         return names, left
 
     async def _revert_after(self, error: Exception, done: Sequence[CommittedPlan]) -> None:
@@ -309,10 +304,6 @@ class Restorer:
         if not self._records.is_dir():
             return []
         return sorted(path.name for path in self._records.iterdir() if not path.name.endswith(_DONE))
-
-    def _remove_done(self) -> None:
-        for path in self._records.glob(f"*{_DONE}"):
-            shutil.rmtree(path, ignore_errors=True)
 
 
 def restore_result(snapshot_id: str, before: str | None, plan: RestorePlan) -> RestoreResult:

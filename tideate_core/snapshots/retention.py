@@ -150,24 +150,16 @@ def write_copy(root: Path, directory: Path, snapshot_id: str) -> None:
 
     :param directory: of the snapshots.
     """
-    if directory == _copies_directory(root):
-        return
     try:
         write_document(root, _copy_name(snapshot_id), read_regular(find_manifest(directory, snapshot_id)))
     except (UnusableFile, OSError) as error:
         log.warning("the snapshot %s has no record in the project: %s", snapshot_id, error)
 
 
-def remove_copies(root: Path, directory: Path, snapshot_ids: Iterable[str]) -> None:
+def remove_copies(root: Path, snapshot_ids: Iterable[str]) -> None:
     """Remove the copies of deleted snapshots; blocking."""
-    if directory == _copies_directory(root):
-        return
     for snapshot_id in snapshot_ids:
         remove_document(root, _copy_name(snapshot_id))
-
-
-def _copies_directory(root: Path) -> Path:
-    return root / ".tideate" / "snapshots"
 
 
 def _copy_name(snapshot_id: str) -> str:

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.snapshots.entries import NEVER, Entry
-from tideate_core.snapshots.gitignore import AssumedIgnores, IgnoreQuery
+from tideate_core.snapshots.gitignore import IgnoreQuery
 from tideate_core.snapshots.limits import MIB
 from tideate_core.snapshots.listing import Folder, make_stamps, unpack_stamp
 from tideate_core.workspace import is_temporary
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
     from tideate_core.snapshots.gitignore import IgnoredPaths
@@ -57,7 +57,6 @@ def scan(
     query: IgnoreQuery,
     folders: Mapping[str, Folder],
     *,
-    ignored: Collection[str] = (),
     enter_all: bool = False,
     enter: Collection[str] = (),
 ) -> Scan:
@@ -65,17 +64,13 @@ def scan(
 
     :param query: git query of ignored paths for the root.
     :param folders: their earlier listing.
-    :param ignored: directories ignored then.
     :param enter_all: enter ignored directories.
     :param enter: directories to enter even if they are ignored.
     """
-    assumed = AssumedIgnores(query, ignored, folders)
+    ignored = query.answer()
     walk = _Walk(root, folders, enter, enter_all=enter_all)
-    walk.walk(assumed)
-    if not assumed.was_right():
-        walk = _Walk(root, folders, enter, enter_all=enter_all)
-        walk.walk(assumed.answer)
-    walk.found.ignored_files |= assumed.answer.files
+    walk.found.ignored_files |= ignored.files
+    walk.walk(ignored)
     return walk.found
 
 
@@ -89,9 +84,9 @@ class _Walk:
         self._known = folders
         self._enter_all = enter_all
         self._enter = enter
-        self._pending: list[tuple[str, IgnoredPaths | AssumedIgnores]] = []
+        self._pending: list[tuple[str, IgnoredPaths]] = []
 
-    def walk(self, ignored: IgnoredPaths | AssumedIgnores) -> None:
+    def walk(self, ignored: IgnoredPaths) -> None:
         found = self.found
         self._pending.append(("", ignored))
         while self._pending:
@@ -110,71 +105,48 @@ class _Walk:
             finally:
                 os.close(handle)
         for directory in self._known.keys() - found.folders.keys():
-            found.gone.update(_paths(directory, self._known[directory].names))
+            found.gone.update(_path(directory, name) for name in self._known[directory].names)
 
-    def _look(self, directory: str, handle: int, ignored: IgnoredPaths | AssumedIgnores) -> None:
+    def _look(self, directory: str, handle: int, ignored: IgnoredPaths) -> None:
         with os.scandir(handle) as listed:
             entries = list(listed)
-        names = [entry.name for entry in entries]
-        if directory and ".git" in names:
+        if directory and any(entry.name == ".git" for entry in entries):
             with IgnoreQuery(self._root / directory, f"{directory}/") as query:
                 ignored = nested = query.answer()
             self.found.ignored_files |= nested.files
-        if any(name[0] == "." for name in names):
-            entries = self._without_ours(directory, entries)
-            names = [entry.name for entry in entries]
-        try:
-            seen = [entry.stat(follow_symlinks=False) for entry in entries]
-        except OSError:
-            entries, seen = self._one_by_one(directory, entries)
-            names = [entry.name for entry in entries]
-        folder, known = Folder(names, make_stamps(seen)), self._known.get(directory)
+        kept: list[os.DirEntry[str]] = []
+        seen: list[os.stat_result] = []
+        for entry in entries:
+            name = entry.name
+            if name[0] == "." and (name.casefold() in NEVER or is_temporary(name)):
+                self.found.ignored.add(_path(directory, name))  # no snapshot contains it
+                continue
+            try:
+                seen.append(entry.stat(follow_symlinks=False))
+            except FileNotFoundError:
+                continue  # removed meanwhile
+            except OSError as error:
+                self.found.skipped[_path(directory, name)] = f"cannot be read: {error.strerror}"
+            else:
+                kept.append(entry)
+        folder, known = Folder([entry.name for entry in kept], make_stamps(seen)), self._known.get(directory)
         if folder == known:
             self.found.folders[directory] = known
-            inner = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+            inner = [entry.name for entry in kept if entry.is_dir(follow_symlinks=False)]
         else:
             self.found.folders[directory] = folder
             inner = self._compare(directory, handle, folder, known)
         for name in inner:
             self._enter_one(directory, name, folder, ignored)
 
-    def _without_ours(self, directory: str, entries: list[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
-        """Leave out paths that no snapshot contains."""
-        kept: list[os.DirEntry[str]] = []
-        for entry in entries:
-            name = entry.name
-            if name[0] == "." and (name.casefold() in NEVER or is_temporary(name)):
-                self.found.ignored.update(_paths(directory, [name]))
-            else:
-                kept.append(entry)
-        return kept
-
-    def _one_by_one(
-        self, directory: str, entries: list[os.DirEntry[str]]
-    ) -> tuple[list[os.DirEntry[str]], list[os.stat_result]]:
-        """Stat entries individually after a failure."""
-        kept: list[os.DirEntry[str]] = []
-        seen: list[os.stat_result] = []
-        for entry in entries:
-            try:
-                seen.append(entry.stat(follow_symlinks=False))
-            except FileNotFoundError:
-                continue  # removed meanwhile
-            except OSError as error:
-                for path in _paths(directory, [entry.name]):
-                    self.found.skipped[path] = f"cannot be read: {error.strerror}"
-            else:
-                kept.append(entry)
-        return kept, seen
-
     def _compare(self, directory: str, handle: int, folder: Folder, known: Folder | None) -> list[str]:
         """Record the differences in a directory; return its subdirectories."""
         found, before = self.found, {} if known is None else known.by_name()
         inner: list[str] = []
         now = folder.by_name()
-        found.gone.update(_paths(directory, before.keys() - now.keys()))
-        for path, (name, stamp) in zip(_paths(directory, folder.names), now.items(), strict=True):
-            was = before.get(name)
+        found.gone.update(_path(directory, name) for name in before.keys() - now.keys())
+        for name, stamp in now.items():
+            path, was = _path(directory, name), before.get(name)
             mode, size, *_ = unpack_stamp(stamp)
             if stat.S_ISDIR(mode):
                 inner.append(name)
@@ -201,11 +173,9 @@ class _Walk:
         else:
             self.found.changed[path] = Entry(path, "link", 0, 0, "", target)
 
-    def _enter_one(
-        self, directory: str, name: str, folder: Folder, ignored: IgnoredPaths | AssumedIgnores
-    ) -> None:
+    def _enter_one(self, directory: str, name: str, folder: Folder, ignored: IgnoredPaths) -> None:
         """Schedule a subdirectory for the scan unless it is ignored."""
-        path = f"{directory}/{name}" if directory else name
+        path = _path(directory, name)
         if ignored.has_directory(path, name):
             self.found.ignored.add(path)
             if not (self._enter_all or path in self._enter):
@@ -217,8 +187,8 @@ class _Walk:
         self._pending.append((path, ignored))
 
 
-def _paths(directory: str, names: Iterable[str]) -> Iterable[str]:
-    return (f"{directory}/{name}" for name in names) if directory else names
+def _path(directory: str, name: str) -> str:
+    return f"{directory}/{name}" if directory else name
 
 
 def _directory(path: str, mode: int) -> Entry:

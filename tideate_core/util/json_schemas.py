@@ -168,7 +168,7 @@ def _kind(base: Any, *, is_lenient: bool = False) -> Any:
         "pattern": _pattern,
         "patternProperties": _pattern_properties,
         "uniqueItems": _unique_items,
-        **(dict.fromkeys(UNBOUNDED, _nothing) if is_lenient else {}),
+        **(dict.fromkeys(UNBOUNDED, lambda *_: iter(())) if is_lenient else {}),
     }
     keywords = base.VALIDATORS | {name: call for name, call in own.items() if name in base.VALIDATORS}
     kind: Any = extend(base, {name: partial(_timed, call) for name, call in keywords.items()})
@@ -180,10 +180,6 @@ def _kind(base: Any, *, is_lenient: bool = False) -> Any:
 
     kind.evolve = evolve
     return kind
-
-
-def _nothing(*_: Any) -> Iterator[ValidationError]:
-    return iter(())
 
 
 def _timed(

@@ -407,7 +407,11 @@ class HunkIndex:
         """Return the numbers of the hunks that contain a hunk or that it inserts next to."""
         beside = range(2 * hunk.start - 1, 2 * hunk.start + 2)
         found = {number for place in beside for number in self._owners.get(place, ())}
-        return sorted(number for number in found if _is_within(hunk, self._hunks[number]))
+        return sorted(
+            number
+            for number in found
+            if self._hunks[number].start <= hunk.start and hunk.end <= self._hunks[number].end
+        )
 
 
 def _places(hunk: Hunk) -> range:
@@ -416,7 +420,3 @@ def _places(hunk: Hunk) -> range:
     Two hunks conflict exactly if they share a place.
     """
     return range(2 * hunk.start + 1, 2 * hunk.end) if hunk.old else range(2 * hunk.start, 2 * hunk.start + 1)
-
-
-def _is_within(hunk: Hunk, other: Hunk) -> bool:
-    return other.start <= hunk.start and hunk.end <= other.end

@@ -8,17 +8,18 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from tideate_core.errors import OutsideRoot
 from tideate_core.workspace.paths import plain_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tideate_core.workspace.changes import FileChange
     from tideate_core.workspace.workspace import Workspace
 
+_T = TypeVar("_T")
 _MOST_PARSED: Final = 1 << 20
 """Characters; a longer text counts as changed."""
 
@@ -37,36 +38,6 @@ class ExecutableFile:
         return f"{self.path}: {self.reason}"
 
 
-class _Names:
-    """Path names and patterns with reasons; the first match counts."""
-
-    def __init__(self, groups: Iterable[Mapping[str, str]]) -> None:
-        self._names: dict[str, str] = {}
-        self._patterns: list[tuple[re.Pattern[str], str]] = []
-        for group in groups:
-            patterns: list[str] = []
-            for name in group["names"].casefold().split():
-                if "*" in name or "/" in name:
-                    patterns.append(_expression(name))
-                else:
-                    self._names.setdefault(name, group["reason"])
-            if patterns:
-                self._patterns.append((re.compile("|".join(patterns)), group["reason"]))
-
-    def reason(self, plain: str) -> str:
-        """Return the reason for a path, empty if none matches."""
-        if (reason := self._names.get(plain.rpartition("/")[2])) is not None:
-            return reason
-        return next((reason for expression, reason in self._patterns if expression.fullmatch(plain)), "")
-
-
-def _expression(pattern: str) -> str:
-    anywhere = "" if pattern.startswith("/") else "(?:.*/)?"
-    below = "/.+" if pattern.endswith("/**") else ""
-    words = pattern.removeprefix("/").removesuffix("/**")
-    return anywhere + "[^/]*".join(map(re.escape, words.split("*"))) + below
-
-
 @dataclass(frozen=True, slots=True)
 class _Part:
     """Executed part of a file: values of keys; `*` in a key matches any name."""
@@ -77,18 +48,17 @@ class _Part:
     inert: frozenset[tuple[str, ...]]
 
 
+_Patterns: TypeAlias = "list[tuple[re.Pattern[str], _T]]"
+
+
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """Data of `executed_files.toml`."""
+    """Data of `executed_files.toml`: patterns of paths, each with a reason or an executed part."""
 
-    files: _Names
-    kinds: _Names
-    inert: _Names
-    parts: tuple[tuple[re.Pattern[str], _Part], ...]
-
-    def part(self, plain: str) -> _Part | None:
-        name = plain.rpartition("/")[2]
-        return next((part for expression, part in self.parts if expression.fullmatch(name)), None)
+    files: _Patterns[str]
+    kinds: _Patterns[str]
+    inert: re.Pattern[str]
+    parts: _Patterns[_Part]
 
 
 @cache
@@ -98,10 +68,29 @@ def _table() -> _Table:
     for one in data["parts"]:
         keys, others = ([tuple(key.split(".")) for key in one.get(name, ())] for name in ("keys", "except"))
         parse = {"json": json.loads, "toml": tomllib.loads}[one["format"]]
-        expression = re.compile("|".join(map(_expression, one["names"].casefold().split())))
-        parts.append((expression, _Part(one["reason"], parse, tuple(keys), frozenset(others))))
-    inert = {"reason": "inert", **data["inert"]}
-    return _Table(_Names(data["files"]), _Names(data["kinds"]), _Names([inert]), tuple(parts))
+        part = _Part(one["reason"], parse, tuple(keys), frozenset(others))
+        parts.append((_expression(one["names"]), part))
+    files, kinds = (
+        [(_expression(group["names"]), group["reason"]) for group in groups]
+        for groups in (data["files"], data["kinds"])
+    )
+    return _Table(files, kinds, _expression(data["inert"]["names"]), parts)
+
+
+def _expression(names: str) -> re.Pattern[str]:
+    forms = names.casefold().split()
+    rooted = [_alternative(form[1:]) for form in forms if form.startswith("/")]
+    anywhere = "|".join(_alternative(form) for form in forms if not form.startswith("/"))
+    return re.compile("|".join([f"(?:.*/)?(?:{anywhere})", *rooted]))
+
+
+def _alternative(form: str) -> str:
+    below = "/.+" if form.endswith("/**") else ""
+    return "[^/]*".join(map(re.escape, form.removesuffix("/**").split("*"))) + below
+
+
+def _find(patterns: _Patterns[_T], plain: str) -> _T | None:
+    return next((found for expression, found in patterns if expression.fullmatch(plain)), None)
 
 
 def reason_by_path(path: str) -> str:
@@ -110,11 +99,11 @@ def reason_by_path(path: str) -> str:
     :param path: relative to the project, links followed.
     """
     table, plain = _table(), plain_path(path)
-    if reason := table.files.reason(plain):
+    if reason := _find(table.files, plain):
         return reason
-    if table.part(plain) is not None or table.inert.reason(plain):
+    if _find(table.parts, plain) or table.inert.fullmatch(plain):
         return ""
-    return table.kinds.reason(plain)
+    return _find(table.kinds, plain) or ""
 
 
 def reason_of_change(path: str, before: str | None, after: str | None) -> str:
@@ -128,7 +117,7 @@ def reason_of_change(path: str, before: str | None, after: str | None) -> str:
         return ""
     if reason := reason_by_path(path):
         return reason
-    part = _table().part(plain_path(path))
+    part = _find(_table().parts, plain_path(path))
     return part.reason if part is not None and _part_changes(part, before, after) else ""
 
 

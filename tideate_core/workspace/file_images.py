@@ -182,17 +182,13 @@ def _write(temp: str, directory: int, wanted: FileImage, *, like: str, new_mode:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     replaced = replaced_metadata(like, directory)
     metadata = replaced[0] if replaced else wanted.metadata
-    handle = os.open(temp, flags, _new_mode(wanted) if new_mode else 0o600, dir_fd=directory)
+    handle = os.open(temp, flags, 0o666 | wanted.state.mode & 0o111 if new_mode else 0o600, dir_fd=directory)
     with os.fdopen(handle, "wb") as file:
         file.write(wanted.data)
         file.flush()
         if not new_mode:
             give_metadata(handle, metadata, wanted.state.mode)
         os.fsync(handle)
-
-
-def _new_mode(wanted: FileImage) -> int:
-    return 0o666 | wanted.state.mode & 0o111
 
 
 def _refuse_changed(name: str, directory: int, expected: FileState) -> None:

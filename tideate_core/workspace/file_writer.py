@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import EditConflict, WorkspaceError
@@ -41,13 +41,6 @@ MOVED_FILES: Final = 2_000
 MOVED_BYTES: Final = 64 << 20
 """Most bytes that are moved with a directory: the journal keeps all of them."""
 _NEW: Final = 0o755
-
-
-@dataclass(slots=True)
-class _DirectoryContents:
-    files: list[tuple[Path, FileImage]]
-    directories: list[DirectoryOperation]
-    """Outer ones first."""
 
 
 class FileWriter:
@@ -147,15 +140,15 @@ class FileWriter:
         if not start.is_dir():
             _refuse_large(start, source)
             return self._moving_files([(start, current_image(start, source))], lambda _: end)
-        found = _collect(start, source)
-        plan = self._moving_files(found.files, lambda path: end / path.relative_to(start))
+        files, directories = _collect(start, source)
+        plan = self._moving_files(files, lambda path: end / path.relative_to(start))
         plan.made = _missing(end, self._root.path)
-        for one in found.directories:
+        for one in directories:
             there = end / one.path.relative_to(start)
             plan.made.append(replace(one, path=there))
             plan.modes.append(ModeOperation(there, _NEW, one.mode))
         plan.modes.reverse()  # inner ones first: the mode of an outer directory may forbid access
-        plan.removed = found.directories[::-1]
+        plan.removed = directories[::-1]
         return plan
 
     def _moving_files(self, files: list[tuple[Path, FileImage]], goal: Callable[[Path], Path]) -> WritePlan:
@@ -198,18 +191,19 @@ def _missing(directory: Path, root: Path | None) -> list[DirectoryOperation]:
     return missing[::-1]
 
 
-def _collect(top: Path, name: str) -> _DirectoryContents:
-    """Read the whole content of a directory.
+def _collect(top: Path, name: str) -> tuple[list[tuple[Path, FileImage]], list[DirectoryOperation]]:
+    """Return the files and, outer ones first, the directories of a directory.
 
     :raises WorkspaceError: it exceeds the limits, or cannot be moved.
     """
-    found = _DirectoryContents([], [])
+    files: list[tuple[Path, FileImage]] = []
+    directories: list[DirectoryOperation] = []
     size, todo = 0, [top]
     while todo:
         directory = todo.pop()
         if holds_repository(directory):
             raise WorkspaceError(f"{name} has a git repository in it; a person has to move it")
-        found.directories.append(DirectoryOperation.removing(directory))
+        directories.append(DirectoryOperation.removing(directory))
         for path in sorted(directory.iterdir()):
             status = path.lstat()
             if path.name.casefold() in PROTECTED:
@@ -218,11 +212,10 @@ def _collect(top: Path, name: str) -> _DirectoryContents:
                 todo.append(path)
                 continue
             size += status.st_size
-            if len(found.files) >= MOVED_FILES or size > MOVED_BYTES:
+            if len(files) >= MOVED_FILES or size > MOVED_BYTES:
                 raise WorkspaceError(
                     f"{name} has more than {MOVED_FILES} files, or {MOVED_BYTES >> 20} MiB: too much for "
                     "a rollback; a person has to move it"
                 )
-            found.files.append((path, current_image(path, name)))
-    found.directories.sort(key=lambda one: one.path)
-    return found
+            files.append((path, current_image(path, name)))
+    return files, sorted(directories, key=lambda one: one.path)

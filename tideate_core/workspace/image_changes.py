@@ -138,7 +138,8 @@ def change_note(change: FileChange) -> str:
     if change.is_of_mode:
         return f"mode {modes[0]:o} → {modes[1]:o}"
     shown = change.after if before.state == ABSENT else change.before
-    words = [] if shown is not None else [_described(before, after)]
+    sides = dict.fromkeys(_side(image) for image in change.images if image.state != ABSENT)
+    words = [] if shown is not None else [" → ".join(sides)]
     if change.action == "move" and (modes[0] ^ modes[1]) & 0o100:
         words.append(f"{'' if modes[1] & 0o100 else 'not '}executable")
     elif change.action == "create" and modes[1] & 0o100:
@@ -161,11 +162,6 @@ def _style_note(then: Document, data: bytes) -> str:
 
 
 _LINE_ENDS: Final = {"\n": "LF", "\r\n": "CRLF"}
-
-
-def _described(before: FileImage, after: FileImage) -> str:
-    sides = [_side(image) for image in (before, after) if image.state != ABSENT]
-    return " → ".join(dict.fromkeys(sides))
 
 
 def _side(image: FileImage) -> str:

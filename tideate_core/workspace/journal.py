@@ -237,6 +237,11 @@ class Record:
     directory: Path
     manifest: JournalManifest
 
+    @property
+    def written_at(self) -> int:
+        """Time of its manifest, in nanoseconds."""
+        return (self.directory / _MANIFEST).stat().st_mtime_ns
+
     def file_before(self, entry: FileEntry) -> bytes:
         """Return the bytes of a path before the apply.
 
@@ -422,7 +427,7 @@ class Journal:
         :raises WorkspaceError: a record cannot be read.
         """
         # merge, not sort: the order within a run must not depend on the clock
-        return list(heapq.merge(*map(self._records_of, runs), key=_written_at))
+        return list(heapq.merge(*map(self._records_of, runs), key=lambda record: record.written_at))
 
     def _records_of(self, run: str) -> list[Record]:
         directory = journal_directory(self._private, run)
@@ -434,10 +439,6 @@ class Journal:
             raise WorkspaceError(f"{directory} cannot be read; nothing was restored: {error}") from error
         # a dangling link is a damaged manifest, not a missing one
         return [_load(path) for path in applies if os.path.lexists(path / _MANIFEST)]
-
-
-def _written_at(record: Record) -> int:
-    return (record.directory / _MANIFEST).stat().st_mtime_ns
 
 
 def _applies(of_run: Path) -> list[Path]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING
 
 from tideate_core.workspace.paths import PROTECTED, holds_repository
 
@@ -16,27 +16,20 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
     from pathlib import Path
 
-    from tideate_core.workspace.file_images import FileImage
-
-
-class _HasPath(Protocol):
-    @property
-    def path(self) -> Path: ...
-
-
-class _Written(_HasPath, Protocol):
-    @property
-    def after(self) -> FileImage: ...
-
-
-FileT = TypeVar("FileT", bound=_Written)
-MadeT = TypeVar("MadeT", bound=_HasPath)
-RemovedT = TypeVar("RemovedT", bound=_HasPath)
+    from tideate_core.workspace.staging import DirectoryOperation, FileOperation
 
 
 def in_order(
-    files: Iterable[FileT], made: Iterable[MadeT], removed: Iterable[RemovedT]
-) -> tuple[list[FileT], list[RemovedT], list[MadeT], list[FileT], list[RemovedT]]:
+    files: Iterable[FileOperation],
+    made: Iterable[DirectoryOperation],
+    removed: Iterable[DirectoryOperation],
+) -> tuple[
+    list[FileOperation],
+    list[DirectoryOperation],
+    list[DirectoryOperation],
+    list[FileOperation],
+    list[DirectoryOperation],
+]:
     """Sort operations into execution order.
 
     :param files: files and links to write or, with an absent image, to remove.
@@ -44,7 +37,9 @@ def in_order(
     :param removed: directories, inner ones first.
     :returns: files and directories in the way, new directories, other files, other directories.
     """
-    files, made, removed = list(files), list(made), list(removed)
+    # a moved file is written at its new path before its old path is removed
+    files = sorted(files, key=lambda file: file.after.state.kind == "absent")
+    made, removed = list(made), list(removed)
     written = {file.path for file in files if file.after.state.kind != "absent"}
     directories = {directory.path for directory in made}
     directories.update(parent for path in (*written, *directories) for parent in path.parents)

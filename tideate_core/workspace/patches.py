@@ -35,11 +35,8 @@ LARGEST_RESULT: Final = 32 << 20
 LARGEST_RESULTS: Final = 128 << 20
 """Bytes of all resulting files."""
 _BINARY: Final = b"GIT binary patch"
-_HUNK: Final = re.compile(rb"(literal|delta) [ \t\v\f\r]*([+-]?)(\d*).*")
-"""Head of a binary hunk as git parses it: C's `strtoul` skips blanks and trailing text."""
-_DIGITS: Final = 20
-"""Digits from which a number may exceed the range of `strtoul`."""
-_LARGEST_NUMBER: Final = (1 << 64) - 1
+_HUNK: Final = re.compile(rb"(literal|delta) (\d{1,18})\r?")
+"""Head of a binary hunk as git writes it; git also reads other forms of the number."""
 _SIZES: Final = 20
 """Most bytes of the two sizes at the start of a delta."""
 
@@ -68,27 +65,26 @@ def refuse_large_results(patch: bytes, copied: Iterable[int] = ()) -> None:
 
 
 def _binary_sizes(patch: bytes) -> Iterator[int]:
-    """Yield the size of each binary result."""
+    """Yield the size of each binary result.
+
+    :raises InvalidInput: a size is not written as git writes it.
+    """
     at = patch.find(_BINARY)
     while at >= 0:
         # up to the next file; no content line starts with these words
         end = patch.find(b"\ndiff --git ", at)
         lines = patch[at : None if end < 0 else end].split(b"\n")
         for number, line in enumerate(lines):
-            if found := _HUNK.fullmatch(line):
-                size = _number_in(*found.group(2, 3))
-                yield size
-                if found[1] == b"delta" and size <= LARGEST_RESULT:
-                    yield _result_of_delta(lines, number + 1)
+            if not line.startswith((b"literal ", b"delta ")):
+                continue
+            found = _HUNK.fullmatch(line)
+            if found is None:
+                raise InvalidInput("the patch has a binary hunk with an odd size; apply it with `git apply`")
+            size = int(found[2])
+            yield size
+            if found[1] == b"delta" and size <= LARGEST_RESULT:
+                yield _result_of_delta(lines, number + 1)
         at = patch.find(_BINARY, end) if end >= 0 else -1
-
-
-def _number_in(sign: bytes, digits: bytes) -> int:
-    digits = digits.lstrip(b"0")
-    if len(digits) >= _DIGITS:
-        return _LARGEST_NUMBER
-    size = int(digits or b"0")
-    return _LARGEST_NUMBER - size + 1 if sign == b"-" and size else size
 
 
 def _result_of_delta(lines: Sequence[bytes], start: int) -> int:
@@ -109,8 +105,9 @@ def _result_of_delta(lines: Sequence[bytes], start: int) -> int:
         return 0
     _, middle = _number_at(head, 0)
     result, end = _number_at(head, middle)
-    # git writes shorter numbers; a longer one would hide the second size
-    return _LARGEST_NUMBER if max(middle, end - middle) > _SIZES // 2 else result
+    if max(middle, end - middle) > _SIZES // 2:  # git writes shorter numbers; this hides the second size
+        raise InvalidInput("the patch has a binary hunk with an odd size; apply it with `git apply`")
+    return result
 
 
 def _number_at(data: bytes, at: int) -> tuple[int, int]:

@@ -4,36 +4,43 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
-from dataclasses import dataclass
+import os
+import stat
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import EditConflict, OutsideRoot, RollbackConflict, WorkspaceError
+from tideate_core.project import open_directory
 from tideate_core.util.escaping import counted
+from tideate_core.util.file_metadata import give_metadata
 from tideate_core.util.uncancelled import run_uncancelled
 from tideate_core.workspace.documents import text_of
-from tideate_core.workspace.file_images import read_image, temporary_beside
+from tideate_core.workspace.file_images import read_image, remove_directory, set_mode, write_image
 from tideate_core.workspace.journal import (
     BufferEntry,
     DirectoryEntry,
     FileEntry,
     JournalPlaces,
+    ModeEntry,
     MoveEntry,
     entries_of,
 )
-from tideate_core.workspace.rollback_files import roll_back_files
+from tideate_core.workspace.kind_changes import in_order
 from tideate_core.workspace.rollback_notes import mark_rolled_back, write_notes
-from tideate_core.workspace.rollback_plan import FileRollback, plan_rollback
+from tideate_core.workspace.rollback_plan import plan_rollback
+from tideate_core.workspace.staging import FileOperation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from tideate_core.workspace.buffers import Buffers, BufferText
-    from tideate_core.workspace.file_images import FileImage
     from tideate_core.workspace.journal import Journal, Record
     from tideate_core.workspace.paths import Root
     from tideate_core.workspace.rollback_plan import BufferSave, RollbackPlan
+    from tideate_core.workspace.staging import DirectoryOperation
 
 log = logging.getLogger(__name__)
 
@@ -74,9 +81,8 @@ class Rollback:
         records = await asyncio.to_thread(self._journal.records, *runs)
         plan = await self._plan(records)
         if plan.reasons:
-            raise RollbackConflict(
-                f"changed since the run wrote to them, so nothing was restored: {_reasons(plan)}"
-            )
+            reasons = ", ".join(f"{name} ({why})" for name, why in plan.reasons.items())
+            raise RollbackConflict(f"changed since the run wrote to them, so nothing was restored: {reasons}")
         # if a run only created directories, report these
         made = [] if plan.names else await asyncio.to_thread(self._made_directories, records)
         on_write()
@@ -213,7 +219,7 @@ class Rollback:
         if self._buffers is None:
             return loaded
         for entry in entries_of(records, BufferEntry):
-            if (buffer := await self._find_buffer(entry)) is not None:
+            if (buffer := await self._find_buffer(entry, self._buffers)) is not None:
                 loaded[entry] = buffer
         for path in self._written_paths(records):
             if (buffer := await self._buffers.find(path)) is not None:
@@ -237,15 +243,13 @@ class Rollback:
                 found[places.of(entry.path)] = None
         return list(found)
 
-    async def _find_buffer(self, entry: BufferEntry) -> BufferText | None:
-        if self._buffers is None:
-            return None
+    async def _find_buffer(self, entry: BufferEntry, buffers: Buffers) -> BufferText | None:
         if not entry.path:
-            buffer = await self._buffers.read(entry.number)
+            buffer = await buffers.read(entry.number)
             return buffer if buffer is not None and not buffer.path else None
         base = self._root.path
         for path in filter(None, (entry.moved_to, entry.path)):
-            buffer = await self._buffers.find(base / path if base else Path(path))
+            buffer = await buffers.find(base / path if base else Path(path))
             if buffer is not None:
                 return buffer
         return None
@@ -269,7 +273,7 @@ def _log(runs: Sequence[str], restored: Sequence[str], left: Sequence[str] = ())
         log.warning("rollback of %s: %s", ", ".join(runs), words)
 
 
-def _exact_files(again: RollbackPlan, saves: Sequence[BufferSave]) -> list[FileRollback]:
+def _exact_files(again: RollbackPlan, saves: Sequence[BufferSave]) -> list[FileOperation]:
     """Return the files to write, including files that the editor saved in another style.
 
     :param again: plan made after the save.
@@ -278,25 +282,16 @@ def _exact_files(again: RollbackPlan, saves: Sequence[BufferSave]) -> list[FileR
     unsaved = {save.path for save in again.saves}  # an unmodified buffer had no unsaved text
     for save in saves:
         file = given.get(save.path)
-        now = file.after if file is not None else read_image(save.path)
-        if now.state.holds_same_as(save.wanted.state):
+        if file is None:
+            saved = read_image(save.path)
+            file = FileOperation(save.path.name, save.path, saved, saved)
+        if file.after.state.holds_same_as(save.wanted.state):
             continue
-        if save.path not in unsaved and not _only_style_differs(now, save):
-            continue
-        temp = temporary_beside(save.path) if file is None else file.temp
-        expected = now.state if file is None else file.expected
-        given[save.path] = FileRollback(save.path, save.wanted, expected, temp)
+        # a saved file with its earlier text differs only in style
+        before = "" if save.wanted.state.kind == "absent" else text_of(save.wanted.data)
+        if save.path in unsaved or text_of(file.after.data) == save.text == before:
+            given[save.path] = replace(file, after=save.wanted)
     return list(given.values())
-
-
-def _only_style_differs(now: FileImage, save: BufferSave) -> bool:
-    """Return whether a saved file has its earlier text, without unsaved changes."""
-    before = "" if save.wanted.state.kind == "absent" else text_of(save.wanted.data)
-    return text_of(now.data) == save.text == before
-
-
-def _reasons(plan: RollbackPlan) -> str:
-    return ", ".join(f"{name} ({why})" for name, why in plan.reasons.items())
 
 
 def _refuse_changed_since(records: Sequence[Record], conflicts: Sequence[str], execution_id: str) -> None:
@@ -343,3 +338,89 @@ def _names(record: Record) -> set[str]:
         elif isinstance(entry, MoveEntry):
             names |= {entry.old, entry.new}
     return names - {""}
+
+
+def roll_back_files(places: JournalPlaces, records: Sequence[Record], plan: RollbackPlan) -> None:
+    """Write a plan's files, directories and permissions, and remove temporary files.
+
+    A failed file does not prevent the others, except for moves and removals: a file to be removed may hold
+    the only copy of one that could not be written. Only files in the way are removed first.
+
+    :raises OSError: a file cannot be restored; a second attempt continues with the rest.
+    :raises EditConflict: a file changed at the last moment.
+    """
+    _restore_modes(places, records)  # directories may have to be writable again
+    _remove_leftovers(places)
+    in_the_way, emptied, made, files, removed = in_order(plan.files, plan.made, plan.removed)
+    for file in in_the_way:
+        _write(file)
+    for directory in emptied:
+        _remove_empty(directory.path)
+    for directory in made:
+        _remake(directory)
+    failure: OSError | EditConflict | None = None
+    moved = _moved_paths(places, records)
+    for file in files:
+        if failure is not None and (file.after.state.kind == "absent" or file.path in moved):
+            continue
+        try:
+            _write(file)
+        except (OSError, EditConflict) as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure
+    for directory in removed:
+        _remove_empty(directory.path)
+    _restore_modes(places, records)  # for the files just written
+
+
+def _write(file: FileOperation) -> None:
+    write_image(file.path, file.after, expected=file.before.state, temp=file.temp)
+
+
+def _remake(wanted: DirectoryOperation) -> None:
+    """Create a removed directory again, unless another file is there."""
+    with contextlib.suppress(NotADirectoryError, FileExistsError):
+        is_there = wanted.path.is_dir()
+        with open_directory(wanted.path, make=True) as directory:
+            # also a directory created just before a kill
+            give_metadata(directory, None if is_there else wanted.metadata, wanted.mode)
+
+
+def _moved_paths(places: JournalPlaces, records: Sequence[Record]) -> set[Path]:
+    names = {name for move in entries_of(records, MoveEntry) for name in (move.old, move.new)}
+    for entry in entries_of(records, FileEntry):
+        if entry.moved_from is not None:
+            names |= {entry.path, entry.moved_from}
+    found: set[Path] = set()
+    for name in names:
+        with contextlib.suppress(OutsideRoot):
+            found.add(places.of(name))
+    return found
+
+
+def _restore_modes(places: JournalPlaces, records: Sequence[Record]) -> None:
+    """Restore permissions that still have the value the run set."""
+    for entry in reversed(entries_of(records, ModeEntry)):
+        with contextlib.suppress(OutsideRoot, FileNotFoundError, NotADirectoryError):
+            path = places.of(entry.path)
+            if stat.S_IMODE(path.lstat().st_mode) in (entry.after, entry.before | entry.after):
+                set_mode(path, entry.before)
+
+
+def _remove_leftovers(places: JournalPlaces) -> None:
+    """Remove temporary files of an interrupted apply."""
+    for path in places.temporaries:
+        with (
+            contextlib.suppress(FileNotFoundError, NotADirectoryError),
+            open_directory(path.parent) as directory,
+        ):
+            os.unlink(path.name, dir_fd=directory)
+
+
+def _remove_empty(directory: Path) -> None:
+    try:
+        remove_directory(directory)
+    except OSError as error:
+        if error.errno not in {errno.ENOTEMPTY, errno.ENOENT, errno.ENOTDIR, errno.EEXIST}:
+            raise

@@ -46,8 +46,8 @@ class FileOperation:
     path: Path
     before: FileImage
     after: FileImage
-    temp: Path = field(init=False)
-    """Temporary file in the same directory, written first."""
+    temp: Path = Path()
+    """Temporary file in the same directory, written first; an unused name if not given."""
     new_mode: bool = False
     """The file gets the mode of new files."""
     moved_from: Path | None = None
@@ -56,7 +56,8 @@ class FileOperation:
     """The edit was moved over changes that the user made elsewhere."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "temp", temporary_beside(self.path))
+        if not self.temp.name:
+            object.__setattr__(self, "temp", temporary_beside(self.path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,19 +148,28 @@ def buffer_operation(
     :param disk: image of its file.
     :raises EditConflict: a replaced line changed.
     """
-    hunks: list[Hunk] | None = change.hunks
-    if current.text != change.before:
-        hunks = rebase(change.hunks, change.before or "", current.text)
-    if hunks is None:
-        name = change.path or f"buffer {current.number}"
-        raise EditConflict(
-            f"{name} was changed where the edit goes; nothing was written. Run it again.",
-            path=change.path,
-            line=first_clash(change.hunks, change.before or "", current.text),
-        )
+    hunks = _rebased(change, current.text, f"{change.path or f'buffer {current.number}'} was changed")
     after = "\n".join(apply_hunks(lines_of(current.text), hunks))
     edit = BufferEdit(current.number, current.tick, tuple(hunks))
     return BufferOperation(change, current.path, edit, current.text, after, disk, current.modified)
+
+
+def _rebased(change: FileChange, text: str, changed: str) -> list[Hunk]:
+    """Return the hunks of a change for the current text.
+
+    :param changed: beginning of the message.
+    :raises EditConflict: a replaced line changed.
+    """
+    if text == change.before:
+        return change.hunks
+    hunks = rebase(change.hunks, change.before or "", text)
+    if hunks is None:
+        raise EditConflict(
+            f"{changed} where the edit goes; nothing was written. Run it again.",
+            path=change.path,
+            line=first_clash(change.hunks, change.before or "", text),
+        )
+    return hunks
 
 
 async def refuse_missing_characters(buffers: Buffers, change: FileChange, current: BufferText) -> None:
@@ -288,15 +298,16 @@ class Stager:
         path = await asyncio.to_thread(self._target, change.path, follow=follow)
         self._claim(path, change.path)
         buffer = None if self._buffers is None else await self._buffers.find(path)
-        found = await asyncio.to_thread(current_image, path, change.path)
-        await asyncio.to_thread(refuse_in_repositories, path.parent, self._root.path)
+        found = await self._current(path, change.path)
         if change.action == "create":
             refuse_bad_new_name(change.path)
             await self._create(change, path, found, buffer)
             return
         _refuse_irregular(change.path, path, found)
-        if change.action == "modify":
-            await self._modify(change, path, found, buffer)
+        if change.action == "modify" and buffer is not None:
+            await self._buffer(change, buffer, found)
+        elif change.action == "modify":
+            self._edit(change, path, found)
         elif change.action == "delete":
             self._delete(change, path, found, buffer)
         else:
@@ -333,16 +344,23 @@ class Stager:
         if change.move_to:
             self._plan.files.append(FileOperation(change.path, path, found, FileImage(ABSENT)))
 
-    async def _on_disk(self, name: str, path: Path) -> FileImage:
+    async def _current(self, path: Path, name: str) -> FileImage:
         """Return the image of a path.
 
-        :raises EditConflict: it is in a repository's own directory, or has unsaved changes in the editor.
+        :raises EditConflict: it is in a repository's own directory.
         """
         await asyncio.to_thread(refuse_in_repositories, path.parent, self._root.path)
+        return await asyncio.to_thread(current_image, path, name)
+
+    async def _on_disk(self, name: str, path: Path) -> FileImage:
+        """Return the image of a path without unsaved changes in the editor.
+
+        :raises EditConflict: it has some.
+        """
         buffer = None if self._buffers is None else await self._buffers.find(path)
         if buffer is not None and buffer.modified:
             raise EditConflict(f"{name} has unsaved changes in the editor; nothing was written")
-        return await asyncio.to_thread(current_image, path, name)
+        return await self._current(path, name)
 
     def _stage_mode(
         self, change: FileChange, path: Path, found: FileImage, images: tuple[FileImage, FileImage]
@@ -360,7 +378,10 @@ class Stager:
         self._claim(path, change.path)
         found = await self._on_disk(change.path, path)
         _refuse_irregular(change.path, path, found)
-        data, rebased = _edited_bytes(change, found)
+        self._edit(change, path, found)
+
+    def _edit(self, change: FileChange, path: Path, found: FileImage) -> None:
+        data, rebased = _edited(change, found)
         after = FileImage.of_file(data, found.state.mode)
         self._plan.files.append(FileOperation(change.path, path, found, after, rebased=rebased))
 
@@ -383,21 +404,15 @@ class Stager:
         after = FileImage.of_file(Document().encode(change.after or ""), 0)
         self._plan.files.append(FileOperation(change.path, path, found, after, new_mode=True))
 
-    async def _modify(
-        self, change: FileChange, path: Path, found: FileImage, buffer: BufferText | None
-    ) -> None:
-        if buffer is not None:
-            await self._buffer(change, buffer, found)
-            return
-        data, rebased = _edited(change, found)
-        after = FileImage.of_file(data, found.state.mode)
-        self._plan.files.append(FileOperation(change.path, path, found, after, rebased=rebased))
-
     def _delete(self, change: FileChange, path: Path, found: FileImage, buffer: BufferText | None) -> None:
         if buffer is not None and buffer.modified:
             raise EditConflict(f"{change.path} has unsaved changes in the editor; nothing was written")
-        if found.state.kind == "file" and change.before is not None:
-            _refuse_changed(change, found)
+        if (
+            found.state.kind == "file"
+            and change.before is not None
+            and Document.decode(found.data, change.path).text != change.before
+        ):
+            raise EditConflict(f"{change.path} changed on disk while the edit was made; nothing was written")
         self._plan.files.append(FileOperation(change.path, path, found, FileImage(ABSENT)))
 
     async def _move(
@@ -409,8 +424,7 @@ class Stager:
         target = await asyncio.to_thread(self._target, new_name, follow=True)
         self._claim(target, new_name)
         refuse_bad_new_name(new_name)
-        await asyncio.to_thread(refuse_in_repositories, target.parent, self._root.path)
-        there = await asyncio.to_thread(current_image, target, new_name)
+        there = await self._current(target, new_name)
         if self._is_emptied(there, target):
             there = FileImage(ABSENT)
         if there.state != ABSENT or (self._buffers is not None and await self._buffers.find(target)):
@@ -475,34 +489,13 @@ def _refuse_irregular(name: str, path: Path, found: FileImage) -> None:
         raise EditConflict(f"{name} is read-only; nothing was written. Make it writable first.")
 
 
-def _refuse_changed(change: FileChange, found: FileImage) -> None:
-    if Document.decode(found.data, change.path).text != change.before:
-        raise EditConflict(f"{change.path} changed on disk while the edit was made; nothing was written")
-
-
-def _edited_bytes(change: FileChange, found: FileImage) -> tuple[bytes, bool]:
-    try:
-        text = found.data.decode()
-    except UnicodeDecodeError as error:
-        raise EditConflict(f"{change.path} changed meanwhile; nothing was written") from error
-    hunks: Sequence[Hunk] | None = change.hunks
-    if text != change.before:
-        hunks = rebase(change.hunks, change.before or "", text)
-    if hunks is None:
-        raise EditConflict(f"{change.path} changed on disk where the edit goes; nothing was written")
-    return "\n".join(apply_hunks(lines_of(text), hunks)).encode(), text != change.before
-
-
 def _edited(change: FileChange, found: FileImage) -> tuple[bytes, bool]:
     """Return the new content, and whether the edit was moved over changes elsewhere in the file."""
-    document = Document.decode(found.data, change.path)
-    if document.text == change.before:
-        return document.encode(change.after or ""), False
-    hunks = rebase(change.hunks, change.before or "", document.text)
-    if hunks is None:
-        raise EditConflict(
-            f"{change.path} changed on disk where the edit goes; nothing was written. Run it again.",
-            path=change.path,
-            line=first_clash(change.hunks, change.before or "", document.text),
-        )
-    return document.encode("\n".join(apply_hunks(lines_of(document.text), hunks))), True
+    document = None if change.exact else Document.decode(found.data, change.path)
+    try:
+        text = found.data.decode() if document is None else document.text
+    except UnicodeDecodeError as error:
+        raise EditConflict(f"{change.path} changed meanwhile; nothing was written") from error
+    hunks = _rebased(change, text, f"{change.path} changed on disk")
+    new = "\n".join(apply_hunks(lines_of(text), hunks))
+    return new.encode() if document is None else document.encode(new), text != change.before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,6 @@ from tideate_core.workspace.file_images import (
     file_or_link,
     remove_directory,
     set_mode,
-    temporary_beside,
     text_digest,
     write_image,
 )
@@ -29,7 +29,6 @@ from tideate_core.workspace.journal import (
     DirectoryEntry,
     FileEntry,
     Images,
-    Journal,
     JournalPlaces,
     KeptMetadata,
     ModeEntry,
@@ -38,18 +37,25 @@ from tideate_core.workspace.journal import (
     entries_of,
 )
 from tideate_core.workspace.kind_changes import in_order
-from tideate_core.workspace.rollback_files import roll_back_files
+from tideate_core.workspace.rollback import roll_back_files
 from tideate_core.workspace.rollback_plan import plan_rollback
-from tideate_core.workspace.staging import Stager, buffer_operation
+from tideate_core.workspace.staging import (
+    DirectoryOperation,
+    FileOperation,
+    ModeOperation,
+    Stager,
+    WritePlan,
+    buffer_operation,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from tideate_core.workspace.buffers import Buffers
     from tideate_core.workspace.changes import FileChange, OutsideChanges
-    from tideate_core.workspace.journal import Entry, Record
+    from tideate_core.workspace.journal import Entry, Journal, Record
     from tideate_core.workspace.paths import Root
-    from tideate_core.workspace.staging import BufferOperation, FileOperation, WritePlan
+    from tideate_core.workspace.staging import BufferOperation
 
 
 _ODD = "surrogatepass"
@@ -64,10 +70,29 @@ class CommittedPlan:
     """Committed plan, with the data to revert it."""
 
     record: Record
-    buffers: tuple[BufferOperation, ...]
-    moves: tuple[tuple[Path, Path], ...]
+    buffers: tuple[BufferOperation, ...] = ()
     rebased: tuple[str, ...] = ()
     """Files that the user had changed elsewhere meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedChanges:
+    """Changes that one `Workspace.apply` wrote."""
+
+    execution_id: str
+    paths: tuple[str, ...]
+    """Changed paths in the given order; for a moved file, the new path."""
+    rebased: tuple[str, ...] = ()
+    """Files and buffers among them that the user had changed elsewhere meanwhile."""
+    committed: CommittedPlan | None = None
+    """None if there was nothing to write."""
+
+    @property
+    def open_files(self) -> dict[str, bool]:
+        """Files changed in unsaved buffers, and whether each buffer had unsaved changes before."""
+        buffers = self.committed.buffers if self.committed else ()
+        found = {each.change.move_to or each.change.path: each.modified for each in buffers}
+        return {path: modified for path, modified in found.items() if path}
 
 
 class Committer:
@@ -91,6 +116,67 @@ class Committer:
         self._journal = journal
         self._step = step
         self._merges = merges
+
+    async def apply(self, changes: Sequence[FileChange], run: str) -> AppliedChanges:
+        """Apply all changes or none; see `Workspace.apply`."""
+        plan = await Stager(self._root, self._buffers).stage(changes)
+        if not plan:
+            return AppliedChanges(run, ())
+        writing = self._commit_current(plan, changes, run)
+        committed = await run_uncancelled(writing, revert=self.revert)
+        wanted = [change for change in changes if change.changes_something]
+        paths = tuple(change.move_to or change.path for change in wanted)
+        rebased = [done.change.path for done in committed.buffers if done.before != done.change.before]
+        return AppliedChanges(run, paths, (*rebased, *committed.rebased), committed)
+
+    async def _commit_current(
+        self, plan: WritePlan, changes: Sequence[FileChange], run: str
+    ) -> CommittedPlan:
+        """Write a plan; stage and write again if files are saved meanwhile."""
+        for _ in range(MAX_REBASES):
+            try:
+                return await self.commit(plan, run)
+            except EditConflict as error:
+                try:
+                    plan = await Stager(self._root, self._buffers).stage(changes)
+                except EditConflict:
+                    raise error from None  # the first error names the actual conflict
+        return await self.commit(plan, run)
+
+    async def record_outside_changes(self, changes: OutsideChanges, run: str) -> list[str]:
+        """Record changes that were already made; see `Workspace.record_outside_changes`."""
+        at = self._root.lexical
+        plan = WritePlan(
+            files=[
+                FileOperation(path, at(path), file_or_link(before), file_or_link(after))
+                for path, (before, after) in changes.files.items()
+                if "other" not in (before.state.kind, after.state.kind)  # a device has no image
+            ],
+            # a rollback reads the journal backwards: outer directories are created first
+            removed=[DirectoryOperation(at(path), mode) for path, mode in reversed(changes.removed.items())],
+            modes=[ModeOperation(at(path), then, now) for path, (then, now) in changes.modes.items()],
+        )
+        made = list(map(at, changes.made))
+        if plan or made:
+            await asyncio.to_thread(self._record, plan, run, made)
+        paths = [file.path for file in plan.files]
+        await self._notify_editor((), paths)
+        return list(map(self._root.relative, paths))
+
+    async def unsaved(self, run: str) -> dict[str, bool]:
+        """Return the files that a run changed in unsaved buffers; see `Workspace.unsaved_of`."""
+        found: dict[str, list[BufferEntry]] = {}
+        for entry in entries_of(await asyncio.to_thread(self._journal.records, run), BufferEntry):
+            if entry.path and entry.moved_to is None and not Path(entry.path).is_absolute():
+                found.setdefault(entry.path, []).append(entry)
+        unsaved = {}
+        for name, entries in found.items():
+            path = self._root.resolve(name)
+            buffer = await self._buffers.find(path) if self._buffers is not None else None
+            if buffer is not None and buffer.modified:
+                as_written = text_digest(buffer.text) == entries[-1].after
+                unsaved[name] = as_written and await asyncio.to_thread(_has_text, path, entries[0].before)
+        return unsaved
 
     async def commit(self, plan: WritePlan, run: str) -> CommittedPlan:
         """Write all operations, or raise and leave everything unchanged.
@@ -116,7 +202,11 @@ class Committer:
         :raises RollbackConflict: written content was changed; the rest is reverted.
         """
         never_written = {self._root.relative(path) for path in untouched}
-        left = await self._revert_buffers(committed)
+        left = [
+            operation.change.path or f"buffer {operation.edit.number}"
+            for operation in committed.buffers
+            if not await self._revert_buffer(operation)
+        ]
         conflicts = await self._revert_files(committed.record, never_written)
         left += [name for name in conflicts if name not in never_written]
         if left:
@@ -141,9 +231,9 @@ class Committer:
     async def _change_buffers(self, plan: WritePlan, run: str) -> CommittedPlan:
         """Journal the plan and change its buffers; repeat if the user typed meanwhile."""
         for _ in range(MAX_REBASES + 1):
-            record = await asyncio.to_thread(self._record, plan, run)
+            record = await asyncio.to_thread(self._record, plan, run, plan.new_directories)
             rebased = tuple(file.name for file in plan.files if file.rebased)
-            committed = CommittedPlan(record, tuple(plan.buffers), tuple(plan.moves), rebased)
+            committed = CommittedPlan(record, tuple(plan.buffers), rebased)
             if self._buffers is None or not plan.buffers:
                 return committed
             try:
@@ -164,13 +254,13 @@ class Committer:
         names = ", ".join(operation.change.path or "the buffer" for operation in plan.buffers)
         raise EditConflict(f"{names} changed again and again while the edit was applied; nothing was written")
 
-    def _record(self, plan: WritePlan, run: str) -> Record:
-        relative = self._root.relative
-        none = Images()
+    def _record(self, plan: WritePlan, run: str, new_directories: Iterable[Path]) -> Record:
+        relative, none = self._root.relative, Images()
+        known = {file.before.state.digest for file in plan.files}
         entries: list[tuple[Entry, Images]] = [
-            *((DirectoryEntry(path=relative(path)), none) for path in plan.new_directories),
-            *((self._buffer_entry(item), _buffer_images(item)) for item in plan.buffers),
-            *((self._file_entry(item), self._file_images(item, plan)) for item in plan.files),
+            *((DirectoryEntry(path=relative(path)), none) for path in new_directories),
+            *map(self._buffer_entry, plan.buffers),
+            *(self._file_entry(item, keep=item.after.state.digest not in known) for item in plan.files),
             *(
                 (RemovedEntry.of(relative(item.path), item.mode, item.metadata), none)
                 for item in plan.removed
@@ -183,8 +273,12 @@ class Committer:
         ]
         return self._journal.record(run, entries, self._step)
 
-    def _file_entry(self, file: FileOperation) -> FileEntry:
-        return FileEntry(
+    def _file_entry(self, file: FileOperation, *, keep: bool) -> tuple[FileEntry, Images]:
+        """Return the entry of a file and its images.
+
+        :param keep: keep the written content, which the record lacks; a merge may need it.
+        """
+        entry = FileEntry(
             path=self._root.relative(file.path),
             before=file.before.state,
             after=file.after.state,
@@ -192,29 +286,31 @@ class Committer:
             moved_from=None if file.moved_from is None else self._root.relative(file.moved_from),
             metadata=KeptMetadata.of(file.before.metadata),
         )
+        kept = keep and self._merges and file.after.state.kind == "file"
+        return entry, Images(file.before.data, file.after.data if kept else None)
 
-    def _file_images(self, file: FileOperation, plan: WritePlan) -> Images:
-        """Keep written content only if a merge may need it and the record lacks it."""
-        has_it = any(file.after.state.holds_same_as(other.before.state) for other in plan.files)
-        kept = self._merges and file.after.state.kind == "file" and not has_it
-        return Images(file.before.data, file.after.data if kept else None)
-
-    def _buffer_entry(self, buffer: BufferOperation) -> BufferEntry:
-        path = buffer.path
+    def _buffer_entry(self, buffer: BufferOperation) -> tuple[BufferEntry, Images]:
+        path, disk = buffer.path, buffer.disk
         if path:
-            try:
+            # the user may have opened a file outside of the project and asked to change it
+            with contextlib.suppress(OutsideRoot):
                 path = self._root.relative(self._root.resolve(path))
-            except OutsideRoot:
-                path = buffer.path  # the user opened this file and asked to change it
-        return BufferEntry(
+        entry = BufferEntry(
             path=path,
             moved_to=buffer.change.move_to,
             number=buffer.edit.number,
             before=text_digest(buffer.before),
             after=text_digest(buffer.after),
-            disk=None if buffer.disk is None else buffer.disk.state,
+            disk=None if disk is None else disk.state,
             saved=None if buffer.saved is None else FileImage.of_file(buffer.saved, 0).state,
         )
+        images = Images(
+            buffer.before.encode("utf-8", _ODD),
+            buffer.after.encode("utf-8", _ODD),
+            disk.data if disk is not None and disk.state.kind == "file" else None,
+            buffer.saved,
+        )
+        return entry, images
 
     async def _notify_editor(self, moves: Sequence[tuple[Path, Path]], paths: Sequence[Path]) -> None:
         if self._buffers is None:
@@ -223,13 +319,6 @@ class Committer:
             await self._buffers.moved(old, new)
         if paths:
             await self._buffers.changed_on_disk(paths)
-
-    async def _revert_buffers(self, committed: CommittedPlan) -> list[str]:
-        return [
-            operation.change.path or f"buffer {operation.edit.number}"
-            for operation in committed.buffers
-            if not await self._revert_buffer(operation)
-        ]
 
     async def _revert_buffer(self, operation: BufferOperation) -> bool:
         """Revert one buffer's edit; return False if one of its lines changed."""
@@ -255,15 +344,6 @@ class Committer:
         moves = [(places.of(move.new), places.of(move.old)) for move in entries_of([record], MoveEntry)]
         await self._notify_editor(moves, [file.path for file in plan.files])
         return plan.conflicts
-
-
-def _buffer_images(buffer: BufferOperation) -> Images:
-    return Images(
-        buffer.before.encode("utf-8", _ODD),
-        buffer.after.encode("utf-8", _ODD),
-        buffer.disk.data if buffer.disk is not None and buffer.disk.state.kind == "file" else None,
-        buffer.saved,
-    )
 
 
 def _write(plan: WritePlan, begun: set[Path]) -> None:
@@ -312,102 +392,6 @@ def _write_files(files: Sequence[FileOperation], begun: set[Path]) -> None:
             ) from error
 
 
-@dataclass(frozen=True, slots=True)
-class AppliedChanges:
-    """Changes that one `Workspace.apply` wrote."""
-
-    execution_id: str
-    paths: tuple[str, ...]
-    """Changed paths in the given order; for a moved file, the new path."""
-    rebased: tuple[str, ...] = ()
-    """Files and buffers among them that the user had changed elsewhere meanwhile."""
-    committed: CommittedPlan | None = None
-    """None if there was nothing to write."""
-
-    @property
-    def open_files(self) -> dict[str, bool]:
-        """Files changed in unsaved buffers, and whether each buffer had unsaved changes before."""
-        buffers = self.committed.buffers if self.committed else ()
-        found = {each.change.move_to or each.change.path: each.modified for each in buffers}
-        return {path: modified for path, modified in found.items() if path}
-
-
-class RunChanges:
-    """Applies and reverts changes, journalled first; `Workspace` documents each method.
-
-    :param private: returns the directory of the journal, created if missing.
-    :param step: step of the run that writes.
-    """
-
-    def __init__(
-        self, root: Root, buffers: Buffers | None, private: Callable[[], Path], step: str | None
-    ) -> None:
-        self._root = root
-        self._buffers = buffers
-        self._private = private
-        self._step = step
-
-    async def stage(self, changes: Sequence[FileChange]) -> WritePlan:
-        return await Stager(self._root, self._buffers).stage(changes)
-
-    async def apply(self, changes: Sequence[FileChange], execution_id: str) -> AppliedChanges:
-        plan = await self.stage(changes)
-        if not plan:
-            return AppliedChanges(execution_id, ())
-        committer = self._committer()
-        writing = self._commit(committer, plan, changes, execution_id)
-        committed = await run_uncancelled(writing, revert=committer.revert)
-        wanted = [change for change in changes if change.changes_something]
-        paths = tuple(change.move_to or change.path for change in wanted)
-        rebased = [done.change.path for done in committed.buffers if done.before != done.change.before]
-        rebased += committed.rebased
-        return AppliedChanges(execution_id, paths, tuple(rebased), committed)
-
-    async def _commit(
-        self, committer: Committer, plan: WritePlan, changes: Sequence[FileChange], execution_id: str
-    ) -> CommittedPlan:
-        """Write a plan; stage and write again if files are saved meanwhile."""
-        for _ in range(MAX_REBASES):
-            try:
-                return await committer.commit(plan, execution_id)
-            except EditConflict as error:
-                try:
-                    plan = await self.stage(changes)
-                except EditConflict:
-                    raise error from None  # the first error names the actual conflict
-        return await committer.commit(plan, execution_id)
-
-    async def record_outside_changes(self, changes: OutsideChanges, execution_id: str) -> list[str]:
-        journal = Journal(self._private())
-        paths = await asyncio.to_thread(_record, self._root, journal, changes, execution_id, self._step)
-        if self._buffers is not None and paths:
-            await self._buffers.changed_on_disk(paths)
-        return [self._root.relative(path) for path in paths]
-
-    async def revert(self, applied: AppliedChanges) -> None:
-        if applied.committed is None:
-            return
-        await run_uncancelled(self._committer().revert(applied.committed))
-
-    async def unsaved(self, execution_id: str) -> dict[str, bool]:
-        found: dict[str, list[BufferEntry]] = {}
-        records = await asyncio.to_thread(Journal(self._private()).records, execution_id)
-        for entry in entries_of(records, BufferEntry):
-            if entry.path and entry.moved_to is None and not Path(entry.path).is_absolute():
-                found.setdefault(entry.path, []).append(entry)
-        unsaved = {}
-        for name, entries in found.items():
-            path = self._root.resolve(name)
-            buffer = await self._buffers.find(path) if self._buffers is not None else None
-            if buffer is not None and buffer.modified:
-                as_written = text_digest(buffer.text) == entries[-1].after
-                unsaved[name] = as_written and await asyncio.to_thread(_has_text, path, entries[0].before)
-        return unsaved
-
-    def _committer(self) -> Committer:
-        return Committer(self._root, self._buffers, Journal(self._private()), self._step, merges=True)
-
-
 def _has_text(path: Path, digest: str) -> bool:
     """Return whether a file has the text with this digest."""
     try:
@@ -415,44 +399,3 @@ def _has_text(path: Path, digest: str) -> bool:
     except OSError:
         return False
     return text is not None and text_digest(text) == digest
-
-
-def _record(root: Root, journal: Journal, changes: OutsideChanges, run: str, step: str | None) -> list[Path]:
-    """Journal changes that were already made, as an apply of the run; return the files.
-
-    :raises OutsideRoot: a path is protected.
-    :raises WorkspaceError: the journal cannot be written.
-    """
-    none = Images()
-    entries: list[tuple[Entry, Images]] = []
-    paths: list[Path] = []
-
-    def name(path: str) -> str:
-        return root.relative(root.lexical(path))
-
-    entries += [(DirectoryEntry(path=name(path)), none) for path in changes.made]
-    for path, (before, after) in changes.files.items():
-        before, after = file_or_link(before), file_or_link(after)
-        if "other" in (before.state.kind, after.state.kind):
-            continue  # a device has no image
-        paths.append(root.lexical(path))
-        temp = temporary_beside(paths[-1]).name  # unused, but required by the schema
-        entry = FileEntry(
-            path=name(path),
-            before=before.state,
-            after=after.state,
-            temp=temp,
-            metadata=KeptMetadata.of(before.metadata),
-        )
-        kept = after.data if after.state.kind == "file" else None
-        entries.append((entry, Images(before.data, kept)))
-    # a rollback reads the journal backwards: outer directories are created first
-    removed = reversed(changes.removed.items())
-    entries += [(RemovedEntry(path=name(path), mode=mode), none) for path, mode in removed]
-    entries += [
-        (ModeEntry(path=name(path), before=then, after=now), none)
-        for path, (then, now) in changes.modes.items()
-    ]
-    if entries:
-        journal.record(run, entries, step)
-    return paths

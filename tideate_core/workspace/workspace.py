@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
     from tideate_core.workspace.buffers import Buffers, BufferText
     from tideate_core.workspace.changes import FileChange, OutsideChanges
+    from tideate_core.workspace.journal import Journal
     from tideate_core.workspace.rollback import Rollback, RollbackResult
-    from tideate_core.workspace.transaction import AppliedChanges, RunChanges
+    from tideate_core.workspace.transaction import AppliedChanges, Committer
 
     _Changes = list[FileChange]
 
@@ -119,7 +120,8 @@ class Workspace:
 
     def has_journal(self, execution_id: str) -> bool:
         """Return whether a run has a journal; blocking."""
-        return journal_directory(self._place(), execution_id).is_dir()
+        private = self._private or project_state(self._root.path)
+        return journal_directory(private, execution_id).is_dir()
 
     @property
     def max_bytes(self) -> int:
@@ -205,7 +207,9 @@ class Workspace:
         :raises OutsideRoot: a path is outside of the root or protected.
         :raises WorkspaceError: a file cannot be written.
         """
-        await self._run_changes().stage(changes)
+        from tideate_core.workspace.staging import Stager
+
+        await Stager(self._root, self._buffers).stage(changes)
         return [change for change in changes if change.changes_something]
 
     async def refuse_unwritable(self, change: FileChange) -> None:
@@ -275,7 +279,7 @@ class Workspace:
         :raises WorkspaceError: a file cannot be written; everything was rolled back.
         """
         self._refuse_stopped()
-        return await self._run_changes().apply(changes, execution_id)
+        return await self._committer().apply(changes, execution_id)
 
     async def record_outside_changes(self, changes: OutsideChanges, *, execution_id: str) -> _Names:
         """Record outside changes as a run's writes, so that its rollback restores them.
@@ -288,14 +292,15 @@ class Workspace:
         :raises WorkspaceError: the journal cannot be written; nothing is recorded.
         """
         self._refuse_stopped()
-        return await self._run_changes().record_outside_changes(changes, execution_id)
+        return await self._committer().record_outside_changes(changes, execution_id)
 
     async def revert(self, applied: AppliedChanges) -> None:
         """Revert one apply, keeping later changes elsewhere in its buffers.
 
         :raises RollbackConflict: written content was changed; the rest is reverted.
         """
-        await self._run_changes().revert(applied)
+        if applied.committed is not None:
+            await run_uncancelled(self._committer().revert(applied.committed))
 
     async def attach(self, changes: Sequence[FileChange]) -> _Changes:
         """Return the changes bound to the buffers that have their files loaded."""
@@ -342,7 +347,7 @@ class Workspace:
         """
         if self._buffers is None or not await asyncio.to_thread(self.has_journal, execution_id):
             return {}
-        return await self._run_changes().unsaved(execution_id)
+        return await self._committer().unsaved(execution_id)
 
     async def unsaved_files(self) -> _Names:
         """Return the project's files with unsaved changes, sorted."""
@@ -424,23 +429,21 @@ class Workspace:
                 buffer = None
         return None if buffer is None else (buffer.number, buffer.tick)
 
-    def _place(self) -> Path:
-        return self._private or project_state(self._root.path)
-
-    def _make_place(self) -> Path:
-        return self._private or make_project_state(self._root.path)
-
-    def _run_changes(self) -> RunChanges:
+    def _journal(self) -> Journal:
         # imported here: most runs only read
-        from tideate_core.workspace.transaction import RunChanges
+        from tideate_core.workspace.journal import Journal
 
-        return RunChanges(self._root, self._buffers, self._make_place, self._step)
+        return Journal(self._private or make_project_state(self._root.path))
+
+    def _committer(self) -> Committer:
+        from tideate_core.workspace.transaction import Committer
+
+        return Committer(self._root, self._buffers, self._journal(), self._step, merges=True)
 
     def _rollback(self) -> Rollback:
-        from tideate_core.workspace.journal import Journal
         from tideate_core.workspace.rollback import Rollback
 
-        return Rollback(self._root, self._buffers, Journal(self._make_place()))
+        return Rollback(self._root, self._buffers, self._journal())
 
 
 def _read(path: Path, name: str, limit: int) -> bytes:

@@ -228,15 +228,6 @@ def test_one_bad_block_refuses_all() -> None:
     assert "block 2" in refused(block("        return 1", "        return 3") + "\n" + block("nowhere", "x"))
 
 
-def test_blocks_on_the_same_lines_are_refused() -> None:
-    two = (
-        block("        return 1", "        return 3")
-        + "\n"
-        + block("    def f(self):\n        return 1", "x")
-    )
-    assert "block 1 and block 2 change the same lines" in refused(two)
-
-
 def test_a_blank_text_is_filled_by_an_empty_search() -> None:
     assert apply_blocks([""], block("", "x = 1")).lines == ["x = 1"]
 

@@ -38,9 +38,9 @@ def kind(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     root = tmp_path / "project, a b"
-    (root / "src" / "deep").mkdir(parents=True)
-    (root / "src" / "one.py").write_bytes(b"a = 1\nb = 2\n")
-    (root / "src" / "deep" / "two.txt").write_bytes(b"one\r\ntwo\r\n")
+    (root / "src/deep").mkdir(parents=True)
+    (root / "src/one.py").write_bytes(b"a = 1\nb = 2\n")
+    (root / "src/deep/two.txt").write_bytes(b"one\r\ntwo\r\n")
     (root / "run.sh").write_bytes(b"#!/bin/sh\necho from run.sh\n")
     (root / "run.sh").chmod(0o751)
     (root / "logo.png").write_bytes(b"\x89PNG\x00\x01\xff")

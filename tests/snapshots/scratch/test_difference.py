@@ -10,8 +10,7 @@ import pytest
 from tests.snapshots.trees import git
 from tideate_core.snapshots.scratch import difference
 from tideate_core.snapshots.scratch.baseline import read_bounded_image
-from tideate_core.workspace import ABSENT, Document, FileImage, apply_hunks, lines_of
-from tideate_core.workspace.changes import rebase
+from tideate_core.workspace import ABSENT, FileImage, merge_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,7 +71,7 @@ async def test_a_move_into_a_directory_that_the_person_left_alone_is_no_conflict
 ) -> None:
     async with opening() as scratch:
         await changed_by(scratch, "mv src/one.py src/deep/one.py; mv logo.png new.png; chmod 600 new.png")
-        (root / "src" / "theirs").write_text("1")
+        (root / "src/theirs").write_text("1")
         found = await scratch.difference()
     assert found.moved["src/deep/one.py"] == "src/one.py"
     assert "src/deep/one.py" not in found.conflicts
@@ -156,13 +155,13 @@ async def test_what_git_ignores_and_its_own_files_are_named_and_no_edits(
     git(root, "init", "--quiet")
     (root / ".gitignore").write_text("*.log\nbuild/\n/out/*\n!/out/kept\n")
     (root / "build").mkdir()
-    (root / "build" / "old").write_text("1")
+    (root / "build/old").write_text("1")
     git(root, "add", "--all", "--force")
     (root / "out").mkdir()
     (root / ".tideate").mkdir()
     (root / "node_modules").mkdir()
-    (root / "node_modules" / "x.js").write_text("1")
-    (root / ".git" / "info" / "exclude").write_text("node_modules/\n")
+    (root / "node_modules/x.js").write_text("1")
+    (root / ".git/info/exclude").write_text("node_modules/\n")
     script = (
         "git config x.y z; echo 1 > .tideate/config.toml; echo 1 > a.log; echo 1 > out/made;"
         "echo 1 > out/kept; mkdir src/__pycache__ src/build; echo 1 > src/__pycache__/x;"
@@ -182,7 +181,7 @@ async def test_a_commit_in_the_scratch_copy_stays_there(opening: Opening, root: 
     git(root, "init", "--quiet")
     git(root, "add", "--all")
     git(root, "-c", "user.name=a", "-c", "user.email=b", "commit", "--quiet", "-m", "one")
-    head = (root / ".git" / "HEAD").read_bytes()
+    head = (root / ".git/HEAD").read_bytes()
     script = (
         "git -c user.name=a -c user.email=b commit --quiet --allow-empty -m two; git log --oneline | wc -l"
     )
@@ -191,7 +190,7 @@ async def test_a_commit_in_the_scratch_copy_stays_there(opening: Opening, root: 
         assert done.stdout.text.strip() == "2", done.printed
         found = await scratch.difference()
         assert (bool(found), found.ignored) == (False, [".git/"])
-    assert (root / ".git" / "HEAD").read_bytes() == head
+    assert (root / ".git/HEAD").read_bytes() == head
     git(root, "fsck")
 
 
@@ -226,14 +225,11 @@ async def test_with_kept_files_what_both_changed_can_be_merged(opening: Opening,
     assert list(found.files) == ["both", "gone", "src/one.py"]
     assert found.changed_meanwhile == {"both", "gone", "src/one.py"}
     assert list(found.conflicts) == ["same-name"]
-    before, _after = found.files["both"]
+    before, after = found.files["both"]
     assert before.data == b"1\n2\n3\n"
     assert before.state.mode == (root / "both").stat().st_mode & 0o7777
-    (change,) = [one for one in found.file_changes() if one.path == "both"]
-    theirs = Document.decode((root / "both").read_bytes()).text
-    rebased = rebase(change.hunks, change.before or "", theirs)
-    assert rebased is not None
-    assert apply_hunks(lines_of(theirs), rebased) == ["person", "2", "3", "more"]
+    merged = merge_text(before.data.decode(), (root / "both").read_text(), after.data.decode())
+    assert merged == "person\n2\n3\nmore\n"
 
 
 async def changed_by_both(scratch: Scratch, root: Path) -> ScratchDifference:
@@ -266,21 +262,6 @@ async def test_what_the_person_changes_where_it_was_laid_over_is_told(opening: O
         found = await scratch.difference()
     assert found.changed_meanwhile == {"src/one.py"}
     assert found.files["src/one.py"][0].data == b"staged\n"
-
-
-async def test_texts_are_given_as_changes_for_a_review(scratch: Scratch) -> None:
-    script = (
-        "echo c >> src/one.py; mv src/deep/two.txt two.txt; rm run.sh; echo 1 > new; mkdir d;"
-        "printf '\\0' > logo.png"
-    )
-    found = await changed_by(scratch, script)
-    assert [(change.action, change.path, change.move_to) for change in found.file_changes()] == [
-        ("create", "new", None),
-        ("delete", "run.sh", None),
-        ("modify", "src/one.py", None),
-        ("move", "src/deep/two.txt", "two.txt"),
-    ]
-    assert found.others == ["d", "logo.png"]
 
 
 async def test_a_file_that_is_too_large_is_named(scratch: Scratch) -> None:
@@ -325,8 +306,3 @@ async def test_a_directory_that_cannot_be_read_is_named(
     found = await scratch.difference()
     assert found.left == dict.fromkeys(("locked", "src"), "cannot be read: Permission denied")
     assert not any(path.startswith("src/") for path in found.files)  # unknown whether they were deleted
-
-
-async def test_links_are_no_texts_for_a_review(scratch: Scratch) -> None:
-    found = await changed_by(scratch, "ln -s run.sh link; rm latest")
-    assert (found.file_changes(), found.others) == ([], ["latest", "link"])

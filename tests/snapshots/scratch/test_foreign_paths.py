@@ -28,13 +28,13 @@ def worktree(root: Path, tmp_path: Path) -> Path:
     git(main, "init", "--quiet")
     git(main, *COMMIT)
     git(main, "worktree", "add", "--quiet", "--detach", str(tmp_path / "made"))
-    (tmp_path / "made" / ".git").rename(root / ".git")
+    (tmp_path / "made/.git").rename(root / ".git")
     git(root, "worktree", "repair")
     return main
 
 
 def commits(repository: Path) -> list[str]:
-    return sorted(path.name for path in (repository / ".git" / "objects").rglob("*") if path.is_file())
+    return sorted(path.name for path in (repository / ".git/objects").rglob("*") if path.is_file())
 
 
 async def test_what_is_committed_in_a_worktree_stays_in_the_scratch_copy(
@@ -72,15 +72,15 @@ def test_a_git_file_that_leads_to_no_git_directory_leads_nowhere(root: Path, con
 
 
 def installed(root: Path, finder: bool) -> None:
-    packages = root / ".venv" / "lib" / "python3.11" / "site-packages"
+    packages = root / ".venv/lib/python3.11/site-packages"
     packages.mkdir(parents=True)
     if finder:
         mapping = f"MAPPING: dict[str, str] = {{'package': {str(root / 'lib' / 'package')!r}}}\n"
         (packages / "__editable___package_1_finder.py").write_text(f"import sys\n{mapping}")
     else:
         (packages / "__editable__.package.pth").write_text(f"{root / 'lib'}\nimport nothing\n/elsewhere\n")
-    (root / "lib" / "package").mkdir(parents=True)
-    (root / "lib" / "package" / "__init__.py").write_text("print('original')\n")
+    (root / "lib/package").mkdir(parents=True)
+    (root / "lib/package/__init__.py").write_text("print('original')\n")
 
 
 @pytest.mark.parametrize("finder", [False, True])

@@ -38,7 +38,7 @@ def test_git_says_what_is_not_ignored(repository: Path) -> None:
 
 def test_what_git_has_is_not_ignored(repository: Path) -> None:
     (repository / "build").mkdir()
-    (repository / "build" / "kept").write_text("1")
+    (repository / "build/kept").write_text("1")
     (repository / "kept.log").write_text("1")
     git(repository, "add", "--force", "build/kept", "kept.log")
     assert ignored(repository, "build/", "kept.log", "other.log") == ["other.log"]
@@ -46,7 +46,7 @@ def test_what_git_has_is_not_ignored(repository: Path) -> None:
 
 def test_histories_private_files_and_caches_are_ignored_everywhere(root: Path) -> None:
     (root / "cache").mkdir()
-    (root / "cache" / "CACHEDIR.TAG").write_bytes(b"Signature: 8a477f597d28d172789f06886806bc55\n")
+    (root / "cache/CACHEDIR.TAG").write_bytes(b"Signature: 8a477f597d28d172789f06886806bc55\n")
     paths = (".git/", ".git", "sub/.GIT/", ".tideate/", ".hg/", "src/__pycache__/", "cache/")
     assert ignored(root, *paths) == list(paths)
 

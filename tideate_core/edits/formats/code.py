@@ -216,7 +216,8 @@ def _choose_block(blocks: Sequence[Block], lines: Sequence[str], language: str, 
     :param lines: the whole answer.
     :raises UnusableAnswer: no block qualifies, or the choice is ambiguous.
     """
-    candidates = _distinct_blocks(_blocks_of_language(blocks, language))
+    candidates = _blocks_of_language(blocks, language)
+    candidates = list({tuple(filled_texts(block.lines)): block for block in candidates}.values())
     if not candidates:
         raise UnusableAnswer("the code block is empty; write the complete new text")
     if len(candidates) > 1 and old:
@@ -268,10 +269,6 @@ def _blocks_of_language(blocks: Iterable[Block], language: str) -> list[Block]:
     return [block for block, _, fit in rated if fit is not Fit.FOREIGN]
 
 
-def _distinct_blocks(blocks: Iterable[Block]) -> list[Block]:
-    return list({tuple(filled_texts(block.lines)): block for block in blocks}.values())
-
-
 def _holds_more(others: Iterable[Block], longest: Block, old: Sequence[str]) -> bool:
     """Tell whether other blocks have old lines that the longest lacks: the code was split."""
     missing = set(filled_texts(old)) - set(filled_texts(longest.lines))
@@ -302,10 +299,7 @@ def _is_sentence(line: str) -> bool:
 
 def _looks_like_code(lines: Sequence[str], old: Sequence[str]) -> bool:
     """Tell whether lines without a fence are code from the first to the last."""
-    first, last = strip_edges(lines)
-    filled = [line for line in lines[first:last] if line.strip()]
-    if not filled:
-        return False
+    filled = [line for line in lines if line.strip()]
     seen = {line.strip() for line in old if line.strip()}
     strange = [line for line in filled if line.strip() not in seen]
     if any(_is_sentence(line) and line in strange for line in (filled[0], filled[-1])):

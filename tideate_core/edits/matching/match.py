@@ -37,12 +37,13 @@ from tideate_core.errors import UnusableAnswer
 from tideate_core.workspace import matching_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
+
+    from tideate_core.edits.indentation import Rule
 
 _LEAST_TO_GO_BY = 4
 """Letters and digits of the shortest inexact match; a bracket or an ``end`` occurs at many depths."""
 
-Rule: TypeAlias = "Callable[[Sequence[str]], list[str]]"
 Tolerance: TypeAlias = (
     Literal["exact", "trailing blanks", "indentation", "punctuation"]
     | Literal["line numbers", "code fences", "blank lines around it", "non-breaking blanks"]
@@ -160,7 +161,8 @@ def _fit_loosely(lines: Sequence[str], there: list[str], place: _Place, rule: Ru
     wanted = place.wanted
     tolerance = _tolerance_of(there, wanted.search)
     added = wanted.added not in {"", "non-breaking blanks"}
-    if (tolerance != "trailing blanks" or added) and _is_too_short(there):
+    letters = sum(char.isalnum() for line in there for char in line)
+    if (tolerance != "trailing blanks" or added) and letters < _LEAST_TO_GO_BY:
         raise UnusableAnswer(
             f"its lines to search stand at line {place.start + 1} with other blanks or signs, and are too "
             "few to tell that these are meant; copy them exactly, with lines around them"
@@ -173,10 +175,6 @@ def _fit_loosely(lines: Sequence[str], there: list[str], place: _Place, rule: Ru
     return dataclasses.replace(
         match, stray_blanks=wanted.stray_blanks or has_other_blanks(there, wanted.search)
     )
-
-
-def _is_too_short(there: Sequence[str]) -> bool:
-    return sum(char.isalnum() for line in there for char in line) < _LEAST_TO_GO_BY
 
 
 def _refuse_twins(search: Sequence[str], bare: Sequence[str], scope: Scope, start: int) -> None:

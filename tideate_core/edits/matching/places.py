@@ -99,26 +99,9 @@ def starts_of(wanted: Sequence[str], among: Sequence[str]) -> list[int]:
     :raises UnusableAnswer: there are too many places to compare.
     """
     most = max(2, min(_MOST_PLACES, _MOST_LINES // len(wanted)))
-    anchor = max(wanted, key=len)
-    if among.count(anchor) <= most:
-        found = _starts_by_line(wanted, among, anchor)
-    else:
-        found = list(islice(places_of(wanted, among), most + 1))
+    found = list(islice(places_of(wanted, among), most + 1))
     if len(found) > most:
         raise UnusableAnswer(f"its lines to search stand at more than {most} places; {_ADD}")
-    return found
-
-
-def _starts_by_line(wanted: Sequence[str], among: Sequence[str], anchor: str) -> list[int]:
-    """Return the places via one searched line that occurs only a few times."""
-    offset, size = wanted.index(anchor), len(wanted)
-    found: list[int] = []
-    at = -1
-    for _ in range(among.count(anchor)):
-        at = among.index(anchor, at + 1)
-        start = at - offset
-        if start >= 0 and list(among[start : start + size]) == list(wanted):
-            found.append(start)
     return found
 
 
@@ -155,17 +138,19 @@ def nearest_lines(lines: Sequence[str], search: Sequence[str]) -> str:
     start = _nearest_start(plain_lines(lines), plain_lines(search))
     if start is None:
         return ""
-    first = max(0, start - _AROUND)
-    shown = lines[first : min(start + len(search) + _AROUND, first + _SHOWN)]
-    text = "\n".join(line.removesuffix("\r") for line in shown)
-    return f"; the nearest are its lines {first + 1} to {first + len(shown)}:\n{text}"
+    return f"; the nearest are {_quoted(lines, start, len(search))}"
 
 
 def quoted_lines(lines: Sequence[str], start: int, count: int) -> str:
     """Return a message suffix that quotes lines of the file and their neighbours."""
+    return f"; {_quoted(lines, start, count)}"
+
+
+def _quoted(lines: Sequence[str], start: int, count: int) -> str:
     first = max(0, start - _AROUND)
     shown = lines[first : min(start + count + _AROUND, first + _SHOWN)]
-    return f"; its lines {first + 1} to {first + len(shown)} are:\n" + "\n".join(shown)
+    text = "\n".join(line.removesuffix("\r") for line in shown)
+    return f"its lines {first + 1} to {first + len(shown)}:\n{text}"
 
 
 def _nearest_start(texts: list[str], keys: list[str]) -> int | None:

@@ -215,11 +215,10 @@ def _keep_unchanged(
     return keep_repeated(old, keys, new, then, changed)
 
 
-def _plain_text(line: str) -> str:
-    return plain(line.rstrip())
-
-
-_IGNORED: dict[str, Callable[[str], str]] = {"trailing blanks": str.rstrip, "punctuation": _plain_text}
+_IGNORED: dict[str, Callable[[str], str]] = {
+    "trailing blanks": str.rstrip,
+    "punctuation": lambda line: plain(line.rstrip()),
+}
 
 
 def _refuse_part(code: Sequence[str], old: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ import os
 import stat
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.snapshots.entries import NEVER, above
@@ -65,16 +66,13 @@ class KeptFiles:
         with IgnoreQuery(self._root) as query:
             ignored = query.answer()
         cloner = Cloner()
-        count = size = 0
-        for path, status in self._files(ignored):
-            count += 1
+        size = 0
+        for count, (path, status) in enumerate(self._files(ignored), 1):
             size += status.st_size
             if count > MOST_KEPT or size > MOST_KEPT_BYTES or self._stop.is_set():
                 return
-            try:
+            with suppress(OSError):  # removed or unreadable: not kept
                 self._copy(path, status, cloner)
-            except OSError:
-                continue  # removed or unreadable: not kept
 
     def _files(self, ignored: IgnoredPaths) -> Iterator[tuple[str, os.stat_result]]:
         pending = [""]
@@ -86,9 +84,10 @@ class KeptFiles:
                     if not ignored.has_directory(path, entry.name) and self._root / path not in self._without:
                         pending.append(path)
                 elif path not in ignored.files and not is_temporary(entry.name):
-                    status = self._status(entry)
-                    if status is not None:
-                        yield path, status
+                    with suppress(OSError):  # removed or unreadable: not kept
+                        status = entry.stat(follow_symlinks=False)
+                        if self._is_kept(status):
+                            yield path, status
 
     def _entries(self, directory: str) -> list[os.DirEntry[str]]:
         try:
@@ -98,16 +97,9 @@ class KeptFiles:
             return []  # removed or unreadable
         return found
 
-    def _status(self, entry: os.DirEntry[str]) -> os.stat_result | None:
-        """Return the status of a path to keep, or None."""
-        try:
-            status = entry.stat(follow_symlinks=False)
-        except OSError:
-            return None
-        kept = stat.S_ISLNK(status.st_mode) or (
-            stat.S_ISREG(status.st_mode) and status.st_size <= LARGEST_KEPT
-        )
-        return status if kept and status.st_ctime_ns < self._began else None
+    def _is_kept(self, status: os.stat_result) -> bool:
+        is_small_file = stat.S_ISREG(status.st_mode) and status.st_size <= LARGEST_KEPT
+        return (stat.S_ISLNK(status.st_mode) or is_small_file) and status.st_ctime_ns < self._began
 
     def _copy(self, path: str, status: os.stat_result, cloner: Cloner) -> None:
         source, target = self._root / path, self._place / path
@@ -190,7 +182,7 @@ class Baseline:
 
     def below(self, path: str) -> Iterator[str]:
         """Yield the initial paths directly in a directory."""
-        names = {name for name in self._names(path) if self.laid.get(f"{path}/{name}") is None}
+        names = {name for name in names_in(self.root / path) if self.laid.get(f"{path}/{name}") is None}
         for laid, image in self.laid.items():
             rest = laid.removeprefix(f"{path}/")
             if rest != laid and image.state != ABSENT:
@@ -204,14 +196,16 @@ class Baseline:
                 return found.st_mtime_ns >= self.began
         return self.root.stat().st_mtime_ns >= self.began
 
-    def _names(self, path: str) -> list[str]:
-        try:
-            return os.listdir(self.root / path)  # noqa: PTH208 the names are wanted
-        except (FileNotFoundError, NotADirectoryError, PermissionError):
-            return []  # an unreadable directory could not be deleted either
-
     def _stat(self, path: str) -> os.stat_result | None:
         return lstat(self.root / path)
+
+
+def names_in(path: Path) -> list[str]:
+    """Return the names in a directory; empty if it is missing or unreadable: it could not be deleted."""
+    try:
+        return os.listdir(path)  # noqa: PTH208 the names are wanted
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return []
 
 
 def lstat(path: Path) -> os.stat_result | None:

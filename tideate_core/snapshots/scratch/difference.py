@@ -7,11 +7,10 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.errors import NotText
 from tideate_core.snapshots.entries import Below
 from tideate_core.snapshots.limits import MIB
 from tideate_core.snapshots.scratch.baseline import LARGEST, TooLarge, lstat, read_bounded_image
-from tideate_core.workspace import ABSENT, Document, FileChange, FileImage, OutsideChanges, file_or_link
+from tideate_core.workspace import ABSENT, FileImage, OutsideChanges, file_or_link
 
 if TYPE_CHECKING:
     import os
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
     from tideate_core.snapshots.scratch.baseline import Baseline
     from tideate_core.snapshots.scratch.ignoring import IgnoredNames
-    from tideate_core.workspace import Action
 
 MOST: Final = 20_000
 """Most paths of a difference; more could not be reviewed."""
@@ -53,38 +51,6 @@ class ScratchDifference(OutsideChanges):
 
     def __bool__(self) -> bool:
         return OutsideChanges.__bool__(self) or bool(self.conflicts or self.left)
-
-    def file_changes(self) -> list[FileChange]:
-        """Return the text changes for a review; `others` has the remaining paths."""
-        old = set(self.moved.values())
-        changes = (self._change(path) for path in self.files if path not in old)
-        return [change for change in changes if change is not None]
-
-    @property
-    def others(self) -> list[str]:
-        """Changed paths without a text change: binaries, links, modes, directories."""
-        texts = {change.path for change in self.file_changes()} | self.moved.keys()
-        paths = {*self.files, *self.modes, *self.made, *self.removed}
-        return sorted(path for path in paths if path not in texts or path in self.modes)
-
-    def _change(self, path: str) -> FileChange | None:
-        before, after = self.files[path]
-        if (old := self.moved.get(path)) is not None:
-            before = self.files[old][0]
-        if {before.state.kind, after.state.kind} - {"file", "absent"}:
-            return None
-        try:
-            texts = [None if image.state == ABSENT else _text(image) for image in (before, after)]
-        except NotText:
-            return None
-        if old is not None:
-            return FileChange(old, "move", texts[0], texts[1], move_to=path)
-        action: Action = "create" if texts[0] is None else "delete" if texts[1] is None else "modify"
-        return FileChange(path, action, texts[0], texts[1])
-
-
-def _text(image: FileImage) -> str:
-    return Document.decode(image.data).text
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,14 +178,17 @@ class _Comparison:
         if now is not None and found.where is not None:
             after = self._as_in_project(read_bounded_image(found.where))
         if before is None:
-            self._conflict(path, after)
+            theirs = self._baseline.current(path)
+            if theirs.state != after.state:  # otherwise both sides made the same change
+                self._conflicts[path] = (theirs, after)
             return
         before = file_or_link(before)  # directories are compared separately
         if before.state.kind == "other":
             before = FileImage(ABSENT)
         if before.state == after.state:
             return
-        if self._is_over_limits(before, after):
+        self._size += len(before.data) + len(after.data)
+        if len(self._files) >= MOST or self._size > MOST_BYTES:
             self._left[path] = f"comes after the {MOST:,} paths or {MOST_BYTES // MIB} MiB of a difference"
             return
         if not before.state.holds_same_as(after.state):
@@ -228,15 +197,6 @@ class _Comparison:
             self._modes[path] = (before.state.mode, after.state.mode)
         if self._baseline.was_changed(path, existed=found.existed):
             self._changed.add(path)
-
-    def _conflict(self, path: str, after: FileImage) -> None:
-        theirs = self._baseline.current(path)
-        if theirs.state != after.state:  # otherwise both sides made the same change
-            self._conflicts[path] = (theirs, after)
-
-    def _is_over_limits(self, before: FileImage, after: FileImage) -> bool:
-        self._size += len(before.data) + len(after.data)
-        return len(self._files) >= MOST or self._size > MOST_BYTES
 
 
 def _moves(files: dict[str, tuple[FileImage, FileImage]]) -> dict[str, str]:

@@ -74,7 +74,8 @@ class IgnoredNames:
             pattern = told if told.endswith(b"/") else b""
         if not pattern or pattern.startswith(b"!"):
             return False
-        return not (directory and self._has_tracked(path))
+        # git may track files in an ignored directory
+        return not (directory and _printed(self._root, *_TRACKED, path, options=SAFE_OPTIONS))
 
     def _ask(self, path: str) -> bytes | None:
         """Return git's deciding pattern for a path; None if git does not answer."""
@@ -129,10 +130,6 @@ class IgnoredNames:
             self._git.kill()
             self._git.communicate()
             self._git = None
-
-    def _has_tracked(self, path: str) -> bool:
-        """Return whether git tracks files in an ignored directory."""
-        return bool(_printed(self._root, *_TRACKED, path, options=SAFE_OPTIONS))
 
     def _is_ignored_itself(self) -> bool:
         if (self._root / ".git").exists():

@@ -16,16 +16,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import ScratchUnavailable
+from tideate_core.snapshots.scratch.baseline import names_in
 from tideate_core.snapshots.scratch.difference import Found
 from tideate_core.snapshots.scratch.foreign_paths import outside_git
 from tideate_core.util.private_files import make_private_directory
 from tideate_core.util.regular_files import read_bounded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import Self
 
     from tideate_core.snapshots.scratch.ignoring import IgnoredNames
+    from tideate_core.workspace import FileImage
 
 
 HOLDER: Final = str(Path(__file__).with_name("holder.py"))
@@ -49,14 +51,19 @@ _OCTAL: Final = re.compile(rb"\\([0-7]{3})")
 class Overlay:
     """Mounted overlay: namespaces held by their first process, which ends with this one.
 
+    :param root: of the project; programs in the scratch copy see it at the same path.
     :param program: parent of that process; it ends after all processes inside.
     :param upper: directory of the changes.
     """
 
-    def __init__(self, program: subprocess.Popen[bytes], upper: Path) -> None:
-        self.upper = upper
-        self.pid = 0
+    kind: Final = "overlay"
+    notices: tuple[str, ...] = ()
+
+    def __init__(self, root: Path, program: subprocess.Popen[bytes], upper: Path) -> None:
+        self.root = root
+        self.namespace = 0
         """Pid of the holder, which is in the namespaces."""
+        self._upper = upper
         self._program = program
         self._holder: int | None = None
         """Descriptor of the holder: its pid may be reused after its end."""
@@ -88,7 +95,7 @@ class Overlay:
             cwd="/",
             start_new_session=True,  # protects it from terminal interrupts
         )
-        overlay = cls(program, upper)
+        overlay = cls(root, program, upper)
         try:
             overlay._await_mount()
         except BaseException:
@@ -97,13 +104,24 @@ class Overlay:
         return overlay
 
     @property
-    def is_mounted(self) -> bool:
+    def is_there(self) -> bool:
         """True while the namespaces exist."""
         return self._holder is not None and not select.select([self._holder], [], [], 0)[0]
 
-    def view(self, path: Path) -> Path:
-        """Return a path of the namespace as this process sees it."""
-        return Path(f"/proc/{self.pid}/root", path.relative_to("/"))
+    @property
+    def view(self) -> Path:
+        """Root as this process sees it."""
+        return Path(f"/proc/{self.namespace}/root", self.root.relative_to("/"))
+
+    def changes(self, names: IgnoredNames) -> Iterator[Found]:
+        return changed_in_upper(self._upper, self.root, names)
+
+    def environment(self, environment: Mapping[str, str]) -> Mapping[str, str]:
+        # the project's directory is a mount point, and git has to look beyond it
+        return {**environment, "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1"}
+
+    def as_in_project(self, image: FileImage) -> FileImage:
+        return image
 
     def close(self) -> None:
         """End all processes in the namespaces, and the mount with them; blocking."""
@@ -125,8 +143,8 @@ class Overlay:
         ready, _, _ = select.select([self._program.stdout], [], [], _START_WITHIN)
         said = self._program.stdout.readline().decode() if ready else ""
         if said.startswith("mounted "):
-            self.pid = int(said.split()[1])
-            self._holder = os.pidfd_open(self.pid)
+            self.namespace = int(said.split()[1])
+            self._holder = os.pidfd_open(self.namespace)
             return
         number, _, doing = said.strip().partition(" ")
         if not number.isdigit():
@@ -234,7 +252,7 @@ def changed_in_upper(upper: Path, lower: Path, names: IgnoredNames) -> Iterator[
             if entry.is_dir(follow_symlinks=False) and not names.has(path, directory=True):
                 pending.append((path, hides))
         if hides:
-            for name in sorted(_names(lower / directory) - seen):
+            for name in sorted(set(names_in(lower / directory)) - seen):
                 yield Found(f"{directory}/{name}", None, existed=True)
 
 
@@ -253,10 +271,3 @@ def _has(path: Path, name: str, value: bytes | None = None) -> bool:
     except OSError:
         return False  # none, or a link or device without attributes
     return value is None or found == value
-
-
-def _names(directory: Path) -> set[str]:
-    try:
-        return set(os.listdir(directory))  # noqa: PTH208 the names are wanted
-    except (FileNotFoundError, NotADirectoryError):
-        return set()
