@@ -13,6 +13,7 @@ from tideate_core.agents.model_input import read_if_there, why_not_shown
 from tideate_core.agents.tools.results import list_some
 from tideate_core.agents.tools.tool import Arguments
 from tideate_core.errors import OutsideRoot, ToolError, WorkspaceError
+from tideate_core.mentions import hide_secrets
 from tideate_core.util.cutting import beginning
 
 if TYPE_CHECKING:
@@ -146,8 +147,6 @@ def path_of_uri(uri: str) -> Path | None:
 
 def one_line(text: str, longest: int = LONGEST_LINE) -> str:
     """Return a text on one line without secrets, cut if it is too long."""
-    from tideate_core.mentions import hide_secrets
-
     return beginning(" ".join(hide_secrets(text).split()), longest)
 
 

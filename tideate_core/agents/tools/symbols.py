@@ -12,10 +12,19 @@ from pydantic import Field
 
 from tideate_core.agents.tools.project_paths import project_root, read_text
 from tideate_core.agents.tools.results import bounded_lines, list_some
-from tideate_core.agents.tools.search import Query, find_shown
+from tideate_core.agents.tools.search import find_shown
+from tideate_core.agents.tools.search_programs import Query
 from tideate_core.agents.tools.shown_texts import ShownTexts, line_part
 from tideate_core.agents.tools.tool import Arguments, WorkTool
 from tideate_core.errors import NotParsed, ToolError, WorkspaceError
+from tideate_core.mentions import (
+    can_outline,
+    code_language,
+    definitions_in,
+    may_define,
+    outline as outline_of,
+    places_of_name,
+)
 from tideate_core.workspace import is_test
 
 if TYPE_CHECKING:
@@ -48,8 +57,6 @@ class Outline(Arguments):
 
 async def outline(context: ToolContext, arguments: Outline) -> str:
     """Return the definitions of a file."""
-    from tideate_core.mentions import can_outline, outline as outline_of
-
     name, text = await read_text(context, arguments.path)
     if not can_outline(name):
         raise ToolError(f"the language of {name} has no outline; read_file shows the file")
@@ -75,8 +82,6 @@ class FindSymbol(Arguments):
 
 async def find_symbol(context: ToolContext, arguments: FindSymbol) -> str:
     """Return the definitions and uses of a name."""
-    from tideate_core.mentions import code_language
-
     container, _, name = arguments.name.strip().rpartition(".")
     if not _NAME.fullmatch(name):
         raise ToolError(f"{arguments.name!r} is not a name; search finds any text")
@@ -113,7 +118,6 @@ class _Lookup:
 
     async def definitions(self, asked: str) -> list[str]:
         """Return the lines of definitions; if some are in the container, only these."""
-        from tideate_core.mentions import definitions_in, may_define
 
         left: list[str] = []
         for path in self._files:
@@ -202,7 +206,6 @@ class _Lookup:
 
     async def _used_lines(self, path: str, text: str) -> list[int]:
         """Return the numbers of a file's lines that use the name."""
-        from tideate_core.mentions import places_of_name
 
         parsed = path not in self._slow and time.monotonic() < self._ends
         try:
@@ -241,7 +244,6 @@ def signature(lines: Sequence[str], first: int, last: int, name: str) -> str:
 
 def may_use_member(line: str, path: str, name: str) -> bool:
     """Return whether a line may use a member of a name, not a parameter, keyword or module of that name."""
-    from tideate_core.mentions import code_language
 
     language = code_language(path)
     if language not in _QUALIFIED:
