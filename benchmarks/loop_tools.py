@@ -1,4 +1,4 @@
-"""Tools of the work loop on many files: search beside ripgrep and git, the index of symbols.
+"""Tools of the work loop on many files: search beside ripgrep and git, symbols.
 
 ``--short`` takes fewer files and samples. The exit code is 1 only if something could not be measured: figures
 of a busy machine are no verdict. Ratios are of turns one after the other, so that what slows both falls out.
@@ -21,7 +21,6 @@ from benchmarks.snapshots_trees import copied
 from tideate_core.agents import StagedFiles
 from tideate_core.agents.tools.table import tools_named
 from tideate_core.agents.tools.tool import ToolContext
-from tideate_core.mentions import SymbolIndex
 from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from tideate_core.agents.tools.tool import WorkTool
 
 PATTERNS: Final = {"a literal": ("get_event_loop", True), "an expression": (r"def \w+_loop\(", False)}
-UPDATE: Final = 50
-"""Milliseconds that an update after one change may take."""
 NAME: Final = "get_event_loop"
 
 
@@ -125,29 +122,10 @@ def _program(root: Path, argv: Sequence[str]) -> Callable[[], Awaitable[object]]
     return work
 
 
-async def symbols(place: Place, private: Path) -> list[Figure]:
-    """Build the index, change a file, look a name up."""
-    names = await place.context.step.workspace.list()
-    index = SymbolIndex(place.root, private)
-    build = await _timed(index.update(names))
-    changed = place.root / next(name for name in names if name.endswith(".py"))
-    updates, processor = [], []
-    for turn in range(place.turns):
-        with changed.open("a", encoding="utf-8") as file:
-            file.write(f"\n\ndef made_{turn}(): ...\n")
-        begun = time.process_time()
-        updates.append(await _timed(index.update(names)))
-        processor.append((time.process_time() - begun) * 1000)
-    first = await _timed(index.definitions(NAME))
-    again = [await _timed(index.definitions(NAME)) for _ in range(place.turns)]
-    return [
-        Figure("index: build", [build], "ms"),
-        Figure("index: update after one change", updates, "ms", UPDATE),
-        Figure("index: the same, processor time", processor, "ms", UPDATE),
-        Figure("index: definitions of a name, first", [first], "ms"),
-        Figure("index: definitions of a name, again", again, "ms"),
-        Figure("find_symbol with references", [await _timed(place.call("find_symbol", name=NAME))], "ms"),
-    ]
+async def symbols(place: Place) -> list[Figure]:
+    """Look a name up."""
+    taken = [await _timed(place.call("find_symbol", name=NAME)) for _ in range(place.turns)]
+    return [Figure("find_symbol with references", taken, "ms")]
 
 
 async def _timed(work: Awaitable[object]) -> float:
@@ -164,7 +142,7 @@ async def measure(files: int, turns: int) -> None:
         title = await asyncio.to_thread(copied, root, files)
         step: Any = Step(Workspace(root, private=private))
         place = Place(root, ToolContext(step, StagedFiles()), turns)
-        figures = [*await searches(place), None, *await symbols(place, private / "index")]
+        figures = [*await searches(place), None, *await symbols(place)]
         console().print(targets_table(figures, f"tools of the work loop: {title}"))
 
 

@@ -14,7 +14,7 @@ from tests.harness.oauth_server import OAuthServer, route_to
 from tideate_core.adapters.local import local_adapter
 from tideate_core.adapters.login_flows import CLIENT_VARIABLE
 from tideate_core.adapters.model import ModelAdapter
-from tideate_core.adapters.model_options import ModelOptions
+from tideate_core.adapters.model_options import request_settings
 from tideate_core.adapters.retry import Backoff
 from tideate_core.adapters.sources import ServerSource
 from tideate_core.config import AdapterConfig
@@ -45,7 +45,7 @@ async def make_adapter(server: ModelServer) -> AsyncIterator[MakeAdapter]:
                 ServerSource("fake", parsed),
                 attempts=attempts,
                 context_tokens=parsed.context_tokens,
-                options=ModelOptions.of(parsed),
+                settings=request_settings(parsed),
                 backoff=Backoff(first=first),
             )
         )

@@ -1,23 +1,17 @@
-"""An open model is closed once, after its last request; streaming of an answer."""
+"""An open model is closed once, after its last request."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from pydantic_ai.models.test import TestModel
 
-from tideate_core.adapters.model import ModelAdapter, ModelHandle, _Stream
+from tideate_core.adapters.model import ModelAdapter, ModelHandle
 from tideate_core.adapters.sources import OpenModel
 from tideate_core.adapters.translate import Origin
-from tideate_core.adapters.turns import PartStream
-from tideate_core.errors import InvalidReply
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from pydantic_ai.messages import AgentStreamEvent
+from tideate_core.adapters.turns import AnswerStream
 
 
 class Closing:
@@ -59,22 +53,6 @@ async def test_what_was_closed_is_not_closed_again(handle: ModelHandle, closing:
     assert closing.count == 1
 
 
-async def test_a_typed_answer_that_comes_as_an_object_streams_as_its_json_and_counts() -> None:
-    from pydantic_ai.messages import PartStartEvent, TextPart, ToolCallPart
-
-    async def events() -> AsyncIterator[AgentStreamEvent]:
-        yield PartStartEvent(index=0, part=TextPart("So:"))
-        yield PartStartEvent(index=1, part=ToolCallPart("final_result", {"path": "a.py"}))
-
-    told: list[str] = []
-    stream = _Stream(PartStream(told.append))
-    await stream.follow(None, events())
-    assert told == ["So:", '\n\n{"path": "a.py"}']
-    assert stream.characters == len('So:{"path": "a.py"}')
-    with pytest.raises(InvalidReply, match="more than 18 characters"):
-        await _Stream(PartStream(told.append), longest=18).follow(None, events())
-
-
 async def test_no_more_requests_are_under_way_than_the_adapter_has_places_for(closing: Closing) -> None:
     class Source:
         async def open(self) -> OpenModel:
@@ -91,6 +69,6 @@ async def test_no_more_requests_are_under_way_than_the_adapter_has_places_for(cl
         return 1
 
     adapter = ModelAdapter("fake", cast("Any", Source()), at_once=2)
-    requests = (adapter._with_model(enters, lambda: 0) for _ in range(5))
+    requests = (adapter._with_model(enters, AnswerStream()) for _ in range(5))
     assert await asyncio.gather(*requests) == [1] * 5
     assert most == 2

@@ -19,7 +19,7 @@ from tideate_core.adapters import (
     UserMessage,
 )
 from tideate_core.adapters.base import NewPart
-from tideate_core.adapters.turns import LONGEST, TurnStream
+from tideate_core.adapters.turns import LONGEST, AnswerStream
 from tideate_core.errors import AuthenticationFailed, InvalidReply
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def test_a_model_that_writes_without_end_is_stopped() -> None:
 
     told: list[str] = []
     thought: list[str] = []
-    stream = TurnStream(told.append, thought.append)
+    stream = AnswerStream(told.append, thought.append)
     stream.take(PartStartEvent(index=0, part=ThinkingPart("hm")))
     stream.take(PartStartEvent(index=1, part=TextPart("a")))
     stream.take(PartDeltaEvent(index=1, delta=TextPartDelta("b")))
@@ -139,7 +139,7 @@ def test_the_arguments_of_a_tool_that_hands_in_an_answer_stream_as_a_text_does()
     from pydantic_ai.messages import PartDeltaEvent, PartStartEvent, TextPart, ToolCallPart, ToolCallPartDelta
 
     told: list[str] = []
-    stream = TurnStream(told.append, tools=[READ, replace(READ, name="submit", is_answer=True)])
+    stream = AnswerStream(told.append, answers={"submit"})
     stream.take(PartStartEvent(index=0, part=TextPart("so")))
     stream.take(PartStartEvent(index=1, part=ToolCallPart("read", '{"path": "a"}')))
     stream.take(PartStartEvent(index=2, part=ToolCallPart("submit", "")))
@@ -154,7 +154,7 @@ def test_arguments_that_come_as_an_object_stream_as_its_json_and_count() -> None
     from pydantic_ai.messages import PartDeltaEvent, PartStartEvent, TextPart, ToolCallPart, ToolCallPartDelta
 
     told: list[str] = []
-    stream = TurnStream(told.append, tools=[replace(READ, name="submit", is_answer=True)])
+    stream = AnswerStream(told.append, answers={"submit"})
     stream.take(PartStartEvent(index=0, part=TextPart("so")))
     stream.take(PartStartEvent(index=1, part=ToolCallPart("submit", {"a": "ä"})))
     stream.take(PartDeltaEvent(index=1, delta=ToolCallPartDelta(args_delta={"b": 1})))

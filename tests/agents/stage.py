@@ -42,14 +42,18 @@ def write_files(root: Path, files: Mapping[str, str]) -> None:
 class Buffers:
     """An editor with one loaded file that has unsaved changes."""
 
-    def __init__(self, path: str, text: str) -> None:
+    def __init__(self, path: str, text: str, lacks: str = "") -> None:
         self._buffer = BufferText(7, 42, text, modified=True, path=path)
+        self._lacks = lacks
 
     async def find(self, path: Path) -> BufferText | None:
         return self._buffer if str(path) == self._buffer.path else None
 
     async def missing_characters(self, number: int, text: str) -> tuple[str, str]:
-        return "", ""
+        return "".join(set(self._lacks) & set(text)), "latin1"
+
+    async def read(self, number: int) -> BufferText:
+        return self._buffer
 
 
 class StepDouble:

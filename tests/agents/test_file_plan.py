@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tideate_core.adapters import Prompt, Reply
-from tideate_core.agents.file_plan import Plan, make_plan, parse_plan
+from tests.agents.stage import StageStep, write_files
+from tideate_core.adapters import Prompt
+from tideate_core.agents.file_plan import make_plan, parse_plan
 from tideate_core.errors import InvalidInput, StepFailed
 from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
+
+    from tideate_core.agents import PlannedFile
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    (tmp_path / "src" / "kit").mkdir(parents=True)
-    (tmp_path / "src" / "kit" / "api.py").write_text("A = 1\n")
+    write_files(tmp_path, {"src/kit/api.py": "A = 1\n"})
     return Workspace(tmp_path, private=tmp_path / "private")
 
 
@@ -26,30 +30,26 @@ def plan(action: str, path: str, **more: Any) -> dict[str, Any]:
     return {"action": action, "path": path, "why": "", **more}
 
 
-class Model:
-    """A model with scripted plans that records its prompts."""
+async def planned(step: StageStep, known: Sequence[str] = ()) -> list[PlannedFile]:
+    return await make_plan(step, partial(step.ask, quiet=True), Prompt("plan it"), known)  # type: ignore[arg-type]
 
-    def __init__(self, *plans: dict[str, Any]) -> None:
-        self.asked: list[str] = []
-        self._plans = list(plans)
 
-    async def __call__(self, prompt: Prompt, schema: type[Plan]) -> Any:
-        self.asked.append(prompt.user + "".join(turn.user for turn in prompt.history))
-        files = [self._plans.pop(0)]
-        return Reply("", "scripted", parsed=schema.model_validate({"files": files}))
+def model(workspace: Workspace, *files: dict[str, Any]) -> StageStep:
+    assert workspace.root is not None
+    return StageStep(workspace.root, *({"files": [file]} for file in files), attempts=len(files))
 
 
 async def test_a_path_that_does_not_exist_is_answered_with_its_neighbours(workspace: Workspace) -> None:
-    model = Model(plan("modify", "kit/api.py"), plan("modify", "src/kit/api.py"))
-    files = await make_plan(model, Prompt("plan it"), workspace, ["src/kit/api.py"], attempts=2)  # type: ignore[arg-type]
+    step = model(workspace, plan("modify", "kit/api.py"), plan("modify", "src/kit/api.py"))
+    files = await planned(step, ["src/kit/api.py"])
     assert [file.path for file in files] == ["src/kit/api.py"]
-    assert "kit/api.py does not exist, so it cannot be modified (there is src/kit/api.py)" in model.asked[1]
+    mistake = "kit/api.py does not exist, so it cannot be modified (there is src/kit/api.py)"
+    assert mistake in step.asked[1].user
 
 
 async def test_a_plan_that_stays_wrong_fails_with_the_last_mistake(workspace: Workspace) -> None:
-    model = Model(plan("modify", "none.py"))
     with pytest.raises(StepFailed, match=r"after 1 attempts: none\.py does not exist"):
-        await make_plan(model, Prompt("plan it"), workspace, [], attempts=1)  # type: ignore[arg-type]
+        await planned(model(workspace, plan("modify", "none.py")))
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,8 @@ async def test_a_file_that_is_no_text_is_not_planned_to_be_modified(
 ) -> None:
     assert workspace.root is not None
     (workspace.root / "logo").write_bytes(content)
-    model = Model(plan("modify", "logo"), plan("move", "logo", move_to="src/logo"))
-    files = await make_plan(model, Prompt("plan it"), workspace, [], attempts=2)  # type: ignore[arg-type]
+    step = model(workspace, plan("modify", "logo"), plan("move", "logo", move_to="src/logo"))
+    files = await planned(step)
     assert [file.action for file in files] == ["move"]
-    assert "logo cannot be modified" in model.asked[1]
-    assert why in model.asked[1]
+    assert "logo cannot be modified" in step.asked[1].user
+    assert why in step.asked[1].user

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from tests.agents.stage import StageStep
 from tideate_core.adapters import Prompt, Reply
 from tideate_core.agents.attempts import Draft, until_usable
 from tideate_core.agents.coder import edit_range, insert_text, write_text
@@ -107,23 +110,22 @@ LONG_LINES = [
 ]
 
 
-def model(answer: str) -> object:
-    async def ask(_prompt: Prompt) -> Reply:
-        return Reply(answer, "scripted")
-
-    return ask
+def model(answer: str) -> tuple[Any, Any]:
+    """Return a step of one attempt, and its model with one answer."""
+    step = StageStep(Path("/nowhere"), Reply(answer, "scripted"), attempts=1)
+    return step, partial(step.ask, quiet=True)
 
 
 async def tried(answer: str, text: str, kind: str = "text", language: str = "python") -> None:
     """Parse one answer as an edit, ignoring the outcome."""
-    ask, prompt, lines = model(answer), Prompt("work", "do it"), text.split("\n")
+    asked, prompt, lines = model(answer), Prompt("work", "do it"), text.split("\n")
     try:
         if kind == "range":
-            await edit_range(ask, prompt, lines=lines, start=1, end=3, language=language, attempts=1)  # type: ignore[arg-type]
+            await edit_range(*asked, prompt, lines=lines, start=1, end=3, language=language)
         elif kind == "insert":
-            await insert_text(ask, prompt, lines=lines, at=2, language=language, attempts=1)  # type: ignore[arg-type]
+            await insert_text(*asked, prompt, lines=lines, at=2, language=language)
         else:
-            await write_text(ask, prompt, before=text, language=language, path="a.py", attempts=1)  # type: ignore[arg-type]
+            await write_text(*asked, prompt, before=text, language=language, path="a.py")
     except UnusableAnswer as error:
         assert len(str(error)) < 5000
 
@@ -136,7 +138,7 @@ async def test_a_huge_answer_is_refused_before_it_is_read(case: str) -> None:
         raise AssertionError(f"{len(answer)} characters were read")
 
     with pytest.raises(UnusableAnswer, match=r"has \d+ characters, and at most 2097152 are read"):
-        await until_usable(model(LARGE[case]), prompt, build, lambda _: [], 3)  # type: ignore[arg-type]
+        await until_usable(*model(LARGE[case]), prompt, build, lambda _: [])
 
 
 @pytest.mark.parametrize("case", MANY)
@@ -176,12 +178,7 @@ async def test_a_line_of_one_kind_takes_no_time(
 async def test_an_answer_of_backticks_only_is_refused() -> None:
     with pytest.raises(UnusableAnswer, match="it holds no code"):
         await write_text(
-            model("`" * 30),  # type: ignore[arg-type]
-            Prompt("work", "do it"),
-            before="# A\n",
-            language="markdown",
-            path="a.md",
-            attempts=1,
+            *model("`" * 30), Prompt("work", "do it"), before="# A\n", language="markdown", path="a.md"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -129,60 +130,39 @@ def test_another_part_is_not_warned_of(path: str, before: Any, after: Any) -> No
 # -- by another way ------------------------------------------------------------------------------------
 
 
-def through_a_link(root: Path) -> FileChange:
-    (root / ".envrc").write_text("a\n")
-    (root / "notes.txt").symlink_to(".envrc")
-    return FileChange("notes.txt", "modify", "a", "b")
+SCRIPTS = '{"scripts": {"postinstall": "./x"}}'
+WAYS: dict[str, tuple[dict[str, str], FileChange]] = {
+    "a link": ({".envrc": "a\n", "notes.txt": "-> .envrc"}, FileChange("notes.txt", "modify", "a", "b")),
+    "a linked directory": (
+        {".github/workflows/x.yml": "", "docs": "-> .github/workflows"},
+        FileChange("docs/readme.yml", "create", None, "on: push"),
+    ),
+    "a link to nothing": ({"notes.txt": "-> .envrc"}, FileChange("notes.txt", "create", None, "x")),
+    "dots": ({"src/x": ""}, FileChange("src/../.envrc", "create", None, "x")),
+    "a move": ({"notes.txt": "a\n"}, FileChange("notes.txt", "move", "a", "a", move_to=".envrc")),
+    "a move of scripts": (
+        {"fixture.json": f"{SCRIPTS}\n"},
+        FileChange("fixture.json", "move", SCRIPTS, SCRIPTS, move_to="package.json"),
+    ),
+    "a move of what is no text": (
+        {"blob": "\0\1"},
+        FileChange("blob", "move", None, None, move_to=".husky/pre-commit"),
+    ),
+}
+"""Files and links of the project, and the change."""
 
 
-def through_a_linked_directory(root: Path) -> FileChange:
-    (root / ".github" / "workflows").mkdir(parents=True)
-    (root / "docs").symlink_to(".github/workflows")
-    return FileChange("docs/readme.yml", "create", None, "on: push")
-
-
-def through_a_link_to_nothing(root: Path) -> FileChange:
-    (root / "notes.txt").symlink_to(".envrc")
-    return FileChange("notes.txt", "create", None, "x")
-
-
-def by_dots(root: Path) -> FileChange:
-    (root / "src").mkdir()
-    return FileChange("src/../.envrc", "create", None, "x")
-
-
-def by_a_move(root: Path) -> FileChange:
-    (root / "notes.txt").write_text("a\n")
-    return FileChange("notes.txt", "move", "a", "a", move_to=".envrc")
-
-
-def by_a_move_of_scripts(root: Path) -> FileChange:
-    text = '{"scripts": {"postinstall": "./x"}}'
-    (root / "fixture.json").write_text(text + "\n")
-    return FileChange("fixture.json", "move", text, text, move_to="package.json")
-
-
-def by_a_move_of_what_is_no_text(root: Path) -> FileChange:
-    (root / "blob").write_bytes(b"\0\1")
-    return FileChange("blob", "move", None, None, move_to=".husky/pre-commit")
-
-
-@pytest.mark.parametrize(
-    "way",
-    [
-        through_a_link,
-        through_a_linked_directory,
-        through_a_link_to_nothing,
-        by_dots,
-        by_a_move,
-        by_a_move_of_scripts,
-        by_a_move_of_what_is_no_text,
-    ],
-)
-async def test_a_way_round_the_name_is_warned_of(tmp_path: Path, way: Any) -> None:
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_way_round_the_name_is_warned_of(tmp_path: Path, way: str) -> None:
     root = tmp_path / "project"
-    root.mkdir()
-    change = way(root)
+    files, change = WAYS[way]
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if text.startswith("-> "):
+            path.symlink_to(text.removeprefix("-> "))
+        else:
+            path.write_text(text)
     found = await executable_changes(Workspace(root, private=tmp_path / "private"), [change])
     assert [one.path for one in found] == [change.move_to or change.path]
 
@@ -218,12 +198,9 @@ async def test_what_was_written_is_told_in_the_events(bench: Bench) -> None:
 async def test_a_later_process_still_knows_it(bench: Bench) -> None:
     plans(bench, ".envrc", "a.txt")
     done = await bench.run("multi_file", "tidy up")
-    store = Store.open(bench.private)
-    try:
+    with closing(Store.open(bench.private)) as store:
         reader = store.reader()
         again = recorded_result(reader, reader.run(done.execution_id))
-    finally:
-        store.close()
     assert again.executed == done.executed != []
 
 

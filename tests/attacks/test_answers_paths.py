@@ -16,7 +16,6 @@ from tideate_core.errors import InvalidInput, TideateError, UnusableAnswer, Work
 from tideate_core.workspace import FileChange, Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 pytestmark = pytest.mark.attack
@@ -197,90 +196,41 @@ def _lineage(path: str) -> list[str]:
 # -- links and what is no file --------------------------------------------------------------------------
 
 
-def link_to_outside(root: Path) -> str:
-    (root / "notes").symlink_to(root.parent / "outside" / "secret.txt")
-    return "notes"
+PLACES: dict[str, tuple[str, dict[str, str]]] = {
+    "link outside": ("notes", {"notes": "{outside}/secret.txt"}),
+    "link to nothing outside": ("notes", {"notes": "{outside}/new"}),
+    "linked directory": ("docs/secret.txt", {"docs": "{outside}"}),
+    "chain of links": ("one/secret.txt", {"one": "two", "two": "src/../../outside"}),
+    "circle of links": ("one", {"one": "two", "two": "one"}),
+    "link to a hook": ("notes", {"notes": ".git/hooks/pre-commit"}),
+    "link into git": ("docs/config", {"docs": ".git"}),
+    "link to proc": ("docs/environ", {"docs": "/proc/self"}),
+    "link to a device": ("notes", {"notes": "/dev/zero"}),
+    "link to a pipe": ("notes", {"notes": "pipe"}),
+    "pipe": ("pipe", {}),
+    "socket": ("door", {}),
+    "directory": ("src", {}),
+    "below a file": ("src/a.py/b", {}),
+}
+"""A path, and the links with their targets."""
 
 
-def link_to_nothing_outside(root: Path) -> str:
-    (root / "notes").symlink_to(root.parent / "outside" / "new")
-    return "notes"
-
-
-def linked_directory(root: Path) -> str:
-    (root / "docs").symlink_to(root.parent / "outside")
-    return "docs/secret.txt"
-
-
-def chain_of_links(root: Path) -> str:
-    (root / "one").symlink_to("two")
-    (root / "two").symlink_to("src/../../outside")
-    return "one/secret.txt"
-
-
-def circle_of_links(root: Path) -> str:
-    (root / "one").symlink_to("two")
-    (root / "two").symlink_to("one")
-    return "one"
-
-
-def link_to_a_hook(root: Path) -> str:
-    (root / "notes").symlink_to(".git/hooks/pre-commit")
-    return "notes"
-
-
-def link_into_git(root: Path) -> str:
-    (root / "docs").symlink_to(".git")
-    return "docs/config"
-
-
-def link_to_proc(root: Path) -> str:
-    (root / "docs").symlink_to("/proc/self")
-    return "docs/environ"
-
-
-def link_to_a_device(root: Path) -> str:
-    (root / "notes").symlink_to("/dev/zero")
-    return "notes"
-
-
-def fifo(root: Path) -> str:
-    os.mkfifo(root / "pipe")
-    return "pipe"
-
-
-def local_socket(root: Path) -> str:
-    with contextlib.chdir(root), socket.socket(socket.AF_UNIX) as door:  # its whole path is too long for one
-        door.bind("door")
-    return "door"
-
-
-def directory(_root: Path) -> str:
-    return "src"
-
-
-def below_a_file(_root: Path) -> str:
-    return "src/a.py/b"
-
-
-def link_to_a_fifo(root: Path) -> str:
-    os.mkfifo(root / "pipe")
-    (root / "notes").symlink_to("pipe")
-    return "notes"
-
-
-PLACES: list[Callable[[Path], str]] = [
-    *(link_to_outside, link_to_nothing_outside, linked_directory, chain_of_links, circle_of_links),
-    *(link_to_a_hook, link_into_git, link_to_proc, link_to_a_device, fifo, local_socket, directory),
-    *(below_a_file, link_to_a_fifo),
-]
+def linked(root: Path, place: str) -> str:
+    """Create the links of a place; return its path."""
+    name, links = PLACES[place]
+    for link, target in links.items():
+        (root / link).symlink_to(filled(target, root))
+    return name
 
 
 @pytest.mark.parametrize("place", PLACES)
 async def test_what_is_no_file_of_the_project_is_neither_read_nor_written(
-    place: Callable[[Path], str], workspace: Workspace, root: Path
+    place: str, workspace: Workspace, root: Path
 ) -> None:
-    name = place(root)
+    os.mkfifo(root / "pipe")
+    with contextlib.chdir(root), socket.socket(socket.AF_UNIX) as door:  # its whole path is too long for one
+        door.bind("door")
+    name = linked(root, place)
     with pytest.raises(WorkspaceError):
         await asyncio.wait_for(workspace.read(name), 60)
     await refused(workspace, FileChange(name, "modify", "a = 1", "x"))
@@ -312,14 +262,14 @@ async def test_a_configuration_of_a_repository_is_not_changed(workspace: Workspa
 
 
 async def test_a_link_is_deleted_and_not_what_it_leads_to(workspace: Workspace, root: Path) -> None:
-    name = link_to_outside(root)
+    name = linked(root, "link outside")
     await workspace.apply([FileChange(name, "delete", None, None)], execution_id="run")
     assert not (root / name).is_symlink()
     assert (root.parent / "outside" / "secret.txt").read_text() == "a = 1\n"
 
 
 async def test_a_link_is_not_moved(workspace: Workspace, root: Path) -> None:
-    name = link_to_outside(root)
+    name = linked(root, "link outside")
     await refused(workspace, FileChange(name, "move", None, None, move_to="here"))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.harness.dialogs import HURRY, answers, ask, hurry, wait_focused
 from tests.harness.editor import Editor
-from tests.harness.hidden import HIDDEN, LOOKALIKES, original, tagged, taken, unseen
+from tests.harness.hidden import HIDDEN, LONG, LOOKALIKES, original, tagged, taken, unseen
 from tideate_core.engine.tools import described
 from tideate_core.mcp.client import Tool
 
@@ -327,15 +327,6 @@ def test_the_windows_of_the_person_have_their_own_settings_back(editor: Editor) 
 
 
 # -- length ---------------------------------------------------------------------------------------------
-
-LONG = {
-    "blanks": "ls" + " " * 5000 + "; rm -rf ~",
-    "tabs": "ls" + "\t" * 3000 + "; rm -rf ~",
-    "line ends": "ls" + "\n" * 200 + "; rm -rf ~",
-    "letters": "x" * 15_010 + "; rm -rf ~",
-    "wide letters": "\ufdfd\u3042" * 3000 + "; rm -rf ~",
-    "lines": "\n".join(f"line {number}" for number in range(150)) + "\n; rm -rf ~",
-}
 
 
 @pytest.mark.parametrize("surface", ["message", "details", "argument", "document", "hunk", "new file"])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.cli.conftest import PYTHON_PATH
-from tests.harness.hidden import HIDDEN, LOOKALIKES, original, tagged, taken, unseen
+from tests.harness.hidden import HIDDEN, LONG, LOOKALIKES, original, tagged, taken, unseen
 from tests.harness.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -272,16 +272,6 @@ def test_one_paste_answers_one_question(ask: Callable[..., Asked]) -> None:
     asked.answer("[y/N]", "n")
     asked.end()
     assert [one["accepted"] for one in asked.answers()] == [True, False, False]
-
-
-LONG = {
-    "blanks": "ls" + " " * 5000 + "; rm -rf ~",
-    "line ends": "ls" + "\n" * 200 + "; rm -rf ~",
-    "tabs": "ls" + "\t" * 3000 + "; rm -rf ~",
-    "letters": "x" * 15_000 + "; rm -rf ~",
-    "wide letters": "\u3042" * 5000 + "; rm -rf ~",
-    "lines": "\n".join(f"line {number}" for number in range(150)) + "\n; rm -rf ~",
-}
 
 
 def long_question(surface: str, text: str) -> dict[str, Any]:

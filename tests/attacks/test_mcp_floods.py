@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from contextlib import aclosing
+from dataclasses import replace
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.harness.hostile import bounded, gone, hostile, said
+from tests.harness.hostile import bounded, connected, gone, hostile, said
 from tideate_core.errors import ToolError
 from tideate_core.mcp.client import (
     MCPClient,
@@ -22,6 +24,7 @@ from tideate_core.mcp.client import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     from mcp.shared.message import SessionMessage
@@ -54,8 +57,13 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervisors, "TRIES", 1)
 
 
-def client_of(folder: Path, behaviour: str) -> MCPClient:
-    return MCPClient([hostile(folder, behaviour)], permissions=ToolPermissions(folder))
+async def fails_in_time(folder: Path, behaviour: str, work: Callable[[MCPClient], Awaitable[Any]]) -> None:
+    """Assert that work with a server ends in a short error, and that no process is left."""
+    with bounded(), pytest.raises(ToolError) as caught:
+        async with connected(folder, behaviour) as client:
+            await work(client)
+    assert len(str(caught.value)) < 4_000
+    assert await gone(folder)
 
 
 @pytest.mark.parametrize("behaviour", AT_START)
@@ -63,14 +71,7 @@ async def test_a_server_that_does_not_start_properly_is_an_error_in_time(
     behaviour: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connections, "START", 0.5)
-    client = client_of(tmp_path, behaviour)
-    with bounded(), pytest.raises(ToolError) as caught:
-        try:
-            await client.tools("evil")
-        finally:
-            await client.aclose()
-    assert len(str(caught.value)) < 4_000
-    assert await gone(tmp_path)
+    await fails_in_time(tmp_path, behaviour, lambda client: client.tools("evil"))
 
 
 @pytest.mark.parametrize("behaviour", IN_LISTS)
@@ -78,36 +79,24 @@ async def test_a_list_of_tools_without_end_is_an_error_in_time(
     behaviour: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connections, "LIST", 1.0)
-    client = client_of(tmp_path, behaviour)
-    with bounded(), pytest.raises(ToolError) as caught:
-        try:
-            await client.tools("evil")
-        finally:
-            await client.aclose()
-    assert len(str(caught.value)) < 4_000
-    assert await gone(tmp_path)
+    await fails_in_time(tmp_path, behaviour, lambda client: client.tools("evil"))
 
 
 @pytest.mark.parametrize("behaviour", IN_CALLS)
 async def test_a_call_that_is_not_answered_properly_is_an_error_in_time(
     behaviour: str, tmp_path: Path
 ) -> None:
-    client = client_of(tmp_path, behaviour)
-    with bounded(), pytest.raises(ToolError) as caught:
-        try:
-            await client.call("evil", "act", timeout=0.4, on_progress=lambda *_: None)
-        finally:
-            await client.aclose()
-    assert len(str(caught.value)) < 4_000
-    assert await gone(tmp_path)
+    def call(client: MCPClient) -> Awaitable[Any]:
+        return client.call("evil", "act", timeout=0.4, on_progress=lambda *_: None)
+
+    await fails_in_time(tmp_path, behaviour, call)
 
 
 @pytest.mark.parametrize("behaviour", ANSWERED)
 async def test_what_comes_beside_an_answer_does_no_harm(behaviour: str, tmp_path: Path) -> None:
-    client = client_of(tmp_path, behaviour)
     told: list[float] = []
     with bounded():
-        try:
+        async with connected(tmp_path, behaviour) as client:
             result = await client.call(
                 "evil", "act", timeout=60, on_progress=lambda done, *_: told.append(done)
             )
@@ -115,8 +104,6 @@ async def test_what_comes_beside_an_answer_does_no_harm(behaviour: str, tmp_path
             async with asyncio.timeout(60):
                 while behaviour == "children" and not said(tmp_path, "grandchild"):  # noqa: ASYNC110
                     await asyncio.sleep(0.01)
-        finally:
-            await client.aclose()
     assert all(math.isfinite(done) for done in told)
     assert await gone(tmp_path)
 
@@ -151,18 +138,17 @@ async def test_a_flood_takes_little_of_the_processor_and_of_the_log(
     monkeypatch.setattr(bounds, "time", SimpleNamespace(monotonic=lambda: flood.now))
     monkeypatch.setattr(bounds, "asyncio", SimpleNamespace(sleep=flood.hold))
     monkeypatch.setattr(bounds.MessagePace, "received", lambda pace, item: flood.received(pace, item))
-    client = client_of(tmp_path, behaviour)
-    call = asyncio.create_task(client.call("evil", "act", timeout=600, on_progress=lambda *_: None))
-    try:
-        await asyncio.wait_for(flood.over.wait(), 60)
-        for _ in range(100):
-            await asyncio.sleep(0)
-        assert flood.taken == bounds.PER_SECOND + 1
-        assert len(caplog.records) < 100
-    finally:
-        call.cancel()
-        await asyncio.wait({call})
-        await client.aclose()
+    async with connected(tmp_path, behaviour) as client:
+        call = asyncio.create_task(client.call("evil", "act", timeout=600, on_progress=lambda *_: None))
+        try:
+            await asyncio.wait_for(flood.over.wait(), 60)
+            for _ in range(100):
+                await asyncio.sleep(0)
+            assert flood.taken == bounds.PER_SECOND + 1
+            assert len(caplog.records) < 100
+        finally:
+            call.cancel()
+            await asyncio.wait({call})
 
 
 @pytest.mark.parametrize(
@@ -176,22 +162,15 @@ async def test_a_flood_takes_little_of_the_processor_and_of_the_log(
 async def test_a_server_that_cannot_be_spoken_with_is_left(
     behaviour: str, words: str, tmp_path: Path
 ) -> None:
-    client = client_of(tmp_path, behaviour)
-    try:
+    async with connected(tmp_path, behaviour) as client:
         with bounded(), pytest.raises(ToolError, match=words):
             await client.call("evil", "act", timeout=90)
-    finally:
-        await client.aclose()
 
 
 async def test_a_flood_that_was_left_does_not_hold_others_up(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-    flood = hostile(tmp_path / "a", "log")
-    calm = hostile(tmp_path / "b", "")
-    other = type(calm)("calm", calm.cwd, calm.command)
-    client = MCPClient([flood, other], permissions=ToolPermissions(tmp_path))
-    try:
+    calm = replace(hostile(tmp_path / "b"), name="calm")
+    servers = [hostile(tmp_path / "a", "log"), calm]
+    async with aclosing(MCPClient(servers, permissions=ToolPermissions(tmp_path))) as client:
         with bounded():
             busy = asyncio.create_task(client.call("evil", "act", timeout=600))
             for _ in range(20):
@@ -199,45 +178,31 @@ async def test_a_flood_that_was_left_does_not_hold_others_up(tmp_path: Path) -> 
             assert not busy.done()
             busy.cancel()
             await asyncio.wait({busy})
-    finally:
-        await client.aclose()
 
 
 async def test_a_long_description_is_cut(tmp_path: Path) -> None:
-    client = client_of(tmp_path, "large page")
-    try:
-        with bounded():
+    with bounded():
+        async with connected(tmp_path, "large page") as client:
             (tool,) = await client.tools("evil")
-    finally:
-        await client.aclose()
     assert len(tool.description) < 11_000
     assert "12582912 characters" in tool.description
 
 
 async def test_a_tool_with_a_large_schema_is_left_out_and_named(tmp_path: Path) -> None:
-    client = client_of(tmp_path, "large schema")
-    try:
+    async with connected(tmp_path, "large schema") as client:
         listed = {tool.name for tool in await client.tools("evil")}
         left_out = await client.left_out("evil")
-    finally:
-        await client.aclose()
     assert left_out
     assert not listed & left_out.keys()
     assert all("KiB" in why for why in left_out.values())
 
 
 async def test_answers_to_other_requests_are_not_taken_for_this_ones(tmp_path: Path) -> None:
-    client = client_of(tmp_path, "ids")
-    try:
+    async with connected(tmp_path, "ids") as client:
         assert (await client.call("evil", "act", timeout=60)).text == "right"
         assert (await client.call("evil", "act", timeout=60)).text == "right"
-    finally:
-        await client.aclose()
 
 
 async def test_a_batch_is_read_message_by_message(tmp_path: Path) -> None:
-    client = client_of(tmp_path, "batch")
-    try:
+    async with connected(tmp_path, "batch") as client:
         assert (await client.call("evil", "act", timeout=60)).text == "in a batch"
-    finally:
-        await client.aclose()

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.harness.hostile import bounded, hostile, said
+from tests.harness.hostile import bounded, connected, said
+from tests.harness.hostile_web import web
 from tideate_core.errors import InvalidAnswer, ToolError
-from tideate_core.mcp.client import MCPClient, ToolPermissions
 from tideate_core.mcp.client.tools import Tool, ToolResult, check_arguments, check_result
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 pytestmark = [pytest.mark.attack, pytest.mark.slow]
@@ -129,13 +126,11 @@ def test_a_large_result_against_its_own_schema_takes_no_time(kind: str) -> None:
 
 
 async def called(folder: Path, behaviour: str = "", limit: float = 60, **say: Any) -> ToolResult | ToolError:
-    client = MCPClient([hostile(folder, behaviour, **say)], permissions=ToolPermissions(folder))
-    try:
-        return await client.call("evil", "act", {"text": "a"}, timeout=limit)
-    except ToolError as error:
-        return error
-    finally:
-        await client.aclose()
+    async with connected(folder, behaviour, **say) as client:
+        try:
+            return await client.call("evil", "act", {"text": "a"}, timeout=limit)
+        except ToolError as error:
+            return error
 
 
 @pytest.mark.parametrize("kind", ["backtracking", "all of", "itself"])
@@ -151,40 +146,12 @@ async def test_over_a_connection_neither_does(kind: str, tmp_path: Path) -> None
 async def test_a_result_that_does_not_fit_its_schema_is_an_error(tmp_path: Path) -> None:
     shape = {"type": "object", "properties": {"n": {"type": "integer"}}}
     tool = {"name": "act", "inputSchema": {"type": "object"}, "outputSchema": shape}
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
     wrong = await called(
         tmp_path / "a", tools=[tool], result={"content": [], "structuredContent": {"n": "x"}}
     )
     assert isinstance(wrong, InvalidAnswer)
     none = await called(tmp_path / "b", tools=[tool], result={"content": []})
     assert isinstance(none, InvalidAnswer)
-
-
-class _Web(BaseHTTPRequestHandler):
-    asked: list[str]
-
-    def do_GET(self) -> None:
-        self.asked.append(self.path)
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b"{}")
-
-    def log_message(self, *_: Any) -> None:
-        """Say nothing."""
-
-
-@pytest.fixture
-def web() -> Iterator[tuple[str, list[str]]]:
-    """An address, and the requests to it."""
-    asked: list[str] = []
-    handler = type("Handler", (_Web,), {"asked": asked})
-    with HTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}", asked
-        server.shutdown()
-        thread.join()
 
 
 REFERENCES = (
@@ -201,11 +168,14 @@ REFERENCES = (
 
 
 @pytest.mark.parametrize("way", REFERENCES)
-async def test_no_address_that_a_server_names_is_visited(
-    way: str, tmp_path: Path, web: tuple[str, list[str]]
-) -> None:
-    url, asked = web
-    address = f"{url}/schema.json"
+async def test_no_address_that_a_server_names_is_visited(way: str, tmp_path: Path) -> None:
+    with web() as it:
+        await _name(f"{it.url}/schema.json", way, tmp_path)
+    assert it.asked == []
+
+
+async def _name(address: str, way: str, folder: Path) -> None:
+    """Name an address in the schema or the result of a tool."""
     shape: dict[str, Any] = {"type": "object", "properties": {"text": {"type": "string"}}}
     tool: dict[str, Any] = {"name": "act", "inputSchema": shape}
     parts: list[dict[str, Any]] = []
@@ -231,8 +201,7 @@ async def test_no_address_that_a_server_names_is_visited(
         parts = [{"type": "resource_link", "uri": address, "name": "x"}]
     else:
         parts = [{"type": "resource", "resource": {"uri": address, "text": "x"}}]
-    await called(tmp_path, tools=[tool], result={"content": parts, "structuredContent": {"text": "a"}})
-    assert asked == []
+    await called(folder, tools=[tool], result={"content": parts, "structuredContent": {"text": "a"}})
 
 
 @pytest.mark.parametrize("way", ["link", "embedded", "schema"])

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.harness.hostile import bounded, command, hostile
+from tests.harness.hostile import bounded, connected, hostile
 from tideate_core.cli.commands.mcp.call import arguments_of
 from tideate_core.errors import InvalidArguments, ToolError
-from tideate_core.mcp.client import MCPClient, Tool, ToolPermissions, supervisor as supervisors
+from tideate_core.mcp.client import Tool, supervisor as supervisors
 from tideate_core.mcp.client.tools import check_arguments
 
 if TYPE_CHECKING:
@@ -72,18 +72,16 @@ def _once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def outcome(folder: Path, behaviour: str = "", **say: Any) -> tuple[list[Any], str, list[str]]:
     """Return the tools, the error message of a call, and its progress messages."""
-    client = MCPClient([hostile(folder, behaviour, **say)], permissions=ToolPermissions(folder))
     told: list[str] = []
     found, error = [], ""
-    try:
-        found = await client.tools("evil")
-        await client.call(
-            "evil", "act", timeout=60, on_progress=lambda _d, _t, words: told.append(words or "")
-        )
-    except ToolError as failure:
-        error = str(failure)
-    finally:
-        await client.aclose()
+    async with connected(folder, behaviour, **say) as client:
+        try:
+            found = await client.tools("evil")
+            await client.call(
+                "evil", "act", timeout=60, on_progress=lambda _d, _t, words: told.append(words or "")
+            )
+        except ToolError as failure:
+            error = str(failure)
     return found, error, told
 
 
@@ -144,7 +142,6 @@ async def test_a_log_has_nothing_that_a_terminal_obeys(
 ) -> None:
     caplog.set_level("INFO", "tideate_core")
     for behaviour in ("banner", "last words", "stderr aside", "odd version"):
-        (tmp_path / behaviour).mkdir()
         odd = [PLAIN, {**PLAIN, "name": "\x1b[31m"}]
         await outcome(tmp_path / behaviour, behaviour, tools=odd)
     lines = [record.getMessage() for record in _ours(caplog)]
@@ -178,9 +175,8 @@ LISTED = ("a type that is a number", "a type of lists", "definitions a list", "t
 
 
 def configured(shell: Shell, folder: Path, behaviour: str = "", **say: Any) -> None:
-    folder.mkdir(exist_ok=True)
-    (folder / "say.json").write_text(json.dumps(say))
-    shell.configure(f"[mcp.servers.evil]\ncommand = {json.dumps(command(folder, behaviour))}\n")
+    spec = hostile(folder, behaviour, **say)
+    shell.configure(f"[mcp.servers.evil]\ncommand = {json.dumps(spec.command)}\n")
 
 
 SHOWN = (

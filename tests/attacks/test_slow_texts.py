@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tests.agents.tools.project import Project
-from tideate_core.agents.tools import symbol_lines
+from tideate_core.agents.tools import symbols as symbol_tools
 from tideate_core.edits import Insertion, insertion_of
 from tideate_core.edits.matching import insertion
 from tideate_core.errors import ContextResolutionError, NotParsed, ToolError
@@ -80,7 +80,6 @@ async def test_a_slow_text_is_given_up(language: str, piece: str, caplog: pytest
         await ended(lambda: definitions_in(text, path))
     with pytest.raises(NotParsed, match="too long"):
         await ended(lambda: places_of_name(text, path, NAME))
-    assert await ended(lambda: symbol_lines.last_lines(text, path, NAME, {2})) == {}
     found = await ended(lambda: insertion_of(code, lines, 1, language))
     assert found == Insertion(1, code)
     if language != "python":  # whose own parser is asked
@@ -111,16 +110,15 @@ async def test_tools_name_a_file_that_takes_too_long(tmp_path: Path) -> None:
         assert "a.lua\n2:wanted" in answer
 
 
-async def test_find_symbol_stops_after_some_files_that_take_too_long(tmp_path: Path) -> None:
-    slow = {f"{number:02}.lua": f"x = {number}\n{text_of('the ')}" for number in range(20)}
-    project = Project(tmp_path, {**slow, "z.lua": f"function {NAME}() end\n"})
-    for left in (15, 9, 3):
-        answer = await project.call("find_symbol", name=NAME)
-        assert f"; {left} files that may define it are left for the next call: " in answer
-        assert "01.lua\n3:wanted" in answer
-    answer = await project.call("find_symbol", name=NAME, references=False)
-    assert f"z.lua\n1:function {NAME}() end" in answer
-    assert "next call" not in answer
+async def test_find_symbol_stops_parsing_after_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(symbol_tools, "PATIENCE", 0)
+    project = Project(tmp_path, {"01.lua": f"x = 1\n{text_of('the ')}", "z.lua": f"function {NAME}() end\n"})
+    answer = await project.call("find_symbol", name=NAME)
+    assert "[stopped after 0 s; 2 more files may define it: 01.lua, z.lua]" in answer
+    assert "01.lua\n3:wanted" in answer
+    assert answer.endswith("[stopped parsing: some of these lines may be in comments or strings]")
 
 
 async def test_mentions_name_a_file_that_takes_too_long(tmp_path: Path) -> None:
@@ -152,7 +150,6 @@ def all_same(text: str, language: str) -> None:
     same(symbols, "outline_of_code", text, language)
     same(definitions, "definition_rows", text, language)
     same(definitions, "lines_of_name", text, language, "self")
-    same(symbol_lines, "spans_around", text, language, "self")
     same(insertion, "place_of", "\n".join(lines[:20]), lines, len(lines) // 2, language)
 
 

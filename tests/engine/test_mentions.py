@@ -79,7 +79,7 @@ async def test_a_malformed_file_is_told_and_the_rest_goes_on(bench: Bench) -> No
     bench.server.answers("", "fine")
     assert (await bench.run("ask", "see @Guide, @Other and @file:a.txt")).ok
     assert "from a" in sent(bench)[0]
-    assert [one for one in notices(bench, "warn") if ".tideate/context.json:1:14" in one] == notices(
+    assert [one for one in notices(bench, "warn") if ".tideate/context.json:1:2" in one] == notices(
         bench, "warn"
     )
     assert len(notices(bench, "warn")) == 1

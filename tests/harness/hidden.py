@@ -7,7 +7,7 @@ import re
 import unicodedata
 from typing import Final
 
-__all__ = ["HIDDEN", "LOOKALIKES", "original", "tagged", "taken", "unseen"]
+__all__ = ["HIDDEN", "LONG", "LOOKALIKES", "original", "tagged", "taken", "unseen"]
 
 HIDDEN: Final[dict[str, str]] = {
     "cursor up, line erased": "ls\x1b[1A\x1b[2Krm",
@@ -99,6 +99,16 @@ LOOKALIKES: Final[dict[str, str]] = {
     "minus": "apt\u2212get",
 }
 """Names that look like others."""
+
+LONG: Final[dict[str, str]] = {
+    "blanks": "ls" + " " * 5000 + "; rm -rf ~",
+    "tabs": "ls" + "\t" * 3000 + "; rm -rf ~",
+    "line ends": "ls" + "\n" * 200 + "; rm -rf ~",
+    "letters": "x" * 15_010 + "; rm -rf ~",
+    "wide letters": "\ufdfd\u3042" * 3000 + "; rm -rf ~",
+    "lines": "\n".join(f"line {number}" for number in range(150)) + "\n; rm -rf ~",
+}
+"""Texts whose end is far away."""
 
 _ESCAPE: Final = re.compile(r"\\(n|r|t|\\|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
 _NAMED: Final = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\"}

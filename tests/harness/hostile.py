@@ -6,16 +6,16 @@ import asyncio
 import json
 import os
 import sys
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.mcp.client import ServerSpec
+from tideate_core.mcp.client import MCPClient, ServerSpec, ToolPermissions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["HOSTILE", "bounded", "command", "gone", "hostile", "pids", "said"]
+__all__ = ["HOSTILE", "bounded", "command", "connected", "gone", "hostile", "pids", "said"]
 
 HOSTILE: Final = Path(__file__).with_name("hostile_server.py")
 MB: Final = 1 << 20
@@ -31,8 +31,14 @@ def hostile(folder: Path, behaviour: str = "", **say: Any) -> ServerSpec:
 
     :param say: what it says: `tools`, `result`, `error`, `server`.
     """
+    folder.mkdir(exist_ok=True)
     (folder / "say.json").write_text(json.dumps(say), encoding="utf-8")
     return ServerSpec("evil", folder, tuple(command(folder, behaviour)))
+
+
+def connected(folder: Path, behaviour: str = "", **say: Any) -> aclosing[MCPClient]:
+    """Return a client of such a server, which is closed at the end."""
+    return aclosing(MCPClient([hostile(folder, behaviour, **say)], permissions=ToolPermissions(folder)))
 
 
 def said(folder: Path, name: str = "received") -> list[str]:

@@ -10,8 +10,6 @@ from tideate_core.mentions.definitions import (
     definitions_in,
     may_define,
     places_of_name,
-    word_hash,
-    word_hashes,
 )
 
 NAMES = {
@@ -63,7 +61,7 @@ def test_values_outside_of_functions_are_definitions(path: str, text: str, names
 
 
 def test_a_definition_has_its_line() -> None:
-    assert definitions_in("\n@d\ndef f(): ...\n", "a.py") == [Definition("f", 3)]
+    assert definitions_in("\n@d\ndef f(): ...\n", "a.py") == [Definition("f", 3, 3)]
 
 
 @pytest.mark.parametrize(("path", "text"), [("a.txt", "def f(): ..."), ("a.py", "x = 1\n" * 200_000)])
@@ -76,13 +74,6 @@ def test_a_name_is_used_in_code_and_not_in_comments_and_strings() -> None:
     assert places_of_name(text, "a.py", "f") == [1, 4, 5]
     assert places_of_name("say f\nff\n", "a.txt", "f") == [1]
     assert places_of_name("x.f(1)\n// f\n", "a.ts", "f") == [1]
-
-
-def test_words_of_a_text_are_found_again() -> None:
-    words = word_hashes("naïve = some_name + naïve")
-    assert len(words) == 8
-    assert all(word_hash(word) in words for word in ("naïve", "some_name"))
-    assert word_hash("other") not in words
 
 
 @pytest.mark.parametrize("text", ["x.f(1)", "# f\n", "fx = 1", "def ff(): f()"])

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.adapters.libraries import load_libraries
 from tideate_core.adapters.model import ModelAdapter
-from tideate_core.adapters.model_options import ModelOptions
 
 if TYPE_CHECKING:
     from pydantic_ai._json_schema import JsonSchemaTransformer
@@ -45,7 +44,7 @@ def local_adapter(attempts: int = 3) -> ModelAdapter:
         context_tokens=CONTEXT_TOKENS,
         tools=False,
         demonstration=True,
-        options=ModelOptions(temperature=0.0, max_tokens=ANSWER_TOKENS),
+        settings={"temperature": 0.0, "max_tokens": ANSWER_TOKENS},
     )
 
 

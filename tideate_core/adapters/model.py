@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from tideate_core.adapters.base import Prompt, Reply, Usage
-from tideate_core.adapters.model_options import ModelOptions
-from tideate_core.adapters.retry import Backoff, report_retry, retrying
-from tideate_core.adapters.turns import PartStream, TurnStream, arguments_of, request_turn
+from tideate_core.adapters.base import Reply, Usage
+from tideate_core.adapters.retry import Backoff, retrying
+from tideate_core.adapters.turns import LONGEST, AnswerStream, request_turn
 from tideate_core.edits import fenced_blocks
 from tideate_core.errors import AuthenticationFailed, InvalidReply
 from tideate_core.util.uncancelled import run_cancelled_once
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from pydantic_ai.run import AgentRunResult
     from pydantic_ai.settings import ModelSettings
 
-    from tideate_core.adapters.base import OfferedTool, OnText, Schema
+    from tideate_core.adapters.base import OfferedTool, OnText, Prompt, Schema
     from tideate_core.adapters.conversation import Conversation, ModelTurn
     from tideate_core.adapters.prices import ModelReference
     from tideate_core.adapters.sources import ModelSource, OpenModel
@@ -34,69 +33,8 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-_LONGEST: Final = 4 << 20
 _LONGEST_TYPED: Final = 128 << 10
-"""Most characters of an answer with its thoughts and tool calls; a longer one never ends."""
-_TEXTS: Final = ("content", "content_delta")
-
-
-@dataclass(slots=True)
-class _Stream:
-    """Forwards and counts streamed text; a typed answer is validated only when it is complete."""
-
-    parts: PartStream
-    longest: int = _LONGEST
-    characters: int = 0
-    """Characters of the current answer."""
-    shown: bool = False
-    """Some text has been forwarded."""
-    attempts: int = 1
-    """Most attempts at a typed answer."""
-    answers: int = 0
-    """Answers begun in one conversation; each but the first corrects the previous one."""
-
-    async def follow(self, _: object, events: AsyncIterable[AgentStreamEvent]) -> None:
-        from pydantic_ai.messages import PartDeltaEvent, PartStartEvent
-
-        self.characters = 0
-        read = 0
-        async for event in events:
-            read += _length_of(event)
-            if read > self.longest:
-                raise InvalidReply(f"the model's answer has more than {self.longest} characters")
-            if isinstance(event, PartStartEvent):
-                if event.index == 0:  # the library also streams its own handling of an answer
-                    self._begin()
-                self._pass_on(event.part, event.index)
-            elif isinstance(event, PartDeltaEvent):
-                self._pass_on(event.delta, event.index)
-
-    def _begin(self) -> None:
-        self.answers += 1
-        if self.answers > 1:
-            report_retry(f"answer refused, asking again ({self.answers} of {self.attempts})")
-
-    def _pass_on(self, part: object, index: int) -> None:
-        """Forward answer text, or arguments that carry a typed answer."""
-        from pydantic_ai.messages import TextPart, TextPartDelta, ToolCallPart, ToolCallPartDelta
-
-        match part:
-            case TextPart(content=text) | TextPartDelta(content_delta=text):
-                of: object = ("text", index)
-            case ToolCallPart() | ToolCallPartDelta():
-                text, of = arguments_of(part), index
-            case _:
-                return
-        if text:
-            self.characters += len(text)
-            self.shown = True
-            self.parts.say(text, (self.answers, of))
-
-
-def _length_of(event: object) -> int:
-    part = getattr(event, "delta", None) or getattr(event, "part", None)
-    texts = (getattr(part, name, None) for name in _TEXTS)
-    return len(arguments_of(part)) + sum(len(text) for text in texts if isinstance(text, str))
+"""Most characters of a typed answer with its thoughts and tool calls."""
 
 
 class ModelHandle:
@@ -139,6 +77,7 @@ class ModelAdapter:
     :param tools: whether the model can call tools.
     :param at_once: most concurrent requests, others wait; None for no limit.
     :param context_tokens: context window; None to look it up by `reference`.
+    :param settings: settings of every request; a prompt's own limit of tokens counts first.
     :param reference: the model in lists of windows and prices; None if no list has it.
     """
 
@@ -152,7 +91,7 @@ class ModelAdapter:
         context_tokens: int | None = None,
         demonstration: bool = False,
         tools: bool = True,
-        options: ModelOptions | None = None,
+        settings: ModelSettings | None = None,
         reference: ModelReference | None = None,
         backoff: Backoff | None = None,
     ) -> None:
@@ -162,9 +101,10 @@ class ModelAdapter:
         self._context_tokens = context_tokens
         self._source = source
         self._attempts = attempts
-        self._options = options or ModelOptions()
+        # the libraries' own retries would hide a Retry-After from the user
+        self._settings: ModelSettings = {"max_retries": 0, "cache": True, **(settings or {})}
         self._reference = reference
-        self._backoff = backoff
+        self._backoff = backoff or Backoff()
         self._handle: ModelHandle | None = None
         self._opening = asyncio.Lock()
         self._places = asyncio.Semaphore(at_once) if at_once is not None else nullcontext()
@@ -177,19 +117,15 @@ class ModelAdapter:
 
     @property
     def max_tokens(self) -> int | None:
-        return self._options.max_tokens
+        return self._settings.get("max_tokens")
 
     def price_of(self, input_tokens: int, output_tokens: int) -> float | None:
         return self._reference.price_of(input_tokens, output_tokens) if self._reference else None
 
     async def ask(self, prompt: Prompt, *, on_token: OnText = None, schema: Schema = None) -> Reply:
-        stream = _Stream(PartStream(on_token), _LONGEST_TYPED if schema else _LONGEST)
-        return await retrying(
-            lambda: self._ask_once(prompt, stream, schema),
-            # a model that could not be opened (no library, no process) will not appear by itself
-            may_retry=lambda: self._handle is not None and not stream.shown,
-            backoff=self._backoff or Backoff(),
-        )
+        longest = _LONGEST_TYPED if schema else LONGEST
+        stream = AnswerStream(on_token, answers=None, longest=longest, attempts=self._attempts)
+        return await self._retrying(stream, lambda: self._ask_once(prompt, stream, schema))
 
     async def take_turn(
         self,
@@ -199,17 +135,22 @@ class ModelAdapter:
         on_token: OnText = None,
         on_reasoning: OnText = None,
     ) -> ModelTurn:
-        stream = TurnStream(on_token, on_reasoning, tools)
+        answers = {tool.name for tool in tools if tool.is_answer}
+        stream = AnswerStream(on_token, on_reasoning, answers=answers)
 
         async def once(opened: OpenModel) -> ModelTurn:
-            settings = self._settings(None, opened)
+            settings = self._settings_of(opened)
             turn = await request_turn(opened.model, conversation, tools, settings, stream, opened.origin)
             return replace(turn, usage=self._priced(turn.usage))
 
+        return await self._retrying(stream, lambda: self._with_model(once, stream))
+
+    async def _retrying(self, stream: AnswerStream, attempt: Callable[[], Awaitable[_T]]) -> _T:
         return await retrying(
-            lambda: self._with_model(once, lambda: stream.characters),
+            attempt,
+            # a model that could not be opened (no library, no process) will not appear by itself
             may_retry=lambda: self._handle is not None and not stream.characters,
-            backoff=self._backoff or Backoff(),
+            backoff=self._backoff,
         )
 
     async def check(self) -> str:
@@ -249,7 +190,7 @@ class ModelAdapter:
             self._handle = None
         await handle.retire()
 
-    async def _ask_once(self, prompt: Prompt, stream: _Stream, schema: Schema) -> Reply:
+    async def _ask_once(self, prompt: Prompt, stream: AnswerStream, schema: Schema) -> Reply:
         async def once(opened: OpenModel) -> Reply:
             try:
                 result = await self._run_agent(opened, prompt, stream, schema)
@@ -263,33 +204,33 @@ class ModelAdapter:
             reply = _reply(result, schema, opened.origin)
             return replace(reply, usage=self._priced(reply.usage))
 
-        return await self._with_model(once, lambda: stream.characters)
+        return await self._with_model(once, stream)
 
-    async def _with_model(
-        self, once: Callable[[OpenModel], Awaitable[_T]], streamed: Callable[[], int]
-    ) -> _T:
-        """Run a request with the open model, and translate the library's errors.
-
-        :param streamed: returns the characters received so far.
-        """
+    async def _with_model(self, once: Callable[[OpenModel], Awaitable[_T]], stream: AnswerStream) -> _T:
+        """Run a request with the open model, and translate the library's errors."""
         from tideate_core.adapters.translate import translated
 
         async with self._places:
             handle = await self._open()
             async with handle.in_use() as opened:
                 try:
-                    with translated(opened.origin, streamed):
+                    with translated(opened.origin, lambda: stream.characters):
                         return await once(opened)
                 except AuthenticationFailed:
                     await self._retire(handle)  # the key may have expired: run the key command again
                     raise
 
     async def _run_agent(
-        self, opened: OpenModel, prompt: Prompt, stream: _Stream, schema: Schema
+        self, opened: OpenModel, prompt: Prompt, stream: AnswerStream, schema: Schema
     ) -> AgentRunResult[Any]:
         from pydantic_ai import Agent
 
-        stream.attempts, stream.answers = self._attempts, 0
+        stream.restart()
+
+        async def follow(_: object, events: AsyncIterable[AgentStreamEvent]) -> None:
+            async for event in events:
+                stream.take(event)
+
         agent = Agent(
             opened.model,
             output_type=_output_type(schema, opened.typed),
@@ -302,8 +243,8 @@ class ModelAdapter:
                 prompt.user,
                 instructions=prompt.system or None,
                 message_history=_history(prompt),
-                model_settings=self._settings(prompt, opened),
-                event_stream_handler=stream.follow,
+                model_settings=self._settings_of(opened, prompt.max_tokens),
+                event_stream_handler=follow,
                 infer_name=False,
             )
         )
@@ -315,8 +256,11 @@ class ModelAdapter:
         cost = self._reference.price_of(usage.input_tokens, usage.output_tokens, usage.cached_tokens)
         return replace(usage, cost=cost)
 
-    def _settings(self, prompt: Prompt | None, opened: OpenModel) -> ModelSettings:
-        return self._options.settings(opened.timeout, prompt.max_tokens if prompt else None)
+    def _settings_of(self, opened: OpenModel, max_tokens: int | None = None) -> ModelSettings:
+        settings: ModelSettings = {**self._settings, "timeout": opened.timeout}
+        if max_tokens:
+            settings["max_tokens"] = max_tokens
+        return settings
 
 
 def _output_type(schema: Schema, typed: str) -> OutputSpec[Any]:

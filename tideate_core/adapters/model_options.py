@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final, cast
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pydantic_ai.settings import ModelSettings, ThinkingLevel
+    from pydantic_ai.settings import ModelSettings
 
     from tideate_core.config import AdapterConfig
 
@@ -17,50 +16,17 @@ SECRET_NAME: Final = re.compile(r"key|token|auth|secret|cookie|password|credenti
 SECRET_VALUE: Final = re.compile(r"[A-Za-z0-9+/=_.~-]{20,}")
 
 
-@dataclass(frozen=True, slots=True)
-class ModelOptions:
-    """Settings of every request to a model; None uses the provider's default."""
-
-    temperature: float | None = None
-    max_tokens: int | None = None
-    """Longest answer, unless the prompt sets it."""
-    thinking: ThinkingLevel | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    extra_body: Mapping[str, Any] = field(default_factory=dict)
-    cache: bool = True
-    """Cache the beginning of prompts, at providers that need to be told."""
-
-    @classmethod
-    def of(cls, config: AdapterConfig) -> Self:
-        """Return the settings of a configured adapter."""
-        return cls(
-            config.temperature,
-            config.max_tokens,
-            config.thinking,
-            config.headers,
-            config.extra_body,
-            config.cache,
-        )
-
-    def settings(self, timeout: float, max_tokens: int | None = None) -> ModelSettings:
-        """Return the settings of a request.
-
-        :param timeout: seconds without a byte from the provider.
-        :param max_tokens: the prompt's limit.
-        """
-        # the libraries' own retries would hide a Retry-After from the user
-        settings: ModelSettings = {"timeout": timeout, "max_retries": 0, "cache": self.cache}
-        if (longest := max_tokens or self.max_tokens) is not None:
-            settings["max_tokens"] = longest
-        if self.temperature is not None:
-            settings["temperature"] = self.temperature
-        if self.thinking is not None:
-            settings["thinking"] = self.thinking
-        if self.headers:
-            settings["extra_headers"] = dict(self.headers)
-        if self.extra_body:
-            settings["extra_body"] = dict(self.extra_body)
-        return settings
+def request_settings(config: AdapterConfig) -> ModelSettings:
+    """Return the settings of every request to a configured model."""
+    chosen = {
+        "temperature": config.temperature,
+        "max_tokens": config.max_tokens,
+        "thinking": config.thinking,
+        "extra_headers": dict(config.headers),
+        "extra_body": dict(config.extra_body),
+        "cache": config.cache,
+    }
+    return cast("ModelSettings", {name: value for name, value in chosen.items() if value not in (None, {})})
 
 
 def secret_values(headers: Mapping[str, str]) -> tuple[str, ...]:

@@ -82,7 +82,7 @@ class AdapterPool:
         if configured is None and provider is None:
             raise self._unknown(name)
         from tideate_core.adapters.model import ModelAdapter
-        from tideate_core.adapters.model_options import ModelOptions
+        from tideate_core.adapters.model_options import request_settings
         from tideate_core.adapters.prices import ModelReference
 
         provider, _, model = (configured.model if configured else name).partition(":")
@@ -95,7 +95,7 @@ class AdapterPool:
             attempts=attempts,
             context_tokens=configured.context_tokens if configured else None,
             tools=configured.tools if configured else True,
-            options=ModelOptions.of(configured) if configured else None,
+            settings=request_settings(configured) if configured else None,
             reference=reference,
         )
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.adapters.base import NewPart, Usage
 from tideate_core.adapters.conversation import ModelTurn, RequestedCall, ToolResult, UserMessage
+from tideate_core.adapters.retry import report_retry
 from tideate_core.errors import InvalidReply
 from tideate_core.util.half_characters import mended_json
 from tideate_core.util.uncancelled import run_cancelled_once
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponse
     from pydantic_ai.models import Model, ModelRequestParameters
@@ -24,18 +25,94 @@ if TYPE_CHECKING:
     from tideate_core.adapters.translate import Origin
 
 LONGEST: Final = 4 << 20
-"""Most characters of a turn with its calls; a longer one never ends."""
+"""Most characters of an answer with its thoughts and calls."""
 
 
-class PartStream:
-    """Forwards text, and marks pieces that begin a new part."""
+class AnswerStream:
+    """Forwards and counts the streamed text of an answer; a typed one is validated only when it is complete.
 
-    def __init__(self, on_token: OnText) -> None:
+    :param answers: names of the tools whose arguments are the answer and stream, too; None: all tools.
+    :param longest: most characters, with thoughts and calls; a longer answer never ends.
+    :param attempts: most attempts at a typed answer.
+    """
+
+    def __init__(
+        self,
+        on_token: OnText = None,
+        on_reasoning: OnText = None,
+        *,
+        answers: Collection[str] | None = (),
+        longest: int = LONGEST,
+        attempts: int = 1,
+    ) -> None:
+        self.characters = 0
+        """Characters of the current answer."""
         self._on_token = on_token
+        self._on_reasoning = on_reasoning
+        self._answers = answers
+        self._longest = longest
+        self._attempts = attempts
+        self._begun = 0
+        """Answers begun in one conversation; each but the first corrects the previous one."""
+        self._streamed: set[int] = set()
+        """Indexes of calls whose arguments stream."""
         self._last: object = None
+        """The last forwarded part."""
 
-    def say(self, text: str, part: object) -> None:
-        """Forward a part's text; parts are compared by equality."""
+    def restart(self) -> None:
+        """Forget the answers of an earlier request."""
+        self._begun = 0
+
+    def take(self, event: object) -> None:
+        """Process one event of the library's stream.
+
+        :raises InvalidReply: the answer is too long.
+        """
+        from pydantic_ai.messages import (
+            PartDeltaEvent,
+            PartStartEvent,
+            TextPart,
+            TextPartDelta,
+            ThinkingPart,
+            ThinkingPartDelta,
+        )
+
+        part: object
+        match event:
+            case PartStartEvent(index=index, part=part):
+                self._begin(index, getattr(part, "tool_name", None))
+            case PartDeltaEvent(index=index, delta=part):
+                pass
+            case _:
+                return  # a part is repeated at its end
+        text = getattr(part, "content", None) or getattr(part, "content_delta", None) or ""
+        arguments = arguments_of(part)
+        self.characters += len(text) + len(arguments)
+        if self.characters > self._longest:
+            raise InvalidReply(
+                f"the model's answer has more than {self._longest} characters",
+                limit=f"characters of one answer ({self._longest})",
+            )
+        if isinstance(part, TextPart | TextPartDelta):
+            self._say(text, (self._begun, "text", index))
+        elif index in self._streamed:
+            self._say(arguments, (self._begun, "call", index))
+        elif isinstance(part, ThinkingPart | ThinkingPartDelta) and text and self._on_reasoning:
+            self._on_reasoning(text)
+
+    def _begin(self, index: int, tool: str | None) -> None:
+        self._streamed.discard(index)
+        if tool is not None and (self._answers is None or tool in self._answers):
+            self._streamed.add(index)
+        if index == 0:
+            self._begun += 1
+            self.characters = 0
+            if 1 < self._begun <= self._attempts:
+                report_retry(f"answer refused, asking again ({self._begun} of {self._attempts})")
+
+    def _say(self, text: str, part: object) -> None:
+        if not text:
+            return
         if self._on_token:
             self._on_token(text if self._last in (None, part) else NewPart(f"\n\n{text}"))
         self._last = part
@@ -47,65 +124,12 @@ def arguments_of(part: object) -> str:
     return arguments if isinstance(arguments, str) else json.dumps(arguments)
 
 
-class TurnStream:
-    """Forwards and counts the streamed text of a turn.
-
-    :param tools: offered tools; the arguments of answer tools stream, too.
-    """
-
-    def __init__(
-        self,
-        on_token: OnText = None,
-        on_reasoning: OnText = None,
-        tools: Sequence[OfferedTool] = (),
-    ) -> None:
-        self.characters = 0
-        self._answers = {tool.name for tool in tools if tool.is_answer}
-        self._streams_arguments: dict[int, bool] = {}
-        """Whether a call's arguments stream, by its index in the turn."""
-        self._parts = PartStream(on_token)
-        self._on_reasoning = on_reasoning
-
-    def take(self, event: object) -> None:
-        """Process one event of the library's stream.
-
-        :raises InvalidReply: the turn is too long.
-        """
-        from pydantic_ai.messages import TextPart, TextPartDelta, ThinkingPart, ThinkingPartDelta
-
-        part = getattr(event, "part", None) or getattr(event, "delta", None)
-        text = getattr(part, "content", None) or getattr(part, "content_delta", None) or ""
-        arguments = arguments_of(part)
-        # a part is repeated at its end
-        if type(event).__name__ == "PartEndEvent":
-            return
-        self.characters += len(text) + len(arguments)
-        if self.characters > LONGEST:
-            raise InvalidReply(
-                f"the model's answer has more than {LONGEST} characters",
-                limit=f"characters of one answer ({LONGEST})",
-            )
-        if isinstance(part, TextPart | TextPartDelta) and text:
-            self._parts.say(text, ("text", getattr(event, "index", 0)))
-        else:
-            self._take_arguments(event, part, arguments)
-        if isinstance(part, ThinkingPart | ThinkingPartDelta) and text and self._on_reasoning:
-            self._on_reasoning(text)
-
-    def _take_arguments(self, event: object, part: object, arguments: str) -> None:
-        index = getattr(event, "index", 0)
-        if name := getattr(part, "tool_name", None):
-            self._streams_arguments[index] = name in self._answers
-        if arguments and self._streams_arguments.get(index):
-            self._parts.say(arguments, index)
-
-
 async def request_turn(
     model: Model,
     conversation: Conversation,
     tools: Sequence[OfferedTool],
     settings: ModelSettings,
-    stream: TurnStream,
+    stream: AnswerStream,
     origin: Origin,
 ) -> ModelTurn:
     """Request the next turn and return it complete.

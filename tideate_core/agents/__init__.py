@@ -18,11 +18,7 @@ if TYPE_CHECKING:
         may_look as may_look,
         model_of as model_of,
     )
-    from tideate_core.agents.attempts import (
-        Ask as Ask,
-        acceptance as acceptance,
-        refusal_notice as refusal_notice,
-    )
+    from tideate_core.agents.attempts import Ask as Ask
     from tideate_core.agents.auditor import apply_fixes as apply_fixes, audit_plan as audit_plan
     from tideate_core.agents.coder import (
         Written as Written,

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from tideate_core.adapters import Turn
+from tideate_core.agents.attempts import report_refusal
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from tideate_core.adapters import Prompt, Reply
-    from tideate_core.agents.attempts import OnRefused
+    from tideate_core.workflows import StepContext
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -60,30 +61,26 @@ class AskBySchema(Protocol):
 
 
 async def ask_until_valid(
+    step: StepContext,
     ask: AskBySchema,
     schema: type[T],
     prompt: Prompt,
     find_mistakes: Callable[[T], Awaitable[list[str]]],
-    *,
-    attempts: int,
     correction: str,
-    on_refused: OnRefused | None = None,
 ) -> tuple[T, list[str]]:
-    """Ask until an answer has no mistakes, at most `attempts` times; return the last answer and its mistakes.
+    """Ask until an answer has no mistakes, at most `step.attempts` times; return it with its mistakes.
 
     :param correction: template of the follow-up, with `{mistakes}`.
-    :param on_refused: called with the mistakes before each retry.
     """
-    for attempt in range(1, attempts + 1):
+    for attempt in range(1, step.attempts + 1):
         parsed = (await ask(prompt, schema=schema)).parsed
         assert isinstance(parsed, schema)  # noqa: S101 the adapter validated it
         answer: T = parsed
         mistakes = await find_mistakes(answer)
-        if not mistakes or attempt == attempts:
+        if not mistakes or attempt == step.attempts:
             break
         turn, found = Turn(prompt.user, answer.model_dump_json()), "; ".join(mistakes)
-        if on_refused is not None:
-            on_refused(found)
+        report_refusal(step, found)
         words = correction.format(mistakes=found)
         prompt = replace(prompt, history=(*prompt.history, turn), user=words)
     return answer, mistakes

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tideate_core.adapters import Conversation, ModelTurn, Reply, Usage, UserMessage
-from tideate_core.agents.loop import SUBMIT, Submission, WorkLoop
+from tideate_core.agents.loop import SUBMIT, Submission, WorkLoop, continued
 from tideate_core.agents.model_input import is_small, text_budget
 from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.agents.tools.table import tools_named
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound="BaseModel")
 
-OPEN_SKILL: Final = "open_skill"
 SUBMIT_ANSWER: Final = "Hand in the answer, once you have looked at what you need."
 LOOKING: Final = ("files", "search", "symbols", "git", "editor", "skills")
 """Groups of tools; a model that may only look gets the tools of these that only read."""
@@ -72,26 +70,22 @@ class LookingModel:
         :raises InvalidReply: a value is required, and the model submitted none.
         """
         self._asked += 1
-        submission = _submission(schema, self.submit) if schema is not None else None
-        skills = await skills_of(self.step)
         loop: WorkLoop[Any] = WorkLoop(
             self.step,
             f"{self.key}:{self._asked}",
-            with_skills(self.tools, skills),
-            submission=submission,
+            self.tools,
+            submission=_submission(schema, self.submit) if schema is not None else None,
             other_phases=self.other_phases,
             staged=self.staged,
             adapter=self.adapter,
+            words=self.words,
             corrects=bool(prompt.history),
             quiet=quiet,
             on_turn=self.on_turn,
         )
-        words = [prompt.system, self.words, skills]
-        prompt = replace(prompt, system="\n\n".join(filter(None, words)))
         before = self._conversation if prompt.history or self.continues else self.earlier
-        prompt = _continued(before, prompt)
         try:
-            done = await loop.run(prompt, before.messages if before else ())
+            done = await loop.run(prompt, before)
         finally:
             self.step.keep_conversation(loop.conversation)
         self._conversation = done.conversation
@@ -115,7 +109,7 @@ class RememberedModel:
     ) -> Reply:
         """Return the answer; see `StepContext.ask`."""
         earlier = self._earlier or Conversation(prompt.system)
-        prompt = _continued(self._earlier, prompt)
+        prompt = continued(prompt, self._earlier)
         said = (*self._fitting(earlier.exchanges()), *prompt.history)
         reply = await self._step.ask(replace(prompt, history=said), schema=schema, quiet=quiet)
         messages = list(earlier.messages)
@@ -142,16 +136,6 @@ class RememberedModel:
         return said[first:]
 
 
-def _continued(earlier: Conversation | None, prompt: Prompt) -> Prompt:
-    """Return a prompt as the next message of a conversation.
-
-    The system prompt stays that of the conversation, so the provider's cache stays valid.
-    """
-    if earlier is None or earlier.system == prompt.system:
-        return prompt
-    return replace(prompt, system=earlier.system, user=f"{prompt.system}\n\n{prompt.user}")
-
-
 def _reply(done: LoopResult[Any], schema: type[BaseModel] | None) -> Reply:
     if done.value is None and (schema is not None or not done.text.strip()):
         raise InvalidReply.of_nothing(done.model)
@@ -165,22 +149,6 @@ def _submission(schema: type[T], name: str) -> Submission[T]:
         return ""
 
     return Submission(schema, SUBMIT_ANSWER, accept, name, is_answer=True)
-
-
-async def skills_of(step: StepContext) -> str:
-    """Return the project's skills for a prompt; empty if it has none or rules are turned off."""
-    from tideate_core.mentions import describe_skills, find_skills
-
-    root = step.workspace.root
-    if step.rules_files is None or root is None:
-        return ""
-    listed = describe_skills(await asyncio.to_thread(find_skills, root))
-    return f"Skills of the project, for {OPEN_SKILL} where one fits the task:\n{listed}" if listed else ""
-
-
-def with_skills(tools: Sequence[OfferedTool], skills: str) -> list[OfferedTool]:
-    """Return the tools, without `open_skill` if there are no skills."""
-    return [tool for tool in tools if skills or tool.name != OPEN_SKILL]
 
 
 def may_look(step: StepContext, adapter: str | None = None) -> bool:

@@ -11,20 +11,14 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 from tideate_core.adapters import Prompt, Reply, Turn
 from tideate_core.errors import ContextTooLong, EditConflict, NotText, UnusableAnswer
 from tideate_core.util.cutting import beginning
-from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tideate_core.gates import SyntaxProblem
-    from tideate_core.workflows import StepContext, WorkspaceAccess
+    from tideate_core.workflows import StepContext
 
 Ask = Callable[[Prompt], Awaitable[Reply]]
-OnRefused = Callable[[str], None]
-"""Called with the reason why an answer is unusable, before the model is asked again."""
-Accept = Callable[["Sequence[str]"], Awaitable[None]]
-"""Raises `EditConflict` or `NotText` for lines that a file cannot hold."""
-
 LONGEST_REASON: Final = 300
 """Characters of a reason shown to the person."""
 
@@ -56,47 +50,28 @@ class Attempted(Generic[T]):
     notes: list[str] = field(default_factory=list)
 
 
-def acceptance(step: WorkspaceAccess, path: str, buffer: int | None = None) -> Accept:
-    """Return a check that rejects lines which a file cannot hold.
-
-    :param buffer: number of the file's buffer, if it is open.
-    """
-
-    async def accept(lines: Sequence[str]) -> None:
-        change = FileChange(path, "modify", "", "\n".join(lines), buffer=buffer)
-        await step.workspace.refuse_unwritable(change)
-
-    return accept
-
-
-def refusal_notice(step: StepContext) -> OnRefused:
-    """Return a callback that notifies the person of a refused answer."""
-
-    def notice(reason: str) -> None:
-        short = shorten(reason, LONGEST_REASON, placeholder=" …")
-        step.notice(f"answer refused, asking again: {short}", level="warn")
-
-    return notice
+def report_refusal(step: StepContext, reason: str) -> None:
+    """Notify the person that an answer was refused and the model is asked again."""
+    short = shorten(reason, LONGEST_REASON, placeholder=" …")
+    step.notice(f"answer refused, asking again: {short}", level="warn")
 
 
 async def until_usable(
+    step: StepContext,
     ask: Ask,
     prompt: Prompt,
     build: Callable[[str], Draft[T]],
     check: Callable[[T], Sequence[SyntaxProblem]],
-    attempts: int,
     *,
     form: str = "",
-    on_refused: OnRefused | None = None,
     accept: Callable[[T], Awaitable[None]] | None = None,
 ) -> Attempted[T]:
-    """Ask for an answer until it passes its checks, at most `attempts` times.
+    """Ask for an answer until it passes its checks, at most `step.attempts` times.
 
     It ends early if the model repeats an answer, an edit or its errors. If drafts have only syntax errors,
     the one with the fewest is returned, with its errors.
 
     :param form: name of the answer format that the prompt asks for, such as `search/replace blocks`.
-    :param on_refused: called with the reason before each retry.
     :param accept: rejects an edit that cannot be written; raises `EditConflict` or `NotText`.
     :raises UnusableAnswer: no answer gave an edit; `build` raises it with the reason.
     """
@@ -104,7 +79,7 @@ async def until_usable(
     drafts: list[Attempted[T]] = []
     reason = ""
     asked = prompt
-    while len(replies) < attempts:
+    while len(replies) < step.attempts:
         try:
             reply = await ask(asked)
         except ContextTooLong:
@@ -126,10 +101,9 @@ async def until_usable(
             reason = "it brings new syntax errors: " + "; ".join(map(str, attempted.problems))
             repeated = repeated or any(_same(attempted, earlier) for earlier in drafts)
             drafts.append(attempted)
-        if repeated or len(replies) == attempts:
+        if repeated or len(replies) == step.attempts:
             break
-        if on_refused is not None:
-            on_refused(reason)
+        report_refusal(step, reason)
         asked = _correction(prompt, reply, reason, form)
     return _best(drafts, len(replies), reason)
 

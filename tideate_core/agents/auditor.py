@@ -9,7 +9,6 @@ from pydantic import Field
 
 from tideate_core.agents.answers import Answer, TidyText, ask_until_valid
 from tideate_core.agents.model_input import (
-    Shown,
     named_files,
     outline_long_files,
     real_names,
@@ -29,9 +28,8 @@ from tideate_core.gates import (
 )
 
 if TYPE_CHECKING:
-    from tideate_core.adapters import Prompt
     from tideate_core.agents.roles import Role
-    from tideate_core.agents.stage import Stage, TaskBrief
+    from tideate_core.agents.stage import TaskBrief
     from tideate_core.workflows import StepContext
 
 Number = Annotated[int, Field(ge=1)]
@@ -81,21 +79,11 @@ async def audit_plan(step: StepContext, role: Role, brief: TaskBrief, plan: Exec
         async def mistakes_of(audit: AuditAnswer) -> list[str]:
             return _mistakes(audit.as_report(), plan)
 
-        answer, _ = await ask_until_valid(
-            stage.ask,
-            AuditAnswer,
-            _prompt(stage, plan, shown),
-            mistakes_of,
-            attempts=step.attempts,
-            correction="This audit cannot be used: {mistakes}. Give the corrected audit.",
-            on_refused=stage.report_refusal,
-        )
+        words = plan_as_markdown(plan).strip()
+        prompt = stage.render("task_audit", plan=words, files=shown.files, left_out=shown.left_out)
+        correction = "This audit cannot be used: {mistakes}. Give the corrected audit."
+        answer, _ = await ask_until_valid(step, stage.ask, AuditAnswer, prompt, mistakes_of, correction)
         return answer.as_report()
-
-
-def _prompt(stage: Stage, plan: ExecutionPlan, shown: Shown) -> Prompt:
-    words = plan_as_markdown(plan).strip()
-    return stage.render("task_audit", plan=words, files=shown.files, left_out=shown.left_out)
 
 
 def _mistakes(report: AuditReport, plan: ExecutionPlan) -> list[str]:

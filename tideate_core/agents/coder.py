@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from tideate_core.agents.attempts import Accept, Ask, Draft, OnRefused, until_usable
+from tideate_core.agents.attempts import Ask, Draft, until_usable
 from tideate_core.edits import (
     NO_CHANGE,
+    Insertion,
     extract_code,
     fit_to_range,
     insertion_of,
@@ -18,12 +19,14 @@ from tideate_core.edits import (
     trim_neighbours,
 )
 from tideate_core.gates import SyntaxProblem, new_errors
+from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tideate_core.adapters import Prompt, Reply
-    from tideate_core.edits import Insertion, Replacement
+    from tideate_core.edits import Replacement
+    from tideate_core.workflows import StepContext
 
 NEW_TEXT = "one fenced code block with the new text"
 LONGEST_WHOLE_FILE = 300
@@ -43,7 +46,7 @@ class Written:
     notes: list[str] = field(default_factory=list)
     """Notes on places that were not matched exactly."""
     at: int = 0
-    """Insertion point of new lines: before this line, 0-based."""
+    """The line before which they belong, or the first one that they replace; 0-based."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,7 @@ def or_no_change(form: EditFormat) -> EditFormat:
 
 
 async def edit_range(
+    step: StepContext,
     ask: Ask,
     prompt: Prompt,
     *,
@@ -108,34 +112,34 @@ async def edit_range(
     end: int,
     language: str,
     path: str = "",
-    attempts: int = 3,
-    on_refused: OnRefused | None = None,
-    accept: Accept | None = None,
+    buffer: int | None = None,
 ) -> Written:
     """Ask for the new text of the lines `start` to `end` (0-based, half open) and return it.
 
     Answers that edit these lines by blocks or a diff are accepted too.
 
     :param path: path of the file, for answers that name one.
-    :raises UnusableAnswer: no attempt gave an edit.
+    :param buffer: number of the file's buffer, if it is open.
+    :raises UnusableAnswer: no attempt gave an edit that the file can hold.
     """
     old = list(lines[start:end])
 
-    def build(answer: str) -> Draft[list[str]]:
+    def build(answer: str) -> Draft[Insertion]:
         edited = resolve_part(answer, old, whole="\n".join(lines), path=path, language=language)
         if edited is not None:
-            return Draft(edited.lines, _notes(edited))
+            return Draft(Insertion(start, edited.lines), _notes(edited))
         code = extract_code(answer, language=language, old=old, context=lines)
         code = trim_neighbours(code, lines, start, end)
-        return Draft(fit_to_range(code, old, style=lines))
+        return Draft(Insertion(start, fit_to_range(code, old, style=lines)))
 
-    def check(new: list[str]) -> list[SyntaxProblem]:
-        return new_errors(language, _text(lines), _text([*lines[:start], *new, *lines[end:]]))
+    def check(new: Insertion) -> list[SyntaxProblem]:
+        return new_errors(language, _text(lines), _text([*lines[:start], *new.lines, *lines[end:]]))
 
-    return await _written(ask, prompt, build, check, attempts, on_refused=on_refused, accept=accept)
+    return await _written(step, ask, prompt, build, check, path=path, buffer=buffer)
 
 
 async def insert_text(
+    step: StepContext,
     ask: Ask,
     prompt: Prompt,
     *,
@@ -143,47 +147,35 @@ async def insert_text(
     at: int,
     language: str,
     replaced: int = 0,
-    attempts: int = 3,
-    on_refused: OnRefused | None = None,
-    accept: Accept | None = None,
+    path: str = "",
+    buffer: int | None = None,
 ) -> Written:
     """Ask for new lines and return them with their insertion point: line `at` (0-based), or near definitions.
 
     :param replaced: number of blank lines above that they replace.
-    :raises UnusableAnswer: no attempt gave lines.
+    :param buffer: number of the file's buffer, if it is open.
+    :raises UnusableAnswer: no attempt gave lines that the file can hold.
     """
 
     def build(answer: str) -> Draft[Insertion]:
-        code = trim_neighbours(
-            extract_code(answer, language=language, old=None, context=lines), lines, at, at
-        )
-        return Draft(insertion_of(code, lines, at, language, replaced))
+        code = extract_code(answer, language=language, old=None, context=lines)
+        return Draft(insertion_of(trim_neighbours(code, lines, at, at), lines, at, language, replaced))
 
     def check(new: Insertion) -> list[SyntaxProblem]:
         return new_errors(language, _text(lines), _text([*lines[: new.at], *new.lines, *lines[new.at :]]))
 
-    async def accept_lines(new: Insertion) -> None:
-        if accept is not None:
-            await accept(new.lines)
-
-    done = await until_usable(
-        ask, prompt, build, check, attempts, form=NEW_TEXT, on_refused=on_refused, accept=accept_lines
-    )
-    value = done.value
-    return Written(value.lines, done.problems, done.attempts, done.replies, done.notes, value.at)
+    return await _written(step, ask, prompt, build, check, path=path, buffer=buffer)
 
 
 async def write_text(
+    step: StepContext,
     ask: Ask,
     prompt: Prompt,
     *,
     before: str | None,
     language: str,
     path: str = "",
-    attempts: int = 3,
     form: EditFormat | None = None,
-    on_refused: OnRefused | None = None,
-    accept: Accept | None = None,
 ) -> Written:
     """Ask for the new text of a whole file; the prompt must hold the instructions of `edit_format(before)`.
 
@@ -192,36 +184,41 @@ async def write_text(
     :param before: the current text; None for a new file.
     :param path: path of the file, for answers that name one.
     :param form: the format named in the prompt; default: that of `before`.
-    :raises UnusableAnswer: no attempt gave a text.
+    :raises UnusableAnswer: no attempt gave a text that the file can hold.
     """
     form = form or edit_format(before)
 
-    def build(answer: str) -> Draft[list[str]]:
+    def build(answer: str) -> Draft[Insertion]:
         if before is not None and says_no_change(answer):
-            return Draft(before.split("\n"))
+            return Draft(Insertion(0, before.split("\n")))
         edited = resolve_text(answer, before, path=path, language=language, form=form.name)
-        return Draft(edited.lines, _notes(edited))
+        return Draft(Insertion(0, edited.lines), _notes(edited))
 
-    def check(new: list[str]) -> list[SyntaxProblem]:
-        return new_errors(language, before or "", _text(new))
+    def check(new: Insertion) -> list[SyntaxProblem]:
+        return new_errors(language, before or "", _text(new.lines))
 
-    return await _written(ask, prompt, build, check, attempts, form.short, on_refused, accept)
+    return await _written(step, ask, prompt, build, check, form=form.short, path=path)
 
 
 async def _written(
+    step: StepContext,
     ask: Ask,
     prompt: Prompt,
-    build: Callable[[str], Draft[list[str]]],
-    check: Callable[[list[str]], list[SyntaxProblem]],
-    attempts: int,
+    build: Callable[[str], Draft[Insertion]],
+    check: Callable[[Insertion], list[SyntaxProblem]],
+    *,
     form: str = NEW_TEXT,
-    on_refused: OnRefused | None = None,
-    accept: Accept | None = None,
+    path: str = "",
+    buffer: int | None = None,
 ) -> Written:
-    done = await until_usable(
-        ask, prompt, build, check, attempts, form=form, on_refused=on_refused, accept=accept
-    )
-    return Written(done.value, done.problems, done.attempts, done.replies, done.notes)
+    async def accept(new: Insertion) -> None:
+        if path or buffer is not None:
+            change = FileChange(path, "modify", "", "\n".join(new.lines), buffer=buffer)
+            await step.workspace.refuse_unwritable(change)
+
+    done = await until_usable(step, ask, prompt, build, check, form=form, accept=accept)
+    new = done.value
+    return Written(new.lines, done.problems, done.attempts, done.replies, done.notes, new.at)
 
 
 def _notes(edited: Replacement) -> list[str]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, Literal
 from pydantic import Field
 
 from tideate_core.agents.answers import Answer, PathText, ask_until_valid, tidy_line
-from tideate_core.agents.attempts import acceptance
 from tideate_core.agents.coder import edit_format, write_text
 from tideate_core.agents.model_input import (
     is_small,
@@ -161,13 +160,12 @@ class _Documentation:
             memory=MEMORY_FILE if MEMORY_FILE in self.documents else "",
         )
         answer, mistakes = await ask_until_valid(
+            self.stage.step,
             self.stage.ask,
             DocumentationAnswer,
             prompt,
             self._mistakes,
-            attempts=self.stage.step.attempts,
-            correction="This cannot be used: {mistakes}. Give the corrected answer.",
-            on_refused=self.stage.report_refusal,
+            "This cannot be used: {mistakes}. Give the corrected answer.",
         )
         self.errors += mistakes
         return answer
@@ -241,15 +239,7 @@ class _Documentation:
                 answer_format=form.instructions,
             )
             written = await write_text(
-                self.stage.ask,
-                prompt,
-                before=text,
-                language="markdown",
-                path=path,
-                attempts=step.attempts,
-                form=form,
-                on_refused=self.stage.report_refusal,
-                accept=acceptance(step, path),
+                step, self.stage.ask, prompt, before=text, language="markdown", path=path, form=form
             )
         except (ContextTooLong, WorkspaceError) as error:
             unnamed = isinstance(error, UnusableAnswer)

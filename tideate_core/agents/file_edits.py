@@ -121,14 +121,7 @@ async def edit_files(stage: Stage, template: str, staged: StagedFiles, edit: Edi
             await stage.step.workspace.refuse_unwritable(change)
 
     done = await until_usable(
-        stage.ask,
-        prompt,
-        build,
-        new_problems,
-        stage.step.attempts,
-        form=form.short,
-        on_refused=stage.report_refusal,
-        accept=accept,
+        stage.step, stage.ask, prompt, build, new_problems, form=form.short, accept=accept
     )
     staged.stage(done.value)
     notes = [*done.notes, *(f"{problem} is new" for problem in done.problems)]

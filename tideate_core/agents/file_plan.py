@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tideate_core.adapters import Prompt
     from tideate_core.agents.answers import AskBySchema
-    from tideate_core.agents.attempts import OnRefused
+    from tideate_core.workflows import StepContext
     from tideate_core.workspace import Workspace
 
 
@@ -52,35 +52,22 @@ class Plan(BaseModel):
 
 
 async def make_plan(
-    ask: AskBySchema,
-    prompt: Prompt,
-    workspace: Workspace,
-    known: Sequence[str],
-    *,
-    attempts: int,
-    on_refused: OnRefused | None = None,
+    step: StepContext, ask: AskBySchema, prompt: Prompt, known: Sequence[str]
 ) -> list[PlannedFile]:
-    """Ask for a plan until it fits the project.
+    """Ask for a plan until it fits the project, at most `step.attempts` times.
 
     :param known: the project's files, to suggest near names for a path that does not exist.
-    :param attempts: number of answers before the step fails.
     :raises StepFailed: no usable plan; names the mistakes of the last one.
     """
 
     async def mistakes_of(plan: Plan) -> list[str]:
+        workspace = step.workspace
         return _mistakes(plan.files, workspace, known) or await unreadable_files(plan.files, workspace)
 
-    plan, mistakes = await ask_until_valid(
-        ask,
-        Plan,
-        prompt,
-        mistakes_of,
-        attempts=attempts,
-        correction="This plan cannot be carried out: {mistakes}. Give the corrected plan.",
-        on_refused=on_refused,
-    )
+    correction = "This plan cannot be carried out: {mistakes}. Give the corrected plan."
+    plan, mistakes = await ask_until_valid(step, ask, Plan, prompt, mistakes_of, correction)
     if mistakes:
-        raise StepFailed(f"no usable plan after {attempts} attempts: {'; '.join(mistakes)}")
+        raise StepFailed(f"no usable plan after {step.attempts} attempts: {'; '.join(mistakes)}")
     return plan.files
 
 

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
@@ -30,11 +30,12 @@ if TYPE_CHECKING:
 
     from tideate_core.adapters import Message, Prompt, RequestedCall
     from tideate_core.agents.staged_files import StagedFiles
-    from tideate_core.workflows import Allowance, ModelAccess, StepContext
+    from tideate_core.workflows import StepContext
 
 T = TypeVar("T", bound=BaseModel)
 
 SUBMIT: Final = "submit"
+OPEN_SKILL: Final = "open_skill"
 LONGEST: Final = 60_000
 """Characters of a result sent to the model."""
 NUDGES: Final = 2
@@ -61,6 +62,11 @@ REPEATED_CALL: Final = (
 REPEATS_BEFORE_WARNING: Final = 5
 MOST_REPEATS: Final = 10
 """Consecutive turns with the same calls and results, at which the model gets its last turn."""
+ANSWER_NOW: Final = "answer with what you know"
+LOW: Final = 0.2
+"""Share of a limit left at which the model is warned."""
+FEWEST: Final = 3
+"""Units left at which the model is warned, for any limit."""
 REFUSALS: Final = 3
 """Submissions that may be refused; the next one is accepted, and its defects are reported."""
 
@@ -118,6 +124,7 @@ class WorkLoop(Generic[T]):
         every phase keeps the provider's cache valid.
     :param staged: the files that the tools edit.
     :param adapter: overrides the run's adapter.
+    :param words: instructions about the tools, for the system prompt.
     :param corrects: the loop corrects an earlier answer, and gets its last turn even without budget.
     :param quiet: do not stream the text to the person.
     :param on_turn: called after each turn; an exception that it raises ends the loop.
@@ -133,6 +140,7 @@ class WorkLoop(Generic[T]):
         other_phases: Sequence[OfferedTool] = (),
         staged: StagedFiles | None = None,
         adapter: str | None = None,
+        words: str = "",
         corrects: bool = False,
         quiet: bool = False,
         on_turn: Callable[[ModelTurn], None] | None = None,
@@ -144,8 +152,10 @@ class WorkLoop(Generic[T]):
         self._adapter = adapter
         self._quiet = quiet
         self._on_turn = on_turn
+        self._words = words
         self._corrects = corrects
-        self._budget = Budget(step)
+        self._warned: set[str] = set()
+        """Limits that the model was warned about."""
         self._turns = self._calls = 0
         self._usage = Usage()
         self._last_turn = False
@@ -169,24 +179,26 @@ class WorkLoop(Generic[T]):
         self._has_written_call = False
         """The person was told that the model writes calls as text."""
 
-    async def run(self, prompt: Prompt, earlier: Sequence[Message] = ()) -> LoopResult[T]:
+    async def run(self, prompt: Prompt, earlier: Conversation | None = None) -> LoopResult[T]:
         """Run until the model submits, answers without a call, or reaches a limit.
 
-        :param earlier: messages of the conversation to continue.
+        :param earlier: the conversation to continue.
         :raises BudgetReached: a budget is used up, and there are no staged edits to return.
         :raises ContextTooLong: the conversation does not fit the model even without old results.
         :raises AdapterError: the adapter failed.
         """
-        system, user = await self._begin(prompt)
-        self._system = system
-        self._messages = [*earlier, UserMessage(user)]
+        skills = await skills_of(self._step) if OPEN_SKILL in self._tools else ""
+        if not skills:
+            self._tools.pop(OPEN_SKILL, None)
+        self._system, user = await self._begin(continued(prompt, earlier, self._words, skills))
+        self._messages = [*(earlier.messages if earlier else ()), UserMessage(user)]
         idle = 0
         while True:
             await self._step.wait_if_paused()
             await self._add_persons_messages()
             exhausted = await self._exhausted()
             try:
-                turn = await self._take_turn(system, exhausted)
+                turn = await self._take_turn(exhausted)
             except (BudgetReached, CostLimitReached, InvalidReply) as error:
                 if not error.limit or self._staged is None or not self._staged.changed_texts():
                     raise
@@ -235,8 +247,8 @@ class WorkLoop(Generic[T]):
             return str(kept)
         if self._repeats >= MOST_REPEATS:
             return f"equal calls in a row ({MOST_REPEATS}: {self._last_calls[0][0].partition(' ')[0]})"
-        reached = None if self._is_recorded else self._budget.reached
-        if reached is None:
+        used_up = (one for one in self._step.allowances() if one.left <= 0)
+        if self._is_recorded or (reached := next(used_up, None)) is None:
             return ""
         limit = f"{reached.name} ({reached.limit})"
         if not self._turns and not self._corrects:
@@ -249,13 +261,23 @@ class WorkLoop(Generic[T]):
         """Warn the model about limits that run low."""
         key = f"{self._key}:{self._turns}:low"
         kept = self._step.recall(key)
-        if kept is not MISSING:
-            self._budget.mark_warned(kept)
-        elif self._is_recorded or not (kept := self._budget.running_low()):
-            return
-        else:
+        if kept is MISSING:
+            kept = {} if self._is_recorded else self._running_low()
+            if not kept:
+                return
             await self._step.remember(key, kept)
-        self._add_message(warning(kept))
+        self._warned.update(kept)
+        self._add_message(f"Left: {', '.join(kept.values())}. Come to an end.")
+
+    def _running_low(self) -> dict[str, str]:
+        """Describe the limits that run low, by name; the model is warned once about each."""
+        return {
+            one.name: f"{one.left} {one.unit.replace('_', ' ')}{' of the whole run' if one.of_run else ''}"
+            for one in self._step.allowances()
+            if one.limit > FEWEST
+            and 0 < one.left <= max(FEWEST, one.limit * LOW)
+            and one.name not in self._warned
+        }
 
     @property
     def _is_recorded(self) -> bool:
@@ -312,24 +334,25 @@ class WorkLoop(Generic[T]):
         for text in await self._step.read_messages(f"{self._key}:{self._turns}:said"):
             self._add_message(text)
 
-    async def _take_turn(self, system: str, exhausted: str) -> ModelTurn:
+    async def _take_turn(self, exhausted: str) -> ModelTurn:
         tools = list(self._tools.values())
         self._last_turn = bool(exhausted)
         if exhausted:
             tools = [tool for tool in tools if tool.name == self._submit_name]
-            self._add_message(last_words(exhausted, self._submit_name))
+            what = f"call {self._submit_name} with what you have" if self._submit_name else ANSWER_NOW
+            self._add_message(f"The limit {exhausted} is reached. This is your last turn: {what}.")
         self._make_room()
         key = f"{self._key}:{self._turns}:refused"
         was_refused = self._step.recall(key) is not MISSING
         if was_refused:
             self._make_room(refused=True)
         try:
-            turn = await self._ask(system, tools)
+            turn = await self._ask(tools)
         except ContextTooLong:
             if was_refused or not self._make_room(refused=True):
                 raise
             await self._step.remember(key, True)
-            turn = await self._ask(system, tools)
+            turn = await self._ask(tools)
         self._turns += 1
         self._calls += len(turn.calls)
         self._usage += turn.usage
@@ -337,11 +360,10 @@ class WorkLoop(Generic[T]):
             self._on_turn(turn)
         return turn
 
-    async def _ask(self, system: str, tools: Sequence[OfferedTool]) -> ModelTurn:
+    async def _ask(self, tools: Sequence[OfferedTool]) -> ModelTurn:
         key = f"{self._key}:{self._turns}"
-        conversation = Conversation(
-            system, self._compaction.sent(self._messages), Origin(f"{self._step.step}:{self._key}")
-        )
+        origin = Origin(f"{self._step.step}:{self._key}")
+        conversation = Conversation(self._system, self._compaction.sent(self._messages), origin)
         return await self._step.take_turn(
             conversation, tools, key=key, quiet=self._quiet, adapter=self._adapter
         )
@@ -407,7 +429,8 @@ class WorkLoop(Generic[T]):
             return f"error: there is no tool {call.name!r}{hint} (there are {', '.join(self._tools)})"
         if call.arguments is None:
             return "error: the arguments are no JSON object; nothing was called"
-        if call.name != self._submit_name and not self._budget.has_calls:
+        counts = [one for one in self._step.allowances() if one.unit == "tool_calls"]
+        if call.name != self._submit_name and any(one.left < 0 for one in counts):
             return "error: no tool calls are left; come to an end"
         return await tool.call(call.arguments, key)
 
@@ -459,55 +482,24 @@ def explain_mistakes(error: ValidationError) -> str:
     )
 
 
-LOW: Final = 0.2
-"""Share of a limit left at which the model is warned."""
-FEWEST: Final = 3
-"""Units left at which the model is warned, for any limit."""
+def continued(prompt: Prompt, earlier: Conversation | None, *more: str) -> Prompt:
+    """Return a prompt with further instructions, as the next message of a conversation.
 
-
-class Budget:
-    """Reads the limits left to a loop; other loops and steps use them too."""
-
-    def __init__(self, model: ModelAccess) -> None:
-        self._model = model
-        self._told: set[str] = set()
-
-    @property
-    def has_calls(self) -> bool:
-        """True if the requested tool calls are within the limit."""
-        return all(one.left >= 0 for one in self._model.allowances() if one.unit == "tool_calls")
-
-    @property
-    def reached(self) -> Allowance | None:
-        """The first limit reached, if any."""
-        return next((one for one in self._model.allowances() if one.left <= 0), None)
-
-    def running_low(self) -> dict[str, str]:
-        """Describe the limits that run low, by name; each limit is reported once."""
-        low = {
-            one.name: f"{one.left} {one.unit.replace('_', ' ')}{' of the whole run' if one.of_run else ''}"
-            for one in self._model.allowances()
-            if 0 < one.left <= max(FEWEST, one.limit * LOW) and one.limit > FEWEST
-        }
-        new = {name: words for name, words in low.items() if name not in self._told}
-        self.mark_warned(new)
-        return new
-
-    def mark_warned(self, names: dict[str, str]) -> None:
-        """Record limits that the model was already warned about."""
-        self._told.update(names)
-
-
-def warning(low: dict[str, str]) -> str:
-    """Return the warning to the model for limits of `running_low`."""
-    return f"Left: {', '.join(low.values())}. Come to an end."
-
-
-def last_words(limit: str, submit: str) -> str:
-    """Return the message to the model before its last turn.
-
-    :param limit: the limit reached.
-    :param submit: name of the submitting tool; empty if a text ends the work.
+    The system prompt stays that of the conversation, so the provider's cache stays valid.
     """
-    what = f"call {submit} with what you have" if submit else "answer with what you know"
-    return f"The limit {limit} is reached. This is your last turn: {what}."
+    instructions = list(filter(None, (prompt.system, *more)))
+    if earlier is None:
+        return replace(prompt, system="\n\n".join(instructions))
+    new = [one for one in instructions if one not in earlier.system]
+    return replace(prompt, system=earlier.system, user="\n\n".join([*new, prompt.user]))
+
+
+async def skills_of(step: StepContext) -> str:
+    """Return the project's skills for a prompt; empty if it has none or rules are turned off."""
+    from tideate_core.mentions import describe_skills, find_skills
+
+    root = step.workspace.root
+    if step.rules_files is None or root is None:
+        return ""
+    listed = describe_skills(await asyncio.to_thread(find_skills, root))
+    return f"Skills of the project, for {OPEN_SKILL} where one fits the task:\n{listed}" if listed else ""

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tideate_core.agents.asking import LookingModel, look_tools, may_look
-from tideate_core.agents.attempts import refusal_notice
 from tideate_core.agents.model_input import ShownFile
 from tideate_core.agents.rules import project_rules
 from tideate_core.agents.step_tools import StepTools
@@ -217,10 +216,6 @@ class Stage:
         self.spent += tokens
         if self._around is not None:
             self._around.spend(tokens)
-
-    def report_refusal(self, reason: str) -> None:
-        """Notify the person that an answer was refused and the model is asked again."""
-        refusal_notice(self.step)(reason)
 
     async def ask_for(self, schema: type[T], prompt: Prompt, *, quiet: bool = True) -> T:
         """Ask for a value of a schema; see `ask`."""

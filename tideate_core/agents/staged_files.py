@@ -63,11 +63,12 @@ class StagedFiles:
         """
         for path in paths:
             if path in kept:
-                self._take(path, kept[path])
+                self.take(path, kept[path])
             elif path not in self._now and path not in self._hidden:
                 await self._load(step, path)
 
-    def _take(self, path: str, text: str | None) -> None:
+    def take(self, path: str, text: str | None) -> None:
+        """Load a text without reading the file; None for a file that does not exist."""
         self._hidden.pop(path, None)
         self._sources[path], self._now[path] = None if text is None else Source(path, text), text
 
@@ -186,9 +187,9 @@ class StagedFiles:
     def adopt(self, changes: Sequence[FileChange]) -> None:
         """Take over changes of an earlier model, together with their original texts."""
         for change in changes:
-            self._take(change.path, change.before)
+            self.take(change.path, change.before)
             if change.move_to is not None:
-                self._take(change.move_to, None)
+                self.take(change.move_to, None)
         self.stage(changes)
         for change in changes:
             self.note_shown(change.move_to or change.path)

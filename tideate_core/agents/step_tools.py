@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
 
-from tideate_core.agents.asking import OPEN_SKILL, skills_of, with_skills
 from tideate_core.agents.loop import LoopResult, WorkLoop
 from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.agents.tools.table import NamedTools, named_tools
@@ -120,32 +118,25 @@ class StepTools:
         :param more: additional tools.
         :param on_turn: called after each turn; an exception that it raises ends the work.
         """
-        skills = await skills_of(self._step) if self._has_skills else ""
         loop = WorkLoop(
             self._step,
             key,
-            [*more, *with_skills(await self.offer(), skills)],
+            [*more, *await self.offer()],
             submission=submission,
             # a delegated agent's edits are recorded with the caller's call
             staged=None if self._is_asked else self.staged,
             adapter=self._adapter,
+            words=self._words(),
             quiet=quiet,
             on_turn=on_turn,
         )
-        done = await loop.run(self._with_words(prompt, skills))
+        done = await loop.run(prompt)
         if done.exhausted:
             words = f"{done.exhausted} is reached: the model's work so far is used"
             self._step.notice(words, level="warn")
         return done
 
-    @property
-    def _has_skills(self) -> bool:
-        return any(tool.name == OPEN_SKILL for tool in self._named.own)
-
-    def _with_words(self, prompt: Prompt, skills: str) -> Prompt:
+    def _words(self) -> str:
         own = self._named.own
-        if not own:
-            return prompt
         checks = any(tool.effect == "runs" for tool in own)
-        words = self._step.render("tools", stages=self.stages, checks=checks).system
-        return replace(prompt, system="\n\n".join(filter(None, (prompt.system, words, skills))))
+        return self._step.render("tools", stages=self.stages, checks=checks).system if own else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, Field
@@ -16,8 +16,6 @@ from tideate_core.agents.asking import (
     LookingModel,
     RememberedModel,
     may_look,
-    skills_of,
-    with_skills,
 )
 from tideate_core.agents.file_plan import Plan
 from tideate_core.agents.loop import Submission, WorkLoop
@@ -107,21 +105,20 @@ async def write_with_tools(
     :param earlier: the conversation to continue.
     :param on_turn: called after each turn; an exception that it raises ends the work.
     """
-    skills = await skills_of(step)
-    words = "\n\n".join(filter(None, (_words(step), skills)))
     tools = await _tools(step, staged, bounds.may_change)
     loop: WorkLoop[Handover] = WorkLoop(
         step,
         key,
-        [*with_skills(tools, skills), *more_tools],
+        [*tools, *more_tools],
         submission=_submission(staged, bounds),
         other_phases=[_refusing_tool(SUBMIT_PLAN, Plan, SUBMIT_ANSWER, PLANNED)] if earlier else (),
         staged=staged,
         adapter=adapter,
+        words=_words(step),
         on_turn=on_turn,
     )
     try:
-        done = await loop.run(_with_words(prompt, words, earlier), earlier.messages if earlier else ())
+        done = await loop.run(prompt, earlier)
     finally:
         step.keep_conversation(loop.conversation, staged.changes())
     changes = await step.workspace.attach(staged.changes())
@@ -224,16 +221,6 @@ async def _why_unplanned(step: StepContext, paths: Sequence[str]) -> str:
         return ""
     it = "it" if len(refused) == 1 else "them"
     return f"{', '.join(refused)}: the plan does not name {it}, and the person does not want {it} changed"
-
-
-def _with_words(prompt: Prompt, words: str, earlier: Conversation | None) -> Prompt:
-    """Return the prompt with instructions about the tools, as part of the conversation to continue."""
-    instructions = (prompt.system, words)
-    if earlier is None:
-        return replace(prompt, system="\n\n".join(filter(None, instructions)))
-    # the system prompt stays that of the conversation, so the provider's cache stays valid
-    new = [one for one in instructions if one not in earlier.system]
-    return replace(prompt, system=earlier.system, user="\n\n".join([*new, prompt.user]))
 
 
 def _submission(staged: StagedFiles, bounds: Bounds) -> Submission[Handover]:

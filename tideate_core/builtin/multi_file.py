@@ -17,7 +17,6 @@ from tideate_core.agents import (
     parse_plan,
     planning_model,
     project_rules,
-    refusal_notice,
     unreadable_files,
     within_plan,
 )
@@ -150,11 +149,7 @@ async def _make_plan(
     step: StepContext, model: LookingModel | RememberedModel, prompt: Prompt, listed: Sequence[str]
 ) -> dict[str, Any]:
     """Return the plan that a model makes."""
-    notice = refusal_notice(step)
-    made = await make_plan(
-        model.ask, prompt, step.workspace, listed, attempts=step.attempts, on_refused=notice
-    )
-    return _as_json(made)
+    return _as_json(await make_plan(step, model.ask, prompt, listed))
 
 
 def _is_plan(answer: Any) -> bool:

@@ -10,12 +10,10 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from tideate_core.agents import (
-    acceptance,
     edit_format,
     first_kept_text,
     is_small,
     or_no_change,
-    refusal_notice,
     text_budget,
     text_for_answer,
     why_hidden,
@@ -32,8 +30,7 @@ from tideate_core.workspace import FileChange, is_test, language_of, unified_dif
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tideate_core.adapters import Prompt
-    from tideate_core.agents import PlannedFile, Written
+    from tideate_core.agents import PlannedFile
     from tideate_core.engine import Feedback
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import Source
@@ -139,19 +136,8 @@ class PlannedFiles:
             answer_format=form.instructions,
         )
 
-        async def write(asked: Prompt) -> Written:
-            return await write_text(
-                partial(step.ask, quiet=True),
-                asked,
-                before=before,
-                language=language,
-                path=file.path,
-                attempts=step.attempts,
-                on_refused=refusal_notice(step),
-                accept=acceptance(step, file.path),
-                form=form,
-            )
-
+        ask = partial(step.ask, quiet=True)
+        write = partial(write_text, step, ask, before=before, language=language, path=file.path, form=form)
         try:
             prompt = await with_memory(step, prompt, paths=[file.path])
             lines, self._written[file.path] = await write_lines(step, write, prompt)

@@ -30,19 +30,15 @@ def line_writer(
 
     :param insert: ask for new lines, which are inserted before line `end` or replace the blank range.
     """
-    from tideate_core.agents import acceptance, edit_range, insert_text, refusal_notice
+    from tideate_core.agents import edit_range, insert_text
 
-    common: dict[str, Any] = {
-        "lines": subject.lines if subject else [""],
-        "language": subject.language if subject else "",
-        "attempts": step.attempts,
-        "on_refused": refusal_notice(step),
-        "accept": acceptance(step, subject.path, subject.buffer.number) if subject else None,
-    }
+    place: dict[str, Any] = {"lines": [""], "language": ""}
+    if subject:
+        place = {"lines": subject.lines, "language": subject.language, "path": subject.path}
+        place["buffer"] = subject.buffer.number
     if insert:
-        return partial(insert_text, ask, at=end, replaced=end - start, **common)
-    path = subject.path if subject else ""
-    return partial(edit_range, ask, start=start, end=end, path=path, **common)
+        return partial(insert_text, step, ask, at=end, replaced=end - start, **place)
+    return partial(edit_range, step, ask, start=start, end=end, **place)
 
 
 class Rewriting:

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
         fit_to_range as fit_to_range,
         trim_neighbours as trim_neighbours,
     )
-    from tideate_core.edits.matching.replacement import Replacement as Replacement, apply_parts as apply_parts
+    from tideate_core.edits.matching.preservation import common_edges as common_edges
+    from tideate_core.edits.matching.replacement import (
+        Location as Location,
+        Replacement as Replacement,
+        apply_parts as apply_parts,
+    )
     from tideate_core.edits.placeholders import find_placeholder as find_placeholder
     from tideate_core.edits.resolve import (
         NO_CHANGE as NO_CHANGE,

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         Definition as Definition,
         code_language as code_language,
         definitions_in as definitions_in,
+        may_define as may_define,
         places_of_name as places_of_name,
     )
     from tideate_core.mentions.extraction import BUILT_IN as BUILT_IN, extract as extract
@@ -79,7 +80,6 @@ if TYPE_CHECKING:
         find_skills as find_skills,
         read_skill as read_skill,
     )
-    from tideate_core.mentions.symbol_index import Place as Place, SymbolIndex as SymbolIndex
     from tideate_core.mentions.symbols import can_outline as can_outline, outline as outline
     from tideate_core.mentions.tree import draw_tree as draw_tree
 else:

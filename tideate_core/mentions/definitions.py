@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-import zlib
-from array import array
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.mentions.symbols import LARGEST, PARSED, defining_nodes, parse, values_in
+from tideate_core.mentions.symbols import LARGEST, PARSED, defining_nodes, parse, span_of, values_in
 from tideate_core.process import parse_outside
 from tideate_core.workspace import language_of
 
@@ -30,6 +28,8 @@ class Definition:
     name: str
     line: int
     """From 1."""
+    last: int
+    """Its last line."""
     container: str = ""
     """The innermost enclosing definition."""
 
@@ -52,10 +52,9 @@ def definitions_in(text: str, path: str) -> list[Definition]:
     return [Definition(*row) for row in parse_outside(f"{__name__}:definition_rows", text, language)]
 
 
-def definition_rows(text: str, language: str) -> list[tuple[str, int, str]]:
-    """Return name, line and container of each definition; runs in the parser process."""
-    found = dict.fromkeys(_definitions(parse(text, language), language))
-    return [(one.name, one.line, one.container) for one in found]
+def definition_rows(text: str, language: str) -> list[tuple[str, int, int, str]]:
+    """Return the fields of each definition; runs in the parser process."""
+    return list(dict.fromkeys(_definitions(parse(text, language), language)))
 
 
 def may_define(text: str, path: str, name: str) -> bool:
@@ -71,21 +70,20 @@ def may_define(text: str, path: str, name: str) -> bool:
     return re.search(pattern, text) is not None
 
 
-def _definitions(root: Any, language: str) -> Iterator[Definition]:
+def _definitions(root: Any, language: str) -> Iterator[tuple[str, int, int, str]]:
     around: list[str] = []
-    for name, line in values_in(root):
-        yield Definition(name, line)
+    for name, first, last in values_in(root):
+        yield name, first, last, ""
     for node, depth in defining_nodes(root, language):
         del around[depth:]
         names = _names_of(node)
-        line = node.range().start.line + 1
         container = around[-1] if around else ""
         for name in names:
-            yield Definition(name, line, container)
+            yield name, *span_of(node), container
         around.append(names[0] if names else "")
         if any(part in node.kind() for part in _OUTER) and (body := node.field("body")) is not None:
-            for name, at in values_in(body):
-                yield Definition(name, at, around[-1])
+            for name, first, last in values_in(body):
+                yield name, first, last, around[-1]
 
 
 def _names_of(node: Any) -> list[str]:
@@ -104,20 +102,6 @@ def _names_of(node: Any) -> list[str]:
         named = next((child for child in node.children() if "identifier" in child.kind()), None)
     words = _WORD.findall(named.text()) if named is not None else []
     return words[-1:] if named is None or node.kind() != "impl_item" else words[:1]
-
-
-def word_hashes(text: str) -> bytes:
-    """Return the sorted four-byte hashes of all words in a text."""
-    return array("I", sorted(map(_hash, set(_WORD.findall(text))))).tobytes()
-
-
-def word_hash(word: str) -> bytes:
-    """Return the hash of a word as in `word_hashes`; hashes may collide."""
-    return array("I", [_hash(word)]).tobytes()
-
-
-def _hash(word: str) -> int:
-    return zlib.crc32(word.encode("utf-8", "surrogatepass"))
 
 
 def places_of_name(text: str, path: str, name: str, *, parsed: bool = True) -> list[int]:

@@ -103,7 +103,7 @@ def outline_of_code(text: str, language: str) -> list[str]:
     """Return the outline of a text in a language of `PARSED`; runs in the parser process."""
     lines, root = text.split("\n"), parse(text, language)
     found = [(node.range().start.line, depth) for node, depth in defining_nodes(root, language)]
-    found += [(number - 1, 0) for _, number in values_in(root)]
+    found += [(first - 1, 0) for _, first, _ in values_in(root)]
     shown = [_line(number + 1, depth, lines[number].strip()) for number, depth in sorted(found)]
     return list(dict.fromkeys(shown))
 
@@ -129,8 +129,8 @@ def defining_nodes(root: Any, language: str) -> Iterator[tuple[Any, int]]:
         around.append(end.index)
 
 
-def values_in(body: Any) -> Iterator[tuple[str, int]]:
-    """Yield the constants and variables defined directly in a body, each with its line (from 1)."""
+def values_in(body: Any) -> Iterator[tuple[str, int, int]]:
+    """Yield the constants and variables defined directly in a body, with first and last line (from 1)."""
     for node in body.children():
         kind = node.kind()
         if kind in _WRAPPERS:
@@ -138,7 +138,15 @@ def values_in(body: Any) -> Iterator[tuple[str, int]]:
         elif (field := _VALUES.get(kind)) and (named := node.field(field)) is not None:
             name = named.text()
             if _NAME.match(name):
-                yield name, named.range().start.line + 1
+                yield name, span_of(named)[0], span_of(node)[1]
+
+
+def span_of(node: Any) -> tuple[int, int]:
+    """Return the first and last line of a node, from 1."""
+    place = node.range()
+    # some grammars include the line end in the node
+    ends_before = place.end.column == 0 and place.end.line > place.start.line
+    return place.start.line + 1, place.end.line + (0 if ends_before else 1)
 
 
 def _place(node: Any) -> tuple[int, int]:

@@ -46,6 +46,5 @@ if TYPE_CHECKING:
     )
     from tideate_core.store.retention import Pruned as Pruned, Retention as Retention
     from tideate_core.store.store import Store as Store
-    from tideate_core.store.symbols import IndexedFile as IndexedFile, SymbolStore as SymbolStore
 else:
     __getattr__, __dir__, __all__ = exports(__name__)

@@ -73,7 +73,7 @@ def test_of_very_many_hunks_some_are_named() -> None:
     before = "\n".join(map(str, range(200)))
     after = "\n".join(f"{number}{'x' * (number % 2)}" for number in range(200))
     (line,), _ = describe_changes([FileChange("a", "modify", before, after)])
-    assert line.endswith(", +1 -1 lines at 60 and 70 more hunks")
+    assert line.endswith(", +1 -1 lines at 60 and 70 more")
 
 
 @pytest.mark.parametrize(

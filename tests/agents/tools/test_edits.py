@@ -355,8 +355,7 @@ async def test_very_many_places_are_told_in_few_words_and_soon(tmp_path: Path) -
     ) as refused:
         await edited(project, edit("e", "f"), path="a.txt")
     assert len(str(refused.value)) < 300
-    with pytest.raises(ToolError, match="too much alike; search more lines"):
-        await edited(project, {**edit("e", "f"), "line": 200_000}, path="a.txt")
+    assert "+f" in await edited(project, {**edit("e", "f"), "line": 200_000}, path="a.txt")
 
 
 async def test_names_that_edits_leave_undefined_or_unused_are_told(tmp_path: Path) -> None:

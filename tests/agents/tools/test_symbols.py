@@ -9,8 +9,9 @@ import pytest
 from tests.agents.stage import write_files
 from tests.agents.tools.project import Project
 from tests.agents.tools.test_search import Editor
-from tideate_core.agents.tools import symbols
+from tideate_core.agents.tools.symbols import may_use_member, signature
 from tideate_core.errors import ToolError
+from tideate_core.mentions import definitions_in
 from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
@@ -106,9 +107,7 @@ async def test_definitions_come_with_their_lines_and_signatures(tmp_path: Path) 
     )
 
 
-async def test_a_member_s_references_are_narrowed_and_source_comes_before_tests(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_member_s_references_are_narrowed_and_source_comes_before_tests(tmp_path: Path) -> None:
     uses = "from slots import Slot\n\n\ndef check(slot: Slot, decode: str, keys: dict):\n"
     uses += "    keys[decode] = slot.decode(1)\n    return Slot(decode=decode)\n"
     project = Project(
@@ -123,14 +122,11 @@ async def test_a_member_s_references_are_narrowed_and_source_comes_before_tests(
     )
     found = await find(project, "Slot.decode")
     assert found.partition("\n\n")[2] == (
-        "used in code (of 3 files that have the words decode and Slot):\nuses.py\n"
+        "used in code (of 5 files that have the word):\nuses.py\n"
         "5:keys[decode] = slot.decode(1)\na_test.py\n"
         + "".join(f"{number}:Slot().decode('')\n" for number in range(2, 7))
-        + "+38 more in this file\n[files without the word Slot use a decode, too: other.py (1)]"
+        + "+38 more in this file\n[2 files with the word, but without the word Slot, left out]"
     )
-    monkeypatch.setattr(symbols, "MOST_FILES", 0)
-    assert "[2 more files without the word Slot were not searched]" in await find(project, "Slot.decode")
-    monkeypatch.undo()
     found = await find(project, "Slot.decode", limit=100)
     assert "+31 more in this file" in found
     found = await find(project, "Gate.decode")
@@ -170,8 +166,49 @@ async def test_an_outline_shows_staged_texts(tmp_path: Path) -> None:
         await project.call("outline", path="a.txt")
 
 
-async def test_an_index_that_cannot_be_kept_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_files(tmp_path, {"file": ""})
-    monkeypatch.setenv("TIDEATE_STATE", str(tmp_path / "file"))
-    with pytest.raises(ToolError, match="search finds the name as a text"):
-        await find(Project(tmp_path / "project", FILES), "Shop")
+TEXTS = {
+    "a.py": "class A:\n    def f(self):\n        return 1\n\n    def g(self): ...\n",
+    "a.go": "package a\n\nfunc f(\n\tx int,\n) int {\n\treturn x\n}\n\nvar g = 1\n",
+    "a.rs": "impl A {\n    fn f() {\n        1;\n    }\n    fn g() {}\n}\n",
+    "a.ts": "export function f(\n  x: number,\n) {\n  return x;\n}\nexport const g = 1;\n",
+    "a.lua": "local function f()\n  return 1\nend\nfunction g() end\n",
+    "a.c": "int f(void)\n{\n  return 1;\n}\n\nint g(void) { return 2; }\n",
+    "a.rb": "class A\n  def f\n    1\n  end\n  def g; end\nend\n",
+    "A.java": "class A {\n  int f() {\n    return 1;\n  }\n  int g() { return 2; }\n}\n",
+}
+
+
+@pytest.mark.parametrize("path", TEXTS)
+def test_a_definition_ends_where_its_body_does(path: str) -> None:
+    lines = TEXTS[path].split("\n")
+    found = {one.name: one for one in definitions_in(TEXTS[path], path)}
+    last = found["f"].last
+    assert last > found["f"].line
+    assert lines[last - 1].strip() in ("return 1", "}", "end")
+    assert "return" in "".join(lines[found["f"].line - 1 : last]) or "1" in lines[last - 2]
+    assert found["g"].last == found["g"].line
+
+
+def test_a_long_signature_is_cut() -> None:
+    lines = ["def f(", *(f"    parameter_number_{number}: int," for number in range(40)), ") -> None:"]
+    told = signature(lines, 1, 42, "f")
+    assert told.startswith("def f(parameter_number_0: int, parameter_number_1: int,")
+    assert told.endswith("…")
+    assert len(told) < 260
+
+
+@pytest.mark.parametrize(
+    ("line", "path", "expected"),
+    [
+        ("x.decode()", "a.py", True),
+        ("f(decode=1)", "a.py", False),
+        ("def f(decode: str):", "a.py", False),
+        ("x.decoded()", "a.py", False),
+        ("from a.decode import b", "a.py", False),
+        ("Slot::decode(x)", "a.rs", True),
+        ("slot:decode()", "a.lua", True),
+        ("decode();", "A.java", True),
+    ],
+)
+def test_a_parameter_is_no_member(line: str, path: str, expected: bool) -> None:
+    assert may_use_member(line, path, "decode") is expected

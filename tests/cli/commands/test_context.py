@@ -62,7 +62,7 @@ def test_a_malformed_file_is_told_with_its_place(shell: Shell) -> None:
     shell.write(".tideate/context.json", '{\n  "mappings": {"@A": 1}\n}')
     for command in (("list",), ("show", "@A")):
         done = shell.fails(
-            2, ".tideate/context.json:2:22: '@A' is neither a path nor a text", "context", *command
+            2, ".tideate/context.json:2:16: '@A' is neither a path nor a text", "context", *command
         )
     done = shell.run("context", "list", "--json")
     assert json.loads(done.stdout)["error_code"] == "ConfigError"

@@ -16,6 +16,7 @@ from tideate_core.agents.tools.project_paths import name_in_project, project_roo
 from tideate_core.agents.tools.results import bounded_text
 from tideate_core.agents.tools.tool import Arguments, ToolContext, WorkTool
 from tideate_core.errors import CommandError, ConfigError, NotText, StepFailed, ToolError
+from tideate_core.mentions import hide_lines
 from tideate_core.process import ProcessLimits
 from tideate_core.project import project_state
 from tideate_core.toolchain import (
@@ -371,7 +372,8 @@ class _ScratchRun:
         )
         printed = result.printed
         if result.ok:
-            return _Report(tool.argv, "passed", result.ending, _output_end(printed, 1_000))
+            shown = bounded_text(_end(hide_lines(printed), 1_000), "the output is longer")
+            return _Report(tool.argv, "passed", result.ending, shown)
         failures = await asyncio.to_thread(
             parse_failures,
             printed,
@@ -444,10 +446,12 @@ def _failures(results: TestResults) -> list[str]:
 
 
 def _joined(failures: Iterable[str], more: Iterable[str], output: str) -> str:
-    shown = map(_without_secrets, failures)
+    # whole texts: a part of a secret would not be recognised
+    shown = map(hide_lines, failures)
     lines = [one if len(one) <= LONGEST_FAILURE else f"{one[:LONGEST_FAILURE]}…" for one in shown]
-    printed = _end(_without_secrets(output), LONGEST_OUTPUT)
-    return _bounded("\n".join([*lines, *map(_without_secrets, more), "it printed last:", printed]))
+    printed = _end(hide_lines(output), LONGEST_OUTPUT)
+    text = "\n".join([*lines, *more, "it printed last:", printed])
+    return bounded_text(text, "the output is longer")
 
 
 def _end(output: str, longest: int) -> str:
@@ -455,36 +459,18 @@ def _end(output: str, longest: int) -> str:
     return kept if len(output.rstrip()) <= longest else f"[…]\n{kept.partition(chr(10))[2] or kept}"
 
 
-def _output_end(output: str, longest: int) -> str:
-    """Return the end of an output, without lines that seem to hold secrets."""
-    return _bounded(_end(_without_secrets(output), longest))
-
-
-def _bounded(text: str) -> str:
-    return bounded_text(text, "the output is longer")
-
-
-def _without_secrets(text: str) -> str:
-    """Remove lines with likely secrets from a whole text; part of a secret would not be recognised."""
-    from tideate_core.mentions import hide_lines
-
-    return hide_lines(text)
-
-
 def fit_run_check(context: ToolContext, tool: WorkTool[RunCheck]) -> WorkTool[RunCheck]:
     """Return the tool with the project's checks, and the arguments that its tests support."""
     checks, can = _offered(context)
-    limited = {"files": can.files, "pattern": bool(can.pattern)}
-    ways = {"files": "files", "pattern": "names"}
-    said = " and ".join(ways[name] for name, can_be in limited.items() if can_be)
+    said = " and ".join(filter(None, ("files" if can.files else "", "names" if can.pattern else "")))
     limits = f"Tests can be limited to {said}: run few." if said else "Each of them runs as a whole."
-    return replace(
-        tool,
-        description=f"{tool.description} {limits}",
-        left_out=frozenset(name for name, can_be in limited.items() if not can_be),
-        described={"pattern": f"Of tests: only those of these names, {can.pattern}."} if can.pattern else {},
-        choices={"check": checks} if checks else {},
-    )
+    names = {"description": f"Of tests: only those of these names, {can.pattern}."}
+    fitted: dict[str, Mapping[str, Any] | None] = {
+        "check": {"anyOf": [{"enum": checks, "type": "string"}]} if checks else {},
+        "files": {} if can.files else None,
+        "pattern": names if can.pattern else None,
+    }
+    return replace(tool, description=f"{tool.description} {limits}", fitted=fitted)
 
 
 def _offered(context: ToolContext) -> tuple[list[str], SelectableTests]:
@@ -532,8 +518,6 @@ class OverlayFiles:
 
 async def overlay_files(context: ToolContext) -> OverlayFiles:
     """Return the files to overlay on the project's, so that a program sees the run's current texts."""
-    from tideate_core.agents.tools.project_paths import project_root
-
     root, workspace = project_root(context), context.step.workspace
     files: dict[str, FileImage | bytes | None] = {}
     for change in context.staged.changes():

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final
 from pydantic import BaseModel
 
 from tideate_core.agents.model_input import read_if_there
+from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.agents.tools.edit_report import describe_changes
 from tideate_core.agents.tools.editor_queries import EditorTexts, one_line, path_of_uri
-from tideate_core.agents.tools.results import bounded_text
+from tideate_core.agents.tools.results import bounded_text, list_some
 from tideate_core.agents.tools.staged_diagnostics import report_changes
 from tideate_core.agents.tools.workspace_edit import (
     CreateFile,
@@ -55,20 +56,19 @@ async def stage_proposal(context: ToolContext, proposal: Proposal, *, brief: boo
     work = _Staging(context, proposal)
     for operation in parse_workspace_edit(proposal.edit):
         await work.take(operation)
-    changes = work.changes()
+    changes = work.files.changes()
     left_out = [f"[outside of the project, left out: {one_line(place)}]" for place in list(work.outside)[:10]]
     if not changes:
         return "\n".join(["the language server's edit changes nothing in the project", *left_out])
     await _check(context, changes)
     shown, is_all = await asyncio.to_thread(_difference, changes, brief=brief)
     _stage(context, changes, all_shown=is_all)
-    names = ", ".join(change.move_to or change.path for change in changes[:20])
-    more = f" and {len(changes) - 20} more" if len(changes) > 20 else ""
+    names = list_some([change.move_to or change.path for change in changes], 20)
     syntax, problems = await report_changes(context, changes)
     notes = [*left_out, *problems]
     if proposal.command:
         notes.append(f"[its command {one_line(proposal.command)} was not run]")
-    return "\n".join([f"staged by {one_line(proposal.client)}: {names}{more}{syntax}", *notes, *shown])
+    return "\n".join([f"staged by {one_line(proposal.client)}: {names}{syntax}", *notes, *shown])
 
 
 def _difference(changes: Sequence[FileChange], *, brief: bool) -> tuple[list[str], bool]:
@@ -108,10 +108,7 @@ class _Staging:
 
     context: ToolContext
     proposal: Proposal
-    before: dict[str, str | None] = field(default_factory=dict)
-    now: dict[str, str | None] = field(default_factory=dict)
-    moved: dict[str, str] = field(default_factory=dict)
-    """Old names by new name."""
+    files: StagedFiles = field(default_factory=StagedFiles)
     outside: dict[str, None] = field(default_factory=dict)
 
     async def take(self, operation: Operation) -> None:
@@ -130,42 +127,47 @@ class _Staging:
         name = await self._load(operation.text_document.uri)
         if name is None:
             return
-        text = self.now[name]
+        text = self.files.text(name)
         if text is None:
             raise ToolError(f"the language server edits {name}, which does not exist")
         try:
-            self.now[name] = apply_edits(text, operation.edits, self.proposal.encoding)
+            after = apply_edits(text, operation.edits, self.proposal.encoding)
         except ToolError as error:
             raise ToolError(f"{name}: {error}; nothing was staged") from error
+        self.files.stage([FileChange(name, "modify", text, after)])
 
     async def _create(self, operation: CreateFile) -> None:
         name = await self._load(operation.uri)
-        if name is None or (self.now[name] is not None and operation.options.ignore_if_exists):
+        if name is None:
             return
-        if self.now[name] is not None and not operation.options.overwrite:
+        text = self.files.text(name)
+        if text is not None and operation.options.ignore_if_exists:
+            return
+        if text is not None and not operation.options.overwrite:
             raise ToolError(f"the language server creates {name}, which exists; nothing was staged")
-        self.now[name] = ""
+        self.files.stage([FileChange(name, "create", text, "")])
 
     async def _rename(self, operation: RenameFile) -> None:
         old, new = await self._load(operation.old_uri), await self._load(operation.new_uri)
         if old is None or new is None:
             return
-        if self.now[old] is None:
+        text = self.files.text(old)
+        if text is None:
             raise ToolError(f"the language server moves {old}, which does not exist; nothing was staged")
-        if self.now[new] is not None:
-            if operation.options.ignore_if_exists:
-                return
+        if self.files.text(new) is None:
+            self.files.stage([FileChange(old, "move", text, text, move_to=new)])
+        elif not operation.options.ignore_if_exists:
             raise ToolError(f"the language server moves {old} to {new}, which exists; nothing was staged")
-        self.now[new], self.now[old] = self.now[old], None
-        self.moved[new] = self.moved.pop(old, old)
 
     async def _delete(self, operation: DeleteFile) -> None:
         name = await self._load(operation.uri)
-        if name is None or (self.now[name] is None and operation.options.ignore_if_not_exists):
+        if name is None:
             return
-        if self.now[name] is None:
+        text = self.files.text(name)
+        if text is not None:
+            self.files.stage([FileChange(name, "delete", text, None)])
+        elif not operation.options.ignore_if_not_exists:
             raise ToolError(f"the language server deletes {name}, which does not exist; nothing was staged")
-        self.now[name] = None
 
     async def _load(self, uri: str) -> str | None:
         """Load a file's text and return its name; None for a file outside the project.
@@ -176,9 +178,8 @@ class _Staging:
         name = EditorTexts(self.context).name_of(path)
         if name is None:
             self.outside[str(path or uri)] = None
-            return None
-        if name not in self.now:
-            self.before[name] = self.now[name] = await self._read(name)
+        elif not self.files.knows(name):
+            self.files.take(name, await self._read(name))
         return name
 
     async def _read(self, name: str) -> str | None:
@@ -200,22 +201,3 @@ class _Staging:
                     f"{name} was changed in the editor while the language server worked; call again"
                 )
         return wanted
-
-    def changes(self) -> list[FileChange]:
-        """Return the combined changes of all operations."""
-        moves = {old: new for new, old in self.moved.items() if self._is_move(old, new)}
-        found = [self._change(name, moves.get(name)) for name in self.now if name not in set(moves.values())]
-        return [change for change in found if change is not None]
-
-    def _is_move(self, old: str, new: str) -> bool:
-        texts = self.before[old], self.now[old], self.before[new], self.now[new]
-        return [text is None for text in texts] == [False, True, True, False]
-
-    def _change(self, name: str, move_to: str | None) -> FileChange | None:
-        before, now = self.before[name], self.now[name]
-        if move_to is not None:
-            return FileChange(name, "move", before, self.now[move_to], move_to=move_to)
-        if before == now:
-            return None
-        action = "create" if before is None else "delete" if now is None else "modify"
-        return FileChange(name, action, before, now)  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.agents.tools.results import bounded_text
+from tideate_core.agents.tools.results import bounded_text, list_some
 from tideate_core.gates import SyntaxProblem, is_checked, new_errors
 from tideate_core.workspace import PROSE, diff_lines, language_of, lines_of, unified_diff
 
@@ -90,8 +90,7 @@ def describe_changes(changes: Iterable[FileChange], loose: Sequence[int] = ()) -
         for hunk in found:
             places.append(f"+{len(hunk.new)} -{len(hunk.old)} lines at {hunk.start + shift + 1}")
             shift += len(hunk.new) - len(hunk.old)
-        more = f" and {len(places) - MOST_HUNKS} more hunks" if len(places) > MOST_HUNKS else ""
-        lines.append(f"{change.path}: {', '.join(places[:MOST_HUNKS])}{more}")
+        lines.append(f"{change.path}: {list_some(places, MOST_HUNKS)}")
     return [*lines, *(_diffs(kept, loose) if loose else [])], False
 
 
@@ -148,15 +147,12 @@ def _check(changes: Sequence[FileChange], original: dict[str, str]) -> CheckedCh
             names += [f"[{one}{place}]" for one in told]
     word = "; no new syntax errors" if parsed and not errors else ""
     if unchecked:
-        more = f" and {len(unchecked) - MOST_UNCHECKED} more" if len(unchecked) > MOST_UNCHECKED else ""
-        word += f"; syntax not checked: {', '.join(unchecked[:MOST_UNCHECKED])}{more}"
+        word += f"; syntax not checked: {list_some(unchecked, MOST_UNCHECKED)}"
     return CheckedChanges(word, errors, names)
 
 
 LARGEST: Final = 500_000
 """Characters of a text that is checked, which takes about a fifth of a second."""
-MOST_NAMES: Final = 10
-"""Names of one kind listed in a result."""
 _KINDS: Final = {
     "UndefinedName": "undefined now",
     "UndefinedLocal": "undefined now",
@@ -186,12 +182,7 @@ def new_name_problems(path: str, before: str, after: str) -> list[str]:
         # a package's `__init__` imports names for others
         if (kind, name) not in had and not (kind == "UnusedImport" and path.endswith("__init__.py")):
             new.setdefault(_KINDS[kind], []).append(f"{name} (line {line})")
-    return [f"{told}: {_some(names)}" for told, names in new.items()]
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return f"{', '.join(names[:MOST_NAMES])}{more}"
+    return [f"{told}: {list_some(names)}" for told, names in new.items()]
 
 
 @lru_cache(maxsize=16)

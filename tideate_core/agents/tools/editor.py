@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -21,6 +22,7 @@ from tideate_core.agents.tools.editor_queries import (
 )
 from tideate_core.agents.tools.tool import A, Arguments, Effect, ToolContext, WorkTool
 from tideate_core.errors import ToolError, WorkspaceError
+from tideate_core.mentions import hide_secrets
 from tideate_core.util.cutting import beginning
 from tideate_core.workspace import Document, FileChange, read_image, unified_diff
 
@@ -61,7 +63,6 @@ _SYMBOLS: Final = TypeAdapter(list[_Symbol])
 
 async def hover(context: ToolContext, arguments: AtSymbol) -> str:
     """Return the language servers' description of a symbol."""
-    from tideate_core.mentions import hide_secrets
 
     document = await open_document(context, arguments.path)
     found = await ask(context, "hover", {"path": str(document.path), **arguments.place()}, ServerAnswers)
@@ -71,22 +72,8 @@ async def hover(context: ToolContext, arguments: AtSymbol) -> str:
     return _text(lines, found, EditorTexts(context), [document.name])
 
 
-async def definition(context: ToolContext, arguments: AtSymbol) -> str:
-    """Return the places that define a symbol."""
-    return await _locations(context, arguments, "definition")
-
-
-async def references(context: ToolContext, arguments: AtSymbol) -> str:
-    """Return the places that use a symbol, including its definition."""
-    return await _locations(context, arguments, "references")
-
-
-async def implementations(context: ToolContext, arguments: AtSymbol) -> str:
-    """Return the implementations of an interface or a method."""
-    return await _locations(context, arguments, "implementation")
-
-
-async def _locations(context: ToolContext, arguments: AtSymbol, kind: Kind) -> str:
+async def locations(kind: Kind, context: ToolContext, arguments: AtSymbol) -> str:
+    """Return the places that define, implement or use a symbol."""
     document = await open_document(context, arguments.path)
     wanted = {"path": str(document.path), "kind": kind, **arguments.place()}
     found = await ask(context, "locations", wanted, ServerAnswers)
@@ -460,20 +447,20 @@ TOOLS: tuple[WorkTool[Any], ...] = (
         "Where a symbol that stands on a line is defined, by a language server, which tells apart what only "
         "has the same name.",
         AtSymbol,
-        definition,
+        partial(locations, "definition"),
     ),
     _tool(
         "lsp_references",
         "All uses of a symbol that stands on a line, by a language server. Use it before you change a "
         "signature.",
         AtSymbol,
-        references,
+        partial(locations, "references"),
     ),
     _tool(
         "lsp_implementations",
         "Implementations of an interface, abstract method or trait that stands on a line.",
         AtSymbol,
-        implementations,
+        partial(locations, "implementation"),
     ),
     _tool(
         "lsp_symbols",

@@ -10,8 +10,10 @@ from urllib.parse import unquote, urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tideate_core.agents.model_input import read_if_there, why_not_shown
+from tideate_core.agents.tools.results import list_some
 from tideate_core.agents.tools.tool import Arguments
 from tideate_core.errors import OutsideRoot, ToolError, WorkspaceError
+from tideate_core.mentions import hide_secrets
 from tideate_core.util.cutting import beginning
 
 if TYPE_CHECKING:
@@ -145,8 +147,6 @@ def path_of_uri(uri: str) -> Path | None:
 
 def one_line(text: str, longest: int = LONGEST_LINE) -> str:
     """Return a text on one line without secrets, cut if it is too long."""
-    from tideate_core.mentions import hide_secrets
-
     return beginning(" ".join(hide_secrets(text).split()), longest)
 
 
@@ -204,8 +204,7 @@ class EditorTexts:
         staged = sorted(shown.intersection(self.context.staged.changed_texts()))
         if not staged:
             return []
-        more = f" and {len(staged) - 5} more" if len(staged) > 5 else ""
         return [
-            f"{', '.join(staged[:5])}{more}: shown as in the editor; your staged edits are not in it, "
-            "line numbers may differ"
+            f"{list_some(staged, 5)}: shown as in the editor; your staged edits are not in it, line numbers "
+            "may differ"
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +19,7 @@ from tideate_core.agents.tools.project_paths import (
 )
 from tideate_core.agents.tools.staged_diagnostics import report_changes
 from tideate_core.agents.tools.tool import Arguments, WorkTool
-from tideate_core.edits import Part, Replacement, apply_parts, find_placeholder
+from tideate_core.edits import Location, Part, Replacement, apply_parts, common_edges, find_placeholder
 from tideate_core.errors import EditConflict, NotText, ToolError, UnusableAnswer
 from tideate_core.workspace import (
     FileChange,
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
     from tideate_core.agents.tools.tool import ToolContext
 
-MOST_AROUND: Final = 200
-"""Lines of context that may be needed to tell one of several equal places from the others."""
 MOST_PLACES: Final = 20
 """Places of a search named in an error."""
 
@@ -50,69 +49,71 @@ class SearchReplace(BaseModel):
     )
 
 
-def parts_of(before: str, edits: Sequence[SearchReplace], language: str) -> list[Part]:
-    """Convert the edits of a text for `apply_parts`.
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """Characters of a text, and their replacement by an edit."""
 
-    :raises UnusableAnswer: a search occurs several times, and its line does not identify one.
+    number: int
+    start: int
+    end: int
+    new: str
+    places: Sequence[Location] = ()
+    """Where a search was found that does not match exactly."""
+
+
+def apply_edits(before: str, edits: Sequence[SearchReplace], language: str) -> Replacement:
+    """Apply edits to a text, all or none; each refers to the text before.
+
+    :raises UnusableAnswer: an edit has no unique place, overlaps another one, or leaves lines out.
     """
-    return [_part(before, number, edit, language) for number, edit in enumerate(edits, 1)]
+    found = [_locate(before, number, edit, language) for number, edit in enumerate(edits, 1)]
+    changes = sorted(found, key=lambda one: (one.start, one.end))
+    for one, other in pairwise(changes):
+        if other.start < one.end or (one.start, one.end) == (other.start, other.end):
+            first, second = sorted((one.number, other.number))
+            raise UnusableAnswer(f"edit {first} and edit {second} change the same lines; make one of them")
+    pieces: list[str] = []
+    at = 0
+    for one in changes:
+        pieces += [before[at : one.start], one.new]
+        at = one.end
+    after = "".join([*pieces, before[at:]])
+    return Replacement(after.split("\n"), [place for one in found for place in one.places])
 
 
-def exactly_edited(before: str, edits: Sequence[SearchReplace], language: str) -> str | None:
-    """Apply edits if each search occurs exactly once; None if one does not.
-
-    Other places that differ in whitespace only do not matter then.
-    """
-    spans = []
-    for edit in edits:
-        search = edit.search.replace("\r\n", "\n")
-        starts = _starts(before, search)
-        if len(starts) != 1:
-            return None
-        spans.append((starts[0], starts[0] + len(search), edit.replace.replace("\r\n", "\n")))
-    spans.sort()
-    if any(second[0] < first[1] for first, second in pairwise(spans)):
-        return None
-    pieces, at, known = [], 0, before.split("\n")
-    for start, end, new in spans:
-        if find_placeholder(new.split("\n"), known, language) is not None:
-            return None
-        pieces += [before[at:start], new]
-        at = end
-    return "".join([*pieces, before[at:]])
-
-
-def _part(before: str, number: int, edit: SearchReplace, language: str) -> Part:
-    """Return an edit as whole lines; a search that starts or ends within a line must match exactly."""
+def _locate(before: str, number: int, edit: SearchReplace, language: str) -> _Change:
+    """Find the place of an edit by whole lines, or exactly if it starts or ends within a line."""
     search = edit.search.replace("\r\n", "\n")
     replace = edit.replace.replace("\r\n", "\n")
     starts = _starts(before, search)
     if edit.line is not None and len(starts) > 1:
-        return _part_at(before, number, edit.line, starts, (search, replace))
-    part = _lines_part(number, search, replace)
-    if not starts:
-        return part
+        start = _start_in_line(before, number, edit.line, starts, search)
+        return _exact_change(before, number, start, (search, replace), language)
     try:
-        done = apply_parts(before.split("\n"), [part], language=language)
+        done = apply_parts(before.split("\n"), [_lines_part(number, search, replace)], language=language)
     except UnusableAnswer as error:
         if len(starts) > 1:
             raise UnusableAnswer(_ambiguous(before, number, starts)) from error
-        return _exact_part(before, number, starts[0], (search, replace))
-    if len(starts) == 1 and "\n".join(done.lines) == _replaced(before, starts[0], search, replace):
-        return _exact_part(before, number, starts[0], (search, replace))  # its whitespace matches exactly
-    return part
+        if not starts:
+            raise
+        return _exact_change(before, number, starts[0], (search, replace), language)
+    after = "\n".join(done.lines)
+    head, tail = common_edges(before, after)
+    new = after[head : len(after) - tail]
+    exact = len(starts) == 1 and after == before.replace(search, replace)
+    return _Change(number, head, len(before) - tail, new, () if exact else done.places)
 
 
-def _replaced(before: str, start: int, search: str, replace: str) -> str:
-    return before[:start] + replace + before[start + len(search) :]
-
-
-def _exact_part(before: str, number: int, start: int, edit: tuple[str, str]) -> Part:
-    """Return an exactly matching edit extended to whole lines."""
+def _exact_change(before: str, number: int, start: int, edit: tuple[str, str], language: str) -> _Change:
     search, replace = edit
     end = start + len(search)
-    first, last = _whole_lines(before, start, end)
-    return _lines_part(number, before[first:last], before[first:start] + replace + before[end:last])
+    if find_placeholder(replace.split("\n"), before.split("\n"), language) is not None:
+        raise UnusableAnswer(f"edit {number}: a line of it stands for lines that are left out; write them")
+    is_whole = before[:start][-1:] in ("", "\n") and before[end : end + 1] in ("", "\n")
+    if not replace and is_whole and not search.endswith("\n"):  # remove the lines, not only their text
+        end += 1
+        start -= 1 if end > len(before) and start else 0
+    return _Change(number, start, end, replace)
 
 
 def _lines_part(number: int, search: str, replace: str) -> Part:
@@ -142,41 +143,25 @@ def _line_numbers(text: str, places: Sequence[int]) -> list[int]:
     return numbers
 
 
-def _whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
-    last = text.find("\n", end)
-    return text.rfind("\n", 0, start) + 1, len(text) if last < 0 else last
+def _start_in_line(before: str, number: int, line: int, starts: Sequence[int], search: str) -> int:
+    """Return the position of a search that begins on a given line.
 
-
-def _part_at(before: str, number: int, line: int, starts: Sequence[int], edit: tuple[str, str]) -> Part:
-    """Return the edit at the place on a given line, with enough context lines to make it unique.
-
-    :raises UnusableAnswer: no place starts there, or several do.
+    :raises UnusableAnswer: no place begins there, or several do.
     """
-    search, replace = edit
     blank = len(search) - len(search.lstrip("\n"))
     begins = _line_numbers(before, [start + blank for start in starts])
     there = [start for start, at in zip(starts, begins, strict=True) if at == line]
-    if len(there) != 1:
-        raise UnusableAnswer(_misplaced(before, number, line, begins))
-    start, end = there[0], there[0] + len(search)
-    first, last = _whole_lines(before, start, end)
-    if first == start and end - start > 1 and before[end - 1] == "\n" and replace[-1:] in ("", "\n"):
-        end, last, replace = end - 1, end - 1, replace.removesuffix("\n")
-    middle = before[first:start] + replace + before[end:last]
-    removed = not replace and (first, last) == (start, end)
-    lines, top, bottom = before.split("\n"), before.count("\n", 0, first), before.count("\n", 0, last) + 1
-    above, below = _context_lines(lines, top, bottom, number)
-    head, tail = lines[top - above : top], lines[bottom : bottom + below]
-    new = [] if removed else middle.split("\n")
-    return Part(f"edit {number}", (((*head, *lines[top:bottom], *tail), (*head, *new, *tail)),))
-
-
-def _misplaced(before: str, number: int, line: int, lines: Sequence[int]) -> str:
-    if line in lines:
-        return f"edit {number}: its search stands several times in line {line}; search more of the line"
+    if len(there) == 1:
+        return there[0]
+    if there:
+        raise UnusableAnswer(
+            f"edit {number}: its search stands several times in line {line}; search more of the line"
+        )
     text = before.split("\n")
     now = f"; line {line} is now {text[line - 1][:200]!r}" if line <= len(text) else ""
-    return f"edit {number}: its search begins on lines {_shortened(lines)}, not on line {line}{now}"
+    raise UnusableAnswer(
+        f"edit {number}: its search begins on lines {_shortened(begins)}, not on line {line}{now}"
+    )
 
 
 def _ambiguous(before: str, number: int, starts: Sequence[int]) -> str:
@@ -190,22 +175,6 @@ def _ambiguous(before: str, number: int, starts: Sequence[int]) -> str:
 def _shortened(lines: Sequence[int]) -> str:
     known = sorted(set(lines))
     return ", ".join([*map(str, known[:MOST_PLACES]), *(["…"] if len(known) > MOST_PLACES else [])])
-
-
-def _context_lines(lines: Sequence[str], top: int, bottom: int, number: int) -> tuple[int, int]:
-    """Return the numbers of lines above and below that make a block unique.
-
-    :raises UnusableAnswer: more than the maximum are needed.
-    """
-    text = "\n".join(["", *lines, ""])
-    for count in range(MOST_AROUND + 1):
-        for above, below in ((count, 0), (0, count), (count, count)):
-            if above > top or below > len(lines) - bottom:
-                continue
-            block = "\n".join(["", *lines[top - above : bottom + below], ""])
-            if text.find(block, text.find(block) + 1) < 0:
-                return above, below
-    raise UnusableAnswer(f"edit {number}: the lines around its places are too much alike; search more lines")
 
 
 class EditFile(Arguments):
@@ -222,7 +191,7 @@ async def edit_file(context: ToolContext, arguments: EditFile) -> str:
     name, before = await read_text(context, arguments.path)
     await _refuse_place(context, name)
     try:
-        done = await asyncio.to_thread(_edited, before, arguments.edits, language_of(name))
+        done = await asyncio.to_thread(apply_edits, before, arguments.edits, language_of(name))
     except UnusableAnswer as error:
         raise ToolError(f"{name} was not changed: {error}") from error
     after = "\n".join(done.lines)
@@ -233,16 +202,6 @@ async def edit_file(context: ToolContext, arguments: EditFile) -> str:
     return await _stage(
         context, FileChange(name, "modify", before, after), notes, [one.line for one in loose]
     )
-
-
-def _edited(before: str, edits: Sequence[SearchReplace], language: str) -> Replacement:
-    try:
-        return apply_parts(before.split("\n"), parts_of(before, edits, language), language=language)
-    except UnusableAnswer:
-        after = exactly_edited(before, edits, language)
-        if after is None:
-            raise
-        return Replacement(after.split("\n"), [])
 
 
 class WriteFile(Arguments):

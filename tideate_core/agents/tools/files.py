@@ -19,6 +19,7 @@ from tideate_core.agents.tools.project_paths import (
 from tideate_core.agents.tools.results import LONGEST_LINE, bounded_lines, numbered
 from tideate_core.agents.tools.tool import Arguments, WorkTool
 from tideate_core.errors import ToolError, WorkspaceError
+from tideate_core.mentions import draw_tree, secret_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -120,7 +121,6 @@ class ListFiles(Arguments):
 
 async def list_files(context: ToolContext, arguments: ListFiles) -> str:
     """Return the files of a folder as a tree."""
-    from tideate_core.mentions import draw_tree
 
     name = name_in_project(context, arguments.path)
     prefix = "" if name == "." else f"{name}/"
@@ -143,8 +143,6 @@ async def list_files(context: ToolContext, arguments: ListFiles) -> str:
 
 async def _with_sizes(context: ToolContext, prefix: str, below: Sequence[str]) -> list[str]:
     """Return paths, with the sizes of files that are better read in parts."""
-    from tideate_core.mentions import secret_name
-
     root, staged = project_root(context), context.staged.changed_texts()
 
     def with_size(path: str) -> str:

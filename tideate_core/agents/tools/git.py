@@ -13,6 +13,8 @@ from tideate_core.agents.tools.project_paths import name_in_project, project_roo
 from tideate_core.agents.tools.results import bounded_lines, bounded_text, cut_line, numbered
 from tideate_core.agents.tools.tool import Arguments, WorkTool
 from tideate_core.errors import ToolError, WorkspaceError
+from tideate_core.git import ask_git, check_place, find_commit, without_filters
+from tideate_core.mentions import commit_changes, compare, hidden_changes, hide_secrets, read_changes
 from tideate_core.util.cutting import beginning
 from tideate_core.util.escaping import label
 from tideate_core.util.regular_files import read_bounded
@@ -37,9 +39,6 @@ _PATH: Final = "Only this file or folder."
 
 async def status(context: ToolContext, _: Arguments) -> str:
     """Return the branch and the files that differ from the last commit."""
-    from tideate_core.git import ask_git, check_place, without_filters
-    from tideate_core.mentions import hidden_changes, hide_secrets
-
     root = project_root(context)
     await check_place(root)
     prefix = os.fsdecode((await ask_git(root, "rev-parse", "--show-prefix"))[0].rstrip(b"\n"))
@@ -75,9 +74,6 @@ class Diff(Arguments):
 
 async def diff(context: ToolContext, arguments: Diff) -> str:
     """Return the difference between saved files and a commit, or between two commits."""
-    from tideate_core.git import check_place
-    from tideate_core.mentions import compare, read_changes
-
     root, path = project_root(context), _path(context, arguments.path)
     if arguments.revision:
         await check_place(root)
@@ -89,8 +85,6 @@ async def diff(context: ToolContext, arguments: Diff) -> str:
 
 async def _sides(root: Path, revision: str) -> tuple[str, ...]:
     """Return the ids of the commits in a revision or a range."""
-    from tideate_core.git import ask_git, find_commit
-
     first, dots, second = revision.partition("..")
     if not dots:
         return (await find_commit(root, revision),)
@@ -103,8 +97,6 @@ async def _sides(root: Path, revision: str) -> tuple[str, ...]:
 
 
 def _shown(changes: Changes) -> str:
-    from tideate_core.mentions import hide_secrets
-
     notes = [f"new file, not in git yet: {hide_secrets(name)}" for name in changes.untracked[:100]]
     if len(changes.untracked) > len(notes):
         notes.append(f"{len(changes.untracked) - len(notes)} more new files")
@@ -127,8 +119,6 @@ class Log(Arguments):
 
 async def log(context: ToolContext, arguments: Log) -> str:
     """Return commits, the newest first."""
-    from tideate_core.git import ask_git, check_place, find_commit
-
     root, path = project_root(context), _path(context, arguments.path)
     await check_place(root)
     commit = await find_commit(root, arguments.revision)
@@ -145,8 +135,6 @@ async def log(context: ToolContext, arguments: Log) -> str:
 
 def _commit_line(fields: bytes) -> str:
     """Return the line of a commit: id and date, author, and the first paragraph of its message."""
-    from tideate_core.mentions import hide_secrets
-
     about, author, message = fields.split(b"\x01", 2)
     # hide secrets before lines are joined: a secret may span them
     subject = " ".join(hide_secrets(_text(message)).strip().partition("\n\n")[0].split("\n"))
@@ -165,9 +153,6 @@ class Show(Arguments):
 
 async def show(context: ToolContext, arguments: Show) -> str:
     """Return a commit with its diff, or a file as of a commit."""
-    from tideate_core.git import ask_git, check_place, find_commit
-    from tideate_core.mentions import commit_changes, hide_secrets
-
     root = project_root(context)
     await check_place(root)
     commit = await find_commit(root, arguments.revision)
@@ -180,8 +165,6 @@ async def show(context: ToolContext, arguments: Show) -> str:
 
 async def _file_of(context: ToolContext, commit: str, name: str, first: int) -> str:
     """Return the lines of a file as of a commit."""
-    from tideate_core.git import ask_git
-
     root = project_root(context)
     listed, _ = await ask_git(root, "ls-tree", "-z", commit, "--", name)
     kind, _, rest = os.fsdecode(listed).partition("\0")[0].partition(" ")[2].partition(" ")
@@ -215,8 +198,6 @@ class Blame(Arguments):
 
 async def blame(context: ToolContext, arguments: Blame) -> str:
     """Return the lines of a saved file with the commits that last changed them."""
-    from tideate_core.git import ask_git, check_place, without_filters
-
     root, name = project_root(context), name_in_project(context, arguments.path)
     first, last = arguments.first, min(arguments.last, arguments.first + MOST_LINES - 1)
     if last < first:
@@ -245,8 +226,6 @@ async def blame(context: ToolContext, arguments: Blame) -> str:
 
 def _blamed(text: str, first: int) -> list[str]:
     """Return numbered lines, grouped below the commits that last changed them."""
-    from tideate_core.mentions import hide_secrets
-
     lines: list[str] = []
     commit, shown, number = {}, "", first
     for line in text.split("\n"):

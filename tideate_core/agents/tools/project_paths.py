@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.agents.project_files import neighbours
 from tideate_core.errors import OutsideRoot, ToolError, UnusableAnswer
+from tideate_core.mentions import secret_in
 from tideate_core.util.globs import glob_filter
 
 if TYPE_CHECKING:
@@ -69,7 +70,6 @@ async def project_files(context: ToolContext) -> list[str]:
 
     Files whose paths seem to hold secrets are left out.
     """
-    from tideate_core.mentions import secret_in
 
     step = context.step
     files = await step.workspace.list(notice=lambda words: step.notice(words, level="warn"))

@@ -21,6 +21,12 @@ def cut_line(line: str, longest: int = LONGEST_LINE) -> str:
     return f"{line[:longest]} [… {len(line) - longest:,} more characters]"
 
 
+def list_some(names: Sequence[str], most: int = 10) -> str:
+    """Join names by commas; of more than `most`, the rest is counted."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
+
+
 def numbered(lines: Iterable[str], first: int = 1) -> list[str]:
     """Return lines, each after its number and a tab.
 

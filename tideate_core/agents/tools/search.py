@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import Field
 
 from tideate_core.agents.tools.project_paths import path_filter, project_root
-from tideate_core.agents.tools.results import LONGEST
+from tideate_core.agents.tools.results import LONGEST, list_some
 from tideate_core.agents.tools.search_programs import LARGEST, Found, Query, find_lines
 from tideate_core.agents.tools.shown_texts import ShownTexts, line_part
 from tideate_core.agents.tools.tool import Arguments, WorkTool
@@ -48,13 +48,13 @@ async def search(context: ToolContext, arguments: Search) -> str:
     if not texts.names and not texts.secrets:
         return f"no file fits the glob {arguments.glob}" if arguments.glob else "the project has no files"
     query = Query(arguments.pattern, arguments.literal, arguments.ignore_case, arguments.word)
-    found = await _find_shown(root, texts, query)
+    found = await find_shown(root, texts, query)
     page = _Page(texts, arguments)
     await page.add(found)
     return page.text(found)
 
 
-async def _find_shown(root: Path, texts: ShownTexts, query: Query) -> Found:
+async def find_shown(root: Path, texts: ShownTexts, query: Query) -> Found:
     """Search the files in parts until the time is up.
 
     Parts are chosen by names alone, so that no count depends on hidden lines.
@@ -156,20 +156,17 @@ class _Page:
                 "searched; use a simpler pattern (no repeats inside repeats), literal=true or a glob"
             )
         if found.too_large:
-            notes.append(f"not searched, they have more than {LARGEST >> 20} MiB: {_named(found.too_large)}")
+            notes.append(
+                f"not searched, they have more than {LARGEST >> 20} MiB: {list_some(found.too_large, NAMED)}"
+            )
         if self.hidden:
-            notes.append(f"matches that cannot be shown: {_named(self.hidden)}")
+            notes.append(f"matches that cannot be shown: {list_some(self.hidden, NAMED)}")
         if secrets := self.texts.secrets:
-            notes.append(f"not searched, they usually hold secrets: {_named(secrets)}")
+            notes.append(f"not searched, they usually hold secrets: {list_some(secrets, NAMED)}")
         if not total and found.timed_out:
             raise ToolError(notes[0])
         lines = self.lines or [f"no line of {len(self.texts.names):,} files matches"]
         return "\n".join([*lines, *(f"[{note}]" for note in notes)])
-
-
-def _named(names: list[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{', '.join(names[:NAMED])}{more}"
 
 
 TOOLS: tuple[WorkTool[Any], ...] = (

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.agents.tools.search_child import CUT_SHORT
 from tideate_core.errors import CommandError, ToolError
+from tideate_core.mentions import SIGNS_OF_SECRETS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -114,7 +115,6 @@ async def files_with_secrets(root: Path, names: Sequence[str]) -> set[str]:
     :param names: paths relative to the root.
     :raises ToolError: no program can be run, or it takes too long.
     """
-    from tideate_core.mentions import SIGNS_OF_SECRETS
 
     found = await find_lines(root, names, {}, Query(SIGNS_OF_SECRETS, secrets=True))
     if found.timed_out:

@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING, Final, Self
 
 from tideate_core.errors import WorkspaceError
+from tideate_core.mentions import HardLinks, hide_lines, secret_in, secret_lines, secret_name
 from tideate_core.util.escaping import HIDDEN_LINE
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ class ShownTexts:
     """The files that a tool searches; made by `open`."""
 
     def __init__(self, context: ToolContext, on_disk: list[str]) -> None:
-        from tideate_core.mentions import HardLinks
-
         self._workspace = context.step.workspace
         self._staged = context.staged
         self._links = HardLinks(self._workspace.root)
@@ -49,8 +48,6 @@ class ShownTexts:
         return texts
 
     def _choose(self, fits: Callable[[str], bool]) -> None:
-        from tideate_core.mentions import secret_in, secret_name
-
         if secret_in("\n".join(self.on_disk)):  # all names at once: one by one takes seconds
             self.on_disk = [name for name in self.on_disk if not secret_in(name)]
         for name in filter(fits, self._staged.listed(self.on_disk)):
@@ -102,7 +99,6 @@ class ShownTexts:
 
         :raises WorkspaceError: the file cannot be read, or is not shown at all.
         """
-        from tideate_core.mentions import hide_lines, secret_lines
 
         if (own := self.own.get(name)) is not None:
             return own, frozenset(_numbers_of(own, HIDDEN_LINE))

@@ -11,6 +11,7 @@ from tideate_core.agents.tools.project_paths import project_root
 from tideate_core.agents.tools.results import bounded_text
 from tideate_core.agents.tools.tool import Arguments, ToolContext, WorkTool
 from tideate_core.errors import ToolError, UnusableFile
+from tideate_core.mentions import read_skill
 
 
 class OpenSkill(Arguments):
@@ -24,7 +25,6 @@ class OpenSkill(Arguments):
 
 async def open_skill(context: ToolContext, arguments: OpenSkill) -> str:
     """Return the instructions of a skill, or another of its files."""
-    from tideate_core.mentions import read_skill
 
     root = project_root(context)
     try:

@@ -4,44 +4,49 @@ from __future__ import annotations
 
 import asyncio
 import re
-from functools import lru_cache
+import time
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import Field
 
 from tideate_core.agents.tools.project_paths import project_root, read_text
-from tideate_core.agents.tools.results import bounded_lines
+from tideate_core.agents.tools.results import bounded_lines, list_some
+from tideate_core.agents.tools.search import find_shown
+from tideate_core.agents.tools.search_programs import Query
 from tideate_core.agents.tools.shown_texts import ShownTexts, line_part
-from tideate_core.agents.tools.symbol_lines import (
-    MOST_LINES,
-    last_lines,
-    may_use_member,
-    signature,
-)
 from tideate_core.agents.tools.tool import Arguments, WorkTool
-from tideate_core.errors import ConfigError, NotParsed, StoreError, ToolError, WorkspaceError
-from tideate_core.project import make_project_state
-from tideate_core.util.escaping import HIDDEN_LINE
+from tideate_core.errors import NotParsed, ToolError, WorkspaceError
+from tideate_core.mentions import (
+    can_outline,
+    code_language,
+    definitions_in,
+    may_define,
+    outline as outline_of,
+    places_of_name,
+)
 from tideate_core.workspace import is_test
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
+    from collections.abc import Sequence
 
     from tideate_core.agents.tools.tool import ToolContext
-    from tideate_core.mentions import Place, SymbolIndex
+    from tideate_core.mentions import Definition
 
 MOST_DEFINITIONS: Final = 30
 """Definitions of one name that are shown."""
-_NAME: Final = re.compile(r"(?!\d)[\w$](?:[\w$-]*[\w$?!])?")
 MOST_FILES: Final = 300
 """Files searched for references in one call."""
 LEAST_OF_FILE: Final = 5
 """References shown of one file, or an eighth of the limit if that is more."""
-PATIENCE: Final = 6
-"""Files that take too long to parse, seconds each, before a call stops parsing."""
-MOST_NAMED: Final = 10
-"""Files named in a note."""
+PATIENCE: Final = 20
+"""Seconds after which no further file is parsed."""
+MOST_LINES: Final = 12
+"""Lines of a signature that are joined."""
+LONGEST_SIGNATURE: Final = 240
+_NAME: Final = re.compile(r"(?!\d)[\w$](?:[\w$-]*[\w$?!])?")
+_QUALIFIED: Final = frozenset({"python", "javascript", "typescript", "tsx", "lua", "go", "rust"})
+"""Languages in which a use of a member names its object."""
 
 
 class Outline(Arguments):
@@ -52,8 +57,6 @@ class Outline(Arguments):
 
 async def outline(context: ToolContext, arguments: Outline) -> str:
     """Return the definitions of a file."""
-    from tideate_core.mentions import can_outline, outline as outline_of
-
     name, text = await read_text(context, arguments.path)
     if not can_outline(name):
         raise ToolError(f"the language of {name} has no outline; read_file shows the file")
@@ -82,220 +85,172 @@ async def find_symbol(context: ToolContext, arguments: FindSymbol) -> str:
     container, _, name = arguments.name.strip().rpartition(".")
     if not _NAME.fullmatch(name):
         raise ToolError(f"{arguments.name!r} is not a name; search finds any text")
-    root = project_root(context)
-    texts = await ShownTexts.open(context)
-    try:
-        index = await asyncio.to_thread(_index_of, root, context.step.workspace.private)
-        await index.update(texts.on_disk, context.step.notice)
-        lookup = _Lookup(texts, index, name)
-        of_class = container.rpartition(".")[2]
-        places = await lookup.definitions(of_class)
-        answer = [*await lookup.shown_definitions(arguments.name, places)]
-        if arguments.references:
-            answer += await lookup.references(places, of_class, arguments.limit)
-    except (ConfigError, StoreError) as error:
-        raise ToolError(f"{error}; search finds the name as a text") from error
+    texts = await ShownTexts.open(context, lambda path: bool(code_language(path)))
+    found = await find_shown(project_root(context), texts, Query(name, literal=True, word=True))
+    lookup = _Lookup(texts, name, container.rpartition(".")[2], sorted(found.lines))
+    answer = await lookup.definitions(arguments.name)
+    if arguments.references:
+        answer += await lookup.references(arguments.limit)
+    if found.timed_out:
+        answer.append(f"[stopped after {found.seconds} s: not all files were searched]")
     return bounded_lines(answer, lambda _: "more is left out; use a lower limit, or search with a glob")
 
 
-def _index_of(root: Path, private: Path | None) -> SymbolIndex:
-    return _index(root, private or make_project_state(root))
-
-
-@lru_cache(maxsize=8)
-def _index(root: Path, private: Path) -> SymbolIndex:
-    from tideate_core.mentions import SymbolIndex
-
-    return SymbolIndex(root, private)
-
-
 class _Lookup:
-    """Look-up of one name in the index, and in staged and unsaved texts."""
+    """Look-up of one name.
 
-    def __init__(self, texts: ShownTexts, index: SymbolIndex, name: str) -> None:
+    :param container: the class in which the name is wanted; empty for any.
+    :param files: code files that have the name as a word.
+    """
+
+    def __init__(self, texts: ShownTexts, name: str, container: str, files: Sequence[str]) -> None:
         self._texts = texts
-        self._index = index
         self._name = name
-        self._wanted = frozenset(texts.names)
-        self._not_parsed: list[str] = []
-        self._left: list[str] = []
-        """Files left for the next call, because too many others take too long to parse."""
-        self._patience = PATIENCE
-        """Number of further files that may take too long to parse."""
+        self._container = container
+        self._files = files
+        self._defined: list[tuple[str, Definition]] = []
+        """Definitions, with their files."""
+        self._is_member = False
+        """The name is defined in the container."""
+        self._slow: list[str] = []
+        """Files that take too long to parse."""
+        self._ends = time.monotonic() + PATIENCE
 
-    def _is_indexed(self, path: str) -> bool:
-        return path in self._wanted and path not in self._texts.own
+    async def definitions(self, asked: str) -> list[str]:
+        """Return the lines of definitions; if some are in the container, only these."""
 
-    async def definitions(self, container: str) -> list[Place]:
-        """Return the definitions of the name; if some are in the given container, only these."""
-        places = [one for one in await self._index.definitions(self._name) if self._is_indexed(one.path)]
-        having = {*await self._index.files_with(self._name)}
-        not_parsed = [path for path in await self._index.not_parsed() if self._is_indexed(path)]
-        self._not_parsed = [path for path in not_parsed if path in having]
-        self._left = [path for path in await self._index.unread(self._name) if self._is_indexed(path)]
-        if self._left:
-            self._patience = 0
-        for path, text in self._texts.own.items():
-            if self._patience <= 0:
-                self._left += [path] if self._name in text else []
+        left: list[str] = []
+        for path in self._files:
+            text, _ = await self._read(path)
+            if not may_define(text, path, self._name):
+                continue
+            if time.monotonic() > self._ends:
+                left.append(path)
                 continue
             try:
-                places += await asyncio.to_thread(_definitions_in, path, text, self._name)
+                found = await asyncio.to_thread(definitions_in, text, path)
             except NotParsed:
-                self._note_not_parsed(path)
-        places.sort(key=lambda one: (one.path, one.line))
-        return [one for one in places if one.container == container] or places if container else places
-
-    def _note_not_parsed(self, path: str) -> None:
-        self._not_parsed.append(path)
-        self._patience -= 1
-
-    async def shown_definitions(self, asked: str, places: list[Place]) -> list[str]:
-        """Return the lines of definitions."""
-        left_out = [f"[takes too long to parse: {_some(self._not_parsed)}]"] if self._not_parsed else []
-        if self._left:
-            left_out.append(
-                f"[stopped, because many files take too long to parse; {len(self._left):,} files that may "
-                f"define it are left for the next call: {_some(self._left)}]"
+                self._slow.append(path)
+            else:
+                self._defined += [(path, one) for one in found if one.name == self._name]
+        members = [one for one in self._defined if self._container and one[1].container == self._container]
+        self._is_member = bool(members)
+        self._defined = members or self._defined
+        lines = await self._definition_lines(asked)
+        if self._slow:
+            lines.append(f"[takes too long to parse: {list_some(self._slow)}]")
+        if left:
+            lines.append(
+                f"[stopped after {PATIENCE} s; {len(left):,} more files may define it: {list_some(left)}]"
             )
-        if not places:
-            return [f"no definition of {asked} is known; search finds any text", *left_out]
-        lines = [f"{len(places)} definition{'s' if len(places) > 1 else ''} of {asked}:"]
-        for path, found in _by_path(places[:MOST_DEFINITIONS]).items():
-            lines += await self._defining_lines(path, found)
-        if len(places) > MOST_DEFINITIONS:
-            lines.append(f"[{len(places) - MOST_DEFINITIONS} more; name it as Class.method]")
-        return lines + left_out
+        return lines
 
-    async def _defining_lines(self, path: str, places: list[Place]) -> list[str]:
-        try:
-            text, hidden = await self._texts.read(path)
-        except WorkspaceError as error:
-            return [f"{path} ({error})"]
-        lines = text.split("\n")
-        firsts = {one.line for one in places}
-        lasts = await asyncio.to_thread(last_lines, text, path, self._name, firsts)
-        shown = [path]
-        for one in places:
-            last = lasts.get(one.line, one.line)
-            if one.line > len(lines):
-                continue
-            told = signature(lines, one.line, last, self._name)
-            if not hidden.isdisjoint(range(one.line, min(last, one.line + MOST_LINES) + 1)):
-                told = HIDDEN_LINE if one.line in hidden else lines[one.line - 1].strip()
-            where = f"{one.line}-{last}" if last > one.line else str(one.line)
-            shown.append(f"{where}:{line_part(told)}{f' (in {one.container})' if one.container else ''}")
-        return shown
+    async def _definition_lines(self, asked: str) -> list[str]:
+        count = len(self._defined)
+        if not count:
+            return [f"no definition of {asked} is known; search finds any text"]
+        lines = [f"{count} definition{'s' if count > 1 else ''} of {asked}:"]
+        for path, found in groupby(self._defined[:MOST_DEFINITIONS], key=lambda one: one[0]):
+            text, _ = await self._read(path)
+            lines.append(path)
+            for _, one in found:
+                where = f"{one.line}-{one.last}" if one.last > one.line else str(one.line)
+                inside = f" (in {one.container})" if one.container else ""
+                told = line_part(signature(text.split("\n"), one.line, one.last, self._name))
+                lines.append(f"{where}:{told}{inside}")
+        if count > MOST_DEFINITIONS:
+            lines.append(f"[{count - MOST_DEFINITIONS} more; name it as Class.method]")
+        return lines
 
-    async def references(self, places: list[Place], container: str, limit: int) -> list[str]:
+    async def references(self, limit: int) -> list[str]:
         """Return the lines of references: source before tests, files that define the name first.
 
-        :param container: the requested class; uses of members of other classes are left out if possible.
+        For a member, only files that mention its class are searched.
         """
-        defined = {path: {one.line for one in found} for path, found in _by_path(places).items()}
-        files = [path for path in await self._index.files_with(self._name) if self._is_indexed(path)]
-        files += [path for path, text in self._texts.own.items() if self._name in text]
-        files.sort(key=lambda path: (is_test(path), path not in defined, path))
-        is_member = bool(container) and any(one.container == container for one in places)
-        files, aside = await self._narrowed(files, container) if is_member else (files, [])
+        defining = {path for path, _ in self._defined}
+        files = sorted(self._files, key=lambda path: (is_test(path), path not in defining, path))
         lines: list[str] = []
-        count = left = 0
+        count = aside = 0
         for number, path in enumerate(files):
             if count >= limit or number == MOST_FILES:
-                left = len(files) - number
+                rest = len(files) - number
+                lines.append(f"[{rest:,} more files; use a higher limit, or search with a glob]")
                 break
-            used = await self._used_lines(path, defined.get(path, set()), is_member=is_member)
+            text, hidden = await self._read(path)
+            if self._is_member and not re.search(rf"\b{re.escape(self._container)}\b", text):
+                aside += 1
+                continue
+            used = [line for line in await self._used_lines(path, text) if line not in hidden]
             shown = used[: min(limit - count, max(LEAST_OF_FILE, limit // 8))]
             count += len(shown)
-            lines += await self._lines(path, shown) if shown else []
+            if shown:
+                written = text.split("\n")
+                lines += [path, *(f"{line}:{line_part(written[line - 1].strip())}" for line in shown)]
             if len(used) > len(shown):
                 lines.append(f"+{len(used) - len(shown)} more in this file")
-        if left:
-            lines.append(f"[{left:,} more files; use a higher limit, or search with a glob]")
-        if aside and (others := await self._counts(aside[:MOST_FILES])):
-            lines.append(f"[files without the word {container} use a {self._name}, too: {_some(others)}]")
-        elif container and not is_member and lines:
-            lines.append(f"[not narrowed to {container}: no {self._name} is known to be defined in it]")
-        if (rest := len(aside) - MOST_FILES) > 0:
-            lines.append(f"[{rest:,} more files without the word {container} were not searched]")
-        if self._patience <= 0:
+        if aside:
+            lines.append(f"[{aside:,} files with the word, but without the word {self._container}, left out]")
+        if self._container and not self._is_member and lines:
+            lines.append(f"[not narrowed to {self._container}: no {self._name} is known to be defined in it]")
+        if time.monotonic() > self._ends:
             lines.append("[stopped parsing: some of these lines may be in comments or strings]")
-        if not (count or left):
+        if not count:
             return ["", "it is used nowhere else in code", *lines]
-        words = f"the words {self._name} and {container}" if aside else "the word"
-        return ["", f"used in code (of {len(files):,} files that have {words}):", *lines]
+        return ["", f"used in code (of {len(files):,} files that have the word):", *lines]
 
-    async def _narrowed(self, files: list[str], container: str) -> tuple[list[str], list[str]]:
-        """Separate files that mention a class from the others; return all as the first if none does."""
-        having = {path for path in await self._index.files_with(container) if self._is_indexed(path)}
-        having.update(path for path, text in self._texts.own.items() if container in text)
-        kept = [path for path in files if path in having]
-        return (kept, [path for path in files if path not in having]) if kept else (files, [])
-
-    async def _counts(self, files: list[str]) -> list[str]:
-        """Return files that may use a member of the name, with their numbers of matching lines."""
-        counts = [(path, len(await self._used_lines(path, set(), is_member=True))) for path in files]
-        return [f"{path} ({count})" for path, count in counts if count]
-
-    async def _used_lines(self, path: str, defined: set[int], *, is_member: bool) -> list[int]:
-        """Return the numbers of a file's lines that use the name."""
-        from tideate_core.mentions import places_of_name
-
+    async def _read(self, path: str) -> tuple[str, frozenset[int]]:
         try:
-            text, hidden = await self._texts.read(path)
+            return await self._texts.read(path)
         except WorkspaceError:
-            return []  # deleted, or not shown
-        lines = text.split("\n")
-        if is_member and not any(
-            may_use_member(line, path, self._name) for line in lines if self._name in line
-        ):
-            return []  # checked first, since parsing takes longer
-        parsed = self._patience > 0 and path not in self._not_parsed
+            return "", frozenset()  # deleted meanwhile, or not shown
+
+    async def _used_lines(self, path: str, text: str) -> list[int]:
+        """Return the numbers of a file's lines that use the name."""
+
+        parsed = path not in self._slow and time.monotonic() < self._ends
         try:
             found = await asyncio.to_thread(places_of_name, text, path, self._name, parsed=parsed)
         except NotParsed:
-            self._note_not_parsed(path)
+            self._slow.append(path)
             found = places_of_name(text, path, self._name, parsed=False)
+        defined = {one.line for at, one in self._defined if at == path}
+        lines = text.split("\n")
         return [
-            number
-            for number in found
-            if number not in defined
-            and number not in hidden
-            and not (is_member and not may_use_member(lines[number - 1], path, self._name))
+            line
+            for line in found
+            if line not in defined
+            and (not self._is_member or may_use_member(lines[line - 1], path, self._name))
         ]
 
-    async def _lines(self, path: str, numbers: list[int]) -> list[str]:
-        try:
-            text, hidden = await self._texts.read(path)
-        except WorkspaceError as error:
-            return [f"{path} ({error})"]
-        lines = text.split("\n")
-        shown = (
-            f"{number}:{HIDDEN_LINE if number in hidden else line_part(lines[number - 1].strip())}"
-            for number in numbers
-            if number <= len(lines)
-        )
-        return [path, *shown]
+
+def signature(lines: Sequence[str], first: int, last: int, name: str) -> str:
+    """Return the line of a definition; joined with more if its name or a closing bracket is missing.
+
+    :param first: number of the line, from 1.
+    :param last: number of the definition's last line.
+    """
+    parts: list[str] = []
+    opened = 0
+    for line in lines[first - 1 : min(last, first - 1 + MOST_LINES)]:
+        parts.append(line.strip())
+        opened += sum(map(line.count, "([")) - sum(map(line.count, ")]"))
+        if opened <= 0 and any(name in part for part in parts):
+            break
+    if len(parts) == 1:
+        return parts[0]
+    joined = re.sub(r",? ([)\]])", r"\1", re.sub(r"([(\[]) ", r"\1", " ".join(parts)))
+    return joined if len(joined) <= LONGEST_SIGNATURE else f"{joined[:LONGEST_SIGNATURE]}…"
 
 
-def _some(paths: list[str]) -> str:
-    more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
-    return f"{', '.join(paths[:MOST_NAMED])}{more}"
+def may_use_member(line: str, path: str, name: str) -> bool:
+    """Return whether a line may use a member of a name, not a parameter, keyword or module of that name."""
 
-
-def _by_path(places: Iterable[Place]) -> dict[str, list[Place]]:
-    found: dict[str, list[Place]] = {}
-    for place in places:
-        found.setdefault(place.path, []).append(place)
-    return found
-
-
-def _definitions_in(path: str, text: str, name: str) -> list[Place]:
-    from tideate_core.mentions import Place, definitions_in
-
-    if name not in text:
-        return []
-    return [Place(path, one.line, one.container) for one in definitions_in(text, path) if one.name == name]
+    language = code_language(path)
+    if language not in _QUALIFIED:
+        return True
+    if language == "python" and line.lstrip().startswith(("from ", "import ")):
+        return False
+    return re.search(rf"(?:\.\s*|->\s*|::\s*|(?<=\w):){re.escape(name)}(?![\w$])", line) is not None
 
 
 TOOLS: tuple[WorkTool[Any], ...] = (

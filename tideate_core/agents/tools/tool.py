@@ -74,25 +74,18 @@ class WorkTool(Generic[A]):
     """The tool is offered only in a running Neovim."""
     fit: Callable[[ToolContext, WorkTool[A]], WorkTool[A]] | None = None
     """Adapts the tool to the project; blocking."""
-    left_out: frozenset[str] = frozenset()
-    """Arguments that are not offered; if one is given anyway, the tool reports why it is refused."""
-    described: Mapping[str, str] = field(default_factory=dict)
-    """Descriptions of arguments for this project, which replace the general ones."""
-    choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Values of arguments for this project."""
+    fitted: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)
+    """Changes of arguments' schemas for this project; None: not offered, and refused by the tool."""
 
     @cached_property
     def schema(self) -> dict[str, Any]:
         """JSON Schema of the arguments, reduced to the parts that a model needs."""
         schema = self.arguments.model_json_schema()
         parts = {f"#/$defs/{name}": part for name, part in schema.get("$defs", {}).items()}
-        for name in self.left_out:
-            del schema["properties"][name]
-        for name, words in self.described.items():
-            schema["properties"][name]["description"] = words
-        for name, values in self.choices.items():
-            given = schema["properties"][name]
-            schema["properties"][name] = {**given, "anyOf": [{"enum": list(values), "type": "string"}]}
+        for name, change in self.fitted.items():
+            given = schema["properties"].pop(name)
+            if change is not None:
+                schema["properties"][name] = {**given, **change}
         return {**_lean(schema, parts), "additionalProperties": False}
 
     def parse(self, given: Any) -> A:
