@@ -7,24 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tideate_core.agents import Roles
-from tideate_core.app import eject_role, role_json, role_names, role_origin
+from tideate_core.app import eject_role, role_json, role_origin
 from tideate_core.errors import TideateError, WorkspaceError
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def test_roles_are_named_in_the_order_in_which_a_task_asks_them() -> None:
-    assert role_names(None)[1:6] == ["planner", "auditor", "executor", "documenter", "corrector"]
-
-
-def test_an_ejected_role_is_the_projects_and_is_not_written_over(root: Path) -> None:
-    path = eject_role(root, "planner")
-    assert path == root / ".tideate" / "agents" / "planner.md"
-    path.write_text("mine\n")
-    with pytest.raises(WorkspaceError, match="already exists"):
-        eject_role(root, "planner")
-    assert path.read_text() == "mine\n"
 
 
 def test_an_unknown_role_is_not_ejected_and_nothing_is_written_through_a_link(

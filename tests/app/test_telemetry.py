@@ -42,12 +42,12 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CLOSE_LIMIT", 30)
 
 
-def configure(home: Path, server: ModelServer, address: str, more: str = "", *, tools: str = "false") -> None:
+def configure(home: Path, server: ModelServer, address: str, more: str = "") -> None:
     path = home / "config/tideate/config.toml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(
         f'adapter = "fake"\n[adapters.fake]\nbase_url = "{server.base_url}"\nmodel = "scripted"\n'
-        f'tools = {tools}\n[telemetry]\notlp = "{address}"\n{more}'
+        f'tools = false\n[telemetry]\notlp = "{address}"\n{more}'
     )
 
 
@@ -81,24 +81,6 @@ async def test_a_run_is_a_root_span_above_its_steps_and_turns_without_prompt_and
     assert attributes_of(run)["tideate.outcome"] == "completed"
     sent = b"".join(receiver.bodies)
     assert not [word for word in (*PROMPT.split()[-3:], *ANSWER.split()) if word.encode() in sent]
-
-
-async def test_a_tool_that_the_model_calls_is_below_its_step(
-    home: Path, root: Path, server: ModelServer, receiver: TraceReceiver
-) -> None:
-    (root / "heron.md").write_text("the wading bird\n")
-    server.calls(PROMPT, "read_file", {"path": "heron.md"}, times=1)
-    server.answers("wading", ANSWER)
-    server.answers("heron", ANSWER)
-    configure(home, server, receiver.address, tools="true")
-    result = await ask(root)
-    assert result.ok, result.error
-    call = receiver.named("execute_tool read_file")
-    (step,) = [span for span in receiver.spans if span.name.startswith("step ")]
-    assert call.parent_span_id == step.span_id
-    assert attributes_of(call)["tideate.result.size"] > 0
-    assert len([span for span in receiver.spans if span.name == "chat scripted"]) == 2
-    assert not [word for word in (b"heron", b"wading") if word in b"".join(receiver.bodies)]
 
 
 async def test_with_content_prompt_and_answer_are_sent(

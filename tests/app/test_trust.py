@@ -102,51 +102,12 @@ def test_the_same_command_of_another_part_is_shown_with_its_folder(root: Path) -
 
 # what is shown
 
-CONFIG = """adapter = "theirs"
-[adapters.theirs]
-base_url = "https://example.net/v1"
-model = "m"
-api_key_command = ["pass", "show"]
-[mcp.servers.helper]
-command = ["./helper.sh", "a b"]
-inherit = ["TOKEN"]
-[mcp.servers.far]
-url = "https://example.net/mcp"
-token_env = "FAR"
-[verify]
-tests = ["sh", "./check.sh"]
-inherit = ["HOME"]
-[workflows.refactor]
-require_confirmation = false
-adapter = "theirs"
-"""
-
 
 def write(root: Path, name: str, text: str) -> Path:
     path = root / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path
-
-
-def test_all_that_a_configuration_can_run_or_reach_is_said(root: Path) -> None:
-    write(root, ".tideate/config.toml", CONFIG)
-    first, *commands = plan_trust(root, build_catalog(root)).items
-    assert first.effects == (
-        "send code to the model adapter 'theirs' by default",
-        "send code to https://example.net/v1 (adapter 'theirs', model m)",
-        "run `pass show` for the key of the adapter 'theirs'",
-        "start `./helper.sh 'a b'` as the MCP server 'helper'",
-        "give it the variables TOKEN of your environment",
-        "connect to https://example.net/mcp as the MCP server 'far'",
-        "send the token in $FAR to it",
-        "run `sh ./check.sh` (tests)",
-        "give these commands the variables HOME of your environment",
-        "send code to the model adapter 'theirs' in the workflow 'refactor'",
-        "skip the confirmations of the workflow 'refactor'",
-    )
-    assert [item.name for item in commands] == ["sh ./check.sh"]
-    assert not Trust(root).names()
 
 
 def test_what_roles_prompts_and_definitions_can_do_is_said(root: Path) -> None:
@@ -159,8 +120,6 @@ def test_what_roles_prompts_and_definitions_can_do_is_said(root: Path) -> None:
         "  - id: say\n    agent: assistant\n    task: hello\n"
         "  - id: mend\n    task: mend it\n    tools: [look, edits]\n",
     )
-    tools = '[workflows.PLANNER]\ntools = ["look"]\n[workflows.PLANNER.states.execution]\ntools = ["edits"]\n'
-    write(root, ".tideate/config.toml", tools)
     found = {item.name: item.effects for item in plan_trust(root, build_catalog(root)).items}
     assert found == {
         ".tideate/prompts/ask.md": ("change what models are asked: the prompt 'ask'",),
@@ -172,10 +131,6 @@ def test_what_roles_prompts_and_definitions_can_do_is_said(root: Path) -> None:
         ".tideate/workflows/flow.yaml": (
             "step 'look': call the tool 'git_status' of the MCP server 'git'",
             "step 'mend': let its model use the tools look, edits",
-        ),
-        ".tideate/config.toml": (
-            "let models use the tools look in the states of the workflow 'PLANNER'",
-            "let models use the tools edits in the state 'execution' of 'PLANNER'",
         ),
     }
 
@@ -206,7 +161,7 @@ def test_what_is_trusted_is_what_was_shown_and_nothing_that_came_since(root: Pat
 
 
 def test_one_file_can_be_trusted_alone(root: Path) -> None:
-    write(root, ".tideate/config.toml", CONFIG)
+    write(root, ".tideate/prompts/ask.md", "words")
     file = write(root, "flows/flow.yaml", "steps:\n  - {id: a, task: Say it.}\n")
     plan = plan_trust(root, build_catalog(root), file)
     apply_trust(plan)

@@ -150,15 +150,6 @@ def test_a_no_before_a_step_ends_the_run_without_it(project: Shell, answering: M
     assert (result["results"]["asked"], result["results"]["polished"]) == ("It is clear.", "a fine plan")
 
 
-def test_an_input_that_is_missing_or_wrong_starts_nothing(project: Shell, answering: ModelServer) -> None:
-    done = project.run("run", "report", "-i", "polish=perhaps", "-i", "tpic=x", "--json")
-    assert (done.returncode, answering.requests) == (2, [])
-    error = object_of(done)["error"]
-    assert "needs the input 'topic'" in error
-    assert "the input 'polish' must be true or false" in error
-    assert "has no input 'tpic'; did you mean 'topic'?" in error
-
-
 @pytest.mark.crash
 def test_a_run_that_was_killed_at_many_places_goes_on_at_each(project: Shell, answering: ModelServer) -> None:
     gates = [

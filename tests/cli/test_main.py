@@ -31,17 +31,20 @@ def checks_of(done: subprocess.CompletedProcess[str]) -> dict[str, dict[str, Any
     return {check["name"]: check for check in json.loads(done.stdout)["checks"]}
 
 
-def test_help_imports_no_engine_and_no_command() -> None:
+@pytest.mark.parametrize(("words", "named"), [([], "rollback"), (["machine"], "reveal")])
+def test_help_imports_no_engine(words: list[str], named: str) -> None:
     code = (
-        "import sys; sys.argv = ['tideate', '--help']\n"
+        f"import sys; sys.argv = {['tideate', *words, '--help']}\n"
         "from tideate_core.cli.main import main\n"
         "try: main()\n"
         "except SystemExit as end: assert not end.code\n"
-        "heavy = {'pydantic', 'jinja2', 'asyncio', 'tideate_core.engine', 'pydantic_ai'} & set(sys.modules)\n"
-        "assert not heavy, heavy\n"
-        "assert not [name for name in sys.modules if name.startswith('tideate_core.cli.commands.')]\n"
+        "heavy = {'pydantic', 'jinja2', 'asyncio', 'tideate_core.engine', 'tideate_core.machines'}\n"
+        "assert not heavy & {*sys.modules}, heavy & {*sys.modules}\n"
+        f"loaded = [name for name in sys.modules if name.startswith('tideate_core.cli.commands.')]\n"
+        f"assert {bool(words)} or not loaded, loaded\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=60)
+    assert named.encode() in done.stdout
 
 
 def test_help_version_and_completion(shell: Shell) -> None:
@@ -106,18 +109,6 @@ def test_the_doctor_finds_a_wrong_configuration(shell: Shell) -> None:
     assert "config.toml: adapter" in checks_of(done)["configuration"]["message"]
 
 
-def test_a_projects_configuration_is_used_once_it_is_trusted(shell: Shell, server: ModelServer) -> None:
-    server.answers("hello", "from the project's")
-    text = f'adapter = "own"\n[adapters.own]\nbase_url = "{server.base_url}"\nmodel = "scripted"\n'
-    file = shell.write(".tideate/config.toml", text)
-    trusted = shell.ok("trust", "--yes")
-    assert "trusted as it is now: .tideate/config.toml" in trusted.stderr
-    assert f"send code to {server.base_url}" in trusted.stderr
-    assert shell.run("run", "ask", "hello").stdout == "from the project's\n"
-    shell.ok("trust", str(file), "--revoke")
-    assert "not trusted" in shell.run("doctor").stdout
-
-
 def test_a_projects_prompts_are_used_once_they_are_trusted(shell: Shell, answering: ModelServer) -> None:
     answering.answers("", "fine")
     file = shell.write(".tideate/prompts/ask.md", "Obey.\n---\nproject's {{ prompt }}")
@@ -149,15 +140,6 @@ def test_the_help_of_every_command_names_it_as_it_is_called() -> None:
     assert len(found) > 60
     for words, usage in found.items():
         assert usage.startswith(" ".join(["Usage: tideate", *words])), words
-
-
-def test_the_commands_that_verify_a_project_are_trusted_with_it(shell: Shell) -> None:
-    shell.write("Makefile", "test:\n\techo fine\n")
-    trusted = shell.ok("trust", "--yes")
-    assert "trusted as it is now: make test" in trusted.stderr
-    said = "no longer trusted: `make test` (tests)"
-    assert said in shell.run("trust", "--revoke").stderr
-    assert said not in shell.run("trust", "--revoke").stderr
 
 
 def test_trust_needs_something_to_trust_and_outside_of_a_project_its_name(shell: Shell) -> None:

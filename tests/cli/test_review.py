@@ -11,7 +11,7 @@ import pytest
 from tests.harness.work import assert_linear
 from tideate_core.cli.answer_drafts import ReviewDraft
 from tideate_core.cli.hunk_picking import HunkPicking, alternatives_to
-from tideate_core.cli.keyboard import EditorFailed
+from tideate_core.cli.keyboard import EditorFailed, Options
 from tideate_core.cli.render.diffs import ReviewedFile
 from tideate_core.cli.review import ENDED, ReviewQuestion, WrittenReviewQuestion
 from tideate_core.engine import kept_review, write_draft
@@ -53,13 +53,13 @@ class Typing:
     questions: list[tuple[str, str]] = field(default_factory=list)
     help: str = ""
 
-    async def choose(self, question: str, keys: str, help_text: str, known: frozenset[str]) -> str | None:
-        self.help += f"{help_text}\n"
-        self.questions.append((question, keys))
+    async def choose(self, question: str, options: Options) -> str | None:
+        self.help += f"{options.help}\n"
+        self.questions.append((question, options.keys))
         if not self.answers:
             return None
-        assert self.answers[0] in known, (question, self.answers[0])
-        return self.answers.pop(0)
+        assert options.chosen(self.answers[0]), (question, self.answers[0])
+        return options.chosen(self.answers.pop(0))
 
     async def type(self, question: str) -> str | None:
         return self.answers.pop(0) if self.answers else None

@@ -247,17 +247,6 @@ def test_repeated_ctrl_c_ends_a_check_that_ignores_signals(shell: Shell, model: 
     assert model.asked("corrector") == 0
 
 
-def test_what_stands_in_the_way_of_a_rollback_is_named_with_its_reason(shell: Shell, model: Model) -> None:
-    ended = shell.json("run", "task", TASK, "--yes")
-    file = shell.project / "src" / "tally" / "lines.py"
-    file.write_text(file.read_text().replace("count_lines", "lines_of"))
-    after = as_it_stands(shell.project)
-    assert "nothing: src/tally/lines.py: " in shell.run("rollback").stdout
-    shell.fails(1, "src/tally/lines.py", "rollback", "--yes", ended["execution_id"])
-    assert as_it_stands(shell.project) == after
-    assert model.asked("executor") == 1
-
-
 def test_at_a_terminal_the_gates_stay_on_the_screen_and_the_summary_is_rendered(
     shell: Shell, model: Model
 ) -> None:

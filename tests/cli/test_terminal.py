@@ -115,30 +115,6 @@ def test_yes_writes_all_hunks_and_the_steps_and_the_question_stay_on_the_screen(
         assert words in last
 
 
-def test_ctrl_d_changes_nothing_and_leaves_the_run_with_what_was_picked(
-    shell: Shell, answering: ModelServer, refactoring: tuple[Terminal, Path]
-) -> None:
-    terminal, file = refactoring
-    requests = len(answering.requests)
-    terminal.type("p\n")
-    terminal.answer(("Accept hunk 1/2 of a.py?", "y"), "Accept hunk 2/2 of a.py?")
-    terminal.type("\x04")
-    assert terminal.wait_exit() == 130
-    assert file.read_text() == TWO
-    (left,) = re.findall(r"the run waits; `tideate (resume \w+)` resumes it", terminal.text)
-    assert "declined" not in terminal.text
-    again = shell.open(*left.split())
-    again.answer(
-        "2 hunks: 1 accepted, 1 open",
-        "1 hunk decided before, at the terminal; o forgets that",
-        ("[y/N/p/c/o/d]", "p"),
-        ("Accept hunk 2/2 of a.py?", "n"),
-    )
-    assert again.wait_exit() == 0
-    assert file.read_text() == TWO.replace("1\n", "10\n")
-    assert len(answering.requests) == requests, "the model is not asked again"
-
-
 def test_an_unknown_answer_is_explained_and_single_hunks_are_picked(
     refactoring: tuple[Terminal, Path],
 ) -> None:
@@ -224,66 +200,6 @@ def test_files_are_taken_out_of_a_plan_by_number_included_again_as_text_and_pick
     assert files_of(planning) == {"new.py": "value = 1\n", "a.py": "x = 1\n", "old.py": "old = 1\n"}
 
 
-LONG = "of the first one, and of nothing else at all in this whole file"
-
-
-def test_reasons_go_to_the_model_and_each_round_shows_only_what_differs(
-    refactoring: tuple[Terminal, Path], answering: ModelServer
-) -> None:
-    terminal, file = refactoring
-    reasons = ["eleven in the first function", f"twelve {LONG}", f"the number thirteen, not twelve, {LONG}"]
-    for number, why in zip((11, 12, 13), reasons, strict=True):
-        new = TWO.replace("return 1", f"return {number}").replace("return 2", "return 20")
-        answering.answers(why, f"```python\n{new}```")
-    terminal.type("p\n")
-    first = "Accept hunk 1/2 of a.py? [y/N/e/b/a/s/q]"
-    terminal.answer((first, "b"), ("Because?", reasons[0]), ("Accept hunk 2/2 of a.py?", "y"))
-    for number, why in zip((11, 12), reasons[1:], strict=True):
-        shown = next_round(terminal, number)
-        assert f"+    return {number}" in shown
-        assert "return 20" not in shown
-        terminal.type("p\n")
-        terminal.answer((first, "b"), ("Because?", why))
-    assert "+    return 13" in next_round(terminal, 13)
-    assert file.read_text() == TWO
-    terminal.type("y\n")
-    assert terminal.wait_exit() == 0
-    assert file.read_text() == TWO.replace("return 1", "return 13").replace("return 2", "return 20")
-
-
-def next_round(terminal: Terminal, number: int) -> str:
-    """Wait for the review of the revision with this number; return its patch."""
-    terminal.answer(f"return {number}", "2 hunks: 1 accepted, 1 open", "[y/N/p/c/d]")
-    return terminal.text.rpartition("diff --git")[2]
-
-
-def test_comments_that_nobody_answered_go_with_the_next_answer(
-    refactoring: tuple[Terminal, Path], answering: ModelServer
-) -> None:
-    terminal, file = refactoring
-    reason, more = "eleven in the first function", f"and twelve in the second, {LONG}"
-    new = TWO.replace("return 1", "return 11").replace("return 2", "return 12")
-    answering.fails(reason, 400, times=1)
-    answering.answers(more, f"```python\n{new}```")
-    terminal.type("p\n")
-    terminal.answer(
-        ("Accept hunk 1/2 of a.py? [y/N/e/b/a/s/q]", "b"),
-        ("Because?", reason),
-        ("Accept hunk 2/2 of a.py? [y/N/e/b/a/s/q]", "s"),
-        f"you said: {reason}",
-        ("[y/N/p/c/r/d]", "c"),
-        ("What is to change?", more),
-        "+    return 11",
-        "Revision 2.",
-        ("[y/N/p/c/d]", "n"),
-    )
-    assert terminal.wait_exit() == 3
-    asked = answering.requests[-1]["messages"][-1]["content"]
-    assert reason in asked
-    assert more in asked
-    assert file.read_text() == TWO
-
-
 def test_the_model_corrects_a_syntax_error_and_enter_leads_back_to_the_review(
     shell: Shell, answering: ModelServer
 ) -> None:
@@ -302,15 +218,6 @@ def test_the_model_corrects_a_syntax_error_and_enter_leads_back_to_the_review(
     )
     assert terminal.wait_exit() == 0
     assert file.read_text() == "x = 2\n"
-
-
-def test_new_syntax_errors_need_an_override(shell: Shell, answering: ModelServer) -> None:
-    file = shell.write("a.py", "x = 1\n")
-    scripted(answering, "def broken(\n")
-    terminal = shell.open("run", "refactor", "break it", "--file", "a.py")
-    terminal.answer(("[y/N]", "y"), ("[y/N/p/c/d]", "y"), ("Write it anyway? [y/N/f]", "y"))
-    assert terminal.wait_exit() == 0
-    assert file.read_text() == "def broken(\n"
 
 
 def test_an_answer_cannot_steer_the_terminal(shell: Shell, answering: ModelServer) -> None:

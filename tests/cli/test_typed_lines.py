@@ -70,19 +70,6 @@ def test_a_typed_line_is_read_by_the_next_turn(shell: Shell, working: ModelServe
 
 
 @pytest.mark.slow
-def test_a_line_for_a_model_that_reads_none_is_answered(shell: Shell, answering: ModelServer) -> None:
-    gate = answering.holds("why", text="because")
-    terminal = shell.open("run", "ask", "why", columns=250)
-    gate.wait_started()
-    terminal.type("hello\n")
-    terminal.wait_for("not passed on: the run reads no messages")
-    terminal.wait_for("does not work with tools")
-    gate.release()
-    assert terminal.wait_exit() == 0
-    assert terminal.is_cooked
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("dumb", [False, True])
 def test_a_question_is_not_answered_by_what_was_typed_before_it(
     shell: Shell, answering: ModelServer, *, dumb: bool

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,7 +24,8 @@ def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Catalog:
 
 
 async def draw(catalog: Catalog, **params: Any) -> dict[str, Any]:
-    return await language.graph(params, lambda: catalog)
+    projects: Any = SimpleNamespace(catalog=lambda _folder: catalog)
+    return await language.graph(projects, params)
 
 
 async def test_a_good_text_has_no_diagnostics() -> None:

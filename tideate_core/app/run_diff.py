@@ -110,16 +110,18 @@ def _end(row: StepRow | None, reused: int) -> dict[str, Any] | None:
 
 def _checks(left: RunDetails, right: RunDetails) -> list[dict[str, Any]]:
     """Return the last status of each check in both runs."""
-    ends = [_last_checks(details) for details in (left, right)]
+    ends = [
+        {
+            str(row.data.get("check")): str(row.data.get("status"))
+            for row in details.decisions
+            if row.name == CHECK_ENDED
+        }
+        for details in (left, right)
+    ]
     return [
         {"check": check, "statuses": [end.get(check) for end in ends]}
         for check in dict.fromkeys([*ends[0], *ends[1]])
     ]
-
-
-def _last_checks(details: RunDetails) -> dict[str, str]:
-    ended = (row.data for row in details.decisions if row.name == CHECK_ENDED)
-    return {str(data.get("check")): str(data.get("status")) for data in ended}
 
 
 def _written(reader: Reader, private: Path, details: RunDetails) -> dict[str, _Texts]:

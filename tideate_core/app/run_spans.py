@@ -127,8 +127,8 @@ class RunSpans:
         self._runs.clear()
 
     def _begin_run(self, event: Event) -> None:
-        name, adapter = str(event.data.get("name", "")), str(event.data.get("adapter", ""))
-        around = self._runs.get(str(event.data.get("parent", "")))
+        name, adapter = _word(event, "name"), _word(event, "adapter")
+        around = self._runs.get(_word(event, "parent"))
         attributes: dict[str, Any] = {
             "gen_ai.operation.name": "invoke_workflow",
             "gen_ai.workflow.name": name[:LONGEST_NAME],
@@ -138,8 +138,8 @@ class RunSpans:
         if event.name is EventName.WORKFLOW_RESTORED:
             attributes["tideate.resumed"] = True
         if self._content:
-            attributes["gen_ai.input.messages"] = _message("user", str(event.data.get("prompt", "")))
-        above = around.above(str(event.data.get("parent_step", ""))) if around else None
+            attributes["gen_ai.input.messages"] = _message("user", _word(event, "prompt"))
+        above = around.above(_word(event, "parent_step")) if around else None
         self._ids.run = event.execution_id
         try:
             root = self._span(f"invoke_workflow {name}", above, event.at, attributes)
@@ -157,26 +157,26 @@ class RunSpans:
         del self._runs[event.execution_id]
 
     def _begin_step(self, run: _Run, event: Event) -> None:
-        step = str(event.data.get("step", ""))
+        step = _word(event, "step")
         attributes = {"tideate.step": step[:LONGEST_NAME], "tideate.step.index": event.data.get("index", 0)}
         run.steps[step] = self._span(f"step {step}", run.root, event.at, attributes)
 
     def _end_step(self, run: _Run, event: Event) -> None:
-        if (span := run.steps.pop(str(event.data.get("step", "")), None)) is not None:
+        if (span := run.steps.pop(_word(event, "step"), None)) is not None:
             failed = event.name is EventName.STEP_FAILED
             self._close(span, event, "failed" if failed else "completed")
 
     def _stream(self, run: _Run, event: Event) -> None:
         if self._content and not event.data.get("again"):  # its turn has a span
-            run.streamed.setdefault(str(event.data.get("step")), []).append(str(event.data.get("text", "")))
+            run.streamed.setdefault(_word(event, "step"), []).append(_word(event, "text"))
 
     def _begin_call(self, run: _Run, event: Event) -> None:
         run.called.setdefault(_call_key(event), []).append((event.at, event.data.get("arguments")))
 
     def _turn(self, run: _Run, event: Event) -> None:
-        data, step = event.data, str(event.data.get("step", ""))
+        data, step = event.data, _word(event, "step")
         provider, model = self._model_of(str(data.get("adapter") or run.adapter))
-        answered = str(data.get("model", ""))
+        answered = _word(event, "model")
         attributes = {
             "gen_ai.operation.name": "chat",
             "gen_ai.provider.name": provider,
@@ -197,11 +197,11 @@ class RunSpans:
     def _call(self, run: _Run, event: Event) -> None:
         data = event.data
         begun = event.at - int(data.get("duration_ms") or 0)
-        tool = str(data.get("tool", ""))
+        tool = _word(event, "tool")
         attributes = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": tool[:LONGEST_NAME],
-            "tideate.server": str(data.get("server", ""))[:LONGEST_NAME],
+            "tideate.server": _word(event, "server")[:LONGEST_NAME],
             "tideate.result.size": data.get("size", 0),
         }
         pending = run.called.get(_call_key(event), [])
@@ -212,7 +212,7 @@ class RunSpans:
             begun = mine[0]
             if self._content:
                 attributes["gen_ai.tool.call.arguments"] = _json(mine[1])
-        span = self._span(f"execute_tool {tool}", run.above(str(data.get("step", ""))), begun, attributes)
+        span = self._span(f"execute_tool {tool}", run.above(_word(event, "step")), begun, attributes)
         self._close(span, event, "completed" if data.get("ok") else "failed")
 
     def _mark(self, run: _Run, event: Event) -> None:
@@ -224,14 +224,14 @@ class RunSpans:
             if isinstance(value := event.data.get(key), str | int | bool)
             and (key != "reason" or value in _REASONS)
         }
-        span = run.above(str(event.data.get("step", "")))
+        span = run.above(_word(event, "step"))
         span.add_event(_MARKS[event.name], attributes, event.at * MILLISECOND)
 
     def _close(self, span: Span, event: Event, outcome: str) -> None:
         span.set_attribute("tideate.outcome", outcome)
         if outcome == "failed":
             # an error message may quote a model or a file
-            words = str(event.data.get("error", ""))[:LONGEST_CONTENT] if self._content else None
+            words = _word(event, "error")[:LONGEST_CONTENT] if self._content else None
             span.set_attribute("error.type", str(event.data.get("error_code") or "_OTHER"))
             span.set_status(trace.StatusCode.ERROR, words)
         span.end(event.at * MILLISECOND)
@@ -256,8 +256,12 @@ class RunSpans:
         )
 
 
+def _word(event: Event, key: str) -> str:
+    return str(event.data.get(key) or "")
+
+
 def _call_key(event: Event) -> tuple[str, str, str]:
-    return str(event.data.get("step")), str(event.data.get("server")), str(event.data.get("tool"))
+    return _word(event, "step"), _word(event, "server"), _word(event, "tool")
 
 
 def _usage(usage: Mapping[str, Any]) -> dict[str, Any]:

@@ -63,8 +63,12 @@ def _of_configuration(root: Path, content: bytes) -> list[str]:
         *_of_servers(root, _section(_section(values, "mcp"), "servers")),
         *_of_checks(root, _section(values, "verify")),
         *_of_workflows(_section(values, "workflows")),
-        *_of_telemetry(_section(values, "telemetry")),
     ]
+    telemetry = _section(values, "telemetry")
+    if address := _key(telemetry, "otlp"):
+        whole = telemetry.get("content") is True
+        words = "with prompts, answers and arguments" if whole else "without prompts and answers"
+        found.append(f"send traces of runs, {words}, to {address}")
     for key, value in waiting_keys(content).items():
         if not key.startswith(("adapter", "workflows.")):
             found += [f"set {name} to {word}" for name, word in _settings(key, value)]
@@ -81,15 +85,17 @@ def _settings(key: str, value: Any) -> Iterator[tuple[str, str]]:
         yield key, json.dumps(value, ensure_ascii=False)
 
 
-def _section(values: Any, key: str) -> dict[str, Any]:
-    section = values.get(key) if isinstance(values, dict) else None
+def _section(values: dict[str, Any], key: str) -> dict[str, Any]:
+    section = values.get(key)
     return section if isinstance(section, dict) else {}
 
 
 def _of_adapters(root: Path, values: dict[str, Any]) -> Iterator[str]:
     if "adapter" in values:
         yield f"send code to the model adapter {values['adapter']!r} by default"
-    for name, adapter in _section(values, "adapters").items():
+    adapters = _section(values, "adapters")
+    for name in adapters:
+        adapter = _section(adapters, name)
         address, model = _key(adapter, "base_url"), _key(adapter, "model")
         yield f"send code to {address or 'the provider'} (adapter {name!r}, model {model})"
         if command := _command(root, adapter, "api_key_command"):
@@ -102,15 +108,9 @@ def _of_adapters(root: Path, values: dict[str, Any]) -> Iterator[str]:
             yield f"add to every request to it: {', '.join(map(str, extra))}"
 
 
-def _of_telemetry(telemetry: dict[str, Any]) -> Iterator[str]:
-    if address := _key(telemetry, "otlp"):
-        content = telemetry.get("content") is True
-        words = "with prompts, answers and arguments" if content else "without prompts and answers"
-        yield f"send traces of runs, {words}, to {address}"
-
-
 def _of_servers(root: Path, servers: dict[str, Any]) -> Iterator[str]:
-    for name, server in servers.items():
+    for name in servers:
+        server = _section(servers, name)
         if command := _command(root, server, "command"):
             yield f"start {command} as the MCP server {name!r}"
         elif url := _key(server, "url"):
@@ -119,13 +119,12 @@ def _of_servers(root: Path, servers: dict[str, Any]) -> Iterator[str]:
             yield f"run {command} for the token of the MCP server {name!r}"
         if variable := _key(server, "token_env"):
             yield f"send the token in ${variable} to it"
-        if isinstance(server, dict) and server.get("permissions") is not None:
+        if server.get("permissions") is not None:
             allowed = ", ".join(map(str, server["permissions"])) or "none"
             yield f"let these tools of the MCP server {name!r} be used: {allowed}"
-        if isinstance(server, dict) and server.get("enabled") is False:
+        if server.get("enabled") is False:
             yield f"leave out the MCP server {name!r}"
-        inherited = server.get("inherit") if isinstance(server, dict) else None
-        if inherited:
+        if inherited := server.get("inherit"):
             yield f"give it the variables {', '.join(map(str, inherited))} of your environment"
         for variable, value in _section(server, "environment").items():
             yield f"set {variable}={value} for the MCP server {name!r}"
@@ -145,29 +144,26 @@ def _of_checks(root: Path, verify: dict[str, Any]) -> Iterator[str]:
 
 
 def _of_workflows(workflows: dict[str, Any]) -> Iterator[str]:
-    for name, section in workflows.items():
+    for name in workflows:
+        section = _section(workflows, name)
         if adapter := _key(section, "adapter"):
             yield f"send code to the model adapter {adapter!r} in the workflow {name!r}"
-        if isinstance(section, dict) and section.get("require_confirmation") is False:
+        if section.get("require_confirmation") is False:
             yield f"skip the confirmations of the workflow {name!r}"
-        yield from _of_states(name, section if isinstance(section, dict) else {})
+        if tools := section.get("tools"):
+            yield f"let models use the tools {_listed(tools)} in the states of the workflow {name!r}"
+        states = _section(section, "states")
+        for state in states:
+            if tools := _section(states, state).get("tools"):
+                yield f"let models use the tools {_listed(tools)} in the state {state!r} of {name!r}"
 
 
-def _of_states(name: str, section: dict[str, Any]) -> Iterator[str]:
-    if tools := section.get("tools"):
-        yield f"let models use the tools {_listed(tools)} in the states of the workflow {name!r}"
-    for state, own in _section(section, "states").items():
-        if isinstance(own, dict) and own.get("tools"):
-            yield f"let models use the tools {_listed(own['tools'])} in the state {state!r} of {name!r}"
+def _key(section: dict[str, Any], key: str) -> str:
+    return str(section.get(key) or "")
 
 
-def _key(section: Any, key: str) -> str:
-    value = section.get(key) if isinstance(section, dict) else None
-    return str(value) if value else ""
-
-
-def _command(root: Path, section: Any, key: str) -> str:
-    value = section.get(key) if isinstance(section, dict) else None
+def _command(root: Path, section: dict[str, Any], key: str) -> str:
+    value = section.get(key)
     if not isinstance(value, list) or not value:
         return ""
     words = [str(word) for word in value]

@@ -181,11 +181,12 @@ async def read_file_context(argument: str | None, project: Project) -> RunContex
     :raises WorkspaceError: the file cannot be read.
     """
     from tideate_core.workflows import BufferContext, RunContext, Selection
-    from tideate_core.workspace import is_writable, language_of
 
     cwd = str(project.directory)
     if argument is None:
         return RunContext(cwd=cwd)
+    from tideate_core.workspace import is_writable, language_of
+
     name, selection = split_range(argument)
     path = _resolve(name, project.workspace)
     if not_utf8(str(path)):

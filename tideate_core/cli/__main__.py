@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import sys
 
-WORDS = ("mcp", "serve")
-ROOT = "--root"
+from tideate_core.util.garbage import collect_garbage_rarely
 
 
 def main() -> None:
     """Run the command line and exit with its status."""
+    collect_garbage_rarely()
     server = _server_over_stdio(sys.argv[1:])
     if server is None:
         from tideate_core.cli.main import main as all_commands
@@ -28,13 +28,11 @@ def main() -> None:
 
 def _server_over_stdio(words: list[str]) -> tuple[str, str] | None:
     """Return server name and root if the words are exactly `mcp serve NAME --root DIR`, else None."""
-    from tideate_core.mcp.servers import SERVERS
-
     match words:
-        case [*before, name, option, root] if (
-            (*before,) == WORDS and name in SERVERS and option == ROOT and not root.startswith("-")
-        ):
-            return name, root
+        case ["mcp", "serve", name, "--root", root] if not root.startswith("-"):
+            from tideate_core.mcp.servers import SERVERS
+
+            return (name, root) if name in SERVERS else None
     return None
 
 

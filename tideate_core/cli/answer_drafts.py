@@ -92,13 +92,14 @@ class ReviewDraft:
         words = " and ".join(parts) or "comments made"
         return [*shown, Text(f"{words} before, {where}; o forgets that", style="dim")]
 
-    async def write(self, decisions: Sequence[list[Any]]) -> None:
-        """Save decisions as one step of the draft.
+    async def write(self, at: int, decisions: Sequence[list[Any]]) -> None:
+        """Save decisions on a file as one step of the draft.
 
-        :param decisions: entries of file and hunk number (from 1), first letter of the state, comment, and
-            optionally a taken hunk and an edit.
+        :param at: index of the file.
+        :param decisions: entries of hunk number (from 1), first letter of the state, comment, and optionally
+            a taken hunk and an edit.
         """
-        steps: list[dict[str, Any]] = [{"decided": [*decisions]}]
+        steps: list[dict[str, Any]] = [{"decided": [[at + 1, *one] for one in decisions]}]
         if not self._opened:
             steps.insert(0, {"v": 1, "by": os.getpid(), "in": "shell"})
         self._opened = True

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from rich.text import Text
-
-from tideate_core.cli.keyboard import Keyboard
-from tideate_core.cli.process import DECLINED, run_async
-from tideate_core.cli.render.output import (
-    messages,
-    print_json,
-    print_message,
-)
+from tideate_core.cli.process import DECLINED
+from tideate_core.cli.render.output import messages, print_json, print_message
 
 
 def has_person() -> bool:
@@ -20,20 +13,14 @@ def has_person() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def ask_yes_no(question: str) -> bool:
-    """Ask a question at the terminal; any answer but yes is no."""
-    line = Keyboard(messages()).line(Text.assemble((question, "bold"), (" [y/N]", "cyan")))
-    answer = run_async(line)
-    return answer is not None and answer.lower() in ("y", "yes")
+async def confirmed(policy: bool | None, name: str, question: str, run_id: str = "") -> bool:
+    """Return the answer of the command line, else ask as a run does; without a terminal, decline.
 
-
-async def confirmed_at_terminal(name: str, question: str, run_id: str = "") -> bool:
-    """Ask for a confirmation as a run does; without a terminal, it is declined.
-
+    :param policy: answer given on the command line.
     :param name: name of the action.
     """
-    if not has_person():
-        return False
+    if policy is not None or not has_person():
+        return bool(policy)
     # here, because it imports the engine
     from tideate_core.cli.questions import Questions
     from tideate_core.engine import ConfirmationRequest

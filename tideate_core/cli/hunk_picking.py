@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from rich.text import Text
 
-from tideate_core.cli.keyboard import EditorFailed
+from tideate_core.cli.keyboard import EditorFailed, Options
 from tideate_core.cli.render.diffs import ReviewedFile
 from tideate_core.util.escaping import label, visible
 from tideate_core.workspace import HunkIndex
@@ -22,22 +22,15 @@ if TYPE_CHECKING:
     from tideate_core.workspace import Hunk
 
 SUFFIX: Final = re.compile(r"\.[A-Za-z0-9_+-]{1,16}")
-YES: Final = frozenset({"y", "yes"})
-NO: Final = frozenset({"", "n", "no", "q"})
 BACK: Final = "q"
-HELP: Final = (
-    "y accept · n or Enter reject · a accept this and the rest of the file · s skip them"
-    " · q back, discard these choices; texts that you typed stay"
-)
-EDIT_HELP: Final = " · e edit its new lines in $VISUAL or $EDITOR, and accept them"
-INSTEAD_HELP: Final = "y take it, and leave the other out · n or Enter keep the other · q back"
-MORE_HELP: Final = "y take it · n or Enter leave it out · q back, discard these choices"
+INSTEAD: Final = Options({"y": "take it, and leave the other out", "N": "keep the other", BACK: "back"})
+MORE: Final = Options({"y": "take it", "N": "leave it out", BACK: "back, discard these choices"})
 
 
 class Asker(Protocol):
     """Dialogs at the terminal; see `Questions`."""
 
-    async def choose(self, question: str, keys: str, help_text: str, known: frozenset[str]) -> str | None: ...
+    async def choose(self, question: str, options: Options) -> str | None: ...
 
     async def type(self, question: str) -> str | None: ...
 
@@ -183,8 +176,8 @@ class HunkPicking:
             if answer is None or answer == BACK:
                 return answer
             self._anew.add(index)
-            (self.accepted if answer in YES else self.rejected).add(index)
-            dropped = others if answer in YES else []
+            (self.accepted if answer == "y" else self.rejected).add(index)
+            dropped = others if answer == "y" else []
             for number in numbers if dropped else ():
                 self._taken.remove(number)
                 del self._added[number]
@@ -196,7 +189,7 @@ class HunkPicking:
         words = f"hunk {index + 1} of {self._name} is open, and changes lines that {names} changes, too"
         await self._asker.show([Text(visible(words), style="yellow"), self._file.hunk_patch(index)])
         question = f"Accept hunk {index + 1} of {self._name} instead?"
-        return await self._asker.choose(question, "y/N/q", INSTEAD_HELP, YES | NO)
+        return await self._asker.choose(question, INSTEAD)
 
     def _without(self, dropped: Sequence[Alternative]) -> list[list[Any]]:
         """Return draft entries that drop hunks of other runs."""
@@ -212,30 +205,23 @@ class HunkPicking:
         shown: list[RenderableType] = [file.hunk_patch(index) if file.pickable else file.patch()]
         if index in self._said:
             shown.append(Text(f"you said: {visible(self._said[index])}", style="dim"))
-        keys, help_text, known = ["y", "N"], HELP, {"a", "s"}
+        options = {"y": "accept", "N": "reject"}
         if file.editable:
-            keys.append("e")
-            known.add("e")
-            help_text += EDIT_HELP
+            options["e"] = "edit its new lines in $VISUAL or $EDITOR, and accept them"
         for number, other in enumerate(others, start=1):
             shown += other.matter(number)
-            keys.append(str(number))
-            known.add(str(number))
-            help_text += f" · {number} take the hunk from {visible(other.adapter)!r}"
+            options[str(number)] = f"take the hunk from {visible(other.adapter)!r}"
         if self._revisable:
-            keys.append("b")
-            known.add("b")
-            help_text += " · b reject, because …"
+            options["b"] = "reject, because …"
+        options |= {"a": "accept this and the rest of the file", "s": "skip them"}
+        options[BACK] = "back, discard these choices; texts that you typed stay"
         await self._asker.show(shown)
         count = len(file.everything)
         part = f"Accept hunk {index + 1}/{count} of" if file.pickable else file.change.action.capitalize()
-        question = f"{part} {self._name}?"
-        return await self._asker.choose(
-            question, "/".join([*keys, "a", "s", BACK]), help_text, YES | NO | known
-        )
+        return await self._asker.choose(f"{part} {self._name}?", Options(options))
 
     async def _decide(self, index: int, answer: str) -> None:
-        if answer in YES:
+        if answer == "y":
             await self._accept(index)
         elif answer.isdigit():
             self.rejected.add(index)
@@ -331,10 +317,10 @@ class HunkPicking:
                 [Text(f"only the adapter {visible(other.adapter)!r} has:", style="bold"), other.patch]
             )
             question = f"Take it, too, into {self._name}?"
-            answer = await self._asker.choose(question, "y/N/q", MORE_HELP, YES | NO)
+            answer = await self._asker.choose(question, MORE)
             if answer is None or answer == BACK:
                 return answer
-            if answer in YES and await self._add(other):
+            if answer == "y" and await self._add(other):
                 await keep([[0, "a", None, other.hunk.as_json()]])
         return ""
 

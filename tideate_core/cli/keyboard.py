@@ -1,4 +1,4 @@
-"""Non-blocking input at the terminal: lines, and texts edited in the person's editor."""
+"""Non-blocking input at the terminal: options, lines, and texts edited in the person's editor."""
 
 from __future__ import annotations
 
@@ -8,12 +8,52 @@ import shlex
 import sys
 import tempfile
 import termios
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rich.console import Console
     from rich.text import Text
+
+WORDS: Final = {"yes": "y", "no": "n", "edit": "e"}
+"""Keys by the words that stand for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Answers to a question."""
+
+    shown: Mapping[str, str]
+    """Help of each key of the prompt, in order; Enter chooses the upper-case key."""
+    more: Mapping[str, str] = field(default_factory=dict)
+    """Help of further keys; empty for a synonym."""
+
+    @property
+    def keys(self) -> str:
+        """The keys for the prompt, such as `y/N/d`."""
+        return "/".join(self.shown)
+
+    @property
+    def help(self) -> str:
+        """The keys with their help, in one line."""
+        named = {**self.shown, **self.more}.items()
+        return " · ".join(
+            f"{key.lower()}{' or Enter' if key.isupper() else ''} {words}" for key, words in named if words
+        )
+
+    def chosen(self, answer: str) -> str | None:
+        """Return the key of an answer, in lower case; None if it is no option.
+
+        `q` means no unless it is an option of its own.
+        """
+        known = {key.lower() for key in (*self.shown, *self.more)}
+        key = WORDS.get(answer, answer) or next((key.lower() for key in self.shown if key.isupper()), "")
+        if key == "q" and key not in known:
+            key = "n"
+        return key if key in known else None
 
 
 class EditorFailed(Exception):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cyclopts import App, Group, Parameter
 
@@ -12,7 +12,6 @@ from tideate_core import __version__
 from tideate_core.app import STDIN
 from tideate_core.cli.arguments import RUN_HELP
 from tideate_core.cli.process import with_streams
-from tideate_core.util.garbage import collect_garbage_rarely
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,6 +55,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "written before. The other runs end as declined and stay in the history.",
         "tideate compare [OPTIONS] NAME [PROMPT...]",
     ),
+    "completion": Command("completion:completion", "Print a completion script for a shell."),
     "context": Command("context:app", "List mentions, and show the text that they add to a prompt."),
     "diff": Command(
         "diff:diff",
@@ -225,22 +225,19 @@ WITH_VALUE: Final = frozenset(
 """Options with a value: a `-` after one is not a FILE or PROMPT."""
 OTHER = Group("Other", sort_key=9)
 app["--help"].group = app["--version"].group = (OTHER,)
-app.register_install_completion_command(group=OTHER, help="Install shell completion for this shell.")
+app.command(
+    f"{COMMANDS_AT}.completion:install",
+    name="--install-completion",
+    group=OTHER,
+    help="Install shell completion for this shell.",
+)
 for _name, _command in COMMANDS.items():
     _usage = {"usage": _command.usage} if _command.usage else {}
     app.command(f"{COMMANDS_AT}.{_command.path}", name=_name, help=_command.help, **_usage)
 
 
-@app.command
-def completion(shell: Literal["bash", "zsh", "fish", "powershell"], /) -> int:
-    """Print a completion script for a shell."""
-    sys.stdout.write(app.generate_completion(shell=shell))
-    return 0
-
-
 def main() -> None:
     """Run the command line and exit with its status."""
-    collect_garbage_rarely()
     try:
         with_streams(lambda: app(_tokens(sys.argv[1:])))
     finally:

@@ -43,9 +43,7 @@ def serve(prepare: Callable[[], Build], transport: str, port: int | None) -> int
     """
     from tideate_core.cli.process import log_to_file
     from tideate_core.errors import InvalidInput, TideateError
-    from tideate_core.util.garbage import collect_garbage_rarely
 
-    collect_garbage_rarely()
     token: Token | None = None
     try:
         if port is not None and transport == STDIO:

@@ -59,14 +59,11 @@ class Pager:
     async def turn_pages(self, keyboard: Keyboard) -> None:
         """Print everything page by page, until the person ends it."""
         room = max(1, self._console.height - 2)
+        more = Text("-- more: Enter continues, q ends --", style="cyan")
         for number, row in enumerate(self._rows(), start=1):
             self._console.print(row, soft_wrap=True)
-            if number % room == 0 and not await self._goes_on(keyboard):
+            if number % room == 0 and await keyboard.line(more) != "":
                 return
-
-    async def _goes_on(self, keyboard: Keyboard) -> bool:
-        answer = await keyboard.line(Text("-- more: Enter continues, q ends --", style="cyan"))
-        return answer == ""
 
     def _rows(self) -> Iterator[Text]:
         for part in self._parts:

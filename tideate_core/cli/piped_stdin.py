@@ -10,9 +10,7 @@ from typing import Final
 
 from tideate_core.cli.arguments import decoded_text
 from tideate_core.cli.render.output import note
-from tideate_core.edits import fence_for
 from tideate_core.errors import InvalidInput
-from tideate_core.mentions import hide_secrets
 
 HINT_AFTER: Final = 1.0
 """Seconds without a byte until a hint about the wait."""
@@ -33,6 +31,9 @@ def with_piped_text(prompt: str, most: int) -> str:
     data = _read(most)
     if not data.strip():
         return prompt
+    from tideate_core.edits import fence_for
+    from tideate_core.mentions import hide_secrets
+
     if b"\0" in data:
         raise InvalidInput("stdin is not text (it has a NUL byte); give `</dev/null` to run without it")
     given = decoded_text(data, "stdin")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 from rich.text import Text
 
 from tideate_core.cli.answer_drafts import ReviewDraft, with_earlier_answer
-from tideate_core.cli.hunk_picking import NO, YES
-from tideate_core.cli.keyboard import Keyboard
+from tideate_core.cli.keyboard import Keyboard, Options
 from tideate_core.cli.pager import Pager
 from tideate_core.cli.plan_text import (
     Draft,
@@ -23,7 +23,7 @@ from tideate_core.cli.render.output import markdown_source
 from tideate_core.cli.review import (
     ENDED,
     LEAVE,
-    LEAVE_HELP,
+    LEAVING,
     SENT,
     ReviewQuestion,
     WrittenReviewQuestion,
@@ -42,11 +42,8 @@ if TYPE_CHECKING:
 
 DECLINED_DECISION = Decision(False, reason="declined")
 PERMISSIONS = {"r": FOR_RUN, "a": FOR_PROJECT}
-TOOL_HELP = "y once · r for the rest of this run · a always in this project, until the tool changes · n no"
-CALL_HELP = "y once · a always in this project, until the tool changes · n no"
 NO_FILE = "no file is left in the plan: e edits it, n declines it"
 PAGES = "d"
-PAGES_HELP = " · d show all of it, page by page"
 LONGEST_QUESTION = 400
 """Maximum characters of a question on the prompt line."""
 
@@ -136,115 +133,116 @@ class Questions:
     async def _choice(self, request: ConfirmationRequest) -> Decision:
         runs = request.payload["runs"]
         numbers = {str(at): one for at, one in enumerate(runs, start=1) if one["takable"]}
-        words = " · ".join(f"{number} {visible(one['adapter'])}" for number, one in numbers.items())
-        keys = "/".join([*numbers, "n", "d"])
-        help_text = f"{words} · n none of them · d show again · {LEAVE_HELP}"
-        known = frozenset({*numbers, "n", "d", LEAVE})
-        while (answer := await self.choose(request.message, keys, help_text, known)) not in {None, LEAVE}:
-            if answer == "d":
+        shown = {number: visible(one["adapter"]) for number, one in numbers.items()}
+        options = Options({**shown, "n": "none of them", PAGES: "show again"}, LEAVING)
+        while (answer := await self.choose(request.message, options)) not in {None, LEAVE}:
+            if answer == PAGES:
                 await self.show_again()
             elif answer != "n":
                 return Decision(True, {"take": numbers[answer]["execution_id"]})
-            elif await self._line("Take none of the answers?", "y/N") in YES:
+            elif await self._line("Take none of the answers?", "y/N") in ("y", "yes"):
                 return DECLINED_DECISION
         return ENDED
 
     async def _tool(self, request: ConfirmationRequest) -> Decision:
-        if request.payload.get("single"):  # a single call belongs to no run
-            keys, help_text, known = "y/N/a", CALL_HELP, {"a"}
-        else:
-            keys, help_text, known = "y/N/r/a", TOOL_HELP, set(PERMISSIONS)
-        answer = await self.choose(request.message, keys, help_text, YES | NO | known)
+        options = {"y": "once", "N": "no"}
+        if not request.payload.get("single"):  # a single call belongs to no run
+            options["r"] = "for the rest of this run"
+        options["a"] = "always in this project, until the tool changes"
+        answer = await self.choose(request.message, Options(options))
         if answer is None:
             return ENDED
-        return DECLINED_DECISION if answer in NO else Decision(True, PERMISSIONS.get(answer))
+        return DECLINED_DECISION if answer == "n" else Decision(True, PERMISSIONS.get(answer))
 
     async def _yes_or_no(self, request: ConfirmationRequest) -> Decision:
         payload = request.payload if isinstance(request.payload, dict) else {}
         back = payload.get("back")
-        keys, known = "y/N", frozenset[str]()
-        help_text = "y yes · n or Enter back to the review" if back else "y yes · n no"
+        options = {"y": "yes", "N": "back to the review" if back else "no"}
         if payload.get("fixable"):
-            keys, help_text, known = "y/N/f", f"{help_text} · f let the model correct it", frozenset("f")
-        answer = await self.choose(request.message, keys, help_text, YES | NO | known)
+            options["f"] = "let the model correct it"
+        answer = await self.choose(request.message, Options(options))
         if answer is None:
             return ENDED
-        if back and answer in NO:
+        if back and answer == "n":
             return Decision(False, BACK, reason="back to the review")
         if answer == "f":
             return Decision(False, FIX, reason="the model corrects it")
-        return Decision(True) if answer in YES else DECLINED_DECISION
+        return Decision(True) if answer == "y" else DECLINED_DECISION
 
     async def _plan(self, request: ConfirmationRequest) -> Decision:
         draft = PlanDraft([*request.payload["files"]], [*request.payload.get("out", ())])
         comments = _Comments(request.payload)
-        help_text = f"y yes · n no · e edit as text{comments.help} · 1 3 remove files 1 and 3 · {LEAVE_HELP}"
+        options = Options(
+            {"y": "yes", "N": "no", "e": "edit as text", **comments.options},
+            {"1 3": "remove files 1 and 3", **LEAVING},
+        )
         while True:
             files = draft.files
             question = f"Continue with {len(files)} file{'' if len(files) == 1 else 's'}?"
-            answer = await self._line(question, f"y/N/e{comments.keys}/numbers")
-            if answer is None or answer == LEAVE:
+            line = await self._line(question, f"{options.keys}/numbers")
+            if line is None or (answer := options.chosen(line)) == LEAVE:
                 return ENDED
-            if answer in YES and files:
+            if answer == "y" and files:
                 return Decision(True, {"files": files})
-            if answer in NO:
+            if answer == "n":
                 return DECLINED_DECISION
-            if answer in ("e", "edit"):
+            if answer == "e":
                 if (problem := await draft.edit(self._keyboard)) is not None:
                     self._console.print(Text(visible(problem), style="red"))
                     continue
-            elif answer in comments.known:
+            elif answer is not None and answer in comments.options:
                 paths = [file["path"] for file in files]
                 if said := await comments.ask(self, answer, "file", "path", paths):
                     return Decision(False, {"files": files, "comments": said}, reason=SENT)
                 continue
-            elif (numbers := _numbers(answer, len(files))) is not None:
+            elif (numbers := _numbers(line, len(files))) is not None:
                 draft.take_out(numbers)
             else:
-                self._console.print(help_text if files else NO_FILE, style="dim")
+                self._console.print(options.help if files else NO_FILE, style="dim")
                 continue
             self._console.print(_plan_table(draft.files), *_taken_out(draft.out), sep="\n")
 
     async def _document(self, request: ConfirmationRequest) -> Decision:
         draft = Draft.of(request.payload)
         comments = _Comments(request.payload)
-        help_text = (
-            f"y yes · n no · e edit it in $VISUAL or $EDITOR{comments.help} · d show it again · {LEAVE_HELP}"
-        )
-        known = YES | NO | {"e", "edit", "d", *comments.known}
+        edit = {"e": "edit it in $VISUAL or $EDITOR"}
+        shown = {"y": "yes", "N": "no", **edit, **comments.options, PAGES: "show it again"}
         while True:
-            answer = await self.choose(request.message, f"y/N/e{comments.keys}/d", help_text, known)
+            answer = await self.choose(request.message, Options(shown, LEAVING))
             if answer is None or answer == LEAVE:
                 return ENDED
-            if answer in YES:
+            if answer == "y":
                 return Decision(True, draft.value)
-            if answer in NO:
+            if answer == "n":
                 return DECLINED_DECISION
-            if answer in comments.known:
+            if answer in comments.options:
                 lines = range(1, len(draft.text.rstrip("\n").split("\n")) + 1)
                 if said := await comments.ask(self, answer, "line", "line", lines):
                     return Decision(False, {**(draft.value or {}), "comments": said}, reason=SENT)
                 continue
-            if answer != "d" and (problem := await draft.edit(self._keyboard)) is not None:
+            if answer != PAGES and (problem := await draft.edit(self._keyboard)) is not None:
                 self._console.print(Text(visible(problem), style="red"))
                 continue
             # lines changed by the model are unknown in an edited text
             now = {"text": draft.text, "revisable": request.payload.get("revisable")}
             if draft.text == request.payload["text"]:
                 now["changed"] = request.payload.get("changed", ())
-            await self.show(document_matter(now, coloured=True), paged=answer == "d")
+            await self.show(document_matter(now, coloured=True), paged=answer == PAGES)
 
-    async def choose(self, question: str, keys: str, help_text: str, known: frozenset[str]) -> str | None:
-        """Ask until the answer is known; None at the end of input."""
-        pages = self._matter.is_long and PAGES not in known
-        while True:
-            answer = await self._line(question, f"{keys}/{PAGES}" if pages else keys)
-            if answer is None or answer in known:
-                return answer
+    async def choose(self, question: str, options: Options) -> str | None:
+        """Ask until an option is chosen; None at the end of input."""
+        pages = self._matter.is_long and PAGES not in options.shown
+        if pages:
+            options = replace(options, shown={**options.shown, PAGES: "show all of it, page by page"})
+        while (line := await self._line(question, options.keys)) is not None:
+            answer = options.chosen(line)
             if answer == PAGES and pages:
-                await self._matter.turn_pages(self._keyboard)
+                await self.show_again()
+            elif answer is not None:
+                return answer
             else:
-                self._console.print(f"{help_text}{PAGES_HELP if pages else ''}", style="dim")
+                self._console.print(options.help, style="dim")
+        return None
 
     async def type(self, question: str) -> str | None:
         """Ask for a line of text; None at the end of input."""
@@ -283,12 +281,11 @@ class _Comments:
 
     def __init__(self, payload: Mapping[str, Any]) -> None:
         self._unanswered: list[dict[str, Any]] = list(payload.get("comments", ()))
-        self.keys, self.help, self.known = "", "", frozenset[str]()
+        self.options: dict[str, str] = {}
         if payload.get("revisable"):
-            self.keys, self.help, self.known = "/c", " · c say what is to change", frozenset("c")
-        if self.known and self._unanswered:
-            self.keys, self.help = f"{self.keys}/r", f"{self.help} · r send your comments again"
-            self.known |= {"r"}
+            self.options["c"] = "say what is to change"
+            if self._unanswered:
+                self.options["r"] = "send your comments again"
 
     async def ask(
         self, questions: Questions, answer: str, noun: str, key: str, places: Sequence[Any]

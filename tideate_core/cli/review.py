@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from tideate_core.cli.hunk_picking import BACK, NO, YES, HunkPicking, alternatives_to
+from tideate_core.cli.hunk_picking import BACK, HunkPicking, alternatives_to
+from tideate_core.cli.keyboard import Options
 from tideate_core.cli.render.diffs import ReviewedFile
 from tideate_core.util.escaping import label, visible
 from tideate_core.workflows import Decision
@@ -24,17 +25,18 @@ if TYPE_CHECKING:
 ENDED = Decision(False, reason="the input ended before an answer")
 LEAVE = "q"
 """Leaves a question unanswered: the run waits and can be resumed."""
-LEAVE_HELP = "q leave it: the run waits"
-WRITTEN_HELP = (
-    "y keep all · n or Enter end and change nothing · p pick hunk by hunk · r revert all · d show again · "
-    f"{LEAVE_HELP}"
+LEAVING = {LEAVE: "leave it: the run waits"}
+FORGET = "reopen earlier decisions"
+KEEP = Options(
+    {
+        "Y": "keep",
+        "n": "revert",
+        "a": "keep this and the rest of the file",
+        BACK: "back, discard these choices",
+    }
 )
-KEEP_HELP = (
-    "y or Enter keep · n revert · a keep this and the rest of the file · q back, discard these choices"
-)
-FORGET = "o reopen earlier decisions"
 UNSENT = "Your comments were not sent to the model. Accept all without them?"
-UNSENT_HELP = "y accept, and leave them out · n or Enter go back · r accept, and send them"
+WITHOUT = Options({"y": "accept, and leave them out", "N": "go back", "r": "accept, and send them"})
 SENT = "comments were sent to the model"
 
 
@@ -118,13 +120,12 @@ class ReviewQuestion(_Question):
     async def ask(self) -> Decision:
         """Ask until the review is decided or left."""
         while True:
-            keys, help_text, known = self._choices()
-            answer = await self._asker.choose(self._message, keys, help_text, YES | NO | known)
+            answer = await self._asker.choose(self._message, self._options())
             if answer is None or answer == LEAVE:
                 return ENDED
-            if answer in NO:
+            if answer == "n":
                 return Decision(False, reason="declined")
-            if answer in YES | {"a", "p"}:
+            if answer in ("y", "a", "p"):
                 decided = await (self._through(HunkPicking.pick) if answer == "p" else self._all())
                 if decided is not None:
                     return decided
@@ -137,35 +138,24 @@ class ReviewQuestion(_Question):
             elif text := await self._asker.type("What is to change?"):
                 return self._answer(self._decided(), [*self._unanswered, {"text": text}])
 
-    def _choices(self) -> tuple[str, str, frozenset[str]]:
-        keys, words, known = (
-            ["y", "N", "p"],
-            ["y all", "n or Enter none", "p pick hunk by hunk"],
-            {"a", "p", "d"},
-        )
+    def _options(self) -> Options:
+        shown = {"y": "all", "N": "none", "p": "pick hunk by hunk"}
         if self._revisable:
-            keys.append("c")
-            words.append("c say what is to change: the model revises it")
-            known.add("c")
+            shown["c"] = "say what is to change: the model revises it"
         if self._unanswered:
-            keys.append("r")
-            words.append("r send your comments")
-            known.add("r")
+            shown["y"] = "all; asks about your comments"
+            shown["r"] = "send your comments"
         if self._draft.kept:
-            keys.append("o")
             sent = ", and send your comments" if self._unanswered else ""
-            words = [f"y all that is open{sent}", *words[1:], FORGET]
-            known.add("o")
-        elif self._unanswered:
-            words[0] = "y all; asks about your comments"
-        return "/".join([*keys, "d"]), " · ".join([*words, "d show again", LEAVE_HELP]), frozenset(known)
+            shown |= {"y": f"all that is open{sent}", "o": FORGET}
+        return Options({**shown, "d": "show again"}, {"a": "", **LEAVING})
 
     async def _all(self) -> Decision | None:
         """Accept all open hunks beside the earlier decisions; None to ask again."""
         send = bool(self._draft.kept)
         if self._unanswered and not send:
-            answer = await self._asker.choose(UNSENT, "y/N/r", UNSENT_HELP, YES | NO | {"r"})
-            if answer is None or answer in NO:
+            answer = await self._asker.choose(UNSENT, WITHOUT)
+            if answer is None or answer == "n":
                 return ENDED if answer is None else None
             send = answer == "r"
         if not (send or any(self._clashes(at) for at in range(len(self._files)))):
@@ -210,7 +200,7 @@ class ReviewQuestion(_Question):
         written = list[list[Any]]()
         for at, file in enumerate(self._files):
             picking = self._picking(at, file)
-            end = await ask(picking, partial(self._keep, at))
+            end = await ask(picking, partial(self._draft.write, at))
             written += [[at + 1, *one] for one in picking.written]
             if end is None:
                 return ENDED
@@ -221,10 +211,16 @@ class ReviewQuestion(_Question):
             comments += picking.comments
             edited = [*picking.edited.values()]
             verdicts.append(_verdict(file, picking.accepted, picking.rejected, picking.added, edited))
-        return self._answer(verdicts, [*(self._left(answered) if send else ()), *comments])
+        earlier = self._unanswered if send else []
+        left = [one for one in earlier if (one.get("path"), one.get("hunk")) not in answered]
+        return self._answer(verdicts, [*left, *comments])
 
     def _picking(self, at: int, file: ReviewedFile) -> HunkPicking:
-        said = {one["hunk"]: one["text"] for one in self._unanswered if _is_on(one, file)}
+        said = {
+            one["hunk"]: one["text"]
+            for one in self._unanswered
+            if "hunk" in one and one.get("path") == file.change.path
+        }
         return HunkPicking(
             self._asker,
             file,
@@ -235,14 +231,6 @@ class ReviewQuestion(_Question):
             revisable=self._revisable,
         )
 
-    async def _keep(self, at: int, decisions: Sequence[list[Any]]) -> None:
-        """Save decisions on a file in the draft."""
-        await self._draft.write([[at + 1, *one] for one in decisions])
-
-    def _left(self, answered: Collection[tuple[str, int]]) -> list[dict[str, Any]]:
-        """Return the earlier comments, except on hunks with a new decision."""
-        return [one for one in self._unanswered if (one.get("path"), one.get("hunk")) not in answered]
-
 
 class WrittenReviewQuestion(_Question):
     """Review of changes already in the files: each is kept or reverted."""
@@ -250,16 +238,15 @@ class WrittenReviewQuestion(_Question):
     async def ask(self) -> Decision:
         """Ask until the review is decided or left."""
         while True:
-            keys, help_text, known = "y/N/p/r/d", WRITTEN_HELP, YES | NO | {"a", "p", "r", "d"}
-            if self._draft.kept:
-                words = WRITTEN_HELP.replace("all", "all that is open")
-                keys, help_text, known = "y/N/p/r/o/d", f"{words} · {FORGET}", known | {"o"}
-            answer = await self._asker.choose(self._message, keys, help_text, known)
-            if answer is None:
+            what = "all that is open" if self._draft.kept else "all"
+            shown = {"y": f"keep {what}", "N": "end and change nothing", "p": "pick hunk by hunk"}
+            shown |= {"r": f"revert {what}", **({"o": FORGET} if self._draft.kept else {}), "d": "show again"}
+            answer = await self._asker.choose(self._message, Options(shown, {"a": "", **LEAVING}))
+            if answer is None or answer == LEAVE:
                 return ENDED
-            if answer in YES | {"a"}:
+            if answer in ("y", "a"):
                 return self._rest(kept=True) if self._draft.kept else Decision(True)
-            if answer in NO:
+            if answer == "n":
                 return Decision(False, reason="declined")
             if answer == "r":
                 return self._rest(kept=False)
@@ -301,26 +288,19 @@ class WrittenReviewQuestion(_Question):
         for index in file.open:
             await self._asker.show([file.hunk_patch(index) if file.pickable else file.patch()])
             part = f"Keep hunk {index + 1}/{count} of" if file.pickable else f"Keep: {file.change.action}"
-            known = YES | NO | {"a"}
-            answer = await self._asker.choose(
-                f"{part} {label(file.change.path)}?", "Y/n/a/q", KEEP_HELP, known
-            )
+            # Enter keeps: reverting needs an explicit n
+            answer = await self._asker.choose(f"{part} {label(file.change.path)}?", KEEP)
             if answer is None:
                 return ENDED
             if answer == BACK:
                 return None
             decided = [one for one in file.open if one >= index] if answer == "a" else [index]
-            # Enter keeps: reverting needs an explicit n
-            state = "r" if answer in ("n", "no") else "a"
+            state = "r" if answer == "n" else "a"
             (back if state == "r" else kept).update(decided)
-            await self._draft.write([[at + 1, one + 1, state, None] for one in decided])
+            await self._draft.write(at, [[one + 1, state, None] for one in decided])
             if answer == "a":
                 break
         return _verdict(file, kept, back)
-
-
-def _is_on(comment: Mapping[str, Any], file: ReviewedFile) -> bool:
-    return "hunk" in comment and comment.get("path") == file.change.path
 
 
 def _verdict(

@@ -15,7 +15,6 @@ from tideate_core.app import Project, next_command, open_runner, recover_before,
 from tideate_core.cli.confirmations import has_person
 from tideate_core.cli.interruption import Interruption, RunCancellation
 from tideate_core.cli.process import DECLINED, DONE, FAILED, USAGE
-from tideate_core.cli.questions import Questions, answered, subject_matter
 from tideate_core.cli.render.output import (
     markdown_source,
     messages,
@@ -27,16 +26,13 @@ from tideate_core.cli.render.output import (
 )
 from tideate_core.cli.render.progress import Progress
 from tideate_core.cli.render.words import TASK
-from tideate_core.cli.review import ENDED
 from tideate_core.cli.typed_lines import TypedLines
 from tideate_core.engine import (
-    REOPENED,
     ConfirmationRequest,
     EventName,
     PolicyFrontEnd,
     declined_unasked,
     read_begun,
-    request_of,
 )
 from tideate_core.errors import RunNotFound, TideateError
 from tideate_core.util.escaping import visible
@@ -122,6 +118,8 @@ async def run_to_end(
     if result is None:
         return interruption.status
     try:
+        from tideate_core.engine import REOPENED, request_of  # here: not needed before a run's end
+
         _print_notes(result, interaction, console)
         if result.reason == "declined" and front.asked in REOPENED and not result.rollback_performed:
             words = f"kept; `tideate review {short_id(result.execution_id)}` opens it again"
@@ -183,7 +181,8 @@ class TerminalFrontEnd:
     async def confirm(self, request: ConfirmationRequest) -> Decision:
         """Show a question and return its answer; an unattended run's log shows the question, too."""
         async with self._asking, AsyncExitStack() as question:
-            if self._lines is not None and not self._is_answered(request):
+            asks = self._policy is None and declined_unasked(request) is None
+            if self._lines is not None and asks:
                 await question.enter_async_context(self._lines.paused())
             with self._progress.paused():
                 return await self._confirm(request)
@@ -230,11 +229,11 @@ class TerminalFrontEnd:
         if self._lines is not None:
             self._lines.restore()
 
-    def _is_answered(self, request: ConfirmationRequest) -> bool:
-        """Return whether a question is answered without the person."""
-        return self._policy is not None or declined_unasked(request) is not None
-
     async def _confirm(self, request: ConfirmationRequest) -> Decision:
+        # here, because many runs ask nothing
+        from tideate_core.cli.questions import Questions, answered, subject_matter
+        from tideate_core.cli.review import ENDED
+
         last = self._pop_last_text()
         if self._policy is None:
             decision = declined_unasked(request)
@@ -293,6 +292,8 @@ async def _wants(
     if interaction.asks and not interaction.json and proposed["asks"]:
         question = f"{proposed['message']}. Continue as {proposed['workflow']} in the same conversation?"
         request = ConfirmationRequest(result.execution_id, result.workflow, "next", "gate", question)
+        from tideate_core.cli.questions import Questions
+
         if (await Questions(console).ask(request)).accepted:
             return True
     else:

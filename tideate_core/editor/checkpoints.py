@@ -10,7 +10,6 @@ from tideate_core.errors import RunNotFound
 
 if TYPE_CHECKING:
     from tideate_core.editor.projects import Projects
-    from tideate_core.engine import CheckpointDTO
     from tideate_core.store import CheckpointRow, Reader, RunRow
 
 MOST: Final = 500
@@ -25,11 +24,12 @@ class Checkpoints:
 
     async def create(self, params: dict[str, Any]) -> dict[str, Any]:
         """Create a checkpoint at the present state of a run; a run under way here also emits an event."""
-        run = await self._run(params)
+        folder, wanted = params.get("folder"), str(params["execution_id"])
+        run = await read_runs(self._projects.root(folder), lambda reader: reader.run(wanted))
         try:
             row = await self._projects.runner_of(run.id).persist_checkpoint(run.id)
         except RunNotFound:  # not under way, or in another process
-            row = await (await self._manager(params)).create(run.id)
+            row = await CheckpointManager(await self._projects.runner(folder).store()).create(run.id)
         return {"run": _named(run), "checkpoint": checkpoint_json(row)}
 
     async def list(self, params: dict[str, Any]) -> dict[str, Any]:
@@ -47,7 +47,15 @@ class Checkpoints:
         """Return the progress of a run at a checkpoint."""
         root = self._projects.root(params.get("folder"))
         found = await read_runs(root, lambda reader: read_checkpoint(reader, str(params["checkpoint_id"])))
-        return {"state": _state(found)}
+        state = found.state
+        shape = {
+            "completed": state.completed_steps,
+            "pending": state.pending_steps,
+            "files": state.artifacts,
+            "agent": found.metadata.agent_id,
+            "duration_ms": found.metadata.duration,
+        }
+        return {"state": shape}
 
     async def restore(self, params: dict[str, Any]) -> dict[str, Any]:
         """Create a paused run with the state of a checkpoint and return its id."""
@@ -55,25 +63,6 @@ class Checkpoints:
         made = await runner.restore_checkpoint(str(params["checkpoint_id"]))
         return {"execution_id": made.workflow_id}
 
-    async def _run(self, params: dict[str, Any]) -> RunRow:
-        root = self._projects.root(params.get("folder"))
-        return await read_runs(root, lambda reader: reader.run(str(params["execution_id"])))
-
-    async def _manager(self, params: dict[str, Any]) -> CheckpointManager:
-        store = await self._projects.runner(params.get("folder")).store()
-        return CheckpointManager(store)
-
 
 def _named(run: RunRow) -> dict[str, Any]:
     return {"execution_id": run.id, "workflow": run.name}
-
-
-def _state(found: CheckpointDTO) -> dict[str, Any]:
-    state = found.state
-    return {
-        "completed": state.completed_steps,
-        "pending": state.pending_steps,
-        "files": state.artifacts,
-        "agent": found.metadata.agent_id,
-        "duration_ms": found.metadata.duration,
-    }

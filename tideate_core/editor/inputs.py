@@ -13,9 +13,10 @@ from tideate_core.errors import InvalidInput, did_you_mean
 from tideate_core.workflows import WORDS, WorkflowDefinition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from tideate_core.workflows import Catalog, InputDefinition, MachineWorkflow
+    from tideate_core.editor.projects import Projects
+    from tideate_core.workflows import InputDefinition, MachineWorkflow
 
 _NAME: Final = re.compile(r"([^\W\d]\w*)=")
 _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"(?=\s|$)', re.DOTALL)
@@ -83,11 +84,11 @@ def described(definition: WorkflowDefinition | MachineWorkflow) -> list[dict[str
     return [_described(name, about) for name, about in _declared(definition).items()]
 
 
-async def look(params: dict[str, Any], catalog: Callable[[], Catalog]) -> dict[str, Any]:
+async def look(projects: Projects, params: dict[str, Any]) -> dict[str, Any]:
     """Return the inputs of a workflow, with the values, the prompt and the mistakes in a command line."""
 
     def looked() -> dict[str, Any]:
-        definition = catalog().look_at(str(params["name"])).definition
+        definition = _named(projects, params)
         declared = _declared(definition)
         line = split_line(definition.name, str(params.get("words") or ""), declared)
         problems = (
@@ -106,17 +107,21 @@ async def look(params: dict[str, Any], catalog: Callable[[], Catalog]) -> dict[s
     return await asyncio.to_thread(looked)
 
 
-async def check(params: dict[str, Any], catalog: Callable[[], Catalog]) -> dict[str, Any]:
+async def check(projects: Projects, params: dict[str, Any]) -> dict[str, Any]:
     """Return the problem with the value of one input, empty if the value is valid."""
 
     def checked() -> dict[str, Any]:
-        definition = catalog().look_at(str(params["name"])).definition
+        definition = _named(projects, params)
         name, declared = str(params["input"]), _declared(definition)
         if name not in declared:
             raise InvalidInput(f"{definition.name} has no input {name!r} any more; run it again")
         return {"problem": read_input(definition.name, name, declared[name], str(params["value"]))[1]}
 
     return await asyncio.to_thread(checked)
+
+
+def _named(projects: Projects, params: dict[str, Any]) -> WorkflowDefinition | MachineWorkflow:
+    return projects.catalog(params.get("folder")).look_at(str(params["name"])).definition
 
 
 def _declared(definition: WorkflowDefinition | MachineWorkflow) -> Mapping[str, InputDefinition]:

@@ -12,18 +12,18 @@ from tideate_core.machines.language import BOUNDARY, format_text, parse
 from tideate_core.workflows import MachineWorkflow, WorkflowDefinition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
+    from tideate_core.editor.projects import Projects
     from tideate_core.machines.diagrams import Format
     from tideate_core.machines.language import (
         Diagnostic,
         MachineDefinition,
         Parsed,
         Position,
-        State,
         Transition,
     )
-    from tideate_core.workflows import Catalog, FileMistake, ParsedWorkflow
+    from tideate_core.workflows import FileMistake, ParsedWorkflow
 
 WIDTH: Final = 80
 """Default width of a drawing, in columns."""
@@ -46,23 +46,15 @@ async def format_machine(params: dict[str, Any]) -> dict[str, Any]:
     return {"text": await asyncio.to_thread(format_text, _text(params))}
 
 
-async def check_definition(params: dict[str, Any], catalog: Callable[[], Catalog]) -> dict[str, Any]:
-    """Return the mistakes in the text of a YAML or JSON definition, as `check` does.
-
-    :param catalog: returns the catalog of the project, with the names that steps may use.
-    """
-
-    def parse() -> ParsedWorkflow:
-        return _parse_definition(params, catalog())
-
-    parsed = await asyncio.to_thread(parse)
+async def check_definition(projects: Projects, params: dict[str, Any]) -> dict[str, Any]:
+    """Return the mistakes in the text of a YAML or JSON definition, as `check` does."""
+    parsed = await asyncio.to_thread(_parse_definition, projects, params)
     return {"diagnostics": [_mistake(mistake) for mistake in parsed.mistakes]}
 
 
-async def graph(params: dict[str, Any], catalog: Callable[[], Catalog]) -> dict[str, Any]:
+async def graph(projects: Projects, params: dict[str, Any]) -> dict[str, Any]:
     """Return a drawing of the states or steps in a text, else of a workflow by its name or path.
 
-    :param catalog: returns the catalog of the project; unused for the text of a machine.
     :raises InvalidInput: the format is unknown.
     """
     # imported here, as drawings are rare
@@ -71,7 +63,7 @@ async def graph(params: dict[str, Any], catalog: Callable[[], Catalog]) -> dict[
     style = params.get("format") or "text"
     if style not in FORMATS:
         raise InvalidInput(f"there is no format {style!r}; there are {', '.join(FORMATS)}")
-    return await asyncio.to_thread(_graph, params, style, catalog)
+    return await asyncio.to_thread(_graph, projects, params, style)
 
 
 def _diagnostic(found: Diagnostic) -> dict[str, Any]:
@@ -118,19 +110,19 @@ def _indented_moves(parsed: Parsed) -> Iterator[dict[str, Any]]:
         anew = not words or (anew and words.startswith(":"))
 
 
-def _graph(params: dict[str, Any], style: Any, catalog: Callable[[], Catalog]) -> dict[str, Any]:
+def _graph(projects: Projects, params: dict[str, Any], style: Any) -> dict[str, Any]:
     from tideate_core.machines.language import draw
 
     width = int(params.get("width") or WIDTH)
     if params.get("text") is None or params.get("path") is not None:
-        steps = _steps(params, catalog())
+        steps = _steps(projects, params)
         if steps is not None:
             return _draw_steps(steps[0], style, width, params.get("current"), steps[1])
     if params.get("text") is not None:
         parsed = parse(_text(params), str(params.get("name") or "workflow"))
         machine, mistakes = parsed.definition, len(parsed.errors)
     else:
-        machine, mistakes = _machine(params, catalog()), 0
+        machine, mistakes = _machine(projects, params), 0
     drawn = draw(machine, style, width=width, current=params.get("current"))
     return {
         "kind": "machine",
@@ -142,8 +134,8 @@ def _graph(params: dict[str, Any], style: Any, catalog: Callable[[], Catalog]) -
     }
 
 
-def _machine(params: dict[str, Any], catalog: Catalog) -> MachineDefinition:
-    name = str(params["name"])
+def _machine(projects: Projects, params: dict[str, Any]) -> MachineDefinition:
+    name, catalog = str(params["name"]), projects.catalog(params.get("folder"))
     found = catalog.get(name, obfuscate=bool(params.get("obfuscate"))).definition
     if not isinstance(found, MachineWorkflow):
         raise InvalidInput(f"workflow {name!r} has neither steps nor states that can be drawn")
@@ -162,15 +154,16 @@ def _outline(text: str) -> dict[str, Any]:
             if transition.guidance:
                 guided.setdefault(transition.target, transition.target_at)
     states = [
-        _state(state, guided.get(state.name, state.position), references[state.name])
+        {
+            "name": state.name,
+            # its definition is the place of its guidance, else of its first mention
+            **_place(guided.get(state.name, state.position)),
+            "guidance": state.guidance,
+            "references": references[state.name],
+        }
         for state in machine.states.values()
     ]
     return {"states": states, "transitions": [_transition(each) for each in machine.transitions]}
-
-
-def _state(state: State, at: Position, references: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return a state; its definition is the place of its guidance, else of its first mention."""
-    return {"name": state.name, **_place(at), "guidance": state.guidance, "references": references}
 
 
 def _transition(transition: Transition) -> dict[str, Any]:
@@ -190,13 +183,13 @@ def _text(params: dict[str, Any]) -> str:
     return str(params["text"])
 
 
-def _steps(params: dict[str, Any], catalog: Catalog) -> tuple[WorkflowDefinition, int] | None:
+def _steps(projects: Projects, params: dict[str, Any]) -> tuple[WorkflowDefinition, int] | None:
     """Return the workflow to draw and the number of its mistakes; None for a machine."""
     if params.get("text") is not None:
-        parsed = _parse_definition(params, catalog)
+        parsed = _parse_definition(projects, params)
         return parsed.require(), len(parsed.mistakes)
     # looking at a workflow needs no trust
-    found = catalog.look_at(str(params["name"])).definition
+    found = projects.catalog(params.get("folder")).look_at(str(params["name"])).definition
     return (found, 0) if isinstance(found, WorkflowDefinition) else None
 
 
@@ -221,10 +214,10 @@ def _draw_steps(
     }
 
 
-def _parse_definition(params: dict[str, Any], catalog: Catalog) -> ParsedWorkflow:
+def _parse_definition(projects: Projects, params: dict[str, Any]) -> ParsedWorkflow:
     from tideate_core.workflows import parse_definition
 
-    path = Path(str(params["path"]))
+    path, catalog = Path(str(params["path"])), projects.catalog(params.get("folder"))
     return parse_definition(path, str(params["text"]), catalog.known_names(path))
 
 

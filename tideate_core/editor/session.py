@@ -108,7 +108,7 @@ class Session:
             "checkpoint_state": checkpoints.show,
             "checkpoint_restore": checkpoints.restore,
             "inputs": self._inputs,
-            "input_check": self._input_check,
+            "input_check": partial(inputs.check, self._projects),
             "list": self._list,
             "register": self._register,
             "ask": self._ask,
@@ -133,8 +133,8 @@ class Session:
             "machine_check": language.check,
             "machine_outline": language.outline,
             "machine_format": language.format_machine,
-            "definition_check": self._definition_check,
-            "graph": self._graph,
+            "definition_check": partial(language.check_definition, self._projects),
+            "graph": partial(language.graph, self._projects),
         }
 
     async def _review_names(self, params: dict[str, Any]) -> dict[str, Any]:
@@ -235,24 +235,15 @@ class Session:
         catalog = self._projects.catalog(params.get("folder"))
         return {"workflows": [_listed(known) for known in catalog.list()], "notices": catalog.notices}
 
-    async def _definition_check(self, params: dict[str, Any]) -> dict[str, Any]:
-        return await language.check_definition(params, lambda: self._projects.catalog(params.get("folder")))
-
-    async def _graph(self, params: dict[str, Any]) -> dict[str, Any]:
-        return await language.graph(params, lambda: self._projects.catalog(params.get("folder")))
-
     async def _inputs(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return the inputs of a planned run; record a refused run if the workflow's file is broken."""
         try:
-            return await inputs.look(params, lambda: self._projects.catalog(params.get("folder")))
+            return await inputs.look(self._projects, params)
         except (InvalidDefinitionFile, InvalidWorkflowFile) as error:
             request = RunRequest(name=str(params["name"]), prompt=str(params.get("words") or ""))
             runner = self._projects.runner(params.get("folder"))
             await record_refused_run(request, error, runner.store, lambda _event: None)
             raise
-
-    async def _input_check(self, params: dict[str, Any]) -> dict[str, Any]:
-        return await inputs.check(params, lambda: self._projects.catalog(params.get("folder")))
 
     async def _register(self, params: dict[str, Any]) -> dict[str, Any]:
         name = str(params["name"])

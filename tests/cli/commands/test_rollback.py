@@ -65,10 +65,12 @@ def test_a_dry_run_is_of_a_run_and_no_answer(shell: Shell, options: list[str]) -
     shell.fails(2, "--dry-run requires a run", "rollback", *options)
 
 
-def test_what_was_changed_since_is_said_in_the_list(shell: Shell, answering: ModelServer) -> None:
-    refactored(shell, answering)
+def test_what_was_changed_since_is_named_and_stays(shell: Shell, answering: ModelServer) -> None:
+    run = refactored(shell, answering)
     shell.write("a.py", "mine\n")
     assert "nothing: a.py: changed" in shell.run("rollback").stdout
+    shell.fails(1, "a.py", "rollback", "--yes", run)
+    assert shell.read("a.py") == "mine\n"
 
 
 def test_a_damaged_database_does_not_prevent_a_rollback(shell: Shell, answering: ModelServer) -> None:

@@ -107,7 +107,7 @@ def show(name: Name, /, *, json: Json = False, root: Root = None) -> int:
             "adapter": role.adapter or "the run's adapter",
             "tools": ", ".join(role.tools),
             "asks": ", ".join(role.agents),
-            "answers": _schema_words(role),
+            "answers": json_text(role.output_schema, ensure_ascii=False) if role.output_schema else "",
             "tokens": f"{role.tokens:,} a stage" if role.tokens else "",
             "timeout": f"{lasted(role.timeout)} a stage" if role.timeout else "",
         }
@@ -135,10 +135,6 @@ def eject(name: Name, /, *, root: Root = None) -> int:
     )
     print_message(words, "dim")
     return DONE
-
-
-def _schema_words(role: Role) -> str:
-    return json_text(role.output_schema, ensure_ascii=False) if role.output_schema is not None else ""
 
 
 def _print_notices(role: Role) -> None:

@@ -42,14 +42,17 @@ def _show(shape: Mapping[str, Any]) -> None:
     ids = [short_id(run["execution_id"]) for run in shape["runs"]]
     _show_facts(shape["runs"], ids)
     if not shape["same_definition"]:
-        _line("their definitions differ", "yellow")
-    _show_inputs(shape["inputs"])
+        print_line("their definitions differ", "yellow")
+    for given in shape["inputs"]:
+        print_line(f"input {label(given['name'])}", "bold")
+        for sign, style, value in zip("-+", ("red", "green"), given["values"], strict=True):
+            if value is not None:
+                print_line(f"{sign}{str(value)[:LONGEST]}", style)
     _show_steps(shape["steps"], ids)
     if not any(step["diff"] for step in shape["steps"]):
         _show_patch("response", shape["response"])
     for edit in shape["edits"]:
-        words = f"{_by(edit['written'], ids)}{_edited_in(edit.get('edited', ()), ids)}"
-        _show_patch(f"file {label(edit['path'])}{words}", edit["diff"], same=True)
+        _show_patch(_edit_name(edit, ids), edit["diff"], same=True)
     if shape["checks"]:
         checks = table("check", *ids)
         for check in shape["checks"]:
@@ -65,19 +68,7 @@ def _show_facts(runs: Sequence[Mapping[str, Any]], ids: Sequence[str]) -> None:
     page().print(known)
 
 
-def _show_inputs(inputs: Sequence[Mapping[str, Any]]) -> None:
-    for given in inputs:
-        _heading(f"input {label(given['name'])}")
-        for sign, style, value in zip("-+", ("red", "green"), given["values"], strict=True):
-            if value is not None:
-                _line(f"{sign}{str(value)[:LONGEST]}", style)
-
-
 def _facts(runs: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
-    def usage(run: Mapping[str, Any]) -> str:
-        tokens: Mapping[str, Any] = run["usage"]
-        return token_words(tokens["input_tokens"], tokens["output_tokens"])
-
     def forked(run: Mapping[str, Any]) -> str:
         source = run["forked_from"]
         return f"{short_id(source['execution_id'])}.{source['step']}" if source else ""
@@ -86,7 +77,7 @@ def _facts(runs: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
         "workflow": [run["workflow"] for run in runs],
         "status": [run["state"] for run in runs],
         "took": [lasted(run["duration_ms"]) for run in runs],
-        "tokens": [usage(run) for run in runs],
+        "tokens": [token_words(run["usage"]["input_tokens"], run["usage"]["output_tokens"]) for run in runs],
         "cost": [f"${run['usage']['cost']:.4f}" if "cost" in run["usage"] else "" for run in runs],
         "forked": [forked(run) for run in runs],
         "error": [" ".join((run["error"] or "").split())[:LONGEST] for run in runs],
@@ -113,29 +104,19 @@ def _end(end: Mapping[str, Any] | None) -> str:
     return f"{end['status']} {lasted(end['duration_ms'])}".strip()
 
 
-def _by(written: Sequence[bool], ids: Sequence[str]) -> str:
-    """Return a remark if only one of the runs wrote a file."""
-    only = [one for one, wrote in zip(ids, written, strict=True) if wrote]
-    return f", written by {only[0]} only" if len(only) == 1 else ""
-
-
-def _edited_in(hunks: Sequence[int], ids: Sequence[str]) -> str:
-    """Return a remark on the runs with hunks that the person edited."""
-    runs = [one for one, count in zip(ids, hunks, strict=False) if count]
-    return f", edited by hand in {' and '.join(runs)}" if runs else ""
+def _edit_name(edit: Mapping[str, Any], ids: Sequence[str]) -> str:
+    name = f"file {label(edit['path'])}"
+    wrote = [one for one, did in zip(ids, edit["written"], strict=True) if did]
+    if len(wrote) == 1:
+        name += f", written by {wrote[0]} only"
+    if by_hand := [one for one, count in zip(ids, edit.get("edited", ()), strict=False) if count]:
+        name += f", edited by hand in {' and '.join(by_hand)}"
+    return name
 
 
 def _show_patch(name: str, patch: str, *, same: bool = False) -> None:
     if patch:
-        _heading(name)
+        print_line(name, "bold")
         print_line(patch_text(patch))
     elif same:
-        _heading(f"{name}: the same")
-
-
-def _heading(words: str) -> None:
-    print_line(words, "bold")
-
-
-def _line(words: str, style: str) -> None:
-    print_line(words, style)
+        print_line(f"{name}: the same", "bold")

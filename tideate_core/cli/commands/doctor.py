@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import TYPE_CHECKING, Final
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.adapters import AdapterPool
-    from tideate_core.config import Config, LoadedConfig
+    from tideate_core.config import Config
     from tideate_core.gates import Readiness
 
 OLDEST_PYTHON = (3, 11)
@@ -67,26 +67,20 @@ class Check:
     message: str
     needed: bool = True
 
-    def as_json(self) -> dict[str, object]:
-        return {"name": self.name, "ok": self.ok, "message": self.message, "needed": self.needed}
-
 
 def doctor(*, json: Json = False, root: Root = None) -> int:
     """Print all checks; return 1 if a needed check fails."""
     checks = list(_checks(root))
     healthy = all(check.ok for check in checks if check.needed)
     if json:
-        print_json({"ok": healthy, "checks": [check.as_json() for check in checks]})
+        print_json({"ok": healthy, "checks": [asdict(check) for check in checks]})
     else:
         console = Console(highlight=False)
         for check in checks:
-            console.print(_line(check), soft_wrap=True)
+            mark = ("✓", "green") if check.ok else ("✗", "bold red") if check.needed else ("!", "yellow")
+            line = Text.assemble(mark, " ", (check.name, "bold"), f": {visible(check.message)}")
+            console.print(line, soft_wrap=True)
     return 0 if healthy else 1
-
-
-def _line(check: Check) -> Text:
-    mark, style = ("✓", "green") if check.ok else ("✗", "bold red") if check.needed else ("!", "yellow")
-    return Text.assemble((mark, style), " ", (check.name, "bold"), f": {visible(check.message)}")
 
 
 def _checks(root: str | None) -> Iterator[Check]:
@@ -168,6 +162,7 @@ def _project(root: str | None) -> Iterator[Check]:
 
 def _configuration(found: Path | None) -> Iterator[Check]:
     from tideate_core.config import load_config
+    from tideate_core.mcp.client import server_readiness
 
     try:
         loaded = load_config(found)
@@ -179,7 +174,8 @@ def _configuration(found: Path | None) -> Iterator[Check]:
         if found:
             yield from _trust(found)
             yield from _verification(found, loaded.config)
-        yield from _mcp_servers(found, loaded)
+        for server in server_readiness(found, loaded):  # without starting any
+            yield Check(f"mcp server {server.name}", server.ready, server.message, needed=False)
         yield from run_async(_adapters(loaded.config))
     except TideateError as error:
         yield Check("configuration", False, str(error))
@@ -225,14 +221,6 @@ def _verification(root: Path, config: Config) -> Iterator[Check]:
         yield Check(f"verify {one.check}", one.ready, _readiness_words(one), needed=False)
     if beyond := unsearched(root):
         yield Check("verify parts", False, beyond, needed=False)
-
-
-def _mcp_servers(root: Path | None, loaded: LoadedConfig) -> Iterator[Check]:
-    """Report the readiness of the MCP servers, without starting any."""
-    from tideate_core.mcp.client import server_readiness
-
-    for one in server_readiness(root, loaded):
-        yield Check(f"mcp server {one.name}", one.ready, one.message, needed=False)
 
 
 async def _adapters(config: Config) -> list[Check]:

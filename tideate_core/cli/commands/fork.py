@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from tideate_core.app import build_catalog, open_project, open_runner, reader_of, short_id, title_of
 from tideate_core.cli.arguments import Json, Root, RunStep, Yes, as_text, prompt_of
 from tideate_core.cli.commands.run import parse_inputs
-from tideate_core.cli.confirmations import confirmed_at_terminal, declined
+from tideate_core.cli.confirmations import confirmed, declined
 from tideate_core.cli.process import log_to_file, run_async
 from tideate_core.cli.render.output import report_errors
 from tideate_core.errors import InvalidInput
@@ -168,7 +168,7 @@ async def _run(
     if policy is None:
         async with open_runner(project, build_catalog(project.root), PolicyFrontEnd(None)) as runner:
             await runner.check_fork(run, step, edits, changed=changed, or_whole=or_whole)
-    if not (await confirmed_at_terminal("fork", _question(plan), run) if policy is None else policy):
+    if not await confirmed(policy, "fork", _question(plan), run):
         return declined("no run was started", "starts it", policy, as_json=interaction.json)
     return await run_to_end(
         project,

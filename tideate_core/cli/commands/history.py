@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter, validators
 from rich.text import Text
@@ -132,11 +132,15 @@ def history(
     root: Root = None,
 ) -> int:
     """List, count or prune runs; return the exit status."""
-    pruning = {"--keep": keep is not None, "--changes": changes, "--dry-run": dry_run}
-    _check(pruning, days, status, name, prune=prune, metrics=metrics, costs=costs)
     text = as_text(" ".join(filter(None, [*words, search or ""])), "the text")
-    if (text or file or since) and (prune or metrics or costs):
-        raise InvalidInput("TEXT, --file and --since cannot be used with --prune, --metrics or --costs")
+    given: dict[str, object] = {
+        "--keep": keep,
+        "--changes": changes or None,
+        "--dry-run": dry_run or None,
+        "--days": days,
+    }
+    given |= {"--workflow": name, "--status": status, "TEXT": text or None, "--file": file, "--since": since}
+    _check(given, {"--prune": prune, "--metrics": metrics, "--costs": costs})
     found = locate_project(root)
     if prune:
         return _prune(found, keep, days, changes=changes, dry_run=dry_run, policy=yes, as_json=json)
@@ -161,31 +165,29 @@ def history(
     return DONE
 
 
-def _check(
-    pruning: Mapping[str, bool],
-    days: int | None,
-    status: str | None,
-    name: str | None,
-    *,
-    prune: bool,
-    metrics: bool,
-    costs: bool,
-) -> None:
+MODES_OF: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("--keep", "--changes", "--dry-run"), ("--prune",)),
+    "--days": ("--prune", "--metrics", "--costs"),
+    "--workflow": ("", "--metrics"),
+    **dict.fromkeys(("--status", "TEXT", "--file", "--since"), ("",)),
+}
+"""Modes of an option; without a mode, runs are listed."""
+
+
+def _check(given: Mapping[str, object], modes: Mapping[str, bool]) -> None:
     """Refuse invalid combinations of options.
 
+    :param given: values of the options in `MODES_OF`, None if not given.
     :raises InvalidInput: two options exclude each other, or one requires another.
     """
-    if prune and (metrics or name or status):
-        raise InvalidInput("--prune cannot be used with --metrics, --name or --status")
-    for option, given in pruning.items():
-        if given and not prune:
-            raise InvalidInput(f"{option} requires --prune")
-    if costs and (prune or metrics or name or status):
-        raise InvalidInput("--costs cannot be used with --prune, --metrics, --name or --status")
-    if days is not None and not (prune or metrics or costs):
-        raise InvalidInput("--days requires --prune, --metrics or --costs")
-    if metrics and status:
-        raise InvalidInput("--metrics counts all runs that ended; it cannot be used with --status")
+    chosen = [mode for mode, wanted in modes.items() if wanted]
+    if len(chosen) > 1:
+        raise InvalidInput(f"{chosen[0]} cannot be used with {chosen[1]}")
+    mode = chosen[0] if chosen else ""
+    for option, allowed in MODES_OF.items():
+        if given[option] is not None and mode not in allowed:
+            why = f"cannot be used with {mode}" if mode else f"requires {' or '.join(allowed)}"
+            raise InvalidInput(f"{option} {why}")
 
 
 def _list_runs(root: Path | None, runs: list[tuple[RunRow, str]], *, as_json: bool, filtered: bool) -> None:
@@ -325,7 +327,7 @@ def _prune(
     # here, because lists of runs do not need it
     from tideate_core import config
     from tideate_core.app import prune_runs, retention_of
-    from tideate_core.cli.confirmations import declined
+    from tideate_core.cli.confirmations import confirmed, declined
 
     loaded = config.load_config(root)
     for notice in loaded.notices:
@@ -333,7 +335,10 @@ def _prune(
     retention = retention_of(keep, days, loaded.config.history)
     if not dry_run and policy is not True:
         ahead = prune_runs(root, retention, changes=changes, dry_run=True)
-        if ahead.ids and not (policy is None and _may_prune(ahead.ids)):
+        if policy is None:
+            _list_ids(ahead.ids)
+        question = f"Delete {'this run' if len(ahead.ids) == 1 else f'these {len(ahead.ids)} runs'} for good?"
+        if ahead.ids and not run_async(confirmed(policy, "prune", question)):
             return declined("nothing was deleted", "deletes", policy, as_json=as_json)
     pruned = prune_runs(root, retention, changes=changes, dry_run=dry_run)
     if pruned.left:
@@ -343,8 +348,7 @@ def _prune(
         print_json({"ok": True, "dry_run": dry_run, "runs": pruned.ids, **spared})
         return DONE
     if dry_run:
-        for run in pruned.ids:
-            messages().print(short_id(run), style="dim")
+        _list_ids(pruned.ids)
     count = f"{len(pruned.ids)} run{'' if len(pruned.ids) == 1 else 's'}"
     print_message(f"{count} would be deleted" if dry_run else f"{count} deleted")
     if pruned.spared > 0:
@@ -353,14 +357,9 @@ def _prune(
     return DONE
 
 
-def _may_prune(ids: Sequence[str]) -> bool:
-    """Show the runs that would be deleted, and ask."""
+def _list_ids(ids: Sequence[str]) -> None:
     for run in ids:
         messages().print(short_id(run), style="dim")
-    from tideate_core.cli.confirmations import confirmed_at_terminal
-
-    question = f"Delete {'this run' if len(ids) == 1 else f'these {len(ids)} runs'} for good?"
-    return run_async(confirmed_at_terminal("prune", question))
 
 
 @report_errors

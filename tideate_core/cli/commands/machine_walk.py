@@ -11,7 +11,7 @@ from rich.text import Text
 
 from tideate_core.app import machine_state, open_machine
 from tideate_core.cli.arguments import Called, Machine, Obfuscate, Root, StateName
-from tideate_core.cli.process import interruptible, run_async
+from tideate_core.cli.process import DONE, FAILED, INTERRUPTED, interruptible, run_async
 from tideate_core.cli.render.output import markdown, print_json, report_usage_errors, results, tell
 from tideate_core.errors import InvalidDefinition, InvalidInput
 from tideate_core.util.escaping import visible
@@ -53,9 +53,6 @@ def step(
     return Walk(workflow, start, results(), sys.stdin.isatty() and sys.stdout.isatty()).go()
 
 
-DONE, REFUSED, USAGE, INTERRUPTED = 0, 1, 2, 130
-
-
 def _check_entry(workflow: MachineWorkflow) -> None:
     """Refuse a machine without an entry, as a run does."""
     from tideate_core.machines.language import BOUNDARY
@@ -74,7 +71,7 @@ def _one_move(workflow: MachineWorkflow, start: str, target: str, *, as_json: bo
         print_json(_move_json(result))
     else:
         Walk(workflow, start, results(), sys.stdout.isatty()).show(result)
-    return DONE if isinstance(result, Success) else REFUSED
+    return DONE if isinstance(result, Success) else FAILED
 
 
 def _spelled(workflow: MachineWorkflow, name: str) -> str:
@@ -152,7 +149,7 @@ class Walk:
             if isinstance(result, Failure):
                 self.show(result)
                 if not self.at_terminal:
-                    return REFUSED
+                    return FAILED
             elif self._enter(result):
                 return DONE
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import App, Parameter
 from rich.text import Text
 
 from tideate_core.cli.arguments import Json, Yes
-from tideate_core.cli.confirmations import ask_yes_no, declined, has_person
-from tideate_core.cli.process import DONE
+from tideate_core.cli.confirmations import confirmed, declined
+from tideate_core.cli.process import DONE, run_async
 from tideate_core.cli.render.output import (
     print_json,
     print_message,
@@ -17,9 +17,6 @@ from tideate_core.cli.render.output import (
 )
 from tideate_core.cli.render.tables import page, table, when
 from tideate_core.util.escaping import label
-
-if TYPE_CHECKING:
-    from tideate_core.app import ProjectView
 
 app = App(name="project")
 
@@ -89,7 +86,13 @@ def forget(
     from tideate_core.app import forget_project, project_named
 
     view = project_named(path)
-    if not _confirmed(view, yes):
+    count = view.unfinished
+    runs = f"{count} unfinished run{'' if count == 1 else 's'}, " if count else ""
+    question = (
+        f"Delete the state of {label(view.path)} ({runs}{view.size / 2**20:,.1f} MiB)? Its runs can then not "
+        "be resumed or rolled back, and its snapshots are gone."
+    )
+    if not run_async(confirmed(yes, "forget", question)):
         return declined("nothing was removed", "removes it", yes, as_json=json)
     removed = forget_project(path)
     if json:
@@ -97,14 +100,3 @@ def forget(
     else:
         print_message(f"removed the state of {label(removed)}")
     return DONE
-
-
-def _confirmed(view: ProjectView, policy: bool | None) -> bool:
-    if policy is not None or not has_person():
-        return bool(policy)
-    count = view.unfinished
-    runs = f"{count} unfinished run{'' if count == 1 else 's'}, " if count else ""
-    return ask_yes_no(
-        f"Delete the state of {label(view.path)} ({runs}{view.size / 2**20:,.1f} MiB)? Its runs can then not "
-        "be resumed or rolled back, and its snapshots are gone."
-    )

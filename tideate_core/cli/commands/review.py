@@ -79,7 +79,7 @@ async def _reopen(run: RunRow, project: Project, interaction: Interaction) -> in
 
 
 def _is_path(word: str) -> bool:
-    return bool(word) and os.path.lexists(word)
+    return os.path.lexists(word)
 
 
 async def _places(what: tuple[str, ...], project: Project) -> list[str]:

@@ -23,7 +23,7 @@ from tideate_core.app import (
     short_id,
 )
 from tideate_core.cli.arguments import Json, Root, Yes, run_ids
-from tideate_core.cli.confirmations import confirmed_at_terminal, declined
+from tideate_core.cli.confirmations import confirmed, declined
 from tideate_core.cli.process import DONE, FAILED, finish, log_to_file, run_async
 from tideate_core.cli.render.output import (
     messages,
@@ -39,8 +39,6 @@ from tideate_core.errors import InvalidInput
 from tideate_core.util.escaping import label, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tideate_core.engine import RollbackOutcome
     from tideate_core.workspace import RollbackPlan
 
@@ -102,7 +100,8 @@ async def _confirmed(project: Project, run_id: str, members: list[str], policy: 
     if pending:
         note(recovery_words(pending))
     _name_files(ahead, rollback_files(ahead))
-    return await confirmed_at_terminal("rollback", f"Roll back what run {short_id(run_id)} wrote?", run_id)
+    question = f"Roll back what run {short_id(run_id)} wrote?"
+    return await confirmed(None, "rollback", question, run_id)
 
 
 def _show_ahead(project: Project, run_id: str, members: list[str], *, as_json: bool) -> int:
@@ -138,17 +137,11 @@ def _name_files(ahead: RollbackPlan, files: list[dict[str, Any]]) -> None:
     for one in files:
         name = one["move_to"] or one["path"]
         kept = ", your edits kept" if name in ahead.merged else ""
-        print_line(f"would be {_done(one)}{kept}: {_named(one)}", console=messages())
-
-
-def _done(one: Mapping[str, Any]) -> str:
-    return _WOULD_BE.get(one["action"], "restored")
-
-
-def _named(one: Mapping[str, Any]) -> str:
-    target = f" → {label(one['move_to'])}" if one["move_to"] else ""
-    note_words = f" ({visible(one['note'])})" if one["note"] else ""
-    return f"{label(one['path'])}{target}{note_words}"
+        done = _WOULD_BE.get(one["action"], "restored")
+        target = f" → {label(one['move_to'])}" if one["move_to"] else ""
+        remark = f" ({visible(one['note'])})" if one["note"] else ""
+        line = f"would be {done}{kept}: {label(one['path'])}{target}{remark}"
+        print_line(line, console=messages())
 
 
 def _print_restored(done: RollbackOutcome) -> None:

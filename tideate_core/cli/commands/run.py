@@ -40,10 +40,8 @@ from tideate_core.cli.arguments import (
     step_names,
     workflow_names,
 )
-from tideate_core.cli.commands.control import report_run
 from tideate_core.cli.process import DECLINED, log_to_file, run_async
 from tideate_core.cli.render.output import messages, note, report_errors, report_usage_errors, tell
-from tideate_core.cli.render.tables import steps_words, waiting_lines, when
 from tideate_core.errors import InvalidDefinitionFile, InvalidInput, InvalidWorkflowFile, TideateError
 from tideate_core.store import Reader, resumable_runs, state_of
 from tideate_core.util.escaping import visible
@@ -319,6 +317,8 @@ async def _resume(
     if run is None:
         return DECLINED
     if (pid := paused_in(run)) is not None:
+        from tideate_core.cli.commands.control import report_run
+
         now = await continue_paused(project.root, reader, run, WITHIN)
         words = f"{run.name} ({short_id(run.id)}) continues in process {pid}"
         return report_run(now, words, as_json=interaction.json)
@@ -343,6 +343,8 @@ async def _choose_run(wanted: str | None, reader: Reader, interaction: Interacti
     newest = await asyncio.to_thread(run_to_resume, reader, wanted)
     if wanted is not None:
         return newest
+    from tideate_core.cli.render.tables import steps_words, waiting_lines, when
+
     words = (
         f"{newest.name} ({short_id(newest.id)}) of {when(newest.started_at)}, {state_of(newest)}, "
         f"steps done: {steps_words(newest)}"

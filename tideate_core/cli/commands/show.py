@@ -143,7 +143,7 @@ def _show(details: RunDetails, back: set[str], *, all_calls: bool) -> None:
 
 
 def _run_facts(details: RunDetails, back: set[str]) -> dict[str, str | Text]:
-    run = details.run
+    run, proposed = details.run, details.next_run
     place = f"{run.path} " if run.path else ""
     definition = short_id(run.definition_hash)
     ended = f", ended {when(run.completed_at, seconds=True)}" if run.completed_at else ""
@@ -165,7 +165,7 @@ def _run_facts(details: RunDetails, back: set[str]) -> dict[str, str | Text]:
         "forked": forked_words(run),
         "compared": _compared_words(run),
         "continues": f"the run {short_id(run.continues)}" if run.continues else "",
-        "proposes": _proposed_words(details),
+        "proposes": f"{proposed['message']}; `{next_command(proposed)}`" if proposed else "",
         "failed in": (details.failed_in or "").replace("_", " "),
         "error": Text(visible(run.error or ""), style="red"),
         "owner": _owner_words(run),
@@ -177,11 +177,6 @@ def _edited_words(details: RunDetails) -> str:
     counts = details.edited.items()
     files = ", ".join(f"{path} ({count} hunk{'' if count == 1 else 's'})" for path, count in counts)
     return f"by the person, in the review: {files}" if files else ""
-
-
-def _proposed_words(details: RunDetails) -> str:
-    proposed = details.next_run
-    return f"{proposed['message']}; `{next_command(proposed)}`" if proposed else ""
 
 
 def _compared_words(run: RunRow) -> str:

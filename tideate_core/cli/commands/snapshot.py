@@ -14,7 +14,7 @@ from rich.text import Text
 
 from tideate_core.app import choose_snapshot, open_snapshots, short_id, snapshot_ids, snapshot_json
 from tideate_core.cli.arguments import Json, Root, Yes
-from tideate_core.cli.confirmations import confirmed_at_terminal, declined
+from tideate_core.cli.confirmations import confirmed, declined
 from tideate_core.cli.process import DONE, finish, log_to_file, run_async
 from tideate_core.cli.render.output import (
     messages,
@@ -211,7 +211,7 @@ def delete(
         chosen = list(dict.fromkeys([await choose_snapshot(manager, one, damaged=True) for one in snapshots]))
         names = ", ".join(map(short_id, chosen))
         question = f"Delete {'snapshot' if len(chosen) == 1 else 'snapshots'} {names} for good?"
-        if not (await confirmed_at_terminal("delete", question) if yes is None else yes):
+        if not await confirmed(yes, "delete", question):
             return declined("nothing was deleted", "deletes", yes, as_json=json)
         for one in chosen:
             await manager.delete(one)
@@ -236,9 +236,7 @@ async def _confirmed(chosen: str, found: list[FileDiff], policy: bool | None, *,
         messages().print(f"… and {len(found) - MANY} more", style="dim")
     added = "deleted" if delete_added else "kept"
     print_message(f"Files added since (A) are {added}; the others are restored.", "dim")
-    if policy is not None:
-        return policy
-    return await confirmed_at_terminal("restore", f"Restore snapshot {short_id(chosen)}?")
+    return await confirmed(policy, "restore", f"Restore snapshot {short_id(chosen)}?")
 
 
 def _print_restored(done: RestoreResult) -> None:

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from tideate_core.app import build_catalog, locate_project
 from tideate_core.cli.arguments import Json, Root, Yes
-from tideate_core.cli.confirmations import ask_yes_no, has_person
-from tideate_core.cli.process import DECLINED, DONE
+from tideate_core.cli.confirmations import confirmed, has_person
+from tideate_core.cli.process import DECLINED, DONE, run_async
 from tideate_core.cli.render.output import (
     hint_of_state,
     messages,
@@ -52,11 +52,10 @@ def trust(
         return _revoke(file, root, as_json=json)
     plan = _plan(file, root)
     waiting = plan.waiting
-    asks = yes is None and has_person()
     # even with --json, if a person is asked: they must see the plan before they answer
-    if not json or (waiting and asks):
+    if not json or (waiting and yes is None and has_person()):
         _print_plan(plan)
-    trusted = not waiting or (ask_yes_no("Trust this, as it is now?") if asks else bool(yes))
+    trusted = not waiting or run_async(confirmed(yes, "trust", "Trust this, as it is now?"))
     if waiting and trusted:
         apply_trust(plan)
     if json:

@@ -134,9 +134,7 @@ def _hunks(shapes: Iterable[Mapping[str, Any]]) -> tuple[Hunk, ...]:
 def patch_text(patch: str) -> Text:
     """Colour a patch."""
     # not splitlines(): other line separators are part of their lines
-    lines = [Text(visible(line), style=_style(line)) for line in patch.removesuffix("\n").split("\n")]
-    return Text("\n").join(lines)
-
-
-def _style(line: str) -> str:
-    return next((style for start, style in STYLES if line.startswith(start)), "")
+    lines = patch.removesuffix("\n").split("\n")
+    styles = (next((style for start, style in STYLES if line.startswith(start)), "") for line in lines)
+    coloured = (Text(visible(line), style=style) for line, style in zip(lines, styles, strict=True))
+    return Text("\n").join(coloured)

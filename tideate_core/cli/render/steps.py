@@ -56,7 +56,11 @@ def items_words(items: list[Item], result: Any) -> str:
     longest = max(items, key=lambda item: item.duration_ms)
     words = f"{', '.join(counts)}; the longest [{longest.index}] took {lasted(longest.duration_ms)}"
     failed = [item for item in items if item.state == "failed"]
-    named = "".join(f"; [{item.index}] {_short(item.error)}" for item in failed[:NAMED])
+    errors = (" ".join((item.error or "").split()) for item in failed[:NAMED])
+    named = "".join(
+        f"; [{item.index}] {error if len(error) <= LONGEST else f'{error[: LONGEST - 1]}…'}"
+        for item, error in zip(failed, errors, strict=False)
+    )
     more = f"; and {len(failed) - NAMED} more" if len(failed) > NAMED else ""
     return f"{words}{named}{more}"
 
@@ -74,11 +78,6 @@ def items_table(items: list[Item]) -> Table:
             Text(visible(item.error or ""), style="red"),
         )
     return rows
-
-
-def _short(error: str | None) -> str:
-    words = " ".join((error or "").split())
-    return words if len(words) <= LONGEST else f"{words[: LONGEST - 1]}…"
 
 
 def show_task(details: RunDetails) -> None:
