@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import subprocess
 import sys
@@ -242,22 +241,6 @@ async def test_a_declined_analysis_asks_for_no_code_and_a_declined_review_change
     assert bench.fingerprint() == {"a.py": LOOP.encode()}
 
 
-async def test_only_the_accepted_hunks_are_written(bench: Bench) -> None:
-    bench.write("a.txt", "one\ntwo\nthree\nfour\nfive\n")
-    analyzed(bench, "```\nONE\ntwo\nthree\nfour\nFIVE\n```")
-
-    def second(request: ConfirmationRequest) -> Decision:
-        if request.kind == "gate":
-            return Decision(True)
-        (file,) = request.payload["files"]
-        assert [hunk["start"] for hunk in file["hunks"]] == [0, 4]
-        return Decision(True, {"files": [{"path": "a.txt", "accepted": [1]}]})
-
-    bench.front.answer = second
-    await succeed(bench, "refactor", "shout", context=bench.context("a.txt", 1, 5))
-    assert bench.fingerprint()["a.txt"] == b"one\ntwo\nthree\nfour\nFIVE\n"
-
-
 @pytest.mark.slow
 async def test_new_syntax_errors_are_written_only_after_an_override(bench: Bench) -> None:
     broken = "```python\ndef area(r:\n    return 1\n```"
@@ -285,34 +268,6 @@ async def test_a_useless_answer_is_asked_again_with_the_reason_and_then_refused(
     assert bench.fingerprint() == before
     assert len(bench.server.requests) > 2
     assert len(bench.server.requests[2]["messages"]) > len(bench.server.requests[1]["messages"])
-
-
-async def test_a_file_changed_meanwhile_elsewhere_keeps_both_changes(bench: Bench) -> None:
-    def edit_first(request: ConfirmationRequest) -> Decision:
-        if request.kind == "review":
-            bench.write("a.py", "# typed meanwhile\n" + LOOP)
-        return Decision(True)
-
-    bench.front.answer = edit_first
-    result = await refactor(bench)
-    text = bench.fingerprint()["a.py"].decode()
-    assert text.startswith("# typed meanwhile\n")
-    if result.ok:
-        assert "r**2" in text
-    else:
-        assert result.error_code == "EditConflict"
-        assert text == "# typed meanwhile\n" + LOOP
-
-
-async def test_cancel_in_the_review_leaves_everything_as_it_was(bench: Bench) -> None:
-    bench.front.answer = lambda _request: Decision(True)
-    task = asyncio.create_task(refactor(bench))
-    await bench.front.until(lambda: len(bench.front.requests) == 1)
-    bench.front.hold = True
-    await bench.front.until(lambda: len(bench.front.requests) == 2)
-    bench.runner.cancel()
-    assert (await task).cancelled
-    assert bench.fingerprint() == {"a.py": LOOP.encode()}
 
 
 @pytest.mark.parametrize(
@@ -366,12 +321,6 @@ async def test_generate_inserts_below_the_cursor_or_fills_a_blank_line(
     context = bench.context("a.py", *selected).model_copy(update={"cursor": Cursor(line=line)})
     result = await succeed(bench, "generate", "a constant", context=context)
     assert (str(result.response).strip(), bench.fingerprint()["a.py"]) == ("LIMIT = 3", wanted.encode())
-
-
-async def test_generate_without_a_buffer_presents_the_text(bench: Bench) -> None:
-    bench.server.answers("a constant", "```\nLIMIT = 3\n```")
-    await succeed(bench, "generate", "a constant")
-    assert bench.front.presented == ["LIMIT = 3"]
 
 
 PLAN = {
@@ -442,19 +391,6 @@ async def test_an_edited_plan_that_cannot_be_carried_out_is_asked_about_again(be
     assert "nowhere.py does not exist" in again.message
     assert "nowhere.py does not exist" in again.payload["problems"][0]
     assert again.payload["files"] == wrong["files"]
-
-
-@pytest.mark.slow
-async def test_one_unusable_file_and_a_declined_review_and_nothing_is_written(bench: Bench) -> None:
-    planned(bench)
-    before = bench.fingerprint()
-    bench.server.answers("Write the new file lib/b.py: holds it", "```python\n# rest of the code\n```")
-    bench.front.answer = lambda request: Decision(request.kind != "review")
-    result = await bench.run("multi_file", "move f into a library")
-    assert result.reason == "declined"
-    assert any("lib/b.py: " in request.message for request in bench.front.requests)
-    assert bench.fingerprint() == before
-    bench.server.wait_idle()
 
 
 async def test_a_plan_that_the_project_cannot_bear_is_sent_back(bench: Bench) -> None:

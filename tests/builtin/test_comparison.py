@@ -297,18 +297,6 @@ async def test_cancelling_one_attempt_leaves_the_others(models: Models) -> None:
     assert models.text() == GERMAN
 
 
-async def test_cancelling_all_ends_the_comparison(models: Models) -> None:
-    models.refactor()
-    models.front.hold = True
-    comparing = asyncio.create_task(models.compare("a", "b"))
-    await models.front.until(lambda: bool(models.front.requests))
-    models.runner.cancel()
-    done = await comparing
-    assert done.as_json()["cancelled"]
-    assert models.text() == WORDS
-    assert set((await models.statuses()).values()) == {("cancelled", "cancelled")}
-
-
 async def test_attempts_that_a_process_left_are_resumed_and_ask_no_model_again(models: Models) -> None:
     models.refactor()
     models.front.hold = True

@@ -121,24 +121,6 @@ async def test_a_plan_of_failed_files_that_is_not_valid_is_shown_again_as_it_was
     assert prompt_of(bench, "of my own\nThe person says of it: write it in full")
 
 
-async def test_a_comment_follows_the_file_that_its_answer_renames_also_where_that_fails_again(
-    bench: Bench,
-) -> None:
-    failing(bench, LEFT_OUT)
-    bench.server.answers("Write the new file lib/c.py", LEFT_OUT)
-    said = {"path": "lib/b.py", "text": "write it in full"}
-    bench.front.answer = about_failed(
-        Decision(False, {"files": [{**PLAN["files"][1], "path": "lib/c.py"}], "comments": [said]}),
-        Decision(False),
-    )
-    await succeed(bench, "multi_file", TASK)
-    asked = "new file lib/c.py: holds it\nThe person says of it: write it in full"
-    assert any(asked in text_of(one) for one in bench.server.requests)
-    _, again = asked_again(bench)
-    assert [(file["path"], file["why"]) for file in again.payload["files"]] == [("lib/c.py", "holds it")]
-    assert again.payload["comments"] == [{**said, "path": "lib/c.py"}]
-
-
 async def test_a_comment_on_a_failed_file_that_is_taken_out_is_told_as_not_sent(bench: Bench) -> None:
     failing(bench, LEFT_OUT)
     said = [{"path": "lib/b.py", "text": "write it in full"}]

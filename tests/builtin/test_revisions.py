@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.builtin.results import limit, notices, resume, run_killed, succeed
+from tests.builtin.results import limit, notices, succeed
 from tests.builtin.test_buffer_workflows import analyzed, planned
 from tests.builtin.test_with_tools import SHOP, edit, hand_in, raise_prices
 from tests.engine.logbook import RUN
@@ -116,15 +116,6 @@ async def test_each_review_after_three_rounds_of_comments_opens_only_what_differ
     assert len([one for one in bench.server.requests if FIRST in one["messages"][-1]["content"]]) == 1
 
 
-async def test_generated_lines_are_revised(bench: Bench) -> None:
-    bench.write("a.txt", WORDS)
-    bench.server.answers("a sixth", "```\nsix\n```")
-    bench.server.answers(FIRST, "```\nsechs\n```")
-    bench.front.answer, _ = decisions(say([], [0], because(0, FIRST)), Decision(True))
-    await succeed(bench, "generate", "a sixth", context=bench.context("a.txt", 5, 5))
-    assert bench.fingerprint()["a.txt"].decode() == f"{WORDS}sechs\n"
-
-
 @pytest.mark.slow
 async def test_of_several_files_only_those_are_written_again_that_something_is_said_of(bench: Bench) -> None:
     planned(bench)
@@ -173,16 +164,6 @@ async def test_a_model_with_tools_goes_on_with_its_staged_edits(bench: Bench) ->
     assert "Your edits are still staged" in told
     assert "Carry it out completely" in told, "it is the conversation that made the edit"
     assert str(result.response).startswith("As you say.")
-
-
-async def test_what_was_accepted_stays_though_the_model_leaves_it_out(bench: Bench) -> None:
-    bench.write("a.txt", WORDS)
-    analyzed(bench, "```\nONE\ntwo\nTHREE\nfour\nFIVE\n```")
-    bench.server.answers(FIRST, "```\nein\ntwo\nthree\nfour\nfive\n```")
-    bench.front.answer, _ = decisions(say([1], [], because(0, FIRST)), Decision(True))
-    await succeed(bench, "refactor", "shout", **refactored(bench))
-    assert opened(reviews(bench)[1]) == ["ein"]
-    assert bench.fingerprint()["a.txt"] == b"ein\ntwo\nTHREE\nfour\nfive\n"
 
 
 async def test_a_revision_that_cannot_be_used_opens_the_same_review_with_its_comments(bench: Bench) -> None:
@@ -257,19 +238,6 @@ async def test_rejections_without_a_word_ask_no_model(bench: Bench) -> None:
     assert bench.fingerprint()["a.txt"] == b"one\ntwo\nTHREE\nfour\nfive\n"
 
 
-async def test_a_request_that_fails_is_no_revision(bench: Bench) -> None:
-    limit(bench, revisions=1)
-    bench.write("a.txt", WORDS)
-    analyzed(bench, "```\nONE\ntwo\nTHREE\nfour\nfive\n```")
-    bench.server.fails(FIRST, 400, times=1)
-    bench.server.answers(FIRST, "```\nein\ntwo\nTHREE\nfour\nfive\n```")
-    said = say([1], [0], because(0, FIRST))
-    bench.front.answer, _ = decisions(said, said, Decision(True))
-    await succeed(bench, "refactor", "shout", **refactored(bench))
-    assert [one.payload["revisable"] for one in reviews(bench)] == [True, True, False]
-    assert bench.fingerprint()["a.txt"] == b"ein\ntwo\nTHREE\nfour\nfive\n"
-
-
 async def test_a_correction_that_leaves_the_error_out_is_not_undone(bench: Bench) -> None:
     bench.write("a.py", "x = 1\n\ny = 2\n")
     analyzed(bench, "```python\nx = (\n\ny = 3\n```")
@@ -339,54 +307,6 @@ async def test_comments_on_nothing_that_was_shown_are_refused(bench: Bench, comm
     await succeed(bench, "refactor", "shout", **refactored(bench))
     assert why in reviews(bench)[1].message
     assert len(bench.server.requests) == 2
-
-
-# killed
-
-CHILD = """
-import asyncio, os, pathlib, signal, sys
-from types import SimpleNamespace
-from tests.builtin.test_revisions import RUN, decisions, refactored, three_rounds
-from tests.engine.conftest import Bench
-from tideate_core.engine import EventName
-
-root, url, tools = sys.argv[1:]
-
-async def main():
-    bench = Bench(pathlib.Path(root), SimpleNamespace(base_url=url), tools=tools == "tools")
-    bench.front.answer, _ = decisions(*three_rounds())
-    emit, answered = bench.front.emit, [0]
-
-    def die_after_the_second_review(event):
-        emit(event)
-        if event.name is EventName.CONFIRMATION_ANSWERED and event.data["kind"] == "review":
-            answered[0] += 1
-            if answered[0] == 2:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    bench.front.emit = die_after_the_second_review
-    await bench.run("refactor", "shout", **refactored(bench))
-
-asyncio.run(main())
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.concurrency
-@pytest.mark.parametrize("tools", [False, True])
-async def test_comments_outlive_the_process_and_are_not_asked_for_again(bench: Bench, tools: bool) -> None:
-    rounds(bench)
-    await run_killed(CHILD, str(bench.root), bench.server.base_url, "tools" if tools else "-")
-    asked = len(bench.server.requests)
-    assert not any(SECOND in str(request) for request in bench.server.requests)
-    bench.front.answer, left = decisions(*three_rounds()[2:])
-    result = await resume(bench, RUN)
-    assert result.ok, (result.error, bench.server.unmatched)
-    assert [opened(request) for request in reviews(bench)] == [["funf"], ["fünf"]]
-    assert next(left, None) is None
-    assert [request["messages"][-1]["content"] for request in bench.server.requests[asked:]] != []
-    assert len(bench.server.requests) == asked + 2
-    assert bench.fingerprint()["a.txt"].decode() == "ein\ntwo\nTHREE\nfour\nfünf\n"
 
 
 # plans

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tideate_core.engine import CheckpointManager, EventName, RunRequest, WorkflowEngine, WorkflowRunner
-from tideate_core.engine.begin import read_workflow
 from tideate_core.engine.ending import SUMMARY
 from tideate_core.engine.run import Run
 from tideate_core.errors import InvalidInput, StoreError
@@ -96,8 +95,8 @@ async def test_the_machine_of_a_broken_text_fails_by_the_event_of_its_state(
     bench: Bench, text: str, events: list[str]
 ) -> None:
     run = Run(bench.runner, RunRequest(name="flow"))
-    with pytest.raises(Exception, match="flow"):
-        read_workflow(run, lambda: bench.registry.parse(text, "yaml", "flow"))
+    result = await bench.runner._refused(run, lambda: bench.registry.parse(text, "yaml", "flow"))
+    assert result is not None
     assert [move.event for move in run.machine.get_history()] == events
     assert run.machine.state is ExecutionState.FAILED
 

@@ -11,9 +11,8 @@ from hypothesis import given, strategies as st
 
 from tideate_core.adapters import Prompt, Reply
 from tideate_core.config import LimitsConfig
-from tideate_core.engine.driver import Settled, Work
 from tideate_core.engine.drivers.graph import GraphDriver
-from tideate_core.engine.drivers.machine import MachineDriver, choice_among, exit_word
+from tideate_core.engine.drivers.machine import MachineDriver, exit_word
 from tideate_core.engine.events import EventName
 from tideate_core.errors import InvalidDefinition, MoveLimitReached
 from tideate_core.machines.language import BOUNDARY, MachineDefinition, State, Transition
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from tideate_core.engine.driver import Driver
+    from tideate_core.engine.driver import Driver, Work
 
 
 class Chooser:
@@ -144,15 +143,6 @@ def test_any_valid_choices_end_where_the_definition_says(
     assert limited or driver.at_last
 
 
-def test_a_machines_driver_says_that_it_was_prepared() -> None:
-    driver, _ = machine([(BOUNDARY, "a")])
-    assert not driver.prepared
-    driver.prepare()
-    assert (driver.prepared, driver.has_steps, driver.has_more) == (True, True, True)
-    assert cast("Driver", driver).graph() is None
-    assert driver.unstarted_steps() == []
-
-
 def test_nothing_moves_before_the_work_begins() -> None:
     driver, events = machine([(BOUNDARY, "a"), ("a", BOUNDARY)])
     (work,) = driver.ready_steps()
@@ -181,13 +171,6 @@ def test_a_machine_without_a_way_in_has_no_driver(edges: list[tuple[str, str]], 
 )
 def test_the_exit_has_a_word_of_its_own(states: list[str], word: str) -> None:
     assert exit_word(states) == word
-
-
-def test_a_choice_is_one_of_its_names() -> None:
-    kind = choice_among(["a", "b"])
-    assert kind.model_validate({"next": "b"}).next == "b"
-    with pytest.raises(ValueError, match="'a' or 'b'"):
-        kind.model_validate({"next": "c"})
 
 
 async def test_a_machine_goes_on_where_it_was_without_its_works_being_done_again() -> None:
@@ -219,7 +202,6 @@ def graph(steps: tuple[WorkflowStep, ...]) -> GraphDriver:
         raise AssertionError("a driver calls no handler")
 
     driver = GraphDriver(WorkflowDefinition(name="g", steps=steps), lambda _step: handler)
-    assert not driver.prepared
     driver.prepare()
     return driver
 
@@ -231,25 +213,6 @@ async def take(driver: GraphDriver, work: Work, value: Any = None) -> None:
 
 def names(works: list[Work]) -> list[str]:
     return [work.step for work in works]
-
-
-async def test_a_graphs_steps_come_as_soon_as_what_they_depend_on_has_ended() -> None:
-    driver = graph(chain_of(end=("b", "c"), a=(), b=("a",), c=(), d=("c",)))
-    a, c = driver.ready_steps()
-    assert (names([a, c]), driver.ready_steps()) == (["a", "c"], [])
-    await take(driver, c, {"response": "c"})
-    (d,) = driver.ready_steps()  # though `a`, of the same batch, has not ended
-    await take(driver, a)
-    (b,) = driver.ready_steps()
-    await take(driver, b, "b")
-    (end,) = driver.ready_steps()
-    await take(driver, end, {"response": "the last that is listed"})
-    assert (driver.has_more, driver.at_last) == (True, False)
-    await take(driver, d, "d")
-    assert (driver.has_more, driver.at_last, driver.ready_steps()) == (False, True, [])
-    assert driver.response() == "d"
-    assert driver.path is None
-    assert cast("Driver", driver).unfinished_response() is None
 
 
 async def test_a_graphs_works_say_where_they_stand_and_how_long_the_way_is() -> None:
@@ -279,37 +242,6 @@ async def test_a_graphs_works_say_where_they_stand_and_how_long_the_way_is() -> 
     ]
     (d,) = driver.unstarted_steps()
     assert (d.agent, d.task, b.agent) == ("assistant", "Say d.", "handler")
-
-
-async def test_a_failed_step_ends_the_run_unless_it_may_go_on_without() -> None:
-    steps = (
-        WorkflowStep(id="a", continue_on_error=True),
-        WorkflowStep(id="b", dependencies=("a",)),
-        WorkflowStep(id="c", dependencies=("b",)),
-    )
-    driver = graph(steps)
-    (a,) = driver.ready_steps()
-    driver.begin_step(a)
-    assert await driver.fail_step(a, Settled("a", "failed", error="no"))
-    (b,) = driver.ready_steps()
-    driver.begin_step(b)
-    assert not await driver.fail_step(b, Settled("b", "failed", error="no"))
-    assert (driver.ready_steps(), names(driver.unstarted_steps())) == ([], ["c"])
-
-
-async def test_steps_after_nothing_but_skipped_ones_cannot_run_and_branches_meet_again() -> None:
-    driver = graph(chain_of(left=(), right=(), after_left=("left",), meet=("after_left", "right")))
-    left, right = driver.ready_steps()
-    driver.skip_step(left)
-    (after,) = driver.ready_steps()
-    assert after.impossible == "all steps that it depends on were skipped"
-    assert right.impossible == ""
-    driver.skip_step(after)
-    await take(driver, right)
-    (meet,) = driver.ready_steps()
-    assert meet.impossible == ""
-    await take(driver, meet)
-    assert not driver.has_more
 
 
 async def test_the_response_is_that_of_the_last_listed_step_that_was_completed() -> None:

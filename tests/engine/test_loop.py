@@ -108,19 +108,6 @@ async def test_no_more_steps_run_at_once_than_the_workflow_allows(bench: Bench) 
     assert room.most == 2
 
 
-async def test_the_configured_limit_counts_where_the_workflow_names_none(bench: Bench) -> None:
-    limits = bench.config.limits.model_validate({"concurrency": 3})
-    bench.runner = bench.make_runner(bench.config.model_copy(update={"limits": limits}))
-    room = Room()
-    names = [f"s{i}" for i in range(6)]
-    graph(bench, dict.fromkeys(names, room.enter), *map(step, names))
-    task = asyncio.create_task(bench.run("g"))
-    await room.holds("s0", "s1", "s2")
-    room.let_out(*names)
-    assert (await task).ok
-    assert room.most == 3
-
-
 async def test_fifty_steps_of_handlers_run_side_by_side_by_default(bench: Bench) -> None:
     room = Room()
     names = [f"s{i}" for i in range(50)]
@@ -171,18 +158,6 @@ async def test_a_step_that_runs_alone_has_nothing_beside_it(bench: Bench) -> Non
     await room.holds("b")
     room.let_out("b")
     assert (await task).ok
-
-
-async def test_fifty_steps_run_at_once(bench: Bench) -> None:
-    together = asyncio.Barrier(50)
-
-    async def waits(_step: StepContext) -> None:
-        async with asyncio.timeout(LIMIT):
-            await together.wait()  # nobody passes until all are there
-
-    names = [f"s{i}" for i in range(50)]
-    graph(bench, dict.fromkeys(names, waits), *map(step, names), concurrency=50)
-    assert (await bench.run("g")).ok
 
 
 async def test_a_failed_step_ends_the_run_stops_what_runs_and_skips_the_rest(bench: Bench) -> None:

@@ -29,11 +29,6 @@ async def test_what_is_remembered_is_durable_and_what_is_noted_rides_along() -> 
     assert (kept.recall("a", "x"), kept.recall("a", "y")) == (1, None)
 
 
-def test_nothing_remembered_is_not_the_same_as_none() -> None:
-    assert memory(Logbook()).recall("a", "x") is MISSING
-    assert not MISSING
-
-
 def test_another_process_recalls_by_step() -> None:
     kept = memory(Logbook(), {"a": {"x": 1}})
     assert kept.recall("a", "x") == 1

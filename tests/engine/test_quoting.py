@@ -10,7 +10,7 @@ import pytest
 from tideate_core.config import Config
 from tideate_core.edits import fenced_blocks
 from tideate_core.engine import EventName
-from tideate_core.workflows import BufferContext, Cursor, PromptLibrary, RunContext, Selection
+from tideate_core.workflows import BufferContext, PromptLibrary, RunContext, Selection
 
 if TYPE_CHECKING:
     from tests.engine.conftest import Bench
@@ -46,34 +46,12 @@ async def test_refactor_quotes_everything_whole_and_asks_for_longer_fences(bench
     assert bench.fingerprint()["notes.md"].decode() == f"{NOTES}\nthe last\n{NOTES}"
 
 
-async def test_generate_quotes_everything_whole_and_asks_for_longer_fences(bench: Bench) -> None:
-    bench.write("notes.md", f"{NOTES}\n\n{NOTES}")
-    bench.server.answers("an example", "`````\n```sh\nls\n```\n`````")
-    context = bench.context("notes.md").model_copy(update={"cursor": Cursor(line=10)})
-    result = await bench.run("generate", "an example", context=context)
-    assert result.ok, result.error
-    assert quoted(sent(bench)) == ["1: Notes\n11: Notes", NOTES, NOTES]
-    assert "between two lines of 5 backticks (`````)" in sent(bench)
-    assert bench.fingerprint()["notes.md"].decode() == f"{NOTES}\n\n```sh\nls\n```\n{NOTES}"
-
-
 async def test_code_without_fences_is_asked_for_as_ever(bench: Bench) -> None:
     bench.write("a.py", "x = 1\n")
     bench.server.answers("what must not change", "It sets x.")
     bench.server.answers("in one fenced block", "```\nx = 2\n```")
     assert (await bench.run("refactor", "two", context=bench.context("a.py", 1, 1))).ok
     assert "in one fenced block:\n\n```python\nx = 1\n```" in sent(bench)
-
-
-async def test_multi_file_quotes_a_file_with_fences_whole(bench: Bench) -> None:
-    bench.write("notes.md", NOTES)
-    plan = {"files": [{"action": "modify", "path": "notes.md", "why": "reword"}]}
-    bench.server.answers("Which files have to be", plan)
-    bench.server.answers("Change notes.md", f"`````\n{NOTES} Now.\n`````")
-    result = await bench.run("multi_file", "reword", context=bench.context("notes.md", 1, 9))
-    assert result.ok, result.error
-    assert quoted(sent(bench, 0)) == [NOTES]
-    assert quoted(sent(bench, 1)) == [NOTES]
 
 
 def test_no_built_in_prompt_quotes_with_a_fixed_fence() -> None:

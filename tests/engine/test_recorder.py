@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 from tests.engine.logbook import RUN, Logbook, Watcher
@@ -20,8 +21,10 @@ def work(step: str = "a", **rest: Any) -> Work:
     return Work(step, nothing, 1, 2, agent="assistant", task="say it", dependencies=("z",), **rest)
 
 
-def recorder(log: Logbook, front: Watcher, **rest: Any) -> Recorder:
-    return Recorder(log.run_id, front, cast("Any", log), **rest)
+def recorder(log: Logbook, front: Watcher, hooks: WorkflowHooks | None = None, **before: Any) -> Recorder:
+    """Return a recorder of a run of which an earlier process recorded something."""
+    past = SimpleNamespace(**{"agents": (), "checkpoints": (), "moves": 0, **before})
+    return Recorder(log.run_id, front, cast("Any", log), hooks=hooks, recorded=cast("Any", past))
 
 
 def test_an_event_is_logged_and_told_with_its_sequence_number() -> None:
@@ -78,9 +81,6 @@ async def test_while_replaying_nothing_is_logged_or_told() -> None:
     written.replaying = True
     written.event(EventName.NOTICE, {})
     written.event(EventName.TOKEN, {})
-    written.status(ExecutionState.EXECUTING_STEPS, "a")
-    await written.started(work(), 1)
-    await written.settled(work(), Settled("a", "completed"))
     assert log.lines == [] == front.events
 
 
@@ -101,7 +101,7 @@ async def test_a_step_that_completed_is_durable_before_its_checkpoint_is_told() 
     log, front = Logbook(), Watcher()
     written = recorder(log, front)
     settled = Settled("a", "completed", {"x": 1}, duration_ms=5, usage=Usage(3, 4, 0.5, 2), files=("f",))
-    await written.settled(work(), settled)
+    await written.settled(settled)
     outcome = log.lines[0][1]
     assert isinstance(outcome, StepOutcome)
     assert (outcome.result, outcome.tokens, outcome.files) == ({"x": 1}, Tokens(3, 4, 0.5, 2), ("f",))
@@ -114,8 +114,8 @@ async def test_a_step_that_completed_is_durable_before_its_checkpoint_is_told() 
 
 async def test_a_step_that_failed_makes_no_checkpoint() -> None:
     log, front = Logbook(), Watcher()
-    written = recorder(log, front, checkpoints=["before"])
-    await written.settled(work(), Settled("a", "failed", error="no", error_code="StepFailed"))
+    written = recorder(log, front, checkpoints=("before",))
+    await written.settled(Settled("a", "failed", error="no", error_code="StepFailed"))
     outcome = log.lines[0][1]
     assert (outcome.status, outcome.error, outcome.error_code) == ("failed", "no", "StepFailed")
     assert written.checkpoints == ["before"]
@@ -123,7 +123,7 @@ async def test_a_step_that_failed_makes_no_checkpoint() -> None:
 
 
 async def test_what_did_the_steps_is_known_once_each_in_order() -> None:
-    written = recorder(Logbook(), Watcher(), agents=["tool"])
+    written = recorder(Logbook(), Watcher(), agents=("tool",))
     for agent in ("assistant", "tool", "handler", "assistant"):
         await written.started(Work("x", nothing, 1, 1, agent=agent), 1)
     assert list(written.agents) == ["tool", "assistant", "handler"]

@@ -14,7 +14,7 @@ from tests.engine.test_loop import graph, passing, step
 from tideate_core.adapters import Conversation, Prompt, UserMessage
 from tideate_core.config import Config
 from tideate_core.engine import EventName, said_in_step
-from tideate_core.engine.loop import StepLoop
+from tideate_core.engine.loop import TaskExecutor
 from tideate_core.errors import RunEnded, RunIsOwned, RunNotFound, StepFailed, StoreError, UnknownAdapter
 from tideate_core.store import writer
 from tideate_core.workflows import Confirm, Decision, StepContext, WorkflowRegistry
@@ -216,20 +216,6 @@ async def test_what_such_a_step_wrote_stays_until_the_person_says_yes(bench: Ben
     assert written.exists()
 
 
-async def test_a_question_about_files_that_are_only_named_is_not_asked_again(bench: Bench) -> None:
-    stop = Stop(bench)
-
-    async def asks(step: StepContext) -> bool:
-        decision = await step.confirm("gate", "Delete them?", payload={"files": ["a.txt", "b.txt"]})
-        await stop(step)
-        return decision.accepted
-
-    graph(bench, {"ask": asks}, step("ask"))
-    result = await taken_up(bench, await bench.run("g"))
-    assert (result.results, stop.count) == ({"ask": True}, 2), result.error
-    assert [request.payload for request in bench.front.requests] == [{"files": ["a.txt", "b.txt"]}]
-
-
 async def test_what_finished_items_wrote_stays_when_the_rest_is_done(bench: Bench) -> None:
     stop = Stop(bench)
 
@@ -247,7 +233,10 @@ async def test_what_finished_items_wrote_stays_when_the_rest_is_done(bench: Benc
     assert [(bench.root / f"{index}.txt").read_text() for index in range(3)] == ["0\n", "1\n", "2\n"]
 
 
-async def test_a_file_that_a_finished_step_wrote_too_does_not_hold_the_run_up(bench: Bench) -> None:
+@pytest.mark.parametrize("idempotent", [True, False])
+async def test_a_file_that_a_finished_step_wrote_too_does_not_hold_the_run_up(
+    bench: Bench, idempotent: bool
+) -> None:
     file = bench.write("shared.txt", "start")
     first = asyncio.Event()
     stop = Stop(bench)
@@ -267,48 +256,19 @@ async def test_a_file_that_a_finished_step_wrote_too_does_not_hold_the_run_up(be
         await first.wait()
         await adds(step)
 
-    graph(bench, {"a": a, "b": b, "stop": stop}, step("a"), step("b"), step("stop", "b"))
+    steps = [step("a", idempotent=idempotent), step("b"), step("stop", "b")]
+    graph(bench, {"a": a, "b": b, "stop": stop}, *steps)
     result = await taken_up(bench, await bench.run("g"))
     assert result.ok, result.error
+    assert ["must not be done twice" in one.message for one in bench.front.requests] == [True] * (
+        not idempotent
+    )
     assert file.read_text() == "start a b a"
     (notice,) = bench.front.data(EventName.NOTICE)
+    assert notice["step"] == ("" if idempotent else "a")
     assert "shared.txt was written by a step that did not finish" in notice["message"]
     await bench.workspace().rollback(result.execution_id)
     assert file.read_text() == "start"
-
-
-async def test_what_such_a_file_holds_is_said_before_a_step_that_was_asked_about_runs_again(
-    bench: Bench,
-) -> None:
-    file = bench.write("shared.txt", "start")
-    first = asyncio.Event()
-    stop = Stop(bench)
-
-    async def adds(step: StepContext) -> None:
-        before = file.read_text()
-        change = FileChange("shared.txt", "modify", before, f"{before} {step.step}")
-        await step.workspace.apply([change], execution_id=step.execution_id)
-
-    async def once(step: StepContext) -> None:
-        await adds(step)
-        first.set()
-        if stop.count == 0:
-            await asyncio.Event().wait()
-
-    async def other(step: StepContext) -> None:
-        await first.wait()
-        await adds(step)
-
-    steps = [step("once", idempotent=False), step("other"), step("stop", "other")]
-    graph(bench, {"once": once, "other": other, "stop": stop}, *steps)
-    result = await taken_up(bench, await bench.run("g"))
-    assert result.ok, result.error
-    (request,) = bench.front.requests
-    assert "must not be done twice" in request.message
-    assert file.read_text() == "start once other once"
-    (notice,) = bench.front.data(EventName.NOTICE)
-    assert notice["step"] == "once"
-    assert "shared.txt was written by a step that did not finish" in notice["message"]
 
 
 async def test_failed_attempts_before_count_and_the_cut_off_one_goes_on_under_its_number(
@@ -576,7 +536,7 @@ async def test_what_a_failed_step_leaves_undone_is_skipped_by_the_next_process_t
         bench.runner.leave()
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(StepLoop, "_skip_the_rest", left_before)
+    monkeypatch.setattr(TaskExecutor, "_skip_the_rest", left_before)
     graph(bench, {"bad": fails}, step("a"), step("bad", "a"), step("after", "bad"), step("last", "after"))
     left = await bench.run("g")
     monkeypatch.undo()
@@ -633,13 +593,6 @@ async def test_a_manual_checkpoint_is_told(bench: Bench) -> None:
     assert bench.front.data(EventName.CHECKPOINT_CREATED)[-1]["manual"] is True
     bench.runner.cancel()
     await task
-
-
-async def test_a_run_leaves_its_summary(bench: Bench) -> None:
-    graph(bench, {}, step("a"))
-    result = await bench.run("g")
-    text = (bench.private / "workflow" / "reports" / "run-summary.json").read_text()
-    assert result.execution_id in text
 
 
 async def test_a_run_whose_end_could_not_be_written_is_taken_up_by_the_same_process(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tests.harness.work import assert_linear
-from tideate_core.engine.review.hunks import Decided, MadeHunks, TextNow, carried, reduced
+from tideate_core.engine.review.hunks import Decided, MadeHunks, carried, reduced
 from tideate_core.engine.review.revision import Feedback, Revision
 from tideate_core.errors import InvalidInput
 from tideate_core.workspace import FileChange, Hunk, apply_hunks, lines_of, rebase
@@ -41,12 +41,6 @@ def test_a_hunk_that_came_back_as_it_was_keeps_its_decision() -> None:
     assert (revision.number, revision.changes[0].after) == (2, first.replace("F", "FF"))
 
 
-def test_other_lines_in_the_place_of_accepted_ones_are_open() -> None:
-    first = BEFORE.replace("b", "B").replace("f", "F")
-    revision = following(first, decided({0, 1}), change(first.replace("B", "BB")))
-    assert revision.decided == [decided({1})]
-
-
 @pytest.mark.parametrize(
     ("first", "second"),
     [
@@ -70,13 +64,6 @@ def test_what_was_accepted_stays_beside_a_line_that_the_model_changes(
     assert revision.fallen == (), "nothing is lost"
     both = revision.read({"files": [{"accepted": [*range(len(revision.changes[0].hunks))]}]})
     assert [one.after for one in revision.accepted(both.decided)] == [expected]
-
-
-def test_the_same_insertion_is_not_made_twice_beside_another_change() -> None:
-    first = BEFORE.replace("b", "new\nb")
-    second = first.replace("b", "B")
-    revision = following(first, decided({0}), change(second))
-    assert (revision.changes[0].after, revision.fallen) == (second, ())
 
 
 def test_accepted_lines_that_the_model_takes_back_for_others_are_named() -> None:
@@ -135,13 +122,6 @@ def test_accepted_lines_that_the_person_changed_otherwise_are_open_unless_the_mo
     revision = once.followed_by([decided({0})], [change(mine.replace("k", "K"), mine)], corrected={"a.txt"})
     assert revision.changes[0].after == mine.replace("k", "K")
     assert revision.fallen == (f"a.txt:6: {MOVED_ON}",)
-
-
-def test_accepted_deletions_delete_nothing_that_the_person_typed_there() -> None:
-    mine = BEFORE.replace("b", "typed")
-    revision = following(BEFORE.replace("b\n", ""), decided({0}), change(mine.replace("k", "K"), mine))
-    assert revision.changes[0].after == mine.replace("k", "K")
-    assert revision.fallen == (f"a.txt:2: {MOVED_ON}",)
 
 
 MOVED_ON = "the text changed here, and your decision on the hunk no longer applies"
@@ -348,26 +328,6 @@ def test_what_the_person_wrote_stays_in_the_next_revision(
     assert len(revision.fallen) == fallen
 
 
-def edited_and_typed(first: str, made: dict[str, object], now: str) -> Revision:
-    """Return the revision after a hunk was edited, the person typed, and the model made the same again."""
-    shown = Revision.first([change(first)])
-    answer = shown.read({"files": [{"accepted": [0], "edited": [{"hunk": 0, **made}]}]})
-    return shown.followed_by(answer.decided, [change(now, now)])
-
-
-def test_an_edited_insertion_leaves_what_was_typed_at_its_place() -> None:
-    now = BEFORE.replace("b\nc", "b\ntyped\nc")
-    revision = edited_and_typed(BEFORE.replace("b\nc", "b\nx\nc"), {"old": [], "new": ["mine"]}, now)
-    assert revision.changes[0].after == now.replace("typed\n", "typed\nmine\n")
-
-
-def test_a_hunk_that_was_edited_away_deletes_no_line_that_was_typed_since() -> None:
-    now = BEFORE.replace("b\nc", "b1\ntyped\nc")
-    revision = edited_and_typed(BEFORE.replace("b\n", "B\n"), {"old": ["b"], "new": []}, now)
-    assert [one.after for one in revision.changes] in ([], [now])
-    assert len(revision.fallen) == 1
-
-
 def test_a_new_file_that_was_edited_stays_in_the_next_revision() -> None:
     new = FileChange("new.txt", "create", None, "one\ntwo")
     first = Revision.first([new, change(PROPOSED)])
@@ -470,16 +430,6 @@ def test_what_the_person_wrote_is_open_again_for_lines_that_are_others_now(
     assert revision.fallen == (f"a.txt:3: {NOW_OPEN}",)
 
 
-def test_lines_changed_beyond_a_hunk_stay_beside_what_the_person_wrote() -> None:
-    first = Revision.first([change(PROPOSED)])
-    answer = first.read(edited(0, "b\nc", "B\nmine\nC"))
-    mine = BEFORE.replace("a\nb", "one\ntwo\nthree")
-    revision = first.followed_by(answer.decided, [change(mine.replace("k", "KK"), mine)])
-    hunk = revision.changes[0].hunks[0]
-    assert hunk.as_json() == {"start": 3, "old": ["c"], "new": ["B", "mine", "C"]}
-    assert revision.changes[0].after == "one\ntwo\nthree\nB\nmine\nC\nd\ne\nf\ng\nh\ni\nj\nKK\nl"
-
-
 def test_the_text_of_the_person_takes_the_place_of_what_the_model_makes_of_the_new_lines() -> None:
     first = Revision.first([change(PROPOSED)])
     answer = first.read(edited(0, "b\nc", "B\nmine\nc"))
@@ -487,15 +437,6 @@ def test_the_text_of_the_person_takes_the_place_of_what_the_model_makes_of_the_n
     revision = first.followed_by(answer.decided, [change(mine.replace("b\nc2", "other"), mine)])
     assert revision.changes[0].after == BEFORE.replace("b\nc", "B\nmine\nc")
     assert revision.decided == [decided(set())]
-
-
-def test_where_it_changes_other_lines_the_text_of_the_person_is_merged() -> None:
-    first = Revision.first([change(BEFORE.replace("b\nc\nd\ne", "B\nC\nD\nE"))])
-    answer = first.read(edited(0, "b\nc\nd\ne", "B\nc\nd\ne"))
-    mine = BEFORE.replace("e", "mine")
-    revision = first.followed_by(answer.decided, [change(mine.replace("k", "KK"), mine)])
-    hunk = revision.changes[0].hunks[0]
-    assert (hunk.old, hunk.new) == (("b", "c", "d", "mine"), ("B", "c", "d", "mine"))
 
 
 def answered(before: str, proposed: str, *made: str | None) -> tuple[Revision, list[Decided]]:
@@ -516,27 +457,60 @@ def written_for(before: str, proposed: str, now: str, *made: str | None) -> Revi
     return shown.for_texts_now(decisions, [change(now, now)])
 
 
-def test_two_edits_whose_lines_became_one_are_open_above_and_below_it() -> None:
-    now = BEFORE.replace("b\nc\nd", "all new")
-    revision = written_for(BEFORE, BEFORE.replace("b", "B").replace("d", "D"), now, "mine", "own")
-    assert revision.changes[0].after == BEFORE.replace("b\nc\nd", "mine\nall new\nown")
-    assert revision.fallen == (f"a.txt:2: {NOW_OPEN}", f"a.txt:3: {NOW_OPEN}")
+TAKEN_OUT = "the text changed here, and the lines that you removed have changed: they stay"
 
 
-def test_edits_that_find_none_of_their_lines_are_open_together() -> None:
-    text = "a\nb\nc\nd\ne\nf\ng"
-    now = "a\nall new\ng"
-    revision = written_for(text, text.replace("c", "C").replace("e", "E"), now, "mine", "own")
-    (hunk,) = revision.changes[0].hunks
-    assert hunk.as_json() == {"start": 2, "old": [], "new": ["mine", "own"]}
-    assert revision.fallen == (f"a.txt:3: {NOW_OPEN}",)
-
-
-def test_edits_of_lines_that_changed_with_others_leave_these_as_they_are() -> None:
-    revision = written_for("a\nb\nc\nd\ne", "a\nB\nc\nD\ne", "a\nbx\ncx\ndx\ne", "B mine", "D mine")
-    assert revision.changes[0].after == "a\nB mine\ncx\nD mine\ne"
-    assert revision.decided == [decided(set())]
-    assert revision.fallen == (f"a.txt:2: {NOW_OPEN}", f"a.txt:4: {NOW_OPEN}")
+@pytest.mark.parametrize(
+    ("before", "proposed", "now", "made", "after", "fallen"),
+    [
+        ("a b c d", "a B C d", "x y z c d", ["B mine C"], "x y z B mine C d", [(4, NOW_OPEN)]),
+        ("b c d e", "B C D E", "b c d mine", ["B c d e"], "B c d mine", [(1, NOW_OPEN)]),
+        (
+            "a b c d e",
+            "a B c D e",
+            "a new e",
+            ["mine", "own"],
+            "a mine new own e",
+            [(2, NOW_OPEN), (3, NOW_OPEN)],
+        ),
+        ("a b c d e f g", "a b C d E f g", "a new g", ["mine", "own"], "a new mine own g", [(3, NOW_OPEN)]),
+        (
+            "a b c d e",
+            "a B c D e",
+            "a bx cx dx e",
+            ["mine", "own"],
+            "a mine cx own e",
+            [(2, NOW_OPEN), (4, NOW_OPEN)],
+        ),
+        ("a b c", "a B c", "top a b2 c", [""], None, [(3, TAKEN_OUT)]),
+        ("a b c", "a b x c", "a b typed c", ["mine"], "a b typed mine c", [(4, NOW_OPEN)]),
+        ("a b c", "a B c", "a b1 typed c", [""], None, [(2, TAKEN_OUT)]),
+    ],
+    ids=[
+        "lines changed beyond the hunk",
+        "other lines of the hunk changed",
+        "two became one",
+        "all are gone",
+        "those between changed, too",
+        "taken out",
+        "inserted at its place",
+        "edited away",
+    ],
+)
+def test_edits_are_merged_with_the_lines_of_the_current_text(
+    before: str,
+    proposed: str,
+    now: str,
+    made: list[str | None],
+    after: str | None,
+    fallen: list[tuple[int, str]],
+) -> None:
+    """Words stand for lines."""
+    lines = [text.replace(" ", "\n") for text in (before, proposed, now)]
+    revision = written_for(*lines, *(one and one.replace(" ", "\n") for one in made))
+    assert [one.after for one in revision.changes] == ([after.replace(" ", "\n")] if after else [])
+    assert revision.fallen == tuple(f"a.txt:{line}: {words}" for line, words in fallen)
+    assert revision.decided == [decided(set())] * len(revision.changes)
 
 
 @pytest.mark.parametrize("longer", [False, True])
@@ -561,13 +535,6 @@ def test_an_open_hunk_whose_lines_changed_is_still_there_and_told_of() -> None:
     assert revision.decided == [decided({0})]
     words = "the text changed here, and this hunk is undecided for the current text"
     assert revision.fallen == (f"a.txt:4: {words}",)
-
-
-def test_lines_that_the_person_took_out_and_that_changed_are_named() -> None:
-    revision = written_for("a\nb\nc", "a\nB\nc", "top\na\nb2\nc", "")
-    assert revision.changes == []
-    words = "the text changed here, and the lines that you removed have changed: they stay"
-    assert revision.fallen == (f"a.txt:3: {words}",)
 
 
 @pytest.mark.parametrize("accepted", [True, False])
@@ -732,21 +699,6 @@ def test_a_question_that_is_asked_again_has_the_edits() -> None:
     answer = Revision.first([change(PROPOSED)]).read(verdict)
     shape = answer.decided[0].as_json()
     assert shape == {"accepted": [0], "rejected": [], "edited": verdict["files"][0]["edited"]}  # type: ignore[index]
-
-
-def test_places_are_found_by_work_that_grows_as_the_hunks_do() -> None:
-    def make(count: int) -> tuple[TextNow, list[Hunk]]:
-        lines = [f"line {at}" for at in range(4 * count)]
-        now = [f"  {line}" if at % 2 else line for at, line in enumerate(lines)]
-        hunks = [Hunk(at, (lines[at],), ("mine",)) for at in range(1, 4 * count, 4)]
-        return TextNow(lines, now), hunks
-
-    def merge(given: tuple[TextNow, list[Hunk]]) -> None:
-        text, hunks = given
-        merged = [text.merged(hunk, hunk) for hunk in hunks]
-        assert all(merged)
-
-    assert_linear(make, merge, 100)
 
 
 Carried = tuple[FileChange, Decided, FileChange]

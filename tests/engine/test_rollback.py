@@ -14,7 +14,7 @@ from tests.engine.test_resumed_runs import Stop, events_of, row_of
 from tests.workspace.project import Editor
 from tideate_core.engine import EventName
 from tideate_core.engine.families import family_members, rolled_back_runs, run_families, runs_with_changes
-from tideate_core.engine.rollback import RunRollback, forget_changes, nothing_changed_error
+from tideate_core.engine.recovery import RunRollback, forget_changes, nothing_changed_error
 from tideate_core.errors import InvalidInput, RollbackConflict, RunIsOwned, RunNotFound
 from tideate_core.store import Reader
 from tideate_core.workflows import WorkflowDefinition
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
-    from tideate_core.engine.rollback import RollbackOutcome
+    from tideate_core.engine.recovery import RollbackOutcome
     from tideate_core.store import Store
     from tideate_core.workflows import StepContext, StepHandler
     from tideate_core.workspace import BufferText, RollbackPlan, Root

@@ -13,7 +13,8 @@ from tests.harness.bare_run import bare_run
 from tideate_core.engine import RunRequest, task_group
 from tideate_core.engine.driver import Question, Work
 from tideate_core.engine.events import EventName, error_fields
-from tideate_core.engine.step import FATAL, TaskExecutor, wait_before
+from tideate_core.engine.loop import TaskExecutor
+from tideate_core.engine.step import FATAL, wait_before
 from tideate_core.errors import (
     AdapterUnavailable,
     AuthenticationFailed,

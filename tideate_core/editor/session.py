@@ -20,7 +20,7 @@ from tideate_core.editor.projects import Projects
 from tideate_core.editor.run_requests import InterruptedRunNotices, StoredRuns
 from tideate_core.editor.run_views import RunViews
 from tideate_core.editor.snapshots import Snapshots
-from tideate_core.engine import RunRequest, record_refused_run
+from tideate_core.engine import RunRequest
 from tideate_core.errors import InvalidDefinitionFile, InvalidInput, InvalidWorkflowFile, TideateError
 from tideate_core.workflows import MachineWorkflow, WorkflowDefinition, WorkflowRegistry
 
@@ -242,7 +242,7 @@ class Session:
         except (InvalidDefinitionFile, InvalidWorkflowFile) as error:
             request = RunRequest(name=str(params["name"]), prompt=str(params.get("words") or ""))
             runner = self._projects.runner(params.get("folder"))
-            await record_refused_run(request, error, runner.store, lambda _event: None)
+            await runner.record_refused(request, error)
             raise
 
     async def _register(self, params: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.engine.begin import read_input as read_input, record_refused_run as record_refused_run
+    from tideate_core.engine.begin import read_input as read_input
     from tideate_core.engine.comparison import (
         Comparison as Comparison,
         ComparisonResult as ComparisonResult,
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         PlanCounts as PlanCounts,
         Question as Question,
         Settled as Settled,
+        StateDriver as StateDriver,
         Work as Work,
         register_driver_hooks as register_driver_hooks,
     )
@@ -63,7 +64,7 @@ if TYPE_CHECKING:
         split_run_step as split_run_step,
     )
     from tideate_core.engine.fork.reuse import writers_of as writers_of
-    from tideate_core.engine.loop import TaskQueue as TaskQueue
+    from tideate_core.engine.loop import TaskExecutor as TaskExecutor, TaskQueue as TaskQueue
     from tideate_core.engine.orchestrator import (
         OrchestratorDependencies as OrchestratorDependencies,
         Task as Task,
@@ -87,7 +88,11 @@ if TYPE_CHECKING:
         with_material as with_material,
     )
     from tideate_core.engine.recovery import (
+        RollbackOutcome as RollbackOutcome,
+        RunRollback as RunRollback,
         end_abandoned_run as end_abandoned_run,
+        forget_changes as forget_changes,
+        nothing_changed_error as nothing_changed_error,
         roll_back_abandoned_run as roll_back_abandoned_run,
     )
     from tideate_core.engine.request import (
@@ -127,15 +132,8 @@ if TYPE_CHECKING:
         follow_renames as follow_renames,
         review_written as review_written,
     )
-    from tideate_core.engine.rollback import (
-        RollbackOutcome as RollbackOutcome,
-        RunRollback as RunRollback,
-        forget_changes as forget_changes,
-        nothing_changed_error as nothing_changed_error,
-    )
     from tideate_core.engine.run import Run as Run
     from tideate_core.engine.runner import WorkflowRunner as WorkflowRunner
-    from tideate_core.engine.step import TaskExecutor as TaskExecutor
     from tideate_core.engine.steps.nested import child_id as child_id
     from tideate_core.engine.tools import (
         FOR_PROJECT as FOR_PROJECT,

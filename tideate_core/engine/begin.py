@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
 import uuid
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.engine.driver import driver_hooks
@@ -19,44 +17,40 @@ from tideate_core.errors import (
     InvalidWorkflowFile,
     NotText,
     StoreError,
-    TideateError,
     did_you_mean,
 )
-from tideate_core.machines import ExecutionEvent, ExecutionMachine
+from tideate_core.machines import ExecutionEvent, ExecutionState
 from tideate_core.store import Definition, NewRun
 from tideate_core.workflows import WorkflowDefinition
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from tideate_core.config import LimitsConfig
+    from tideate_core.engine.ending import RunEnd
     from tideate_core.engine.request import RunRequest, WorkflowResult
     from tideate_core.engine.run import Run
-    from tideate_core.errors import ReadingStage
-    from tideate_core.store import Store
+    from tideate_core.errors import ReadingStage, TideateError
+    from tideate_core.store import Ending
     from tideate_core.workflows import BufferContext, InputDefinition, MachineWorkflow, Registration
 
 
-GUARDS: Final = ("has_steps", "has_graph", "has_more_batches", "has_fatal_failure", "all_settled")
-"""Names of the guards of a run's state machine."""
-_FAILURES: Final[Mapping[ReadingStage, tuple[ExecutionEvent, ...]]] = {
-    "parsing": (ExecutionEvent.PARSE_FAILED,),
-    "validation": (
-        ExecutionEvent.WORKFLOW_PARSED,
-        ExecutionEvent.VALIDATE_WORKFLOW,
-        ExecutionEvent.WORKFLOW_INVALID,
-    ),
+_BEFORE: Final[Mapping[ReadingStage, tuple[ExecutionEvent, ...]]] = {
+    "parsing": (),
+    "validation": (ExecutionEvent.WORKFLOW_PARSED, ExecutionEvent.VALIDATE_WORKFLOW),
     "graph": (
         ExecutionEvent.WORKFLOW_PARSED,
         ExecutionEvent.VALIDATE_WORKFLOW,
         ExecutionEvent.WORKFLOW_VALID,
         ExecutionEvent.BUILD_GRAPH,
-        ExecutionEvent.GRAPH_INVALID,
     ),
 }
-"""Events of a text with mistakes, by the stage that found the first one: a text is read at once."""
-
-# -- from text to ordered steps --------------------------------------------------------------------------
+"""Events before the failure of a text, by the stage that found its first mistake: a text is read at once."""
+_FAILURES: Final = {
+    ExecutionState.PARSING: ExecutionEvent.PARSE_FAILED,
+    ExecutionState.VALIDATING_WORKFLOW: ExecutionEvent.WORKFLOW_INVALID,
+    ExecutionState.BUILDING_DEPENDENCY_GRAPH: ExecutionEvent.GRAPH_INVALID,
+}
 
 
 def read_workflow(run: Run, read: Callable[[], Registration]) -> None:
@@ -65,8 +59,9 @@ def read_workflow(run: Run, read: Callable[[], Registration]) -> None:
     :raises TideateError: as `read`.
     """
     run.machine.require(ExecutionEvent.INITIATE_WORKFLOW)
-    with _stage(run.machine, ExecutionEvent.PARSE_WORKFLOW, ExecutionEvent.WORKFLOW_PARSED, None):
-        _keep_workflow(run, read())
+    run.machine.require(ExecutionEvent.PARSE_WORKFLOW)
+    _keep_workflow(run, read())
+    run.machine.require(ExecutionEvent.WORKFLOW_PARSED)
 
 
 def restore_workflow(run: Run, registration: Registration) -> None:
@@ -76,8 +71,10 @@ def restore_workflow(run: Run, registration: Registration) -> None:
 
 
 def _keep_workflow(run: Run, registration: Registration) -> None:
-    run.registration, run.definition = registration, registration.definition
-    run.driver_hooks = driver_hooks(run.definition.name, registration.kind, registration.source)
+    definition = registration.definition
+    run.registration, run.definition, run.name = registration, definition, definition.name
+    run.total_steps = len(definition.steps) if isinstance(definition, WorkflowDefinition) else 0
+    run.driver_hooks = driver_hooks(definition.name, registration.kind, registration.source)
 
 
 def prepare(run: Run) -> None:
@@ -87,143 +84,70 @@ def prepare(run: Run) -> None:
     """
     definition, request = run.definition, run.request
     is_new = run.recorded is None
-    machine = run.machine if is_new else None  # the workflow of a resumed run was valid
-    valid, invalid = ExecutionEvent.WORKFLOW_VALID, ExecutionEvent.WORKFLOW_INVALID
-    with _stage(machine, ExecutionEvent.VALIDATE_WORKFLOW, valid, invalid):
-        check_inputs(definition, request, run.runner.config.limits)
-        if is_new:
-            refuse_unknown(definition, request.inputs)
-        if is_new and run.parent is None:
-            refuse_unread_prompt(definition, request.prompt, takes_prompt=run.driver_hooks.takes_prompt)
-        run.driver = driver_for(run)
+
+    def reach(event: ExecutionEvent) -> None:
+        if is_new:  # the workflow of a resumed run was valid
+            run.machine.require(event)
+
+    reach(ExecutionEvent.VALIDATE_WORKFLOW)
+    check_inputs(definition, request, run.runner.config.limits)
+    if is_new:
+        refuse_unknown(definition, request.inputs)
+    if is_new and run.parent is None:
+        refuse_unread_prompt(definition, request.prompt, takes_prompt=run.driver_hooks.takes_prompt)
+    run.driver = driver_for(run)
     run.inputs = typed_inputs(definition, request.inputs)
-    built, broken = ExecutionEvent.GRAPH_BUILT, ExecutionEvent.GRAPH_INVALID
-    with _stage(machine, ExecutionEvent.BUILD_GRAPH, built, broken):
-        run.driver.prepare()
-
-
-@contextmanager
-def _stage(
-    machine: ExecutionMachine | None,
-    begun: ExecutionEvent,
-    done: ExecutionEvent,
-    failed: ExecutionEvent | None,
-) -> Iterator[None]:
-    """Follow `begun`, then `done`, or `failed` after an error; None: the events depend on the error."""
-    if machine is not None:
-        machine.require(begun)
-    try:
-        yield
-    except TideateError as error:
-        if machine is not None:
-            for event in (failed,) if failed else _failures(error):
-                machine.require(event)
-        raise
-    if machine is not None:
-        machine.require(done)
-
-
-# -- runs that cannot start ------------------------------------------------------------------------------
+    reach(ExecutionEvent.WORKFLOW_VALID)
+    reach(ExecutionEvent.BUILD_GRAPH)
+    run.driver.prepare()
+    reach(ExecutionEvent.GRAPH_BUILT)
 
 
 async def refuse(run: Run, error: TideateError) -> WorkflowResult:
     """Report that a run cannot start; if its workflow is broken, record it in the history."""
-    from tideate_core.engine.ending import end_of_refused
+    from tideate_core.engine.ending import end_of_refused, write_documents
 
-    registration = getattr(run, "registration", None)
-    tell, open_store = run.front.emit, run.runner.store
-    if run.parent is not None:  # a failure of its step, recorded with the run around it
-        end, row = end_of_refused(run.request, _name(run.request, registration), error, run.elapsed_ms)
-        tell(Event(end.name, run.id, end.data, row.completed_at))
-        return end.result
-    return await _refuse(run.request, registration, run.machine, error, run.elapsed_ms, open_store, tell)
-
-
-async def record_refused_run(
-    request: RunRequest,
-    error: TideateError,
-    store: Callable[[], Awaitable[Store]],
-    tell: Callable[[Event], None],
-) -> WorkflowResult:
-    """Record a refused run: the caller found its workflow broken.
-
-    :param error: the mistake in the workflow.
-    :param store: opens the runs' database.
-    :param tell: receives the events.
-    """
-    begun = time.monotonic()
-    machine = ExecutionMachine(dict.fromkeys(GUARDS, lambda: True))
-    machine.require(ExecutionEvent.INITIATE_WORKFLOW)
-    machine.require(ExecutionEvent.PARSE_WORKFLOW)
-    for event in _failures(error):
-        machine.require(event)
-    duration = round((time.monotonic() - begun) * 1000)
-    return await _refuse(request, None, machine, error, duration, store, tell)
-
-
-async def _refuse(
-    request: RunRequest,
-    registration: Registration | None,
-    machine: ExecutionMachine,
-    error: TideateError,
-    duration: int,
-    open_store: Callable[[], Awaitable[Store]],
-    tell: Callable[[Event], None],
-) -> WorkflowResult:
-    from tideate_core.engine.ending import documents_of, end_of_refused, write_run_documents
-
-    if not machine.is_terminal():  # its workflow is not the reason
-        machine.require(ExecutionEvent.WORKFLOW_FAILED)
-    name = _name(request, registration)
-    end, row = end_of_refused(request, name, error, duration)
+    if isinstance(error, InvalidDefinitionFile | InvalidWorkflowFile):
+        for event in _BEFORE[error.failed_in]:
+            run.machine.require(event)
+    failed_in = run.machine.state
+    run.machine.require(_FAILURES.get(failed_in, ExecutionEvent.WORKFLOW_FAILED))
+    end, row = end_of_refused(run, error)
     sequence = None
-    if definition := _broken(request, registration, error):
-        end.data["failed_in"] = machine.get_history()[-1].from_state.value
-        shape = request.model_dump(mode="json")
-        begun = NewRun(
-            request.execution_id, definition, shape, 0, row.completed_at - duration, status="failed"
-        )
-        try:
-            store = await open_store()
-            sequence = await store.add_refused(begun, row, (end.name.value, row.completed_at, end.data))
-        except StoreError as failure:
-            message = f"this run is not in the history: {failure}"
-            notice = {"step": None, "message": message, "level": "warn"}
-            tell(Event(EventName.NOTICE, request.execution_id, notice))
-    if (documents := await documents_of(open_store)) is not None:
-        known = registration.definition if registration else None
-        total = len(known.steps) if isinstance(known, WorkflowDefinition) else 0
-        await write_run_documents(request.execution_id, row, documents, name=name, total_steps=total)
-    tell(Event(end.name, request.execution_id, end.data, row.completed_at, sequence))
+    if run.parent is None:  # otherwise a failure of its step, recorded with the run around it
+        if definition := _broken_definition(run, error):
+            end.data["failed_in"] = failed_in.value
+            sequence = await _record_refused(run, definition, end, row)
+        await write_documents(run, row)
+    run.front.emit(Event(end.name, run.id, end.data, row.completed_at, sequence))
     return end.result
 
 
-def _name(request: RunRequest, registration: Registration | None) -> str:
-    return registration.definition.name if registration else request.name
+async def _record_refused(run: Run, definition: Definition, end: RunEnd, row: Ending) -> int | None:
+    """Add a refused run to the history; return the sequence number of its only event."""
+    shape = run.request.model_dump(mode="json")
+    begun = NewRun(run.id, definition, shape, 0, row.completed_at - row.duration_ms, status="failed")
+    try:
+        store = await run.runner.store()
+        return await store.add_refused(begun, row, (end.name.value, row.completed_at, end.data))
+    except StoreError as failure:
+        message = f"this run is not in the history: {failure}"
+        notice = {"step": None, "message": message, "level": "warn"}
+        run.front.emit(Event(EventName.NOTICE, run.id, notice))
+        return None
 
 
-def _broken(request: RunRequest, registration: Registration | None, error: TideateError) -> Definition | None:
+def _broken_definition(run: Run, error: TideateError) -> Definition | None:
     """Return the broken definition as the history keeps it; None if the request is the mistake."""
     if isinstance(error, InvalidDefinitionFile | InvalidWorkflowFile):
-        return _broken_definition(error, request.name)
-    if registration is None or not isinstance(error, InvalidDefinition):
+        path, name = (str(error.path), error.path.stem) if error.path else (None, run.request.name)
+        identity = str(uuid.uuid5(WORKFLOW_IDS, f"{error.source}\0{path or name}"))
+        if isinstance(error, InvalidWorkflowFile):
+            return Definition(identity, name, "machine", "", source=error.source, path=path)
+        return Definition(identity, name, "graph", "{}", source=error.source, path=path)
+    if not hasattr(run, "registration") or not isinstance(error, InvalidDefinition):
         return None
-    return stored_definition(registration)
-
-
-def _failures(error: TideateError) -> tuple[ExecutionEvent, ...]:
-    if isinstance(error, InvalidDefinitionFile | InvalidWorkflowFile):
-        return _FAILURES[error.failed_in]
-    return (ExecutionEvent.PARSE_FAILED,)
-
-
-def _broken_definition(error: InvalidDefinitionFile | InvalidWorkflowFile, name: str) -> Definition:
-    """Return the stored definition of a text with mistakes: its name and path, without steps."""
-    path, name = (str(error.path), error.path.stem) if error.path else (None, name)
-    identity = str(uuid.uuid5(WORKFLOW_IDS, f"{error.source}\0{path or name}"))
-    if isinstance(error, InvalidWorkflowFile):
-        return Definition(identity, name, "machine", "", source=error.source, path=path)
-    return Definition(identity, name, "graph", "{}", source=error.source, path=path)
+    return stored_definition(run.registration)
 
 
 # -- checks of the inputs --------------------------------------------------------------------------------

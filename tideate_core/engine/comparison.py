@@ -209,7 +209,7 @@ class Comparison:
                 f"{request.name} cannot be compared: its steps may write before you choose an answer. "
                 "You can compare ask, summarize, refactor, generate and multi_file"
             )
-        self._runner.check_adapter(str(request.adapter))
+        self._runner.adapters.get(str(request.adapter))
 
     async def resume(self, wanted: str) -> ComparisonResult:
         """Continue the runs that an earlier process left.

@@ -1,15 +1,20 @@
-"""Driver: the interface that decides which step runs next, and the hooks of a kind of workflow."""
+"""Driver: decides which step runs next; hooks of a kind of workflow; common part of drivers of states."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from tideate_core.adapters import Usage
+from tideate_core.engine.events import EventName
+from tideate_core.errors import InvalidTransition, MoveLimitReached
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tideate_core.config import LimitsConfig
+    from tideate_core.engine.events import Emit
     from tideate_core.engine.run import Run
     from tideate_core.gates import TaskResult
     from tideate_core.project import Documents
@@ -227,11 +232,6 @@ class Driver(Protocol):
         ...
 
     @property
-    def prepared(self) -> bool:
-        """`prepare` was called."""
-        ...
-
-    @property
     def has_more(self) -> bool:
         """Some steps have not ended."""
         ...
@@ -309,3 +309,95 @@ class Driver(Protocol):
     def unfinished_response(self) -> Any:
         """Return the response of a run that did not complete; None without one."""
         ...
+
+
+class StateDriver:
+    """Common part of drivers that walk through states, one step at a time.
+
+    :param emit: sends events of the run.
+    :param prompt: the person's task.
+    """
+
+    batches_done = 0
+
+    def __init__(
+        self, name: str, states: Sequence[str], *, limits: LimitsConfig, prompt: str, emit: Emit
+    ) -> None:
+        self._name = name
+        self._state_names = states
+        self._limits = limits
+        self._prompt = prompt
+        self._emit = emit
+        self._path: list[dict[str, str]] = []
+        self._visits = Counter[str]()
+        self._works = 0
+        self._given = False
+
+    @property
+    def has_steps(self) -> bool:
+        return bool(self._state_names)
+
+    @property
+    def has_more(self) -> bool:
+        raise NotImplementedError
+
+    @property
+    def path(self) -> list[dict[str, str]]:
+        return list(self._path)
+
+    def prepare(self) -> None:
+        """Do nothing: the order of the states is not known in advance."""
+
+    def outline(self) -> dict[str, Any]:
+        return {"kind": "machine", "steps": [], "states": list(self._state_names), "prompt": self._prompt}
+
+    def graph(self) -> None:
+        """None: a machine has no fixed order."""
+
+    def ready_steps(self) -> list[Work]:
+        if self._given or not self.has_more:
+            return []
+        work = self._next()
+        self._given = True
+        return [work]
+
+    async def fail_step(self, work: Work, settled: Settled) -> bool:
+        """False: a machine does not continue without a state's work."""
+        return False
+
+    def skip_step(self, work: Work) -> None:
+        raise InvalidTransition(f"{self._name}: the step {work.step!r} cannot be skipped")
+
+    def unstarted_steps(self) -> list[Work]:
+        return []
+
+    def _next(self) -> Work:
+        raise NotImplementedError
+
+    def _step_of(self, state: str) -> str:
+        """Return the name of the next step in a state."""
+        visit = self._visits[state] + 1
+        return state if visit == 1 else f"{state}#{visit}"
+
+    def _add_move(self, source: str, target: str, when: str, by: str, **more: str) -> None:
+        move = {"from": str(source), "to": str(target), "when": str(when), "by": by}
+        self._path.append(move)
+        self._emit(EventName.TRANSITION, {**move, "move": len(self._path), **more})
+
+    def _check_limits(self, state: str, where: str = "") -> None:
+        """Check whether a state may be entered once more.
+
+        :param where: the states passed before, for the message.
+        :raises MoveLimitReached: the run exceeds its moves, or its visits of the state.
+        """
+        moves, visits = len(self._path), self._visits[state]
+        for count, key, what in (
+            (moves, "max_moves", f"{moves} moves were made"),
+            (visits, "max_visits", f"{str(state)!r} was visited {visits} times"),
+        ):
+            most = getattr(self._limits, key)
+            if count >= most:
+                raise MoveLimitReached(
+                    f"{self._name}: {where}{what}; if it needs more, raise `{key} = {most}` of [limits] in "
+                    "the configuration"
+                )

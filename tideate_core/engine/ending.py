@@ -21,19 +21,17 @@ from tideate_core.engine.request import WorkflowResult, leaves_unchanged, usage_
 from tideate_core.errors import StoreError, TideateError, UnusableFile, WorkspaceError
 from tideate_core.machines import ExecutionEvent, ExecutionState
 from tideate_core.store import Ending
-from tideate_core.workflows import MISSING, Declined, NextRun, WorkflowDefinition
+from tideate_core.workflows import MISSING, Declined, NextRun
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from tideate_core.engine.driver import DriverHooks, PlanCounts, Reversible
-    from tideate_core.engine.past import RecordedRun
-    from tideate_core.engine.request import RunRequest
+    from tideate_core.engine.driver import DriverHooks, PlanCounts, Reversible, Settled
+    from tideate_core.engine.recorder import Recorder
     from tideate_core.engine.run import Run
     from tideate_core.project import Documents
     from tideate_core.snapshots import SnapshotManager
-    from tideate_core.store import Store
     from tideate_core.workspace import RollbackResult, Workspace
 
 log = logging.getLogger(__name__)
@@ -77,16 +75,31 @@ def end_of(run: Run, task: asyncio.Task[None]) -> RunEnd:
 def _completed(run: Run) -> RunEnd:
     run.move(ExecutionEvent.AGGREGATE_RESULTS)
     result = _result(run, ok=True, response=run.driver.response())
-    data: dict[str, Any] = {
-        "response": result.response,
-        "usage": usage_json(run.usage),
-        "files": run.files,
-    }
+    data: dict[str, Any] = {"response": result.response, "usage": usage_json(run.usage), "files": run.files}
     if result.executed:
         data["executed"] = result.executed
     if not run.files and leaves_unchanged(run.results):
         data["unchanged"] = True
-    return _with_next_run(run, RunEnd(EventName.WORKFLOW_COMPLETED, _timed(run, data), result))
+    if next_run := _next_run(run):
+        data["next"], result = next_run, replace(result, next_run=next_run)
+    return RunEnd(EventName.WORKFLOW_COMPLETED, _timed(run, data), result)
+
+
+def _next_run(run: Run) -> dict[str, Any] | None:
+    """Return the run that the steps of a completed run proposed to follow it.
+
+    A run of a single step proposes none, and a nested run only says so: a person is asked about whole runs.
+    """
+    kept = run.memory.recall(RUN, NEXT_RUN) or None
+    if not kept or run.request.step is not None:
+        return None
+    shape = {**NextRun.of_json(kept).as_json(), "continues": run.id, "asks": run.gated}
+    del shape["done"]  # the next run reads it from the store
+    if run.request.adapter is not None:
+        shape["adapter"] = run.request.adapter
+    if run.parent is not None:
+        run.notify(f"{shape['message']}; {shape['workflow']} can continue the run {run.id[:8]}")
+    return shape
 
 
 def _cancelled(run: Run, reason: str, words: str) -> RunEnd:
@@ -108,7 +121,7 @@ def _failed(run: Run, error: BaseException) -> RunEnd:
     log.error(
         "run %s (%s) failed%s, step %s: %s; cause: %s",
         run.id,
-        run.definition.name,
+        run.name,
         "" if stage is None else f" in stage {stage}",
         run.step,
         failure["error"],
@@ -117,25 +130,18 @@ def _failed(run: Run, error: BaseException) -> RunEnd:
     )
     if run.machine.state is not ExecutionState.FAILED:
         run.move(ExecutionEvent.WORKFLOW_FAILED)
-    data = {"name": run.definition.name, "step": run.step, **failure}
+    data = {"name": run.name, "step": run.step, **failure}
     if stage is not None:
         data["stage"] = stage
     return RunEnd(EventName.WORKFLOW_FAILED, _timed(run, data), _result(run, **error_fields(error)))
 
 
-def end_of_refused(
-    request: RunRequest, name: str, error: TideateError, duration: int
-) -> tuple[RunEnd, Ending]:
-    """Return the end of a run that could not begin, and its stored row.
-
-    :param name: the workflow's.
-    :param duration: milliseconds.
-    """
-    words = error_fields(error)
-    data = {**identity(request.execution_id, name), "name": name, **failure_fields(error)}
-    result = WorkflowResult(request.execution_id, name, ok=False, **words, duration_ms=duration)
-    end = RunEnd(EventName.WORKFLOW_FAILED, {**data, "duration_ms": duration}, result)
-    return end, Ending("failed", now_ms(), duration, **words)
+def end_of_refused(run: Run, error: TideateError) -> tuple[RunEnd, Ending]:
+    """Return the end of a run that could not begin, and its stored row."""
+    words, duration = error_fields(error), run.elapsed_ms
+    data = {**identity(run.id, run.name), "name": run.name, **failure_fields(error), "duration_ms": duration}
+    result = WorkflowResult(run.id, run.name, ok=False, **words, duration_ms=duration)
+    return RunEnd(EventName.WORKFLOW_FAILED, data, result), Ending("failed", now_ms(), duration, **words)
 
 
 def _timed(run: Run, data: dict[str, Any]) -> dict[str, Any]:
@@ -146,7 +152,7 @@ def _result(run: Run, *, ok: bool = False, response: Any = None, **ending: Any) 
     reversible = run.driver.reversible
     return WorkflowResult(
         run.id,
-        run.definition.name,
+        run.name,
         ok,
         response if ok else run.driver.unfinished_response(),
         results=run.results,
@@ -161,53 +167,27 @@ def _result(run: Run, *, ok: bool = False, response: Any = None, **ending: Any) 
     )
 
 
-def _with_next_run(run: Run, end: RunEnd) -> RunEnd:
-    """Return the end of a completed run with the run that its steps proposed to follow it.
-
-    A run of a single step proposes none, and a nested run only says so: a person is asked about whole runs.
-    """
-    kept = run.memory.recall(RUN, NEXT_RUN) or None
-    if not kept or run.request.step is not None:
-        return end
-    proposed = NextRun.of_json(kept)
-    shape = {**proposed.as_json(), "continues": run.id, "asks": run.gated}
-    del shape["done"]  # the next run reads it from the store
-    if run.request.adapter is not None:
-        shape["adapter"] = run.request.adapter
-    if run.parent is not None:
-        run.notify(f"{shape['message']}; {shape['workflow']} can continue the run {run.id[:8]}")
-    return replace(end, data={**end.data, "next": shape}, result=replace(end.result, next_run=shape))
-
-
 # -- recording an end ------------------------------------------------------------------------------------
 
 
-async def finish(
-    run: Run, task: asyncio.Task[None], documents: Callable[[], Awaitable[Documents | None]]
-) -> WorkflowResult:
+async def finish(run: Run, task: asyncio.Task[None]) -> WorkflowResult:
     """Record how a run ended, and report it.
 
     :param task: the run's, done.
-    :param documents: opens the directory for the summary of a run that is not in the store.
     """
     end = end_of(run, task)
     try:
-        return await _record(run, task, end, documents)
+        return await _record(run, task, end)
     finally:
         if run.machine.state is ExecutionState.AGGREGATING_RESULTS:  # the store has its end now
             run.machine.require(ExecutionEvent.RESULTS_AGGREGATED)
 
 
-async def _record(
-    run: Run,
-    task: asyncio.Task[None],
-    end: RunEnd,
-    documents: Callable[[], Awaitable[Documents | None]],
-) -> WorkflowResult:
+async def _record(run: Run, task: asyncio.Task[None], end: RunEnd) -> WorkflowResult:
     if run.store is None:
         run.close_messages()
-        if run.parent is None and (place := await documents()) is not None:
-            await _write_documents(run, row_of(run, end.result), place)
+        if run.parent is None:
+            await write_documents(run, row_of(run, end.result))
         run.front.emit(Event(end.name, run.id, end.data))
         return end.result
     error = None if task.cancelled() else task.exception()
@@ -230,18 +210,17 @@ async def _record(
     except StoreError as failure:
         if not run.machine.is_terminal():
             run.machine.require(ExecutionEvent.WORKFLOW_FAILED)
-        data = {"name": run.definition.name, "step": run.step, **failure_fields(failure)}
+        data = {"name": run.name, "step": run.step, **failure_fields(failure)}
         run.front.emit(Event(EventName.WORKFLOW_FAILED, run.id, {**run.recorder.identify(), **data}))
         return replace(end.result, ok=False, cancelled=False, reason=None, **error_fields(failure))
     if run.parent is None:
-        await _write_documents(run, row, run.store.documents)
+        await write_documents(run, row)
     return end.result
 
 
 def row_of(run: Run, result: WorkflowResult) -> Ending:
     """Return the end of a run as the store keeps it."""
     status: Final = "completed" if result.ok else "cancelled" if result.cancelled else "failed"
-    steps = [settled.status for settled in run.settled.values()]
     return Ending(
         status,
         now_ms(),
@@ -251,49 +230,35 @@ def row_of(run: Run, result: WorkflowResult) -> Ending:
         result.error_code,
         tokens_of(result.usage),
         tuple(result.files),
-        steps.count("completed"),
-        steps.count("failed"),
+        *counts_of(run.settled),
         result.reason,
     )
 
 
-def row_of_abandoned(recorded: RecordedRun) -> Ending:
-    """Return the end of a run that another process left, and that is cancelled now."""
-    steps = [settled.status for settled in recorded.settled.values()]
-    return Ending(
-        "cancelled",
-        now_ms(),
-        recorded.elapsed_ms,
-        tokens=tokens_of(recorded.usage),
-        files=recorded.files,
-        completed_steps=steps.count("completed"),
-        failed_steps=steps.count("failed"),
-        reason="cancelled",
-    )
+def counts_of(settled: Mapping[str, Settled]) -> tuple[int, int]:
+    """Return the numbers of completed and of failed steps."""
+    ends = [one.status for one in settled.values()]
+    return ends.count("completed"), ends.count("failed")
 
 
-async def _write_documents(run: Run, row: Ending, documents: Documents) -> None:
-    definition = run.definition
+async def write_documents(run: Run, row: Ending) -> None:
+    """Write the documents of a run of this process, even if it could not begin; see `write_run_documents`."""
+    try:
+        store = await run.runner.store()
+    except StoreError:
+        log.exception("run %s has no summary", run.id)
+        return
     await write_run_documents(
         run.id,
         row,
-        documents,
-        name=definition.name,
-        total_steps=len(definition.steps) if isinstance(definition, WorkflowDefinition) else 0,
+        store.documents,
+        name=run.name,
+        total_steps=run.total_steps,
         hooks=run.driver_hooks,
         results=run.results,
         agents=run.recorder.agents,
         checkpoints=run.recorder.checkpoints,
     )
-
-
-async def documents_of(open_store: Callable[[], Awaitable[Store]]) -> Documents | None:
-    """Return the directory for the summary of a run that could not begin; None if the store fails."""
-    try:
-        return (await open_store()).documents
-    except StoreError:
-        log.exception("a run that could not begin has no summary")
-        return None
 
 
 async def write_run_documents(
@@ -302,19 +267,18 @@ async def write_run_documents(
     documents: Documents,
     *,
     name: str,
-    total_steps: int = 0,
-    hooks: DriverHooks = NO_HOOKS,
-    results: Mapping[str, Any] | None = None,
-    agents: Iterable[str] = (),
-    checkpoints: Iterable[str] = (),
+    total_steps: int,
+    hooks: DriverHooks,
+    results: Mapping[str, Any],
+    agents: Iterable[str],
+    checkpoints: Sequence[str],
 ) -> None:
     """Write the run's summary and its workflow's documents; a failure is logged and does not change the end.
 
     :param name: of the workflow.
     :param results: of the completed steps.
     """
-    planned, results, checkpoints = None, results or {}, list(checkpoints)
-    plan = hooks.summary(results).plan_id or name
+    planned, plan = None, hooks.summary(results).plan_id or name
     try:
         if hooks is not NO_HOOKS:
             planned = await asyncio.to_thread(hooks.conclude, run, results, ending, documents, checkpoints)
@@ -352,22 +316,22 @@ async def _roll_back_unless_completed(run: Run, reversible: Reversible, end: Run
         pending = {name: getattr(end.result, name) for name in ("reason", "error", "error_code")}
         pending |= {"step": end.data.get("step"), "message": end.data.get("message", "")}
         await run.memory.remember(RUN, PENDING_END, pending)
-    from tideate_core.workspace import RollbackResult
-
-    failure = ""
     try:
-        done = await roll_back_run(run.workspace, run.id, run.files, reversible.snapshot)
+        done = await roll_back_and_report(
+            run.workspace,
+            run.recorder,
+            run.files,
+            reversible.snapshot,
+            manager=reversible.snapshots,
+            checks_ran=reversible.checks_ran,
+        )
     except Exception as error:  # any error, an editor that is gone included: the run has to end
         log.exception("the changes of run %s could not be rolled back", run.id)
-        done, failure = RollbackResult([], [], []), error_fields(error)["error"]
-    foreign: Sequence[str] = ()
-    if not failure and reversible.checks_ran:
-        foreign = await foreign_changes(run.workspace, reversible.snapshot, done, reversible.snapshots)
-    run.recorder.event(EventName.ROLLED_BACK, rollback_fields(done, reversible.snapshot, failure, foreign))
-    reversible.reset()
-    if failure:
+        failure = error_fields(error)["error"]
+        run.recorder.event(EventName.ROLLED_BACK, rollback_fields(None, reversible.snapshot, failure))
         return _not_rolled_back(run, end, failure)
-    await release_snapshots(run.workspace, run.id, reversible.snapshots)
+    finally:
+        reversible.reset()
     run.files[:] = [*done.left]
     executed = [one for one in end.result.executed if one["path"] in done.left]
     return replace(
@@ -392,34 +356,50 @@ def _not_rolled_back(run: Run, end: RunEnd, failure: str) -> RunEnd:
     return RunEnd(EventName.WORKFLOW_FAILED, data, replace(failed, rollback_performed=False))
 
 
-async def roll_back_run(
-    workspace: Workspace, run: str, files: Sequence[str], snapshot: str | None
+async def roll_back_and_report(
+    workspace: Workspace,
+    recorder: Recorder,
+    files: Sequence[str],
+    snapshot: str | None,
+    *,
+    manager: SnapshotManager | None = None,
+    checks_ran: bool = True,
 ) -> RollbackResult:
-    """Roll back the changes of a run.
+    """Roll back the changes of an all-or-nothing run, and record the restored files.
 
     :param files: files that its steps report to have written.
+    :param snapshot: made before the first write.
+    :param manager: that made it; None: the project's.
+    :param checks_ran: checks may have changed files; these are looked for.
     :raises WorkspaceError: its journal is gone or damaged, or a file cannot be written.
     """
+    run = recorder.execution_id
     if files and not await asyncio.to_thread(workspace.has_journal, run):
         raise WorkspaceError(
             f"the journal of its changes is gone, and {', '.join(files)} may be as it left them; "
             f"`tideate snapshot diff {snapshot}` shows what differs from before"
         )
-    return await workspace.rollback_best_effort(run)
+    done = await workspace.rollback_best_effort(run)
+    foreign = await _foreign_changes(workspace, snapshot, done, manager) if checks_ran else []
+    recorder.event(EventName.ROLLED_BACK, rollback_fields(done, snapshot, foreign=foreign))
+    await release_snapshots(workspace, run, manager)
+    return done
 
 
 def rollback_fields(
-    done: RollbackResult, snapshot: str | None, failure: str, foreign: Sequence[str]
+    done: RollbackResult | None, snapshot: str | None = None, failure: str = "", foreign: Sequence[str] = ()
 ) -> dict[str, Any]:
     """Return the data of a rollback event.
 
+    :param done: None: nothing was restored.
     :param foreign: paths that others changed.
     """
+    restored, merged, left = (done.restored, done.merged, done.left) if done else ([], [], [])
     return {
-        "count": len(done.restored) + len(done.merged),
-        "restored": done.restored,
-        "merged": done.merged,
-        "left": done.left,
+        "count": len(restored) + len(merged),
+        "restored": restored,
+        "merged": merged,
+        "left": left,
         "foreign": [*foreign[:MOST_KEPT]],
         "more_foreign": len(foreign[MOST_KEPT:]),
         "snapshot": snapshot,
@@ -427,21 +407,19 @@ def rollback_fields(
     }
 
 
-async def foreign_changes(
-    workspace: Workspace, snapshot: str | None, done: RollbackResult, manager: SnapshotManager | None = None
+async def _foreign_changes(
+    workspace: Workspace, snapshot: str | None, done: RollbackResult, manager: SnapshotManager | None
 ) -> list[str]:
     """Return paths that differ from the snapshot though the run did not write them; caches are left out.
 
     A check may have changed them (a formatter), or the person, whose text is never replaced unasked. The
     search is limited to `PATIENCE` seconds.
-
-    :param manager: that made the snapshot; None: the project's.
     """
-    if snapshot is None or workspace.root is None:
+    root = workspace.root
+    if snapshot is None or root is None:
         return []
     from tideate_core.snapshots import CacheDirectories, SnapshotManager
 
-    root = workspace.root
     manager = manager or SnapshotManager(root, private=workspace.private)
     try:
         async with asyncio.timeout(PATIENCE):
@@ -587,25 +565,10 @@ def write_report(documents: Documents, name: str, report: Report, *, private: bo
     :raises StoreError: it cannot be written.
     """
     try:
-        return documents.write(name, _text_of(report).encode(), private=private)
-    except UnusableFile as error:
-        raise StoreError(f"{error}; the run itself is kept in the database") from error
-
-
-def _text_of(report: Report) -> str:
-    """Return a report as ASCII JSON: file names need not be valid UTF-8.
-
-    :raises StoreError: a value is not JSON, or nested too deeply.
-    """
-    try:
-        return json.dumps(_plain(report), indent=2, allow_nan=False) + "\n"
+        # ASCII: file names need not be valid UTF-8
+        text = json.dumps(report.model_dump(by_alias=True), indent=2, allow_nan=False)
+        return documents.write(name, f"{text}\n".encode(), private=private)
     except (ValueError, RecursionError) as error:
         raise StoreError(f"this cannot be written as JSON, other tools could not read it: {error}") from error
-
-
-def _plain(value: Any) -> Any:
-    """Return a report as nested dictionaries."""
-    if not isinstance(value, Report):
-        return value
-    fields = type(value).model_fields
-    return {field.alias or name: _plain(getattr(value, name)) for name, field in fields.items()}
+    except UnusableFile as error:
+        raise StoreError(f"{error}; the run itself is kept in the database") from error

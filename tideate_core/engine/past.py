@@ -31,10 +31,10 @@ from tideate_core.store import Definition
 from tideate_core.workflows import MachineWorkflow, Registration, WorkflowDefinition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from tideate_core.engine.events import FrontEnd
-    from tideate_core.store import CheckpointRow, EventRow, Reader, RunLog, RunRow, StepRow, Store, Tokens
+    from tideate_core.store import Reader, RunLog, RunRow, StepRow, Store, Tokens
     from tideate_core.workflows import Source, TextFormat
 
 
@@ -61,14 +61,6 @@ class Workflows(Protocol):
     def parse(self, text: str, format: TextFormat, name: str) -> Registration: ...  # noqa: A002
 
     def kept(self, definition: WorkflowDefinition, source: Source, path: Path | None) -> Registration: ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """The catalog's workflow, or why it is missing."""
-
-    registration: Registration | None
-    why: str = ""
 
 
 class StoredStep(BaseModel):
@@ -114,16 +106,18 @@ def stored_graph(definition: Definition) -> StoredGraph:
 def stored_definition(registration: Registration) -> Definition:
     """Return a definition as the store keeps it; an obfuscated machine keeps its tokens."""
     definition = registration.definition
-    path = _path_of(registration)
-    known = definition.id if isinstance(definition, WorkflowDefinition) else None
-    place = str(path or definition.name)
+    path = registration.path
+    if isinstance(definition, MachineWorkflow):
+        known, version, path = None, "1.0.0", definition.path
+    else:
+        known, version = definition.id, definition.version
     return Definition(
-        str(known or uuid.uuid5(WORKFLOW_IDS, f"{registration.source}\0{place}")),
+        str(known or uuid.uuid5(WORKFLOW_IDS, f"{registration.source}\0{path or definition.name}")),
         definition.name,
         registration.kind,
         _text_of(registration),
         definition.description,
-        definition.version if isinstance(definition, WorkflowDefinition) else "1.0.0",
+        version,
         registration.source,
         str(path) if path else None,
     )
@@ -148,17 +142,16 @@ async def definition_for(
     :raises InvalidDefinition: the file is to be used but has mistakes.
     """
     if stored.source == "text":
-        return _rebuilt(run_id, stored, _Found(None), catalog, obfuscate)
+        return _rebuilt(run_id, stored, None, "", catalog, obfuscate)
     if changed == "file":
         return catalog.get(_name_now(stored), obfuscate=obfuscate)
-    found = _look_up(catalog, _name_now(stored), obfuscate)
-    now = found.registration
-    if now is not None and _same(stored, now):
+    now, happened = _look_up(stored, catalog, obfuscate)
+    if now is not None and not happened:
         return now
-    rebuilt = _rebuilt(run_id, stored, found, catalog, obfuscate)
+    rebuilt = _rebuilt(run_id, stored, now, happened, catalog, obfuscate)
     # afterwards: agreeing to a definition does not imply trusting it
     if changed == "ask":
-        await _ask(run_id, stored, found, front)
+        await _ask(run_id, stored, now, happened, front)
     return rebuilt
 
 
@@ -169,26 +162,36 @@ def changed_since(stored: Definition, catalog: Workflows, *, obfuscate: bool = F
     """
     if stored.source == "text":
         return ""
-    found = _look_up(catalog, _name_now(stored), obfuscate)
-    same = found.registration is None or _same(stored, found.registration)
-    return "" if same else _happened(stored, found)
+    now, happened = _look_up(stored, catalog, obfuscate)
+    return happened if now is not None else ""
 
 
 def _name_now(stored: Definition) -> str:
     return stored.path if stored.source == "file" and stored.path else stored.name
 
 
-async def _ask(run_id: str, stored: Definition, found: _Found, front: FrontEnd) -> None:
-    happened = _happened(stored, found)
-    request = ConfirmationRequest(
-        run_id,
-        stored.name,
-        "",
-        "gate",
-        f"{happened}. Continue with the definition that the run began with?",
-        details=_difference(stored, found.registration),
+def _look_up(stored: Definition, catalog: Workflows, obfuscate: bool) -> tuple[Registration | None, str]:
+    """Return the catalog's workflow, and how it differs from the stored one; empty if it does not."""
+    what = stored.path or f"the workflow {stored.name!r}"
+    try:
+        now = catalog.get(_name_now(stored), obfuscate=obfuscate)
+    except (InvalidDefinition, InvalidWorkflowFile, UnknownWorkflow) as error:
+        return None, f"{what} cannot be used now ({error})"
+    # a file never equals a built-in workflow
+    hooks = driver_hooks(now.definition.name, now.kind, now.source)
+    has_same_driver = hooks is driver_hooks(stored.name, stored.kind, stored.source)
+    same = has_same_driver and now.kind == stored.kind and _text_of(now) == stored.text
+    return now, "" if same else f"{what} was changed since this run began"
+
+
+async def _ask(
+    run_id: str, stored: Definition, now: Registration | None, happened: str, front: FrontEnd
+) -> None:
+    question = f"{happened}. Continue with the definition that the run began with?"
+    details = _difference(stored, now) if now is not None else ""
+    decision = await front.confirm(
+        ConfirmationRequest(run_id, stored.name, "", "gate", question, details=details)
     )
-    decision = await front.confirm(request)
     if not decision.accepted:
         raise DefinitionChanged(
             f"{happened}, and it was not confirmed to continue with the definition that the run began with; "
@@ -197,44 +200,34 @@ async def _ask(run_id: str, stored: Definition, found: _Found, front: FrontEnd) 
         )
 
 
-def _happened(stored: Definition, found: _Found) -> str:
-    what = stored.path or f"the workflow {stored.name!r}"
-    if found.registration:
-        return f"{what} was changed since this run began"
-    return f"{what} cannot be used now ({found.why})"
-
-
-def _look_up(catalog: Workflows, name: str, obfuscate: bool) -> _Found:
-    try:
-        return _Found(catalog.get(name, obfuscate=obfuscate))
-    except (InvalidDefinition, InvalidWorkflowFile, UnknownWorkflow) as error:
-        return _Found(None, str(error))
-
-
 def _rebuilt(
-    run_id: str, stored: Definition, found: _Found, catalog: Workflows, obfuscate: bool
+    run_id: str,
+    stored: Definition,
+    now: Registration | None,
+    happened: str,
+    catalog: Workflows,
+    obfuscate: bool,
 ) -> Registration:
     """Rebuild a run's stored definition with the handlers registered now.
 
+    :param now: the catalog's workflow of this name.
+    :param happened: how it differs.
     :raises DefinitionChanged: handlers or files that it needs are missing.
     """
-    now = found.registration
     if now is None and stored.source in _REGISTERED:
         raise DefinitionChanged(
             f"the workflow {stored.name!r} is not registered now; it was {_REGISTERED[stored.source]}"
         )
-    source, path = _source(stored, now), Path(stored.path) if stored.path else None
-    if stored.kind == "machine":
-        # the driver of a machine depends on its source
-        source = cast("Source", stored.source)
+    source, path = cast("Source", stored.source), Path(stored.path) if stored.path else None
+    if stored.kind == "machine":  # its driver depends on its source
         return Registration(_machine(stored, now, obfuscate), {}, source, path)
     try:
-        return catalog.kept(_definition_of(stored), source, path)
+        return catalog.kept(_definition_of(stored), now.source if now is not None else source, path)
     except InvalidDefinition as error:
         registered = _REGISTERED.get(stored.source)
         hint = f"; it was registered {registered}" if registered else ""
         raise DefinitionChanged(
-            f"{_happened(stored, found)}, and the definition that the run began with {error}{hint}. "
+            f"{happened or stored.name}, and the definition that the run began with {error}{hint}. "
             f"`tideate resume {run_id} --definition=file` continues with the current file"
         ) from error
 
@@ -264,14 +257,6 @@ def _machine(stored: Definition, now: Registration | None, obfuscate: bool) -> M
     return MachineWorkflow(stored.name, machine, description=stored.description, path=path)
 
 
-def _same(stored: Definition, now: Registration) -> bool:
-    """Tell whether a stored definition equals a registered one; a file never equals a built-in one."""
-    hooks = driver_hooks(now.definition.name, now.kind, now.source)
-    if hooks is not driver_hooks(stored.name, stored.kind, stored.source):
-        return False
-    return now.kind == stored.kind and _text_of(now) == stored.text
-
-
 def _text_of(registration: Registration) -> str:
     """Return the normalized text of a definition, without comments and order of keys."""
     definition = registration.definition
@@ -283,39 +268,23 @@ def _text_of(registration: Registration) -> str:
     return definition.as_text()
 
 
-def _difference(stored: Definition, now: Registration | None) -> str:
-    """Return the difference between two definitions as Markdown; empty if there is only one."""
-    if now is None:
-        return ""
+def _difference(stored: Definition, now: Registration) -> str:
+    """Return the difference between two definitions as Markdown."""
     from difflib import unified_diff
 
     from tideate_core.edits import fence_for
 
+    texts = ((stored.text, stored.kind), (_text_of(now), now.kind))
+    before, after = (
+        json.dumps(json.loads(text), indent=2, ensure_ascii=False) if kind == "graph" else text
+        for text, kind in texts
+    )
     lines = unified_diff(
-        _readable(stored.text, stored.kind).splitlines(),
-        _readable(_text_of(now), now.kind).splitlines(),
-        "the run's definition",
-        "as it is now",
-        lineterm="",
+        before.splitlines(), after.splitlines(), "the run's definition", "as it is now", lineterm=""
     )
     text = "\n".join(lines)
     fence = fence_for(text)
     return f"{fence}diff\n{text}\n{fence}"
-
-
-def _readable(text: str, kind: Literal["graph", "machine"]) -> str:
-    return json.dumps(json.loads(text), indent=2, ensure_ascii=False) if kind == "graph" else text
-
-
-def _path_of(registration: Registration) -> Path | None:
-    definition = registration.definition
-    if isinstance(definition, MachineWorkflow):
-        return definition.path
-    return registration.path
-
-
-def _source(stored: Definition, now: Registration | None) -> Source:
-    return cast("Source", stored.source) if now is None else now.source
 
 
 _ALL: Final = 1_000_000
@@ -427,6 +396,7 @@ def recorded_result(reader: Reader, run: RunRow) -> WorkflowResult:
     hooks = driver_hooks(run.name, run.kind, run.source)
     summary = hooks.summary(results)
     back = reader.last_event(run.id, EventName.ROLLED_BACK.value) if hooks.is_reversible else None
+    is_back = back is not None and back.data["error"] is None and not back.data["left"]
     return WorkflowResult(
         run.id,
         run.name,
@@ -441,7 +411,7 @@ def recorded_result(reader: Reader, run: RunRow) -> WorkflowResult:
         executed=[one for one in recorded_executed(reader, run.id).values() if one["path"] in run.files],
         usage=_usage_of(tokens),
         duration_ms=run.duration_ms or 0,
-        rollback_performed=_all_back(back) if hooks.is_reversible else None,
+        rollback_performed=is_back if hooks.is_reversible else None,
         attempts=summary.attempts,
         result=summary.result,
         task=str(reader.request(run.id).get("prompt", "")) if hooks.is_reversible else None,
@@ -497,7 +467,12 @@ def _load(store: Store, run_id: str) -> tuple[RunRequest, Definition, RecordedRu
         executed=recorded_executed(reader, run_id),
         elapsed_ms=_time_at_work([*ended, *running]),
         agents=tuple(dict.fromkeys(row.agent for row in ended if row.attempts)),
-        checkpoints=_checkpoints(reader.checkpoints(run_id, limit=_ALL)),
+        checkpoints=tuple(
+            row.id
+            for row in sorted(
+                reader.checkpoints(run_id, limit=_ALL), key=lambda row: (row.cursor, row.created_at)
+            )
+        ),
         forked=forked,
         moves=moved.data["move"] if moved else 0,
     )
@@ -528,15 +503,6 @@ def _time_at_work(rows: Sequence[StepRow]) -> int:
         total += max(0, done - max(begun, until))
         until = max(until, done)
     return total
-
-
-def _checkpoints(rows: Iterable[CheckpointRow]) -> tuple[str, ...]:
-    return tuple(row.id for row in sorted(rows, key=lambda row: (row.cursor, row.created_at)))
-
-
-def _all_back(event: EventRow | None) -> bool:
-    """Tell whether all changes of a run were rolled back."""
-    return event is not None and event.data["error"] is None and not event.data["left"]
 
 
 async def release_lease(run_log: RunLog) -> None:

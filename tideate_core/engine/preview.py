@@ -16,7 +16,7 @@ from tideate_core.util.tokens import CHARACTERS_PER_TOKEN
 from tideate_core.workflows import Decision, WorkflowDefinition
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from tideate_core.adapters import Adapter, AdapterPool, Conversation, OfferedTool, Prompt
     from tideate_core.engine.events import ConfirmationRequest
@@ -69,7 +69,6 @@ async def preview_prompt(runner: WorkflowRunner, request: RunRequest) -> PromptP
     run = Run(_preview_runner(runner, front), request)
     read_workflow(run, partial(runner.registry.get, request.name, obfuscate=request.obfuscate))
     prepare(run)
-    run.offering = cast("Any", _NamedServers(runner.tools.names if runner.tools is not None else ()))
     for part in (run.memory, run.recorder):
         part.attach(cast("Any", _NoLog()))
     registration = run.registration
@@ -95,8 +94,13 @@ async def preview_prompt(runner: WorkflowRunner, request: RunRequest) -> PromptP
 
 def _preview_runner(runner: WorkflowRunner, front: _PreviewFront) -> WorkflowRunner:
     """Return a copy of a runner that asks no model, starts no server and tells only this front end."""
+
+    async def offer_nothing(_step: StepContext, _names: Sequence[str]) -> list[OfferedTool]:
+        return []
+
     preview = copy(runner)
     preview.front, preview.hooks = front, None
+    preview.offered_tools = offer_nothing  # type: ignore[method-assign, assignment]
     preview.adapters = cast("AdapterPool", _PreviewPool(runner.adapters))
     return preview
 
@@ -159,16 +163,6 @@ class _PreviewAdapter:
     async def take_turn(self, conversation: Conversation, tools: Sequence[OfferedTool], **_: Any) -> NoReturn:
         user = "\n\n".join(message.text for message in conversation.messages if message.text)
         raise _Reached(conversation.system, user, tools)
-
-
-class _NamedServers:
-    """Offering of MCP servers that are not started: their names without their tools."""
-
-    def __init__(self, servers: Collection[str]) -> None:
-        self.servers = servers
-
-    async def find(self, step: StepContext, names: Sequence[str]) -> list[OfferedTool]:
-        return []
 
 
 class _NoLog:

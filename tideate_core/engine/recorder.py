@@ -12,11 +12,12 @@ from tideate_core.errors import StoreError
 from tideate_core.store import StepOutcome, StepStart, Tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Iterator, Mapping
 
     from tideate_core.adapters import Usage
     from tideate_core.engine.driver import Settled, Work
     from tideate_core.engine.events import FrontEnd, WorkflowHooks
+    from tideate_core.engine.past import RecordedRun
     from tideate_core.machines import ExecutionState
     from tideate_core.store import CheckpointRow, Ending, RunLog
 
@@ -47,9 +48,7 @@ class Recorder:
     Before a log is attached, events are only told.
 
     :param log: None for a run that is not in the store yet; see `attach`.
-    :param agents: agents of the steps that ended in earlier processes.
-    :param checkpoints: ids of the checkpoints that earlier processes made.
-    :param moves: the number of the last machine move that an earlier process recorded.
+    :param recorded: the part of the run that earlier processes did.
     """
 
     def __init__(
@@ -59,23 +58,21 @@ class Recorder:
         log: RunLog | None = None,
         *,
         hooks: WorkflowHooks | None = None,
-        agents: Iterable[str] = (),
-        checkpoints: Iterable[str] = (),
-        moves: int = 0,
+        recorded: RecordedRun | None = None,
     ) -> None:
         self.execution_id = execution_id
         self.replaying = False
         """Record and tell nothing: an earlier process did."""
-        self.agents = dict.fromkeys(agents)
+        self.agents = dict.fromkeys(recorded.agents if recorded else ())
         """Agents of the steps, in order of their first step."""
-        self.checkpoints = list(checkpoints)
+        self.checkpoints = list(recorded.checkpoints if recorded else ())
         self.identify: Callable[[], Mapping[str, str]] = dict
         """Returns the `identity` fields of events of the workflow as a whole."""
         self._attached = log
         self._export: Export | None = None
         self._front = front
         self._hooks = hooks
-        self._moves = moves
+        self._moves = recorded.moves if recorded else 0
 
     def attach(self, log: RunLog, export: Export | None = None) -> None:
         """Record in this log from now on.
@@ -130,13 +127,10 @@ class Recorder:
 
     def status(self, state: ExecutionState, step: str | None) -> None:
         """Store the state and the current step of the run with the next commit."""
-        if not self.replaying:
-            self._log.status(state.value, step)
+        self._log.status(state.value, step)
 
     async def started(self, work: Work, attempt: int) -> None:
         """Record that a step starts; durable on return if the step must not start twice."""
-        if self.replaying:
-            return
         self.agents[work.agent] = None
         start = StepStart(
             work.step, work.name, work.agent, work.task, attempt, now_ms(), tuple(work.dependencies)
@@ -145,14 +139,12 @@ class Recorder:
         if not work.idempotent:
             await self._log.flush()
 
-    async def settled(self, work: Work, settled: Settled) -> None:
+    async def settled(self, settled: Settled) -> None:
         """Record the end of a step; durable on return.
 
         :raises asyncio.CancelledError: the caller was cancelled meanwhile; the end is durable even so.
         :raises StoreError: it could not be written.
         """
-        if self.replaying:
-            return
         outcome = StepOutcome(
             settled.step,
             settled.status,
@@ -171,25 +163,14 @@ class Recorder:
             self.checkpoints.append(row.id)
             try:
                 if self._export is not None and not cancelled:
-                    await self._exported(row, self._export)
+                    await self._export(row.id)
+            except StoreError as error:
+                words = f"the checkpoint was not exported: {error}"
+                self.event(EventName.NOTICE, {"step": row.step, "message": words, "level": "warn"})
             finally:  # the checkpoint exists, even if its export is cancelled
-                made = {
-                    "checkpoint_id": row.id,
-                    "step": work.step,
-                    "cursor": row.cursor,
-                    "manual": row.manual,
-                }
-                self.event(EventName.CHECKPOINT_CREATED, made)
+                self.event(EventName.CHECKPOINT_CREATED, checkpoint_fields(row))
         if cancelled:
             raise asyncio.CancelledError
-
-    async def _exported(self, row: CheckpointRow, export: Export) -> None:
-        """Export a checkpoint; if that fails, the run continues with a notice."""
-        try:
-            await export(row.id)
-        except StoreError as error:
-            words = f"the checkpoint was not exported: {error}"
-            self.event(EventName.NOTICE, {"step": row.step, "message": words, "level": "warn"})
 
     async def ended(self, ending: Ending, name: EventName, data: dict[str, Any]) -> None:
         """Record the end of the run with its last event, then tell it; the run has no owner afterwards.
@@ -203,6 +184,11 @@ class Recorder:
     async def flush(self) -> None:
         """Wait until everything so far is durable."""
         await self._log.flush()
+
+
+def checkpoint_fields(row: CheckpointRow) -> dict[str, Any]:
+    """Return the data of the event about a new checkpoint."""
+    return {"checkpoint_id": row.id, "step": row.step, "cursor": row.cursor, "manual": row.manual}
 
 
 def _stored(name: EventName, data: dict[str, Any]) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from tideate_core.engine.context.context import StateManager, about
 from tideate_core.engine.context.memory import Memory
 from tideate_core.engine.driver import NO_HOOKS, Settled
 from tideate_core.engine.events import Event, EventName, identity
-from tideate_core.engine.loop import StepLoop
+from tideate_core.engine.loop import TaskExecutor
 from tideate_core.engine.past import RecordedFailure, release_lease, stored_definition
-from tideate_core.engine.recorder import Recorder, now_ms
+from tideate_core.engine.recorder import Recorder, checkpoint_fields, now_ms
 from tideate_core.engine.task_group import TaskGroup
 from tideate_core.errors import InvalidInput, RunLost
 from tideate_core.machines import ExecutionEvent, ExecutionMachine, ExecutionMetrics, ExecutionState
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from tideate_core.engine.past import RecordedRun
     from tideate_core.engine.request import RunRequest, WorkflowResult
     from tideate_core.engine.runner import WorkflowRunner
-    from tideate_core.engine.tools import Offering
     from tideate_core.errors import TideateError
     from tideate_core.store import CheckpointRow, ControlRequest, Definition, RunLog, Store
     from tideate_core.workflows import MachineWorkflow, Registration
@@ -78,18 +77,17 @@ class Run:
         self.runner = runner
         self.request = request
         self.id = request.execution_id
+        self.name = request.name
+        """The workflow's name; until the workflow is read, the requested one."""
+        self.total_steps = 0
+        """Number of the workflow's steps; 0 for a machine, or if it is not read yet."""
         self.front = front or runner.front
         self.recorded = recorded
         self.parent = parent
         self.parent_step = parent_step
         self.driver_hooks: DriverHooks = NO_HOOKS
         self.recorder: Recorder = Recorder(
-            self.id,
-            self.front,
-            hooks=hooks or runner.hooks,
-            agents=recorded.agents if recorded else (),
-            checkpoints=recorded.checkpoints if recorded else (),
-            moves=recorded.moves if recorded else 0,
+            self.id, self.front, hooks=hooks or runner.hooks, recorded=recorded
         )
         self.recorder.identify = self._identity
         self.memory: Memory = Memory(
@@ -101,7 +99,16 @@ class Run:
         """The tasks of the steps."""
         self.failed: set[str] = set()
         """Failed steps without which the run cannot continue."""
-        self.machine = self._new_machine()
+        self.machine = ExecutionMachine(
+            {
+                # without a driver, the definition is a text with mistakes
+                "has_steps": lambda: not hasattr(self, "driver") or self.driver.has_steps,
+                "has_graph": lambda: hasattr(self, "driver"),
+                "has_more_batches": lambda: self.driver.has_more,
+                "has_fatal_failure": lambda: bool(self.failed),
+                "all_settled": lambda: not self.driver.has_more,
+            }
+        )
         self.results: dict[str, Any] = {}
         """Results by step; for a failed step that the run continues without, its error."""
         self.settled: dict[str, Settled] = {}
@@ -142,8 +149,8 @@ class Run:
         self._started = time.monotonic()
         self._waiting: Counter[str] = Counter()
         """Items of a step that stand still for a pause."""
-        self._pause_wanted = False
         self._resumed = asyncio.Event()
+        self._resumed.set()
         self._unread: list[Message] = []
         self._known_messages: set[int] = set()
         self._messages_open = asyncio.Event()
@@ -161,7 +168,7 @@ class Run:
         """
         if not self.driver_hooks.asks_model:
             return NO_MODEL
-        name = self.request.adapter or self.runner.config.adapter_for(self.definition.name)
+        name = self.request.adapter or self.runner.config.adapter_for(self.name)
         return self.runner.adapters.get(name)
 
     @property
@@ -174,16 +181,9 @@ class Run:
         return self.runner.workspace(self.request)
 
     @cached_property
-    def offering(self) -> Offering:
-        """The tools of MCP servers that steps can offer to a model."""
-        from tideate_core.engine.tools import Offering
-
-        return Offering(self)
-
-    @cached_property
     def gated(self) -> bool:
         """A person is asked if a step wants it: as the request, the configuration or the workflow says."""
-        configured = self.runner.config.workflows.get(self.definition.name)
+        configured = self.runner.config.workflows.get(self.name)
         choices = (
             self.request.require_confirmation,
             configured.require_confirmation if configured else None,
@@ -280,7 +280,7 @@ class Run:
         if self._log is None:
             await self._open(await self.runner.store())
         facts = {
-            "name": self.definition.name,
+            "name": self.name,
             "adapter": adapter.name,
             "demonstration": adapter.demonstration,
             "prompt": self.request.prompt,
@@ -293,7 +293,7 @@ class Run:
             self.recorder.event(EventName.WORKFLOW_STARTED, facts)
         else:
             self._restore(recorded, facts, notices)
-        await StepLoop(self).execute_steps()
+        await TaskExecutor(self).execute_steps()
 
     def _restore(
         self, recorded: RecordedRun, facts: dict[str, Any], notices: Iterable[dict[str, Any]]
@@ -343,23 +343,19 @@ class Run:
         if cancelled:
             raise asyncio.CancelledError
 
-    def row(self, definition: Definition, *, nested: bool = True) -> NewRun:
-        """Return the run as the store adds it.
-
-        :param nested: name the run that contains it.
-        """
+    def row(self, definition: Definition) -> NewRun:
+        """Return the run as the store adds it."""
         graph = self.driver.graph()
         steps = self.definition.steps if isinstance(self.definition, WorkflowDefinition) else ()
-        parent = self.parent if nested else None
         return NewRun(
             self.id,
             definition,
             self.request.model_dump(mode="json"),
-            len(steps),
+            self.total_steps,
             now_ms(),
             graph,
-            parent.id if parent else None,
-            self.parent_step if parent else None,
+            self.parent.id if self.parent else None,
+            self.parent_step if self.parent else None,
             self.machine.state.value,
             tuple((step.id, step.name or step.id, step.agent or step.kind) for step in steps),
         )
@@ -402,21 +398,6 @@ class Run:
             await release_lease(self._log)
 
     # -- its state --------------------------------------------------------------------------------------
-
-    def _new_machine(self) -> ExecutionMachine:
-        def driver() -> Driver | None:
-            return getattr(self, "driver", None)
-
-        return ExecutionMachine(
-            {
-                # without a driver yet, the definition is text whose steps have no order
-                "has_steps": lambda: (known := driver()) is None or known.has_steps,
-                "has_graph": lambda: (known := driver()) is not None and known.prepared,
-                "has_more_batches": lambda: (known := driver()) is not None and known.has_more,
-                "has_fatal_failure": lambda: bool(self.failed),
-                "all_settled": lambda: (known := driver()) is not None and not known.has_more,
-            }
-        )
 
     def move(self, event: ExecutionEvent) -> None:
         """Follow an event of the lifecycle; a new state is written with the next commit.
@@ -486,7 +467,9 @@ class Run:
         """Cancel the run with its steps and nested runs."""
         if self._late_notice is None:
             self._late_notice = asyncio.get_running_loop().call_later(LATE, self._explain_delay)
-        self._stop()
+        self.cancel_wanted = True
+        if self.task is not None:
+            self.task.cancel()
 
     def cancel_with_caller(self) -> None:
         """Cancel because the caller was cancelled; if the run around is left, this one is left, too."""
@@ -502,15 +485,9 @@ class Run:
 
     async def leave_from_step(self) -> NoReturn:
         """Stop without an end, from within a step."""
-        self.left = True
-        self._stop()
+        self.leave()
         await asyncio.Event().wait()
         raise AssertionError  # the step's task is cancelled
-
-    def _stop(self) -> None:
-        self.cancel_wanted = True
-        if self.task is not None:
-            self.task.cancel()
 
     def forget_delay(self) -> None:
         """Do not explain a delay: the run has ended."""
@@ -538,14 +515,12 @@ class Run:
 
     def pause_steps(self) -> None:
         """Stop before the next step, in nested runs, too; running steps are finished first."""
-        self._pause_wanted = True
         self._resumed.clear()
         for run in self._nested:
             run.pause_steps()
 
     def resume(self) -> None:
         """Continue a paused run, or withdraw a pause that has not come yet."""
-        self._pause_wanted = False
         self._resumed.set()
         if self.on_resume is not None:
             self.on_resume()
@@ -554,7 +529,7 @@ class Run:
 
     @property
     def pause_wanted(self) -> bool:
-        return self._pause_wanted
+        return not self._resumed.is_set()
 
     @property
     def is_paused(self) -> bool:
@@ -571,7 +546,7 @@ class Run:
         :param step: for a list item with `[0]`.
         """
         whole = step.partition("[")[0]
-        while self._pause_wanted:  # again: another pause may be wanted before this wait ends
+        while self.pause_wanted:  # again: another pause may be wanted before this wait ends
             self._waiting[whole] += 1
             try:
                 await self.pause_if_still()
@@ -594,7 +569,7 @@ class Run:
 
     async def pause_if_still(self) -> None:
         """Pause if a pause is wanted and every running step stands still."""
-        if not self._pause_wanted:
+        if not self.pause_wanted:
             return
         running = [step for step in self.begun if step not in self.settled]
         still = all(self._waiting[step] >= max(1, self.item_workers[step]) for step in running)
@@ -604,14 +579,10 @@ class Run:
 
     def _obey(self, request: ControlRequest) -> None:
         """Execute a control request of another process."""
-        if request == "cancel":
-            self.cancel()
-        elif request == "pause":
-            self.pause()
-        elif isinstance(request, Message):
+        if isinstance(request, Message):
             self._take_message(request)
         else:
-            self.resume()
+            {"cancel": self.cancel, "pause": self.pause, "resume": self.resume}[request]()
 
     def _lose(self) -> None:
         failure = self._log.failure if self._log else None
@@ -628,8 +599,7 @@ class Run:
 
     def report_checkpoint(self, row: CheckpointRow) -> None:
         """Report a checkpoint that a person made."""
-        data = {"checkpoint_id": row.id, "step": row.step, "cursor": row.cursor, "manual": row.manual}
-        self._tell(EventName.CHECKPOINT_CREATED, data)
+        self._tell(EventName.CHECKPOINT_CREATED, checkpoint_fields(row))
 
     def _tell(self, name: EventName, data: dict[str, Any]) -> None:
         if self._messages_closed:  # the end is being written: no event may follow it in the store
@@ -639,7 +609,7 @@ class Run:
 
     def _identity(self) -> dict[str, str]:
         plan = self.driver_hooks.summary(self.results).plan_id
-        return identity(self.id, plan or self.definition.name)
+        return identity(self.id, plan or self.name)
 
     async def send(self, text: str) -> None:
         """Tell the model something before its next turn, whichever process has the run then.

@@ -23,11 +23,11 @@ from tideate_core.store import TAKEOVER_AFTER
 from tideate_core.util.uncancelled import wait_uncancelled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable
+    from collections.abc import Callable, Coroutine, Iterable, Sequence
 
-    from tideate_core.adapters import AdapterPool, Reply
+    from tideate_core.adapters import AdapterPool, OfferedTool, Reply
     from tideate_core.config import Config
-    from tideate_core.engine.events import FrontEnd, WorkflowHooks
+    from tideate_core.engine.events import Event, FrontEnd, WorkflowHooks
     from tideate_core.engine.fork.checkpoints import CheckpointRestoreDTO
     from tideate_core.engine.fork.forking import RunEdits
     from tideate_core.engine.orchestrator import TaskComponents
@@ -146,6 +146,9 @@ class WorkflowRunner:
         takeover_after: float = TAKEOVER_AFTER,
         changed: Changed = "ask",
         front: FrontEnd | None = None,
+        parent: Run | None = None,
+        parent_step: str = "",
+        notices: Iterable[dict[str, Any]] = (),
         on_run: Callable[[Run], None] = lambda _run: None,
     ) -> WorkflowResult:
         """Continue a run where its last commit left it, to its end.
@@ -155,6 +158,8 @@ class WorkflowRunner:
         :param takeover_after: seconds without a heartbeat after which another machine's run is taken over.
         :param changed: the definition that counts if the workflow's file changed since the run began.
         :param front: instead of the runner's.
+        :param parent: the run whose step `parent_step` it is.
+        :param notices: shown first.
         :param on_run: called with the run before it continues.
         :raises RunNotFound: no run has this id.
         :raises RunIsOwned: a living process is running it.
@@ -163,9 +168,45 @@ class WorkflowRunner:
         :raises TideateError: it cannot continue; says why.
         :raises asyncio.CancelledError: the caller was cancelled, and so was the run.
         """
-        return await self._resume(
-            execution_id, takeover_after=takeover_after, changed=changed, front=front, on_run=on_run
+        from tideate_core.engine.recovery import (
+            rebind_buffer,
+            roll_back_unfinished_steps,
+            steps_once,
+            store_chosen_definition,
         )
+
+        self._refuse_active(execution_id)
+        store = await self._store.get()
+        log = await store.adopt(execution_id, takeover_after=takeover_after)
+        try:
+            request, stored, recorded = await load_recorded_run(store, execution_id)
+            registration = await definition_for(
+                execution_id,
+                stored,
+                self.registry,
+                changed=changed,
+                front=front or self.front,
+                obfuscate=request.obfuscate,
+            )
+            workspace = self.workspace(request)
+            request = await rebind_buffer(request, workspace)
+            run = Run(self, request, front=front, recorded=recorded, parent=parent, parent_step=parent_step)
+            on_run(run)
+            run.takeover_after = takeover_after
+            restore_workflow(run, registration)
+            self._refuse_active(execution_id)
+            prepare(run)
+            run.adapter  # noqa: B018 without an adapter the stored run stays as it is
+            await store_chosen_definition(store, stored, run)
+            rolled_back: list[dict[str, Any]] = []
+            if recorded.pending_end is None:  # otherwise all of it is rolled back
+                finished = recorded.finished | steps_once(registration.definition)
+                rolled_back = await roll_back_unfinished_steps(workspace, execution_id, finished)
+        except BaseException:
+            await release_lease(log)
+            raise
+        run.attach(log, store)
+        return await self._supervise(run, run.execute((*notices, *rolled_back)))
 
     async def fork_run(
         self,
@@ -192,10 +233,11 @@ class WorkflowRunner:
         from tideate_core.engine.fork.forking import begin_fork, plan_fork
 
         store = await self._store.get()
-        reader = store.reader()
-        plan = await asyncio.to_thread(plan_fork, reader, execution_id, step, edits, or_whole=or_whole)
+        plan = await asyncio.to_thread(
+            plan_fork, store.reader(), execution_id, step, edits, or_whole=or_whole
+        )
         notices = await begin_fork(self, store, plan, changed)
-        return await self._resume(plan.request.execution_id, changed=changed, notices=notices)
+        return await self.resume_run(plan.request.execution_id, changed=changed, notices=notices)
 
     async def check_fork(
         self,
@@ -237,7 +279,7 @@ class WorkflowRunner:
         edits = RunEdits(execution_id=new_id)
         plan = await asyncio.to_thread(plan_reopening, store.reader(), execution_id, edits)
         notices = await begin_fork(self, store, plan, "stored")
-        return await self._resume(plan.request.execution_id, changed="stored", notices=notices)
+        return await self.resume_run(plan.request.execution_id, changed="stored", notices=notices)
 
     async def run_nested(self, parent: Run, step: str, request: RunRequest) -> WorkflowResult:
         """Begin a nested run, resume it, or return how it ended in an earlier process; see `Run.nest`.
@@ -256,7 +298,7 @@ class WorkflowRunner:
             parent.memory.ledger.open_within(known.id, Ledger(memos))
             return await asyncio.to_thread(recorded_result, reader, known)
         try:
-            return await self._resume(
+            return await self.resume_run(
                 known.id,
                 parent=parent,
                 parent_step=step,
@@ -266,18 +308,17 @@ class WorkflowRunner:
         except TideateError as error:
             raise CannotGoOn(str(error), error.code) from error
 
+    async def offered_tools(self, step: Context, names: Sequence[str]) -> list[OfferedTool]:
+        """Return tools of MCP servers for a step's model; see `ServerCalls.offer`."""
+        from tideate_core.engine.tools import ServerCalls
+
+        return await ServerCalls(step, f"the tools {', '.join(names)}").offer(names)
+
     async def preview(self, request: RunRequest) -> PromptPreview:
         """Return the first prompt of a run that is not begun; see `preview_prompt`."""
         from tideate_core.engine.preview import preview_prompt
 
         return await preview_prompt(self, request)
-
-    def check_adapter(self, name: str) -> None:
-        """Look an adapter up; no model is asked.
-
-        :raises UnknownAdapter: no adapter has this name.
-        """
-        self.adapters.get(name)
 
     async def restore_checkpoint(self, checkpoint_id: str) -> CheckpointRestoreDTO:
         """Make a new run that stands at the checkpoint; the old run stays.
@@ -288,6 +329,21 @@ class WorkflowRunner:
         from tideate_core.engine.fork.checkpoints import CheckpointManager
 
         return await CheckpointManager(await self._store.get()).restore(checkpoint_id)
+
+    async def record_refused(
+        self, request: RunRequest, error: TideateError, tell: Callable[[Event], None] | None = None
+    ) -> None:
+        """Record the refused run of a broken workflow in the history.
+
+        :param error: the mistake in the workflow.
+        :param tell: receives the events.
+        """
+        from tideate_core.engine.policy import PolicyFrontEnd
+
+        def read() -> Registration:
+            raise error
+
+        await self._refused(Run(self, request, front=PolicyFrontEnd(accept=None, sink=tell)), read)
 
     async def _refused(
         self, run: Run, read: Callable[[], Registration] | None = None
@@ -309,58 +365,6 @@ class WorkflowRunner:
             return await refuse(run, error)
         return None
 
-    async def _resume(
-        self,
-        execution_id: str,
-        *,
-        takeover_after: float = TAKEOVER_AFTER,
-        changed: Changed,
-        front: FrontEnd | None = None,
-        parent: Run | None = None,
-        parent_step: str = "",
-        notices: Iterable[dict[str, Any]] = (),
-        on_run: Callable[[Run], None] = lambda _run: None,
-    ) -> WorkflowResult:
-        from tideate_core.engine.recovery import (
-            rebind_buffer,
-            roll_back_unfinished_steps,
-            store_chosen_definition,
-        )
-
-        self._refuse_active(execution_id)
-        store = await self._store.get()
-        log = await store.adopt(execution_id, takeover_after=takeover_after)
-        try:
-            request, stored, recorded = await load_recorded_run(store, execution_id)
-            registration = await definition_for(
-                execution_id,
-                stored,
-                self.registry,
-                changed=changed,
-                front=front or self.front,
-                obfuscate=request.obfuscate,
-            )
-            workspace = self.workspace(request)
-            request = await rebind_buffer(request, workspace)
-            run = Run(self, request, front=front, recorded=recorded, parent=parent, parent_step=parent_step)
-            on_run(run)
-            run.takeover_after = takeover_after
-            restore_workflow(run, registration)
-            self._refuse_active(execution_id)
-            prepare(run)
-            run.adapter  # noqa: B018 without an adapter the stored run stays as it is
-            await store_chosen_definition(store, stored, run)
-            rolled_back: list[dict[str, Any]] = []
-            if recorded.pending_end is None:  # otherwise all of it is rolled back
-                rolled_back = await roll_back_unfinished_steps(
-                    workspace, execution_id, recorded, registration.definition
-                )
-        except BaseException:
-            await release_lease(log)
-            raise
-        run.attach(log, store)
-        return await self._supervise(run, run.execute((*notices, *rolled_back)))
-
     async def _supervise(self, run: Run, execution: Coroutine[Any, Any, None]) -> WorkflowResult:
         """Execute a run in a task of its own, and record its end even if the caller is cancelled."""
         task = asyncio.create_task(execution, name=f"run {run.id}")
@@ -368,15 +372,13 @@ class WorkflowRunner:
         self._active[run.id] = run
         cancelled = await wait_uncancelled(task, run.cancel_with_caller)
         # imported here: nothing of it is needed before the first end
-        from tideate_core.engine.ending import documents_of, finish
+        from tideate_core.engine.ending import finish
 
         try:
             await run.close()
         finally:
             del self._active[run.id]
-            ending = asyncio.create_task(
-                finish(run, task, partial(documents_of, self.store)), name=f"end {run.id}"
-            )
+            ending = asyncio.create_task(finish(run, task), name=f"end {run.id}")
             cancelled = await wait_uncancelled(ending) or cancelled
             run.forget_delay()
             run.over.set()

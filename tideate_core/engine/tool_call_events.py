@@ -12,7 +12,7 @@ from tideate_core.engine.events import EventName, error_fields
 from tideate_core.workflows import CallReport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
 SHOWN: Final = 2_000
 """Characters of a tool call's arguments and result in events."""
@@ -73,28 +73,24 @@ def summarize_call(server: str, tool: str, arguments: Mapping[str, Any]) -> str:
     :param arguments: unchecked arguments from a model.
     """
     left = {key: value for key, value in arguments.items() if value not in (None, "", False)}
-    name = f"{server}/{tool}" if server else tool
-    parts = [part(left) for part in _PARTS]
-    rest = [_named(key, value) for key, value in left.items()]
-    return _cut(" ".join(" ".join(filter(None, [name, *parts, *rest])).split()), LONGEST)
+    parts = [
+        f"{server}/{tool}" if server else tool,
+        *_taken(left, '"{}"', "pattern", "query", "title"),
+        *_taken(left, "{}", "path"),
+        _files(left),
+        _lines(left),
+        *_taken(left, "{}", "revision", "name", "symbol"),
+        *_taken(left, "in {}", "glob"),
+        *_taken(left, "→ {}", "to", "new_name"),
+        _amount(left),
+    ]
+    parts += [_named(key, value) for key, value in left.items()]
+    return _cut(" ".join(" ".join(filter(None, parts)).split()), LONGEST)
 
 
-def _searched(left: Arguments) -> str:
-    return " ".join(f'"{_value(left.pop(key))}"' for key in ("pattern", "query", "title") if key in left)
-
-
-def _names(left: Arguments) -> str:
-    return " ".join(_value(left.pop(key)) for key in ("revision", "name", "symbol") if key in left)
-
-
-def _glob(left: Arguments) -> str:
-    if "glob" not in left:
-        return ""
-    return f"in {_value(left.pop('glob'))}"
-
-
-def _path(left: Arguments) -> str:
-    return _value(left.pop("path")) if "path" in left else ""
+def _taken(left: Arguments, template: str, *keys: str) -> list[str]:
+    """Remove arguments, and return each as its words."""
+    return [template.format(_value(left.pop(key))) for key in keys if key in left]
 
 
 def _files(left: Arguments) -> str:
@@ -108,7 +104,12 @@ def _files(left: Arguments) -> str:
 def _lines(left: Arguments) -> str:
     """Return the requested lines; empty if all are."""
     if isinstance(left.get("ranges"), list):
-        return _ranges(left.pop("ranges"))
+        ranges = left.pop("ranges")
+        ends = (one if isinstance(one, list) else [one] for one in ranges[:MOST_RANGES])
+        more = len(ranges) - MOST_RANGES
+        return ",".join("-".join(map(_value, one)) for one in ends) + (
+            f" and {more} more" if more > 0 else ""
+        )
     if "line" in left and "end_line" not in left:
         return f"line {_value(left.pop('line'))}"
     first = next((left.pop(key) for key in ("first", "line") if key in left), None)
@@ -116,18 +117,6 @@ def _lines(left: Arguments) -> str:
     if last is not None:
         return f"{_value(first or 1)}-{_value(last)}"
     return "" if first in (None, 1) else f"{_value(first)}-"
-
-
-def _ranges(ranges: list[Any]) -> str:
-    shown = [
-        "-".join(map(_value, one)) if isinstance(one, list) else _value(one) for one in ranges[:MOST_RANGES]
-    ]
-    more = len(ranges) - MOST_RANGES
-    return ",".join(shown) + (f" and {more} more" if more > 0 else "")
-
-
-def _target(left: Arguments) -> str:
-    return " ".join(f"→ {_value(left.pop(key))}" for key in ("to", "new_name") if key in left)
 
 
 def _amount(left: Arguments) -> str:
@@ -139,18 +128,6 @@ def _amount(left: Arguments) -> str:
     if isinstance(left.get("text"), str):
         words.append(f"({len(left.pop('text'))} characters)")
     return " ".join(words)
-
-
-_PARTS: Final[tuple[Callable[[Arguments], str], ...]] = (
-    _searched,
-    _path,
-    _files,
-    _lines,
-    _names,
-    _glob,
-    _target,
-    _amount,
-)
 
 
 def _named(key: str, value: Any) -> str:

@@ -62,10 +62,6 @@ def told(found: Difference) -> set[str]:
     return {*found.files, *found.modes, *found.left}
 
 
-def is_named(name: str, found: Difference) -> bool:
-    return name in told(found) or any(name.startswith(one) for one in found.left if one.endswith("/"))
-
-
 def assume(root: Path, _: random.Random, names: list[str]) -> None:
     git(root, "update-index", "--assume-unchanged", "--", *names)
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 LIMIT = 60.0
 CHANGED = FIRST.replace("one", "ONE").replace("four", "FOUR").replace("eight", "EIGHT")
-Units = dict[str, set[str]]
 
 
 def hunk(start: int, old: str, new: str) -> dict[str, Any]:

@@ -146,14 +146,6 @@ async def test_every_kind_of_change_is_shown_and_reverted_and_rolled_back(projec
     assert files(root) == changed
 
 
-async def test_one_hunk_of_a_file_with_other_line_ends_is_reverted_exactly(project: Reviewed) -> None:
-    project.write("mixed", "a\r\nb\r\nc\r\nd\r\ne")
-    project.commit_all("mixed")
-    project.write("mixed", "a\nb\r\nc\r\nd\r\nE\n")
-    await project.review(reject={"mixed": [0]})
-    assert (project.root / "mixed").read_bytes() == b"a\r\nb\r\nc\r\nd\r\nE\n"
-
-
 async def test_a_mode_and_a_text_of_one_file_are_decided_apart(project: Reviewed) -> None:
     path = project.write("a.py", TWO)
     path.chmod(0o755)
@@ -592,11 +584,3 @@ async def test_half_of_a_change_of_kind_is_refused_by_name_and_the_rest_reverted
     result = await project.review(reject=["a.py", "sub/b.py"])
     assert "sub/b.py: sub is a symbolic link, so nothing can be below it" in result.response
     assert (project.text("a.py"), (project.root / "sub").is_symlink()) == (FIRST, True)
-
-
-async def test_an_emptied_file_comes_back_without_a_line_end(project: Reviewed) -> None:
-    project.write("a.py", "no line end")
-    project.commit_all("bare")
-    project.write("a.py", "")
-    await project.review(reject=["*"])
-    assert (project.root / "a.py").read_bytes() == b"no line end"

@@ -262,14 +262,6 @@ async def test_several_entries_are_chosen_among(
     assert [d["index"] for d in bench.front.data(EventName.STEP_STARTED)] == list(range(1, len(results) + 1))
 
 
-async def test_the_word_for_the_exit_is_no_states_name(bench: Bench) -> None:
-    bench.machine("* to End\nEnd to end_here\nEnd to *\nend_here to *\n")
-    goes(bench, "End", "end_here_here")
-    result = await bench.run("walk")
-    assert result.ok, result.error
-    assert [move["to"] for move in result.path or []] == ["End", "*"]
-
-
 async def test_a_state_without_guidance_asks_nothing(bench: Bench) -> None:
     bench.machine("* to a\na to b\nb to *\n")
     result = await bench.run("walk", "go")
@@ -355,16 +347,6 @@ async def test_a_loop_ends_at_the_limit_of_visits(bench: Bench) -> None:
     )
     assert len(result.path or []) == 6
     assert list(result.results) == ["a", "b", "a#2", "b#2", "a#3", "b#3"]
-
-
-async def test_a_loop_ends_at_the_limit_of_moves(bench: Bench) -> None:
-    bench.machine("* to a\na to b\nb to a\n")
-    with_config(bench, limits={"max_moves": 5})
-    result = await bench.run("walk")
-    assert result.error_code == "MoveLimitReached"
-    assert "walk: b ⇄ a: 5 moves were made" in str(result.error)
-    assert "raise `max_moves = 5`" in str(result.error)
-    assert len(result.path or []) == 5
 
 
 @pytest.mark.parametrize(
@@ -495,17 +477,6 @@ async def test_an_unknown_state_to_confirm_is_refused_before_anything_is_asked(
     assert bench.front.names() == ["WORKFLOW_FAILED"]
 
 
-@pytest.mark.concurrency
-async def test_cancelling_withdraws_the_question_before_a_state(bench: Bench) -> None:
-    walk(bench)
-    bench.front.hold = True
-    task = asyncio.create_task(bench.run("walk", "write", inputs={"confirm": "draft"}))
-    await bench.front.until(lambda: bool(bench.front.requests))
-    bench.runner.cancel()
-    result = await task
-    assert (result.cancelled, result.path, bench.front.withdrawn) == (True, [], 1)
-
-
 # cancellation and pause
 
 
@@ -535,30 +506,6 @@ async def test_cancelling_in_the_middle_of_an_answer_frees_the_model_and_keeps_w
     await asyncio.to_thread(gate.wait_disconnected)
     assert result.results == results
     assert [move["to"] for move in result.path or []] == ["draft", "review"]
-
-
-@pytest.mark.concurrency
-async def test_a_pause_takes_effect_before_the_next_state(bench: Bench) -> None:
-    bench.machine(LOOP)
-    gate = bench.server.holds("The present state is draft.", text="A draft.")
-    says(bench, "review", "All is well.")
-    says(bench, "publish", "The text.")
-    goes(bench, "review", "publish")
-    task = asyncio.create_task(bench.run("walk", "write", inputs={"confirm": "review"}))
-    await asyncio.to_thread(gate.wait_started)
-    (run,) = bench.runner.running
-    bench.runner.pause(run.id)
-    gate.release()
-    await bench.front.until(lambda: "WORKFLOW_PAUSED" in bench.front.names())
-    (told,) = bench.front.data(EventName.WORKFLOW_PAUSED)
-    assert told.items() >= {"step": "review"}.items()
-    assert run.machine.state == "paused"
-    assert len(bench.server.requests) == 1
-    assert bench.front.requests == []
-    assert len(bench.front.data(EventName.TRANSITION)) == 1
-    bench.runner.resume(run.id)
-    assert (await task).ok
-    assert bench.front.data(EventName.NOTICE)[0]["message"] == "pauses before the next step"
 
 
 @pytest.mark.concurrency

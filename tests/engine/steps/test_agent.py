@@ -267,15 +267,6 @@ async def test_an_answer_that_does_not_fit_is_a_failed_attempt_and_the_model_is_
     assert retrying["error_code"] == "OutputMismatch"
 
 
-async def test_without_another_attempt_the_mismatch_fails_the_run(bench: Bench, write: Write) -> None:
-    write(PERSON % 0)
-    bench.server.answers("Name a person", {"name": "Ada"})
-    result = await bench.run("flow")
-    assert result.error_code == "OutputMismatch"
-    assert "$: 'age' is a required property" in str(result.error)
-    assert len(bench.server.requests) == 1
-
-
 @pytest.mark.parametrize("answer", ["```json\n[1, 2]\n```", "[1, 2]", "Here:\n\n```\n[1, 2]\n```\nDone."])
 async def test_a_schema_with_references_is_told_in_the_prompt_and_read_out_of_the_text(
     bench: Bench, write: Write, answer: str
@@ -412,14 +403,6 @@ async def test_an_agent_that_uses_more_tokens_than_it_may_fails_its_step(bench: 
     result = await bench.run("flow")
     assert "'cook' used" in str(result.error)
     assert "set `tokens` higher" in str(result.error)
-
-
-async def test_an_agents_answer_is_streamed(bench: Bench, write: Write) -> None:
-    agent(bench, "cook", "You cook.\n", trusted=False)
-    write(COOK)
-    bench.server.answers("Make a menu", "soup and bread")
-    await bench.run("flow")
-    assert "".join(one["text"] for one in bench.front.data(EventName.TOKEN)) == "soup and bread"
 
 
 CHEF = "---\nagents: [cook]\n%s---\nYou are the chef.\n"

@@ -21,28 +21,6 @@ async def test_a_step_of_no_other_kind_is_done_by_the_handler_of_its_id(bench: B
     assert (await bench.run("flow", "loud")).results == {"work": "LOUD"}
 
 
-async def test_a_step_without_a_handler_fails_when_the_run_gets_there(bench: Bench, write: Write) -> None:
-    async def work(_: StepContext) -> str:
-        return "done"
-
-    write("steps: [{id: work}, {id: rest, dependencies: [work]}]", work=work)
-    result = await bench.run("flow")
-    assert result.error_code == "MissingStepHandler"
-    assert "rest (workflow 'flow'" in str(result.error)
-    assert result.results["work"] == "done"
-
-
-async def test_a_handlers_result_is_held_to_the_steps_schema(bench: Bench, write: Write) -> None:
-    async def work(_: StepContext) -> Any:
-        return {"n": "three"}
-
-    write(
-        "steps: [{id: work, output_schema: {properties: {n: {type: integer}}}}]",
-        work=work,
-    )
-    assert "$.n: 'three' is not of type 'integer'" in str((await bench.run("flow")).error)
-
-
 @pytest.mark.parametrize(
     ("text", "value"),
     [

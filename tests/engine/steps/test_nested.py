@@ -155,12 +155,6 @@ async def test_workflows_that_run_each_other_are_stopped_with_words(bench: Bench
     assert bench.front.names().count("WORKFLOW_STARTED") == 8
 
 
-async def test_an_unknown_workflow_is_told_with_the_nearest(bench: Bench, write: Write) -> None:
-    write("steps: [{id: inside, workflow: summarise}]")
-    result = await bench.run("flow")
-    assert "did you mean 'summarize'" in str(result.error)
-
-
 async def test_items_of_for_each_have_children_of_their_own(bench: Bench, write: Write) -> None:
     write("steps: [{id: look}]", "inner", look=echo)
     write("""

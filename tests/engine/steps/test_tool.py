@@ -11,7 +11,7 @@ import pytest
 from tests.engine.conftest import no
 from tests.harness.later import Later
 from tideate_core.engine import EventName, PolicyFrontEnd, RunRequest, WorkflowRunner
-from tideate_core.errors import StepFailed, ToolFailed, ToolInterrupted, UnknownTool
+from tideate_core.errors import ToolFailed, ToolInterrupted, UnknownTool
 from tideate_core.mcp.client import ConnectedServer, Tool, ToolResult
 from tideate_core.store import Store
 from tideate_core.workflows import Decision, PromptLibrary
@@ -154,12 +154,6 @@ async def test_the_tool_gets_its_arguments_filled_in_and_of_their_types(bench: B
     assert result.results["look"] == {"text": "x = 1"}
     assert tools.calls == [("files", "read", {"path": "main.py", "lines": [3, 4], "exact": True})]
     assert bench.front.requests == []
-
-
-async def test_a_tool_that_fails_fails_the_step(bench: Bench, write: Write) -> None:
-    use(bench, Tools(answers=[StepFailed("no such file")]))
-    write(TOOL)
-    assert (await bench.run("flow")).error == "no such file"
 
 
 async def test_a_call_is_told_from_its_connection_to_its_end(bench: Bench, write: Write) -> None:

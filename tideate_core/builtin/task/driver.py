@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.builtin.task import TASK
 from tideate_core.builtin.task.record import TaskRecord, failure_of, summary_of
-from tideate_core.engine import EventName, Question, Work
-from tideate_core.errors import InvalidTransition, MoveLimitReached, StepFailed
+from tideate_core.engine import Question, StateDriver, Work
+from tideate_core.errors import StepFailed
 from tideate_core.machines import TASK_TABLE, WorkflowEvent, WorkflowState
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from tideate_core.builtin.task.environment import TaskEnvironment
-    from tideate_core.engine import Settled
     from tideate_core.gates import TaskResult
     from tideate_core.snapshots import SnapshotManager
     from tideate_core.workflows import MachineWorkflow, StepContext
@@ -58,7 +56,7 @@ GATES: Final = {
 _ENDS: Final = frozenset({_S.COMPLETE, _S.FAILED})
 
 
-class TaskDriver:
+class TaskDriver(StateDriver):
     """Driver of one task.
 
     :param confirm: states entered only after a question.
@@ -73,23 +71,13 @@ class TaskDriver:
         confirm: Collection[str],
         prompt: str,
     ) -> None:
-        self.has_steps = True
-        self.batches_done = 0
-        self._states = tuple(definition.machine.states)
+        limits = environment.config.limits
+        states = [*definition.machine.states]
+        super().__init__(TASK, states, limits=limits, prompt=prompt, emit=environment.emit)
         self._environment = environment
         self._confirm = confirm
-        self._prompt = prompt
         self._fsm = environment.components.fsm()
         self._record = TaskRecord()
-        self._path: list[dict[str, str]] = []
-        self._visits: Counter[WorkflowState] = Counter()
-        self._works = 0
-        self._prepared = False
-        self._given = False
-
-    @property
-    def prepared(self) -> bool:
-        return self._prepared
 
     @property
     def has_more(self) -> bool:
@@ -121,10 +109,6 @@ class TaskDriver:
         return self._environment.components.snapshot_manager
 
     @property
-    def path(self) -> list[dict[str, str]]:
-        return list(self._path)
-
-    @property
     def checks_ran(self) -> bool:
         return any(move["to"] == _S.VERIFYING for move in self._path)
 
@@ -137,26 +121,11 @@ class TaskDriver:
         if not self._fsm.reset():
             self._fsm.force_reset()
 
-    def prepare(self) -> None:
-        self._prepared = True
-
-    def outline(self) -> dict[str, Any]:
-        return {"kind": "machine", "steps": [], "states": list(self._states), "prompt": self._prompt}
-
-    def graph(self) -> None:
-        """None: the path of a task is not known in advance."""
-
-    def ready_steps(self) -> list[Work]:
-        if self._given or self._fsm.is_terminal():
-            return []
-        self._given = True
-        return [self._next()]
-
     def begin_step(self, work: Work) -> None:
         self._works += 1
         self._visits[self._fsm.state] += 1
         if not self._path:
-            self._move(BOUNDARY, WorkflowState.IDLE, "", "only")
+            self._add_move(BOUNDARY, WorkflowState.IDLE, "", "only")
 
     async def complete_step(self, work: Work, value: Any, step: StepContext) -> None:
         """Follow the transition of the step's event.
@@ -171,20 +140,10 @@ class TaskDriver:
             self._check_limits(target)
         self._fsm.require(event)
         self._record.add_result(work.step, source, value)
-        self._move(source, self._fsm.state, event, "gate" if value.get("gate") else "only")
+        self._add_move(source, self._fsm.state, event, "gate" if value.get("gate") else "only")
         self._given = False
         if self._fsm.state is WorkflowState.FAILED:
             raise StepFailed(failure_of(source, self._record))
-
-    async def fail_step(self, work: Work, settled: Settled) -> bool:
-        """Return False: no stage or gate can be skipped."""
-        return False
-
-    def skip_step(self, work: Work) -> None:
-        raise InvalidTransition(f"{TASK}: the step {work.step!r} cannot be skipped")
-
-    def unstarted_steps(self) -> list[Work]:
-        return []
 
     def response(self) -> str:
         return summary_of(self._record)
@@ -194,8 +153,6 @@ class TaskDriver:
 
     def _next(self) -> Work:
         state = self._fsm.state
-        visit = self._visits[state] + 1
-        step = state.value if visit == 1 else f"{state}#{visit}"
         more: dict[str, Any] = {"state": state.value}
         stage, agent = STAGES.get(state, (None, "machine"))
         if stage is not None:
@@ -203,28 +160,12 @@ class TaskDriver:
         question = None
         if state in self._confirm:
             question = Question(f"{TASK}: continue to {state.value!r}?", payload={"to": state.value})
-        return Work(step, partial(self._do, state), self._works + 1, 0, question, more, agent=agent)
+        handler = partial(self._do, state)
+        step = self._step_of(state.value)
+        return Work(step, handler, self._works + 1, 0, question, more, agent=agent)
 
     async def _do(self, state: WorkflowState, step: StepContext) -> dict[str, Any]:
         module, name = HANDLERS[state]
         handler = getattr(import_module(module), name)
         value: dict[str, Any] = await handler(step, self._record, self._environment)
         return value
-
-    def _move(self, source: str, target: str, event: str, by: str) -> None:
-        move = {"from": str(source), "to": str(target), "when": str(event), "by": by}
-        self._path.append(move)
-        self._environment.emit(EventName.TRANSITION, {**move, "move": len(self._path)})
-
-    def _check_limits(self, target: WorkflowState) -> None:
-        limits, moves, visits = self._environment.config.limits, len(self._path), self._visits[target]
-        if moves >= limits.max_moves:
-            self._refuse(f"{moves} moves were made", f"max_moves = {limits.max_moves}")
-        if visits >= limits.max_visits:
-            what = f"{target.value!r} was visited {visits} times"
-            self._refuse(what, f"max_visits = {limits.max_visits}")
-
-    def _refuse(self, what: str, limit: str) -> None:
-        raise MoveLimitReached(
-            f"{TASK}: {what}; if it needs more, raise `{limit}` of [limits] in the configuration"
-        )

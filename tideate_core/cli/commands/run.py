@@ -221,14 +221,14 @@ async def _record_refused(
     request: RunRequest, error: TideateError, project: Project, catalog: Catalog
 ) -> None:
     """Record the refused run of an invalid file in the history."""
-    from tideate_core.engine import EventName, PolicyFrontEnd, record_refused_run
+    from tideate_core.engine import EventName, PolicyFrontEnd
 
     def tell(event: Event) -> None:
         if event.name is EventName.NOTICE:
             note(event.data["message"])
 
     async with open_runner(project, catalog, PolicyFrontEnd(accept=False)) as runner:
-        await record_refused_run(request, error, runner.store, tell)
+        await runner.record_refused(request, error, tell)
 
 
 def parse_inputs(pairs: tuple[str, ...]) -> dict[str, JsonValue]:

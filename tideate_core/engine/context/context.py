@@ -10,7 +10,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
-from tideate_core.engine.context.memory import CONTEXT, CONVERSATION, NEXT_RUN, RUN, StepMemory
+from tideate_core.engine.context.memory import CONTEXT, CONVERSATION, NEXT_RUN, RUN
 from tideate_core.engine.events import ConfirmationRequest, EventName
 from tideate_core.engine.tool_call_events import report_call
 from tideate_core.errors import InvalidDefinition, InvalidInput, PersonNeeded, did_you_mean
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from tideate_core.adapters import Adapter, Conversation, ModelTurn, OfferedTool, Prompt, Reply, Usage
     from tideate_core.engine.context.model import Outgoing, StepModel
-    from tideate_core.engine.context.person import StepPerson
     from tideate_core.engine.driver import Settled
     from tideate_core.engine.run import Run
     from tideate_core.workflows import (
@@ -175,10 +174,12 @@ class Context:
     """`StepContext` of one attempt of a step: its facts, and access to models, person and memory."""
 
     def __init__(self, run: Run, step: str, attempt: int = 1, definition: WorkflowStep | None = None) -> None:
-        request = run.request
+        request, config = run.request, run.runner.config
         self.run = run
         self.execution_id = run.id
         self.step = step
+        self.whole_step = step
+        """The step; for an item of a list, the step with the list."""
         self.prompt = request.prompt
         self.context = request.context
         self.options: Mapping[str, Any] = {**request.options, **request.inputs}
@@ -190,18 +191,25 @@ class Context:
         self.editor = run.front.editor
         self.files: list[str] = []
         """Files and buffers that this attempt changed."""
-        config = run.runner.config
-        limits = config.limits
-        self.attempts = limits.attempts
-        self.revisions = limits.revisions
-        self.concurrency = limits.concurrency
-        self.mention_tokens = limits.mention_tokens
+        self.attempts = config.limits.attempts
+        self.revisions = config.limits.revisions
+        self.concurrency = config.limits.concurrency
+        self.mention_tokens = config.limits.mention_tokens
         self.context_tokens = run.adapter.context_tokens
         self.rules_files: Sequence[str] | None = config.rules_files if config.rules else None
         self.memory_of = run.memory_of
         self.refuses_executed = config.land.executed == "refuse"
+        self._key_prefix = ""
+        """Distinguishes the memory of an item from others of the step."""
         self._measure: Adapter | None = None
+        self._origin: Context | None = None
+        """The attempt's context, for contexts of its items and for views of it."""
         self._abandoned = False
+        self._demonstration = run.adapter.demonstration
+
+    @property
+    def _attempt(self) -> Context:
+        return self._origin or self
 
     def abandon(self) -> None:
         """Refuse further writes: the handler was stopped but keeps running, and nothing waits for it."""
@@ -211,9 +219,9 @@ class Context:
 
     def is_abandoned(self) -> bool:
         """Tell whether nothing waits for the handler any more."""
-        return self._abandoned
+        return self._attempt._abandoned
 
-    # made on demand: most steps need few
+    # made on demand: most steps ask no model and write nothing
     @cached_property
     def model(self) -> StepModel:
         """Access to models."""
@@ -222,23 +230,16 @@ class Context:
         return StepModel(self)
 
     @cached_property
-    def person(self) -> StepPerson:
-        """Access to the person."""
-        from tideate_core.engine.context.person import StepPerson
-
-        return StepPerson(self.run, self.step, self.attempt)
-
-    @cached_property
-    def memory(self) -> StepMemory:
-        """Access to the run's memory."""
-        return StepMemory(self.run.memory, self.step)
+    def workspace(self) -> Workspace:
+        """The run's workspace; writes through it are attributed to the step."""
+        return self.run.workspace.of_step(self.step, self.is_abandoned)
 
     def measured_by(self, adapter: str | None) -> Self:
         if adapter is None:
             return self
-        # created before copying, so that both share them
-        _ = self.model, self.person, self.memory, self.workspace
         view = copy(self)
+        view.__dict__.pop("model", None)
+        view._origin = self._attempt
         view._measure = self.run.runner.adapters.get(adapter)
         view.context_tokens = view._measure.context_tokens
         if self.run.runner.adapters.destination(adapter) != self.memory_of:
@@ -247,16 +248,16 @@ class Context:
 
     @property
     def demonstration(self) -> bool:
-        return self.model.demonstration if self._measure is None else self._measure.demonstration
+        return self.is_unreliable if self._measure is None else self._measure.demonstration
 
     @demonstration.setter
     def demonstration(self, demonstration: bool) -> None:
-        self.model.demonstration = demonstration
+        self._attempt._demonstration = demonstration
 
-    @cached_property
-    def workspace(self) -> Workspace:
-        """The run's workspace; writes through it are attributed to the step."""
-        return self.run.workspace.of_step(self.step, self.is_abandoned)
+    @property
+    def is_unreliable(self) -> bool:
+        """A demonstration model took part in the attempt."""
+        return self._attempt._demonstration
 
     @property
     def usage(self) -> Usage:
@@ -270,6 +271,8 @@ class Context:
         self.run.state.set(name, value)
         await self.run.memory.remember(RUN, f"{CONTEXT}{name}", value)
 
+    # -- models -----------------------------------------------------------------------------------------
+
     async def ask(
         self,
         prompt: Prompt,
@@ -278,11 +281,12 @@ class Context:
         quiet: bool = False,
         adapter: str | None = None,
     ) -> Reply:
-        return await self.model.ask(prompt, of=self.step, schema=schema, quiet=quiet, adapter=adapter)
+        return await self.model.ask(prompt, schema=schema, quiet=quiet, adapter=adapter)
 
     @property
     def tool_servers(self) -> Collection[str]:
-        return self.run.offering.servers
+        tools = self.run.runner.tools
+        return tools.names if tools is not None else ()
 
     def can_use_tools(self, adapter: str | None = None) -> bool:
         return self.model.can_use_tools(adapter)
@@ -296,27 +300,48 @@ class Context:
         quiet: bool = False,
         adapter: str | None = None,
     ) -> ModelTurn:
-        return await self.model.take_turn(
-            conversation, tools, of=self.step, key=key, quiet=quiet, adapter=adapter
-        )
+        return await self.model.take_turn(conversation, tools, key=key, quiet=quiet, adapter=adapter)
 
     def has_turn(self, key: str) -> bool:
-        return self.model.has_turn(self.step, key)
+        return self.model.has_turn(key)
+
+    async def find_tools(self, names: Sequence[str], adapter: str | None = None) -> list[OfferedTool]:
+        return await self.model.find_tools(names, adapter)
+
+    def report_call(
+        self, tool: str, arguments: Mapping[str, Any], *, server: str = ""
+    ) -> AbstractContextManager[CallReport]:
+        return report_call(self.emit, tool, arguments, server=server)
 
     def allowances(self) -> Sequence[Allowance]:
         return list(self.run.memory.ledger.allowances(self.run.runner.config.limits, self.step))
 
     async def extend_budget(self) -> None:
         used_up = any(one.left <= 0 for one in self.allowances() if one.of_run)
-        step = self.person.step  # for an item, the whole step
-        await self.run.memory.extend_budget(step, self.attempt, self.step, run=used_up)
+        await self.run.memory.extend_budget(self.whole_step, self.attempt, self.step, run=used_up)
+
+    def render(self, name: str, **values: Any) -> Prompt:
+        return self.run.runner.prompts.render(name, notice=self.warn_once, **values)
+
+    @property
+    def outgoing(self) -> Outgoing:
+        """The filter of texts sent to models."""
+        return self.run.outermost.outgoing
+
+    def allow_secrets(self, text: str) -> None:
+        self.outgoing.allow(text)
+
+    def hide_secrets(self, value: Any) -> Any:
+        return self.outgoing.hide_within(value)
+
+    # -- earlier and next runs --------------------------------------------------------------------------
 
     async def earlier(self) -> EarlierRun | None:
         from tideate_core.engine.context.continuation import earlier_run
 
         earlier = await earlier_run(self.run.request, self.run.memory, self.run.store)
         if earlier is not None:
-            self._outgoing.allow_conversation(earlier.conversation)
+            self.outgoing.allow_conversation(earlier.conversation)
         return earlier
 
     @property
@@ -334,54 +359,17 @@ class Context:
         from tideate_core.adapters import Conversation
 
         conversation = Conversation.of_json(kept)
-        self._outgoing.allow_conversation(conversation)
+        self.outgoing.allow_conversation(conversation)
         return conversation
 
     def keep_conversation(self, conversation: Conversation, staged: Sequence[FileChange] = ()) -> None:
         if conversation.turns:
             from tideate_core.engine.context.continuation import kept_conversation
 
-            conversation = self._outgoing.conversation(conversation)
+            conversation = self.outgoing.conversation(conversation)
             self.run.memory.note(RUN, f"{CONVERSATION}{self.step}", kept_conversation(conversation, staged))
 
-    @property
-    def _outgoing(self) -> Outgoing:
-        return self.run.outermost.outgoing
-
-    def allow_secrets(self, text: str) -> None:
-        self._outgoing.allow(text)
-
-    def hide_secrets(self, value: Any) -> Any:
-        return self._outgoing.hide_within(value)
-
-    async def find_tools(self, names: Sequence[str], adapter: str | None = None) -> list[OfferedTool]:
-        return await self.model.find_tools(names, adapter)
-
-    def report_call(
-        self, tool: str, arguments: Mapping[str, Any], *, server: str = ""
-    ) -> AbstractContextManager[CallReport]:
-        return report_call(self._emit, tool, arguments, server=server)
-
-    async def read_messages(self, key: str) -> list[str]:
-        kept = self.memory.recall(key)
-        if kept is not MISSING:
-            self.allow_secrets("\n".join(kept))
-            return list(kept)
-        said = self.run.take_messages()
-        if said:
-            await self.memory.read(key, said)
-        texts = [message.text for message in said]
-        for text in texts:
-            self.allow_secrets(text)
-            self.notice(f"the model reads your message: {text}")
-        return texts
-
-    async def wait_if_paused(self) -> None:
-        with persons_time():
-            await self.run.wait_if_paused(self.step)
-
-    def render(self, name: str, **values: Any) -> Prompt:
-        return self.run.runner.prompts.render(name, notice=self.person.warn_once, **values)
+    # -- person and front end ---------------------------------------------------------------------------
 
     async def confirm(
         self,
@@ -392,36 +380,64 @@ class Context:
         payload: Any = None,
         executed: Sequence[ExecutableFile] = (),
     ) -> Decision:
-        workflow = self.run.definition.name
+        # imported here: most steps ask nothing
+        from tideate_core.engine.context.person import ask_person
+
         request = ConfirmationRequest(
             self.execution_id,
-            workflow,
-            self.person.step,
+            self.run.definition.name,
+            self.whole_step,
             kind,
             message,
             details,
             payload,
-            self.model.demonstration,
+            self.is_unreliable,
             executed,
         )
         try:
-            return await self.person.confirm(request)
+            return await ask_person(self, request)
         except PersonNeeded as error:
             self.notice(str(error), level="warn")
             return await self.run.outermost.leave_from_step()
+
+    async def read_messages(self, key: str) -> list[str]:
+        kept = self.recall(key)
+        if kept is not MISSING:
+            self.allow_secrets("\n".join(kept))
+            return list(kept)
+        said = self.run.take_messages()
+        if said:
+            await self.run.memory.read(self.whole_step, self._own_key(key), said)
+        texts = [message.text for message in said]
+        for text in texts:
+            self.allow_secrets(text)
+            self.notice(f"the model reads your message: {text}")
+        return texts
+
+    async def wait_if_paused(self) -> None:
+        with persons_time():
+            await self.run.wait_if_paused(self.step)
+
+    def emit(self, event: EventName, /, **data: Any) -> None:
+        """Send an event of the step."""
+        self.run.recorder.event(event, {"step": self.step, **data})
 
     def notice(
         self, message: str, *, level: Literal["info", "warn"] = "info", unsaved: Sequence[str] = ()
     ) -> None:
         more = {"unsaved": list(unsaved)} if unsaved else {}
-        self._emit(EventName.NOTICE, message=message, level=level, **more)
+        self.emit(EventName.NOTICE, message=message, level=level, **more)
 
-    def _emit(self, event: EventName, /, **data: Any) -> None:
-        self.person.emit(event, step=self.step, **data)  # for an item, the person's step is the whole step
+    def warn_once(self, message: str) -> None:
+        """Show a warning once in the outermost run."""
+        warned = self.run.outermost.warned
+        if message not in warned:
+            warned.add(message)
+            self.notice(message, level="warn")
 
     def gate(self, name: str, issues: list[str], entries: Sequence[dict[str, Any]] = ()) -> None:
         places = {"entries": list(entries)} if entries else {}
-        self._emit(
+        self.emit(
             EventName.GATE_FAILED if issues else EventName.GATE_PASSED, gate=name, issues=issues, **places
         )
 
@@ -438,22 +454,29 @@ class Context:
             shape = one.as_json()
             run.executed[one.path] = shape
             words = f"other tools run {label(one.path)}: {one.reason}"
-            self._emit(EventName.NOTICE, message=words, level="warn", executed=shape)
+            self.emit(EventName.NOTICE, message=words, level="warn", executed=shape)
+
+    # -- memory -----------------------------------------------------------------------------------------
+
+    def _own_key(self, key: str) -> str:
+        return f"own:{self._key_prefix}{key}"
 
     def recall(self, key: str) -> Any:
-        return self.memory.recall(key)
+        return self.run.memory.recall(self.whole_step, self._own_key(key))
 
     async def remember(self, key: str, value: Any) -> None:
-        await self.memory.remember(key, value)
+        await self.run.memory.remember(self.whole_step, self._own_key(key), value)
 
     def numbered(self, key: str) -> str:
         return self.run.memory.numbered(self.step, key)
 
     async def choose_once(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
-        return await self.memory.choose_once(key, digest, produce)
+        key = f"choice:{self._key_prefix}{key}"
+        return await self.run.memory.choose(self.whole_step, key, digest, produce)
 
     async def choose_for_run(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
-        return await self.memory.choose_for_run(key, digest, produce)
+        with persons_time():  # waiting for another step's question is waiting for a person
+            return await self.run.memory.choose_for_run(key, digest, produce)
 
 
 class ItemContext(Context):
@@ -468,16 +491,13 @@ class ItemContext(Context):
     ) -> None:
         # a completed item is not repeated after a crash: its writes are kept under its own name
         super().__init__(whole.run, f"{whole.step}[{index}]", whole.attempt, whole.definition)
+        self.whole_step = whole.step
         self.feedback = feedback
         self.files = whole.files
-        self.model, self.person = whole.model, whole.person
-        self.memory = StepMemory(whole.run.memory, whole.step, f"{index}:")
-        self._whole = whole
+        self._key_prefix = f"{index}:"
+        self._origin = whole
         self._place = f"item {index + 1} of {total}"
         self._values = values
-
-    def is_abandoned(self) -> bool:
-        return self._whole.is_abandoned()
 
     def values(self) -> dict[str, Any]:
         return dict(self._values)

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from tideate_core.adapters import Usage
-from tideate_core.workflows import MISSING, Allowance, persons_time
+from tideate_core.workflows import MISSING, Allowance
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -152,42 +152,6 @@ PENDING_END: Final = "taking_back"
 _NOTHING: Final = Usage()
 
 
-class StepMemory:
-    """Memory of one step, or of one item of its list.
-
-    :param prefix: distinguishes the keys of an item from others of the step.
-    """
-
-    def __init__(self, memory: Memory, step: str, prefix: str = "") -> None:
-        self._memory = memory
-        self._step = step
-        self._prefix = prefix
-
-    def recall(self, key: str) -> Any:
-        return self._memory.recall(self._step, f"own:{self._prefix}{key}")
-
-    async def remember(self, key: str, value: Any) -> None:
-        """Store a value; after a crash the step's writes are rolled back even so."""
-        await self._memory.remember(self._step, f"own:{self._prefix}{key}", value)
-
-    async def read(self, key: str, messages: Sequence[Message]) -> None:
-        """Store the messages that the step's model reads now; no other model gets them."""
-        await self._memory.read(self._step, f"own:{self._prefix}{key}", messages)
-
-    async def choose_once(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
-        key = f"choice:{self._prefix}{key}"
-        kept = self._memory.recall(self._step, key)
-        if kept is not MISSING and kept["digest"] == digest:
-            return kept["value"]
-        value = await produce()
-        await self._memory.remember(self._step, key, {"digest": digest, "value": value})
-        return value
-
-    async def choose_for_run(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
-        with persons_time():  # waiting for another step's question is waiting for a person
-            return await self._memory.choose_for_run(key, digest, produce)
-
-
 def spent_on(memos: Mapping[str, Any], *, late: bool = False) -> Usage:
     """Return the usage of the replies among a step's memos.
 
@@ -254,6 +218,15 @@ class Memory:
         self._known.setdefault(step, {})[key] = [message.text for message in messages]
         await self._log.read(step, key, messages)
 
+    async def choose(self, step: str, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
+        """Return the stored choice for the same question; otherwise choose and store it."""
+        kept = self.recall(step, key)
+        if kept is not MISSING and kept["digest"] == digest:
+            return kept["value"]
+        value = await produce()
+        await self.remember(step, key, {"digest": digest, "value": value})
+        return value
+
     async def choose_for_run(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
         """Return the stored choice of any step for the same question; otherwise choose and store it.
 
@@ -262,12 +235,7 @@ class Memory:
         if self._around is not None:
             return await self._around.choose_for_run(key, digest, produce)
         async with self._choosing:
-            kept = self.recall(RUN, key)
-            if kept is not MISSING and kept["digest"] == digest:
-                return kept["value"]
-            value = await produce()
-            await self.remember(RUN, key, {"digest": digest, "value": value})
-            return value
+            return await self.choose(RUN, key, digest, produce)
 
     def note_asked(self, destination: str) -> None:
         """Store the address that answered a step, for the outermost run."""

@@ -6,8 +6,6 @@ import json
 import time
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from functools import partial
-from json import dumps
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.adapters import (
@@ -32,18 +30,12 @@ from tideate_core.util.tokens import CHARACTERS_PER_TOKEN
 from tideate_core.workflows import MISSING
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from pydantic import BaseModel
 
     from tideate_core.adapters import Adapter, Conversation, Message, OfferedTool, Prompt
     from tideate_core.engine.context.context import Context
-    from tideate_core.engine.run import Run
-
-    FindTools = Callable[[Adapter, Sequence[str]], Awaitable[list[OfferedTool]]]
-    """Finds the tools that a step wants to offer to an adapter's model, by their names."""
-
 
 ASSUMED_OUTPUT: Final = 4096
 """Tokens assumed for an answer without a limit."""
@@ -57,93 +49,37 @@ def estimated_tokens(prompt: Prompt) -> int:
 
 def conversation_tokens(conversation: Conversation, tools: Sequence[OfferedTool]) -> int:
     """Estimate the tokens of a conversation with its offered tools."""
-    texts = [conversation.system, *(f"{tool.description}{dumps(dict(tool.schema))}" for tool in tools)]
+    texts = [conversation.system, *(f"{tool.description}{json.dumps(dict(tool.schema))}" for tool in tools)]
     for message in conversation.messages:
         texts.append(message.text)
         if isinstance(message, ModelTurn):
-            texts += [dumps(call.arguments) for call in message.calls]
+            texts += [json.dumps(call.arguments) for call in message.calls]
     return sum(map(len, texts)) // CHARACTERS_PER_TOKEN + 1
 
 
-@contextmanager
-def within_cost_limit(
-    run: Run,
-    limit: float | None,
-    adapter: Adapter,
-    *,
-    input_tokens: int,
-    output_tokens: int | None,
-    warn: Callable[[str], None],
-) -> Iterator[None]:
-    """Reserve the price of a request while it is under way.
-
-    :param limit: US dollars that the run and its nested runs may spend; None: no limit.
-    :param output_tokens: the longest wanted answer; None: the adapter's maximum.
-    :param warn: called once in a run for a model with an unknown price.
-    :raises CostLimitReached: the request could exceed the limit.
-    """
-    price = _price(adapter, input_tokens, output_tokens) if limit is not None else None
-    if limit is None or price is None:
-        if limit is not None:
-            _warn_once(run, adapter, warn)
-        yield
-        return
-    committed = run.outermost.committed_cost()
-    if committed + price > limit:
-        raise CostLimitReached(
-            f"limits.cost_usd is ${limit:g}: ${committed:.4f} of it are spent or under way, and the next "
-            f"request to {adapter.name!r} may cost ${price:.4f} (about {input_tokens} tokens in); it was not "
-            "sent. Set a higher limits.cost_usd, a lower max_tokens, or use a cheaper model"
-        )
-    run.cost_under_way += price
-    try:
-        yield
-    finally:
-        run.cost_under_way -= price
-
-
-def _price(adapter: Adapter, input_tokens: int, output_tokens: int | None) -> float | None:
-    if not isinstance(adapter, PricedAdapter):
-        return None
-    return adapter.price_of(input_tokens, output_tokens or adapter.max_tokens or ASSUMED_OUTPUT)
-
-
-def _warn_once(run: Run, adapter: Adapter, warn: Callable[[str], None]) -> None:
-    words = f"the price of {adapter.name!r} is unknown: limits.cost_usd does not limit its requests"
-    warned = run.outermost.warned
-    if words not in warned and not adapter.demonstration:
-        warned.add(words)
-        warn(words)
-
-
 class StepModel:
-    """Model access of one attempt of a step.
+    """Model access of one attempt of a step, or of an item of its list.
 
     In an attempt that a crash interrupted, a repeated question gets the stored answer and no model is asked;
     the answer is streamed again as a whole (`again`) and costs no tokens.
     """
 
     def __init__(self, context: Context) -> None:
-        run = context.run
-        self.demonstration = run.adapter.demonstration
-        self._run = run
         self._context = context
-        self._step = context.step
-        self._attempt = context.attempt
-        self._memory = run.memory
+        self._run = context.run
+        self._step = context.whole_step
+        self._memory = context.run.memory
 
     async def ask(
         self,
         prompt: Prompt,
         *,
-        of: str,
         schema: type[BaseModel] | None = None,
         quiet: bool = False,
         adapter: str | None = None,
     ) -> Reply:
         """Ask the run's adapter, or another one.
 
-        :param of: the step or item that gets the answer.
         :raises UnknownAdapter: no adapter has this name.
         :raises CostLimitReached: it could exceed `limits.cost_usd`; nothing was sent.
         :raises InvalidReply: the answer is empty.
@@ -153,29 +89,26 @@ class StepModel:
         shape = schema.model_json_schema() if schema else None
         told = {name: value for name, value in asdict(prompt).items() if name != "origin"}
         digest = digest_of(told, shape, *([] if adapter is None else [adapter]))
-        key = self._memory.numbered(self._step, f"{self._attempt}{REPLY}{digest}")
+        key = self._memory.numbered(self._step, f"{self._context.attempt}{REPLY}{digest}")
         kept = self._memory.recall(self._step, key)
-        outgoing = self._run.outermost.outgoing
         if kept is not MISSING:
-            outgoing.note_said(kept["text"])
-            self._stream_again(of, [kept["text"]], quiet=quiet, structured=schema is not None)
+            self._context.outgoing.note_said(kept["text"])
+            self._stream_again([kept["text"]], quiet=quiet, structured=schema is not None)
             return _reply_of(kept, schema)
-        prompt = outgoing.prompt(prompt)
-        self._tell_of_hidden(of)
+        prompt = self._context.outgoing.prompt(prompt)
+        self._tell_of_hidden()
         prompt = replace(prompt, origin=Origin(self._step, self._run.outermost.id))
-        limit = self._within_cost_limit(of, asked, estimated_tokens(prompt), prompt.max_tokens)
-        with limit, report_retries(partial(self._notice_retry, of)):
-            begun = time.monotonic()
-            with self._stream(of, quiet=quiet, structured=schema is not None) as on_token:
+        with self._request(asked, estimated_tokens(prompt), prompt.max_tokens) as count:
+            with self._stream(quiet=quiet, structured=schema is not None) as on_token:
                 reply = await asked.ask(prompt, on_token=on_token, schema=schema)
             reply = replace(reply, text=mended(reply.text))
-            self._count(asked, reply, begun, of)
-        outgoing.note_said(reply.text, reply.parsed.model_dump(mode="json") if reply.parsed else None)
+            count(reply)
+        self._context.outgoing.note_said(
+            reply.text, reply.parsed.model_dump(mode="json") if reply.parsed else None
+        )
         if not reply.text.strip() and reply.parsed is None:
             raise InvalidReply.of_nothing(reply.model)
-        late = self._step in self._run.settled
-        memo = {**_json_of(reply), "late": late, "place": self._memory.place(self._step)}
-        self._memory.note(self._step, key, memo, keep=False)
+        self._memory.note(self._step, key, self._memo(reply.usage) | _json_of(reply), keep=False)
         return reply
 
     def can_use_tools(self, adapter: str | None = None) -> bool:
@@ -189,84 +122,77 @@ class StepModel:
         :raises ConfigError: the adapter cannot use tools.
         :raises ToolError: a tool cannot be found.
         """
-        asked = self._named(adapter)
-        self._tool_adapter(asked, names)
-        return await self._run.offering.find(self._context, names) if names else []
+        self._tool_adapter(self._named(adapter), names)
+        return await self._run.runner.offered_tools(self._context, names) if names else []
 
     async def take_turn(
         self,
         conversation: Conversation,
         tools: Sequence[OfferedTool],
         *,
-        of: str,
         key: str,
         quiet: bool = False,
         adapter: str | None = None,
     ) -> ModelTurn:
         """Return the next turn of the run's adapter or another one; durable on return.
 
-        :param of: the step or item that takes the turn and whose budget pays for it.
         :raises ConfigError: the adapter cannot use tools.
         :raises CostLimitReached: it could exceed `limits.cost_usd`; nothing was sent.
         :raises AdapterError: the adapter failed.
         """
         asked = self._named(adapter)
         answers = {tool.name for tool in tools if tool.is_answer}
-        key = self._key_of_turn(of, key)
-        outgoing = self._run.outermost.outgoing
+        key = self._key_of_turn(key)
         kept = self._memory.recall(self._step, key)
         if kept is not MISSING:
             turn = ModelTurn.of_json(kept["turn"])
-            outgoing.note_turn(turn)
-            self._stream_again(of, _said(turn, answers), quiet=quiet, structured=bool(answers))
+            self._context.outgoing.note_turn(turn)
+            self._stream_again(_said(turn, answers), quiet=quiet, structured=bool(answers))
             return turn
         taker = self._tool_adapter(asked, [tool.name for tool in tools])
-        conversation, tools = outgoing.conversation(self._with_origin(conversation)), outgoing.tools(tools)
-        self._tell_of_hidden(of)
-        limit = self._within_cost_limit(of, asked, conversation_tokens(conversation, tools))
-        with limit, report_retries(partial(self._notice_retry, of)):
-            begun = time.monotonic()
+        origin = replace(conversation.origin, run=self._run.outermost.id)
+        conversation = self._context.outgoing.conversation(replace(conversation, origin=origin))
+        tools = self._context.outgoing.tools(tools)
+        self._tell_of_hidden()
+        with self._request(asked, conversation_tokens(conversation, tools)) as count:
             with (
-                self._stream(of, quiet=quiet, structured=bool(answers)) as on_token,
-                self._stream(of, EventName.REASONING, quiet=quiet) as on_reasoning,
+                self._stream(quiet=quiet, structured=bool(answers)) as on_token,
+                self._stream(EventName.REASONING, quiet=quiet) as on_reasoning,
             ):
                 turn = await taker.take_turn(
                     conversation, tools, on_token=on_token, on_reasoning=on_reasoning
                 )
             turn = replace(turn, text=mended(turn.text), reasoning=mended(turn.reasoning))
-            self._count(asked, turn, begun, of)
-            self._memory.ledger.spend(of, turn)
-        outgoing.note_turn(turn)
-        late = self._step in self._run.settled
-        memo = {"turn": turn.as_json(), "usage": asdict(turn.usage), "late": late, "of": of}
-        memo["place"] = self._memory.place(self._step)
+            count(turn)
+            self._memory.ledger.spend(self._context.step, turn)
+        self._context.outgoing.note_turn(turn)
+        memo = self._memo(turn.usage) | {"turn": turn.as_json(), "of": self._context.step}
         await self._memory.remember(self._step, key, memo, keep=False)
         return turn
 
-    def _tell_of_hidden(self, of: str) -> None:
-        """Report once in a run that secrets are hidden from the model."""
-        run = self._run.outermost
-        words = "values that seem to be secrets are not sent to the model; it sees a mark in their place"
-        if run.outgoing.has_hidden and words not in run.warned:
-            run.warned.add(words)
-            self._emit(EventName.NOTICE, of, message=words, level="warn")
-
-    def _with_origin(self, conversation: Conversation) -> Conversation:
-        origin = replace(conversation.origin, run=self._run.outermost.id)
-        return replace(conversation, origin=origin)
-
-    def has_turn(self, of: str, key: str) -> bool:
+    def has_turn(self, key: str) -> bool:
         """Tell whether a turn was taken before a crash."""
-        return self._memory.recall(self._step, self._key_of_turn(of, key)) is not MISSING
+        return self._memory.recall(self._step, self._key_of_turn(key)) is not MISSING
 
-    def _key_of_turn(self, of: str, key: str) -> str:
-        # items of a list share a model: the name distinguishes their turns
-        return f"{self._attempt}{REPLY}{TURN}{of}:{key}"
+    def _key_of_turn(self, key: str) -> str:
+        # items of a list share the step's memory: the name distinguishes their turns
+        return f"{self._context.attempt}{REPLY}{TURN}{self._context.step}:{key}"
+
+    def _memo(self, usage: Usage) -> dict[str, Any]:
+        """Return the fields that the memos of replies and turns share."""
+        late = self._step in self._run.settled
+        return {"usage": asdict(usage), "late": late, "place": self._memory.place(self._step)}
+
+    def _tell_of_hidden(self) -> None:
+        if self._context.outgoing.has_hidden:
+            self._context.warn_once(
+                "values that seem to be secrets are not sent to the model; it sees a mark in their place"
+            )
 
     def _named(self, adapter: str | None) -> Adapter:
         asked = self._run.adapter if adapter is None else self._run.runner.adapters.get(adapter)
-        # the result is only as reliable as the model that was asked
-        self.demonstration = self.demonstration or asked.demonstration
+        if asked.demonstration:  # the result is only as reliable as the model that was asked
+            self._context.demonstration = True
         return asked
 
     def _tool_adapter(self, adapter: Adapter, tools: Sequence[str]) -> TurnAdapter:
@@ -276,7 +202,7 @@ class StepModel:
 
     @contextmanager
     def _stream(
-        self, of: str, event: EventName = EventName.TOKEN, *, quiet: bool, structured: bool = False
+        self, event: EventName = EventName.TOKEN, *, quiet: bool, structured: bool = False
     ) -> Iterator[Callable[[str], None] | None]:
         """Yield a function that streams pieces of an answer, made readable if structured."""
         if quiet:
@@ -286,7 +212,7 @@ class StepModel:
 
         def send(text: str) -> None:
             if text:
-                self._emit(event, of, text=text)
+                self._context.emit(event, text=text)
 
         def stream(piece: str) -> None:
             nonlocal readable
@@ -301,48 +227,69 @@ class StepModel:
         finally:
             send("" if readable is None else mended(readable.end()))
 
-    def _stream_again(self, of: str, parts: Sequence[str], *, quiet: bool, structured: bool = False) -> None:
+    def _stream_again(self, parts: Sequence[str], *, quiet: bool, structured: bool = False) -> None:
         # the person who resumed the run has not seen it, and may be asked about it
         if structured:
             parts = [_read(part) for part in parts]
         text = "\n\n".join(parts)
         if text.strip() and not quiet:
-            self._emit(EventName.TOKEN, of, text=f"{text.rstrip()}\n\n", again=True)
+            self._context.emit(EventName.TOKEN, text=f"{text.rstrip()}\n\n", again=True)
 
-    def _notice_retry(self, of: str, words: str) -> None:
-        self._emit(EventName.NOTICE, of, message=words, level="info")
+    @contextmanager
+    def _request(
+        self, adapter: Adapter, input_tokens: int, output_tokens: int | None = None
+    ) -> Iterator[Callable[[Reply | ModelTurn], None]]:
+        """Reserve the price of a request while it is under way, and report its retries.
 
-    def _count(self, adapter: Adapter, answer: Reply | ModelTurn, begun: float, of: str) -> None:
+        :param output_tokens: the longest wanted answer; None: the adapter's maximum.
+        :returns: a function that counts the answer.
+        :raises CostLimitReached: the request could exceed the limit.
+        """
+        price = self._reserved_price(adapter, input_tokens, output_tokens)
+        self._run.cost_under_way += price
+        begun = time.monotonic()
+        try:
+            with report_retries(self._context.notice):
+                yield lambda answer: self._count(adapter, answer, begun)
+        finally:
+            self._run.cost_under_way -= price
+
+    def _reserved_price(self, adapter: Adapter, input_tokens: int, output_tokens: int | None) -> float:
+        """Return the price that counts for the cost limit; 0 without a limit or a known price."""
+        limit = self._run.runner.config.limits.cost_usd
+        if limit is None:
+            return 0.0
+        price = None
+        if isinstance(adapter, PricedAdapter):
+            price = adapter.price_of(input_tokens, output_tokens or adapter.max_tokens or ASSUMED_OUTPUT)
+        if price is None:
+            if not adapter.demonstration:
+                self._context.warn_once(
+                    f"the price of {adapter.name!r} is unknown: limits.cost_usd does not limit its requests"
+                )
+            return 0.0
+        committed = self._run.outermost.committed_cost()
+        if committed + price > limit:
+            raise CostLimitReached(
+                f"limits.cost_usd is ${limit:g}: ${committed:.4f} of it are spent or under way, and the next "
+                f"request to {adapter.name!r} may cost ${price:.4f} (about {input_tokens} tokens in); it was "
+                "not sent. Set a higher limits.cost_usd, a lower max_tokens, or use a cheaper model"
+            )
+        return price
+
+    def _count(self, adapter: Adapter, answer: Reply | ModelTurn, begun: float) -> None:
         self._run.usage += answer.usage
         self._memory.spend(self._step, answer.usage)
         self._memory.note_asked(self._run.runner.adapters.destination(adapter.name))
-        self._emit(
+        self._context.emit(
             EventName.MODEL_ANSWERED,
-            of,
             model=answer.model,
             adapter=adapter.name,
             usage=usage_json(answer.usage),
             duration_ms=round((time.monotonic() - begun) * 1000),
         )
-        warned = self._run.outermost.warned
-        if answer.notice and answer.notice not in warned:
-            warned.add(answer.notice)
-            self._emit(EventName.NOTICE, of, message=answer.notice, level="warn")
-
-    def _within_cost_limit(
-        self, of: str, adapter: Adapter, input_tokens: int, output_tokens: int | None = None
-    ) -> AbstractContextManager[None]:
-        return within_cost_limit(
-            self._run,
-            self._run.runner.config.limits.cost_usd,
-            adapter,
-            input_tokens=input_tokens,
-            output_tokens=output_tokens,
-            warn=lambda words: self._emit(EventName.NOTICE, of, message=words, level="warn"),
-        )
-
-    def _emit(self, event: EventName, of: str, /, **data: Any) -> None:
-        self._run.recorder.event(event, {"step": of, **data})
+        if answer.notice:
+            self._context.warn_once(answer.notice)
 
 
 def _read(part: str) -> str:
@@ -361,7 +308,6 @@ def _json_of(reply: Reply) -> dict[str, Any]:
         "text": reply.text,
         "model": reply.model,
         "parsed": reply.parsed.model_dump(mode="json") if reply.parsed else None,
-        "usage": asdict(reply.usage),
         "truncated": reply.truncated,
     }
 

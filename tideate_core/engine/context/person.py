@@ -1,10 +1,10 @@
-"""Questions and notices to the person from one attempt of a step."""
+"""Questions of a step to the person; an answer survives a crash."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from tideate_core.engine.events import EventName
 from tideate_core.engine.review.drafts import (
@@ -17,79 +17,53 @@ from tideate_core.util.json_digest import digest_of
 from tideate_core.workflows import MISSING, Decision, persons_time
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from tideate_core.engine.context.context import Context
     from tideate_core.engine.events import ConfirmationRequest
-    from tideate_core.engine.run import Run
 
 
-class StepPerson:
-    """Asks and informs the person in one attempt of a step; an answer survives a crash."""
+async def ask_person(step: Context, request: ConfirmationRequest) -> Decision:
+    """Return the answer to a question; durable on return, and not asked again after a crash."""
+    kind, message, memory, name = request.kind, request.message, step.run.memory, step.whole_step
+    digest = digest_of(kind, message, request.details, _lasting(request.payload))
+    key = memory.numbered(name, f"{step.attempt}.confirm:{digest}")
+    # independent of the changes: unchanged parts stay decided even if others differ after a crash
+    review = memory.numbered(name, f"{step.attempt}.review") if kind == "review" else None
+    kept = memory.recall(name, key)
+    if kept is not MISSING:
+        return Decision.of_json(kept)
+    recorder = step.run.recorder
+    # durable: the store shows the question of a run that no process has
+    await recorder.durable_event(
+        EventName.CONFIRMATION_REQUIRED, {"step": name, "kind": kind, "message": message}
+    )
+    if kind in DRAFTED:
+        request = await _with_draft(step, request, review or key)
+    with persons_time():
+        decision = await step.run.front.confirm(request)
+    # stored before anything depends on it
+    await memory.remember(name, key, decision.as_json(), keep=False)
+    answered: dict[str, Any] = {"step": name, "kind": kind, "accepted": decision.accepted}
+    if kind == "review" and (edited := _edited(decision.value)):
+        answered["edited"] = edited
+    recorder.event(EventName.CONFIRMATION_ANSWERED, answered)
+    return decision
 
-    def __init__(self, run: Run, step: str, attempt: int) -> None:
-        self.step = step
-        self._attempt = attempt
-        self._run = run
-        self._memory = run.memory
-        self._recorder = run.recorder
 
-    async def confirm(self, request: ConfirmationRequest) -> Decision:
-        """Return the answer to a question; durable on return."""
-        kind, message, memory = request.kind, request.message, self._memory
-        digest = digest_of(kind, message, request.details, _lasting(request.payload))
-        key = memory.numbered(self.step, f"{self._attempt}.confirm:{digest}")
-        # independent of the changes: unchanged parts stay decided even if others differ after a crash
-        review = memory.numbered(self.step, f"{self._attempt}.review") if kind == "review" else None
-        kept = memory.recall(self.step, key)
-        if kept is not MISSING:
-            return Decision.of_json(kept)
-        # durable: the store shows the question of a run that no process has
-        await self._recorder.durable_event(
-            EventName.CONFIRMATION_REQUIRED, {"step": self.step, "kind": kind, "message": message}
-        )
-        if kind in DRAFTED:
-            request = await self._with_draft(request, review or key)
-        with persons_time():
-            decision = await self._run.front.confirm(request)
-        # stored before anything depends on it
-        await memory.remember(self.step, key, decision.as_json(), keep=False)
-        edited = _edited(decision.value) if kind == "review" else {}
-        more = {"edited": edited} if edited else {}
-        self.emit(EventName.CONFIRMATION_ANSWERED, kind=kind, accepted=decision.accepted, **more)
-        return decision
-
-    async def _with_draft(self, request: ConfirmationRequest, key: str) -> ConfirmationRequest:
-        """Return a question with the draft file in which a front end stores the partial answer."""
-        if self._run.store is None:
-            return request
-        place = self._run.store.private, request.execution_id, self.step, key
-        try:
-            if request.kind == "review":
-                draft = await asyncio.to_thread(prepare_draft, *place, request.payload["files"])
-            else:
-                draft = await asyncio.to_thread(prepare_empty_draft, *place)
-        except OSError as error:
-            words = f"the draft of this {request.kind} cannot be stored: {error}"
-            self.notice(words, level="warn")
-            lost = await asyncio.to_thread(may_have_draft, *place)
-            return replace(request, unread=f"cannot be read: {error.strerror or error}" if lost else "")
-        return replace(request, draft=str(draft))
-
-    def notice(
-        self, message: str, *, level: Literal["info", "warn"] = "info", unsaved: Sequence[str] = ()
-    ) -> None:
-        more = {"unsaved": list(unsaved)} if unsaved else {}
-        self.emit(EventName.NOTICE, message=message, level=level, **more)
-
-    def warn_once(self, message: str) -> None:
-        """Show a warning once in the run."""
-        if message not in self._run.warned:
-            self._run.warned.add(message)
-            self.notice(message, level="warn")
-
-    def emit(self, event: EventName, /, **data: Any) -> None:
-        """Send an event of the step."""
-        self._recorder.event(event, {"step": self.step, **data})
+async def _with_draft(step: Context, request: ConfirmationRequest, key: str) -> ConfirmationRequest:
+    """Return a question with the draft file in which a front end stores the partial answer."""
+    if step.run.store is None:
+        return request
+    place = step.run.store.private, request.execution_id, request.step, key
+    try:
+        if request.kind == "review":
+            draft = await asyncio.to_thread(prepare_draft, *place, request.payload["files"])
+        else:
+            draft = await asyncio.to_thread(prepare_empty_draft, *place)
+    except OSError as error:
+        step.notice(f"the draft of this {request.kind} cannot be stored: {error}", level="warn")
+        lost = await asyncio.to_thread(may_have_draft, *place)
+        return replace(request, unread=f"cannot be read: {error.strerror or error}" if lost else "")
+    return replace(request, draft=str(draft))
 
 
 def _edited(value: Any) -> dict[str, int]:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from tideate_core.config import WorkflowConfig
     from tideate_core.engine.driver import Driver
     from tideate_core.engine.run import Run
-    from tideate_core.workflows import StepHandler, WorkflowStep
 
 __all__ = ["driver_for"]
 
@@ -41,7 +40,9 @@ def driver_for(run: Run) -> Driver:
             near = did_you_mean(request.step, definition.step_names)
             raise InvalidInput(f"{definition.name} has no step {request.step!r}{near}")
         check_dependencies(definition.steps)
-        return GraphDriver(definition, partial(_handler, run), only=request.step)
+        return GraphDriver(
+            definition, partial(handler_for, handlers=registration.handlers), only=request.step
+        )
     if request.step is not None:
         raise InvalidInput(f"{definition.name} has states, and no step can be run alone")
     if (own := run.driver_hooks.driver(run)) is not None:
@@ -65,7 +66,3 @@ def _refuse_tools(configured: WorkflowConfig | None, name: str, instead: str) ->
     if configured is not None and (configured.tools is not None or configured.states):
         key = "tools" if configured.tools is not None else "states"
         raise InvalidInput(f"workflows.{name}.{key}: {name} {instead}, and remove the key")
-
-
-def _handler(run: Run, step: WorkflowStep) -> StepHandler:
-    return handler_for(step, run, registered=run.registration.handlers.get(step.handler_name))

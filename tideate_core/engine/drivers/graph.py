@@ -60,10 +60,6 @@ class GraphDriver:
         return bool(self._steps)
 
     @property
-    def prepared(self) -> bool:
-        return self._graph is not None
-
-    @property
     def has_more(self) -> bool:
         return self._ended < len(self._steps)
 

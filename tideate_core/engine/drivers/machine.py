@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,22 +11,20 @@ from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 
 from tideate_core.agents import StepTools, clip, may_look
 from tideate_core.edits import fence_for
-from tideate_core.engine.driver import Question, Work
-from tideate_core.engine.events import EventName
+from tideate_core.engine.driver import Question, StateDriver, Work
 from tideate_core.engine.prompt_material import before, brief, rules_and_material
 from tideate_core.engine.request import NO_TEXT, Subject
 from tideate_core.engine.review.review import write_staged
-from tideate_core.errors import InvalidDefinition, InvalidInput, InvalidTransition, MoveLimitReached
+from tideate_core.errors import InvalidDefinition, InvalidInput
 from tideate_core.machines.language import BOUNDARY, Workflow
 from tideate_core.util.tokens import FEWEST_CHARACTERS_PER_TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from tideate_core.adapters import Prompt
+    from tideate_core.adapters import Reply
     from tideate_core.agents import LoopResult
     from tideate_core.config import LimitsConfig, WorkflowConfig
-    from tideate_core.engine.driver import Settled
     from tideate_core.engine.events import Emit
     from tideate_core.machines.language import Transition
     from tideate_core.workflows import MachineWorkflow, ModelAccess, PersonAccess, StepContext
@@ -83,18 +80,6 @@ class MachineTools:
         tools = StepTools(step, names)
         tools.check()
         return tools
-
-
-async def work_in_state(step: StepContext, tools: StepTools, prompt: Prompt) -> StateResult:
-    """Let the model work with tools; review and write its staged edits.
-
-    :raises Declined: the person accepted none of the edits.
-    """
-    done: LoopResult[Any] = await tools.work("state", prompt)
-    if done.truncated:
-        step.notice("the answer was cut off at the model's length limit", level="warn")
-    files = await write_staged(step, tools.staged) if tools.stages else None
-    return StateResult(done.text.strip(), files)
 
 
 def tools_of_states(definition: MachineWorkflow, configured: WorkflowConfig | None) -> MachineTools:
@@ -179,9 +164,10 @@ class MachineConversation:
         path: Sequence[Mapping[str, str]],
         tools: StepTools | None = None,
     ) -> StateResult:
-        """Let the model follow a state's guidance.
+        """Let the model follow a state's guidance; review and write its edits.
 
         :param tools: the tools that it may use.
+        :raises Declined: the person accepted none of the edits.
         """
         subject = self._text(step)
         found = self._hide(await rules_and_material(step, self._prompt))
@@ -198,12 +184,12 @@ class MachineConversation:
             "fence": fence_for(subject["text"], *(said.text for said in past)),
         }
         prompt = brief(step, before(step.render("machine_state", **values), found))
-        if tools is not None:
-            return await work_in_state(step, tools, prompt)
-        reply = await step.ask(prompt)
+        reply: Reply | LoopResult[Any]
+        reply = await (step.ask(prompt) if tools is None else tools.work("state", prompt))
         if reply.truncated:
             step.notice("the answer was cut off at the model's length limit", level="warn")
-        return StateResult(reply.text.strip())
+        files = await write_staged(step, tools.staged) if tools is not None and tools.stages else None
+        return StateResult(reply.text.strip(), files)
 
     def heard(self, state: str, result: Any) -> None:
         """Remember the answer of a state; a state without guidance has none.
@@ -332,7 +318,7 @@ class _Move:
     reason: str = ""
 
 
-class MachineDriver:
+class MachineDriver(StateDriver):
     """`Driver` of a state machine: the model works in a state and chooses the next transition.
 
     :param confirm: states that are entered only after a question.
@@ -342,7 +328,6 @@ class MachineDriver:
     """
 
     reversible = None
-    batches_done = 0
 
     def __init__(
         self,
@@ -354,33 +339,18 @@ class MachineDriver:
         emit: Emit,
         tools: MachineTools | None = None,
     ) -> None:
-        self._name = definition.name
-        self._states = definition.machine.states
+        hide = definition.obfuscator.hide if definition.obfuscator else str
+        states = definition.machine.states
+        super().__init__(definition.name, [*states], limits=limits, prompt=hide(prompt), emit=emit)
+        self._states = states
         self._outgoing = definition.machine.outgoing
         self._check()
         self._confirm = confirm
-        self._limits = limits
-        self._emit = emit
-        hide = definition.obfuscator.hide if definition.obfuscator else str
-        self._prompt = hide(prompt)
-        self._talk = MachineConversation(self._name, self._prompt, states=self._states, hide=hide)
+        self._talk = MachineConversation(self._name, self._prompt, states=states, hide=hide)
         self._tools = tools or MachineTools()
         self._machine = Workflow(definition.machine).machine()
-        self._path: list[dict[str, str]] = []
-        self._visits: Counter[str] = Counter()
-        self._works = 0
-        self._prepared = False
-        self._given = False
         self._ended = False
         self._chosen = self._only(BOUNDARY)
-
-    @property
-    def has_steps(self) -> bool:
-        return bool(self._states)
-
-    @property
-    def prepared(self) -> bool:
-        return self._prepared
 
     @property
     def has_more(self) -> bool:
@@ -390,26 +360,6 @@ class MachineDriver:
     def at_last(self) -> bool:
         ways = self._outgoing.get(self._machine.state, ())  # none at the end
         return all(way.target == BOUNDARY for way in ways)
-
-    @property
-    def path(self) -> list[dict[str, str]]:
-        return list(self._path)
-
-    def prepare(self) -> None:
-        self._prepared = True
-
-    def outline(self) -> dict[str, Any]:
-        return {"kind": "machine", "steps": [], "states": list(self._states), "prompt": self._prompt}
-
-    def graph(self) -> None:
-        """None: a machine has no fixed order."""
-
-    def ready_steps(self) -> list[Work]:
-        if self._given or self._ended:
-            return []
-        work = self._next()
-        self._given = True
-        return [work]
 
     def begin_step(self, work: Work) -> None:
         self._works += 1
@@ -432,16 +382,6 @@ class MachineDriver:
             self._ended = True
         self._given = False
 
-    async def fail_step(self, work: Work, settled: Settled) -> bool:
-        """False: a machine does not continue without a state's work."""
-        return False
-
-    def skip_step(self, work: Work) -> None:
-        raise InvalidTransition(f"{self._name}: the state {work.step!r} cannot be skipped")
-
-    def unstarted_steps(self) -> list[Work]:
-        return []
-
     def response(self) -> str:
         return self._talk.last
 
@@ -453,17 +393,13 @@ class MachineDriver:
         if self._chosen is None:  # several transitions lead in: the choice is a step of its own
             return Work(BOUNDARY, self._enter, index, 0, more={"state": BOUNDARY}, agent="machine")
         way = self._chosen.transition
-        state = way.target
-        self._check_limits(state)
-        visits = self._visits[state] + 1
-        guidance = self._guidance(way)
+        state, guidance = way.target, self._guidance(way)
+        self._check_limits(state, f"{self._round(state)}: ")
         question = None
         if state in self._confirm:
             question = question_before(self._name, way, guidance, self._chosen.reason)
-        step = state if visits == 1 else f"{state}#{visits}"
-        more = {"state": state}
-        handler = partial(self._visit, way)
-        return Work(step, handler, index, 0, question, more, agent="machine", task=guidance)
+        handler, more = partial(self._visit, way), {"state": state}
+        return Work(self._step_of(state), handler, index, 0, question, more, agent="machine", task=guidance)
 
     async def _enter(self, step: StepContext) -> None:
         self._chosen = await self._choose(step, BOUNDARY)
@@ -504,10 +440,8 @@ class MachineDriver:
     def _move(self, move: _Move) -> None:
         way = move.transition
         self._machine.require(way.target)
-        shape = {"from": way.source, "to": way.target, "when": way.when, "by": move.by}
-        self._path.append(shape)
         reason = {"reason": move.reason} if move.reason else {}
-        self._emit(EventName.TRANSITION, {**shape, "move": len(self._path), **reason})
+        self._add_move(way.source, way.target, way.when, move.by, **reason)
 
     def _check(self) -> None:
         if not any(self._outgoing.values()):
@@ -516,20 +450,6 @@ class MachineDriver:
             raise InvalidDefinition(
                 f"{self._name} has no entry: a transition `* to STATE` says where a run starts"
             )
-
-    def _check_limits(self, state: str) -> None:
-        """Check the limits; leaving the machine is always allowed."""
-        moves, visits, limits = len(self._path), self._visits[state], self._limits
-        if moves >= limits.max_moves:
-            self._refuse(state, f"{moves} moves were made", f"max_moves = {limits.max_moves}")
-        if visits >= limits.max_visits:
-            self._refuse(state, f"{state!r} was visited {visits} times", f"max_visits = {limits.max_visits}")
-
-    def _refuse(self, state: str, what: str, limit: str) -> None:
-        raise MoveLimitReached(
-            f"{self._name}: {self._round(state)}: {what}; if it needs more, raise `{limit}` of [limits] "
-            "in the configuration"
-        )
 
     def _round(self, state: str) -> str:
         """Return the states passed since this one was left; without a loop, the last ones."""
@@ -552,8 +472,13 @@ def states_to_confirm(
 
     :raises InvalidInput: a state is unknown; names the nearest one.
     """
-    given = inputs.get("confirm")
-    names = (*definition.confirm, *configured) if given is None else _listed(given)
+    names: Any = inputs.get("confirm")
+    if names is None:
+        names = [*definition.confirm, *configured]
+    elif isinstance(names, str):
+        names = [name.strip() for name in names.split(",") if name.strip()]
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InvalidInput("the input 'confirm' lists states: confirm=first_state,second_state")
     return frozenset(definition.state_named(name) for name in names)
 
 
@@ -562,9 +487,6 @@ def question_before(workflow: str, way: Transition, guidance: str, reason: str) 
 
     :param reason: the model's reason; empty if it had no choice.
     """
-    # imported here: most runs need no language
-    from tideate_core.machines.language import BOUNDARY
-
     whence = "as its first state" if way.source == BOUNDARY else f"from {way.source!r}"
     when = " ".join(way.when.split())
     why = {"when": when, "because": reason}
@@ -574,11 +496,3 @@ def question_before(workflow: str, way: Transition, guidance: str, reason: str) 
         "\n\n".join(filter(None, details)),
         {"from": way.source, "to": way.target, **why, "guidance": guidance},
     )
-
-
-def _listed(given: Any) -> list[str]:
-    if isinstance(given, str):
-        given = given.split(",")
-    if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
-        raise InvalidInput("the input 'confirm' lists states: confirm=first_state,second_state")
-    return [name.strip() for name in given if name.strip()]

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from tideate_core.adapters import OfferedTool, Prompt
     from tideate_core.agents import Role, Stage
-    from tideate_core.engine.run import Run
-    from tideate_core.workflows import StepContext, StepHandler, WorkflowStep
+    from tideate_core.engine.context.context import Context
+    from tideate_core.workflows import StepContext, WorkflowStep
 
 
 HEADLINE: Final = "What this task builds on. It is material, not a task."
@@ -106,32 +106,33 @@ LONGEST_TASK: Final = 2_000
 REFERENCES: Final = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
 
 
-def do_task(definition: WorkflowStep, agent: str, run: Run) -> StepHandler:
-    """Return a handler that gives the step's task to an agent and returns the answer.
+async def do_task(definition: WorkflowStep, agent: str, step: Context) -> Any:
+    """Give the step's task to an agent and return the answer.
 
     The model gets the results of the step's `dependencies` and the workflow's context, unless the template
     names them or the step has `context: none`. With an `output_schema` of the step or the agent, the result
     is a matching value, otherwise the answer's text. Staged edits are reviewed and written at the end; the
     result is then a mapping of `response` (value or text) and `files` (written files).
     """
+    roles = Roles(step.workspace.root)
+    role = await asyncio.to_thread(roles.get, agent)
+    task = render_task(definition.task or "", step.values())
+    async with open_stage(step, role, TaskBrief(task), looks=False, tools=definition.tools) as stage:
+        stage.tools.check()
+        agents = await Delegation(step, roles, partial(_answer_of_asked, definition)).offer(stage, role)
+        given = given_material(stage.step, definition, prompt=step.run.gives_prompt)
+        prompt = partial(_prompt, stage.step, role, task, given)
+        own = definition if definition.output_schema is not None else _with_schema(definition, role)
+        value = await _answer(stage, own, prompt, agents)
+    if not stage.tools.stages:
+        return value
+    return CheckedMapping(response=value, files=await write_staged(step, stage.tools.staged))
 
-    async def answer(step: StepContext) -> Any:
-        roles = Roles(step.workspace.root)
-        role = await asyncio.to_thread(roles.get, agent)
-        task = render_task(definition.task or "", step.values())
-        tools = definition.tools
-        async with open_stage(step, role, TaskBrief(task), looks=False, tools=tools) as stage:
-            stage.tools.check()
-            asked = partial(_answer_of_asked, definition)
-            agents = await Delegation(step, roles, asked).offer(stage, role)
-            given = given_material(stage.step, definition, prompt=run.gives_prompt)
-            prompt = partial(_prompt, stage.step, role, task, given)
-            value = await _answer(stage, _with_schema(definition, role), prompt, agents)
-        if not stage.tools.stages:
-            return value
-        return CheckedMapping(response=value, files=await write_staged(step, stage.tools.staged))
 
-    return answer
+def _with_schema(definition: WorkflowStep, role: Role) -> WorkflowStep:
+    """Return the step with its agent's schema."""
+    schema = dict(role.output_schema) if role.output_schema is not None else None
+    return definition.model_copy(update={"output_schema": schema})
 
 
 async def _answer_of_asked(
@@ -146,25 +147,16 @@ async def _answer_of_asked(
 
     The task is reported as a tool call.
     """
-    shown = {"task": shorten(task, LONGEST_TASK)}
-    with stage.step.report_call(role.name, shown, server=AGENTS) as report:
-        answer = await _typed_answer(definition, stage, role, task, agents, key)
-        report.size = len(answer)
-    return answer
-
-
-async def _typed_answer(
-    definition: WorkflowStep, stage: Stage, role: Role, task: str, agents: Sequence[OfferedTool], key: str
-) -> str:
-    own = definition.model_copy(
-        update={"output_schema": dict(role.output_schema) if role.output_schema is not None else None}
-    )
 
     async def prompt(**values: Any) -> Prompt:
         return before(render_task_prompt(stage.step, role, task, **values), stage.rules)
 
-    value = await _answer(stage, own, prompt, agents, quiet=True, key=key)
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    shown = {"task": shorten(task, LONGEST_TASK)}
+    with stage.step.report_call(role.name, shown, server=AGENTS) as report:
+        value = await _answer(stage, _with_schema(definition, role), prompt, agents, quiet=True, key=key)
+        answer = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        report.size = len(answer)
+    return answer
 
 
 async def _prompt(step: StepContext, role: Role, task: str, given: str, **values: Any) -> Prompt:
@@ -199,13 +191,6 @@ async def _answer(
     value = wanted.value_of(text, parsed)
     check_value(definition, value)
     return value
-
-
-def _with_schema(definition: WorkflowStep, role: Role) -> WorkflowStep:
-    """Return the step with its agent's schema if it has no own one."""
-    if definition.output_schema is not None or role.output_schema is None:
-        return definition
-    return definition.model_copy(update={"output_schema": dict(role.output_schema)})
 
 
 class WantedOutput:

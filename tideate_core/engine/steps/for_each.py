@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.engine.context.context import ItemContext
 from tideate_core.engine.events import EventName, error_fields
-from tideate_core.engine.step import FATAL, CheckedList, check_json, check_value
+from tideate_core.engine.step import FATAL, CheckedList, check_json, check_value, confirmed
 from tideate_core.errors import FrontEndGone, OutputMismatch, StepFailed, StoreError, TideateError
 from tideate_core.util.json_digest import digest_of
 from tideate_core.workflows import LIMITS, Confirm, Declined, evaluate
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tideate_core.engine.context.context import Context
-    from tideate_core.engine.run import Run
-    from tideate_core.workflows import ForEach, StepContext, StepHandler, WorkflowStep
+    from tideate_core.workflows import ForEach, StepHandler, WorkflowStep
 
 
 MOST_ITEMS: Final = LIMITS.loop_items
@@ -27,22 +26,13 @@ NEVER_PASSED_OVER: Final = (Declined, FrontEndGone, StoreError)
 """Errors that end the run even if it continues without failed items."""
 
 
-def for_each(definition: WorkflowStep, loop: ForEach, handler: StepHandler, run: Run) -> StepHandler:
-    """Return a handler that calls another for every item, and returns the results in order.
+async def for_each(definition: WorkflowStep, loop: ForEach, handler: StepHandler, step: Context) -> list[Any]:
+    """Call a handler for every item of a list, and return the results in order.
 
     An item's result is durable before the next item starts in its place: completed items are not repeated
     after a crash or in another attempt. The first failed item cancels the others, unless the step continues
     on errors: then, after the last attempt, failed items are listed as `error` and `error_code`.
     """
-
-    async def do_all(step: StepContext) -> list[Any]:
-        items = _items(loop, step)
-        return await _Loop(definition, handler, run, step, items).run(loop.max_parallel or step.concurrency)
-
-    return do_all
-
-
-def _items(loop: ForEach, step: StepContext) -> list[Any]:
     items = evaluate(loop.items, step.values())
     if not isinstance(items, list):
         raise StepFailed(
@@ -54,23 +44,17 @@ def _items(loop: ForEach, step: StepContext) -> list[Any]:
             f"step {step.step!r}: {loop.items!r} gave {len(items)} items, and for_each takes at most "
             f"{MOST_ITEMS}; split the list over several steps"
         )
-    return items
+    return await _Loop(definition, handler, step, items).run(loop.max_parallel or step.concurrency)
 
 
 class _Loop:
     """One attempt of a step with a list."""
 
     def __init__(
-        self,
-        definition: WorkflowStep,
-        handler: StepHandler,
-        run: Run,
-        step: StepContext,
-        items: list[Any],
+        self, definition: WorkflowStep, handler: StepHandler, step: Context, items: list[Any]
     ) -> None:
         self._definition = definition
         self._handler = handler
-        self._run = run
         self._step = step
         self._values = step.values()
         """Shared by all items: a view of the steps, and texts that may be long."""
@@ -94,70 +78,44 @@ class _Loop:
         return CheckedList(self._results) if self._definition.agent else self._results
 
     async def _work_off(self, waiting: Iterator[int]) -> None:
-        async with self._run.item_worker(self._step.step):
-            await self._work_off_all(waiting)
-
-    async def _work_off_all(self, waiting: Iterator[int]) -> None:
-        for index in waiting:
-            try:
-                self._results[index] = await self._do(index)
-            except NEVER_PASSED_OVER:
-                raise
-            except Exception as error:
-                if not self._definition.continue_on_error:
+        async with self._step.run.item_worker(self._step.step):
+            for index in waiting:
+                try:
+                    produce = partial(self._produce, index)
+                    digest = digest_of(self._items[index])
+                    self._results[index] = await self._step.choose_once(f"item:{index}", digest, produce)
+                except NEVER_PASSED_OVER:
                     raise
-                self._failed[index] = error
-                self._results[index] = error_fields(error)
+                except Exception as error:
+                    if not self._definition.continue_on_error:
+                        raise
+                    self._failed[index] = error
+                    self._results[index] = error_fields(error)
 
-    async def _do(self, index: int) -> Any:
-        item = self._items[index]
-        produce = partial(self._produce, index, item)
-        return await self._step.choose_once(f"item:{index}", digest_of(item), produce)
-
-    async def _produce(self, index: int, item: Any) -> Any:
-        feedback = self._step.recall(_refused(index)) or ""
-        values = {**self._values, "item": item, "index": index}
-        context = ItemContext(cast("Context", self._step), index, len(self._items), values, feedback)
+    async def _produce(self, index: int) -> Any:
+        refused = f"refused:{index}"
+        values = {**self._values, "item": self._items[index], "index": index}
+        context = ItemContext(self._step, index, len(self._items), values, self._step.recall(refused) or "")
         begun, ending = time.monotonic(), dict[str, Any](success=False)
         try:
-            value = await self._value(context, index)
+            outcome = await self._handler(context)
+            value = outcome.value if isinstance(outcome, Confirm) else outcome
+            check_json(context.step, value)
+            check_value(self._definition, value, at=f"$[{index}]")
+            value = await confirmed(context, outcome, value, gated=self._step.run.gated)
             ending = {"success": True}
+            return value
         except Declined:
             ending["declined"] = True
             raise
         except Exception as error:
             ending |= error_fields(error)
             if isinstance(error, OutputMismatch):
-                await self._step.remember(_refused(index), str(error))
-            else:
-                _name(error, context.step)
+                await self._step.remember(refused, str(error))
+            elif isinstance(error, TideateError) and len(error.args) == 1:
+                # named in place, so that retries recognize it
+                error.args = (f"{context.step}: {error}",)
             raise
         finally:
             duration = round((time.monotonic() - begun) * 1000)
-            data = {"step": context.step, "duration_ms": duration, **ending}
-            self._run.recorder.event(EventName.STEP_EXECUTED, data)
-        return value
-
-    async def _value(self, context: StepContext, index: int) -> Any:
-        outcome = await self._handler(context)
-        value = outcome.value if isinstance(outcome, Confirm) else outcome
-        check_json(context.step, value)
-        check_value(self._definition, value, at=f"$[{index}]")
-        if not isinstance(outcome, Confirm) or not self._run.gated:
-            return value
-        decision = await context.confirm(
-            outcome.kind, outcome.message, details=outcome.details, payload=outcome.payload
-        )
-        if not decision.accepted:
-            raise Declined(decision.reason)
-        return value if decision.value is None else decision.value
-
-
-def _refused(index: int) -> str:
-    return f"refused:{index}"
-
-
-def _name(error: Exception, step: str) -> None:
-    """Add the item's name to an error in place, so that retries recognize it."""
-    if isinstance(error, TideateError) and len(error.args) == 1:
-        error.args = (f"{step}: {error}",)
+            context.emit(EventName.STEP_EXECUTED, duration_ms=duration, **ending)

@@ -15,9 +15,9 @@ from tideate_core.workflows import Declined, render_task
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tideate_core.engine.context.context import Context
     from tideate_core.engine.request import WorkflowResult
-    from tideate_core.engine.run import Run
-    from tideate_core.workflows import NestedWorkflow, StepContext, StepHandler
+    from tideate_core.workflows import NestedWorkflow
 
 
 DEEPEST: Final = 8
@@ -49,16 +49,14 @@ def child_id(parent: str, step: str, attempt: int) -> str:
     return uuid.uuid5(uuid.UUID(parent), f"{step}/{attempt}").hex
 
 
-async def run_nested(
-    step: StepContext, run: Run, name: str, *, prompt: str, inputs: Mapping[str, Any]
-) -> WorkflowResult:
+async def run_nested(step: Context, name: str, *, prompt: str, inputs: Mapping[str, Any]) -> WorkflowResult:
     """Execute a workflow as this step, on the same text; return its result if it completed.
 
     :raises InvalidInput: the runs would be nested too deeply.
     :raises Declined: the nested run was declined or cancelled, and so is this one.
     :raises ChildFailed: the nested run failed.
     """
-    around = (*_around.get(), run.definition.name)
+    around = (*_around.get(), step.run.name)
     if len(around) >= DEEPEST:
         raise InvalidInput(
             f"step {step.step!r} would run {name!r} within {' → '.join(around)}: at most {DEEPEST} runs may "
@@ -74,7 +72,7 @@ async def run_nested(
     before = _around.set(around)
     try:
         with passing_on(step):
-            result = await run.nest(step.step, request)
+            result = await step.run.nest(step.step, request)
     finally:
         _around.reset(before)
     step.changed(result.files)
@@ -85,33 +83,24 @@ async def run_nested(
     return result
 
 
-def run_workflow(nested: NestedWorkflow, run: Run) -> StepHandler:
-    """Return a handler that executes a workflow as a nested run and returns its response."""
-
-    async def execute(step: StepContext) -> Any:
-        values = step.values()
-        prompt = render_task(nested.prompt, values) if nested.prompt else step.prompt
-        inputs = render_value(nested.inputs, values)
-        result = await run_nested(step, run, nested.name, prompt=prompt, inputs=inputs)
-        return result.response
-
-    return execute
+async def run_workflow(nested: NestedWorkflow, step: Context) -> Any:
+    """Execute a workflow as a nested run and return its response."""
+    values = step.values()
+    prompt = render_task(nested.prompt, values) if nested.prompt else step.prompt
+    inputs = render_value(nested.inputs, values)
+    return (await run_nested(step, nested.name, prompt=prompt, inputs=inputs)).response
 
 
-def run_machine(name: str, run: Run) -> StepHandler:
-    """Return a handler that executes a machine on this run's prompt and returns its response.
+async def run_machine(name: str, step: Context) -> Any:
+    """Execute a machine on this run's prompt and return its response.
 
     :param name: the machine's name, or the path of its `.workflow` file.
     """
-
-    async def execute(step: StepContext) -> Any:
-        if run.runner.registry.get(name).kind != "machine":
-            raise InvalidDefinition(
-                f"step {step.step!r}: {name!r} has steps and is not a machine; "
-                "name it in `workflow` instead of `machine`"
-            )
-        result = await run_nested(step, run, name, prompt=step.prompt, inputs={})
-        await step.remember(PATH, result.path)
-        return result.response
-
-    return execute
+    if step.run.runner.registry.get(name).kind != "machine":
+        raise InvalidDefinition(
+            f"step {step.step!r}: {name!r} has steps and is not a machine; "
+            "name it in `workflow` instead of `machine`"
+        )
+    result = await run_nested(step, name, prompt=step.prompt, inputs={})
+    await step.remember(PATH, result.path)
+    return result.response

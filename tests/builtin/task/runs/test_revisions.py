@@ -149,16 +149,6 @@ async def test_a_revision_that_its_gate_refuses_is_not_shown(desk: Desk) -> None
     assert desk.changed() == DONE
 
 
-async def test_the_rounds_of_a_review_are_bounded(desk: Desk) -> None:
-    desk.configure("[limits]\nrevisions = 1\n")
-    desk.model.says("executor", edits({**CODE, LINES_FILE: FIRST}), edits({LINES_FILE: LINES}))
-    says(desk, rejects_lines, rejects_lines, accepts)
-    await desk.succeed()
-    assert [one.payload["revisable"] for one in reviews(desk)] == [True, False, False]
-    assert "no more revisions are possible" in reviews(desk)[2].message
-    assert desk.model.asked("executor") == 2
-
-
 async def test_a_documentation_is_worded_anew_by_the_documenter(desk: Desk) -> None:
     """The entry may differ from the planned one; the gate checks that there is a new one."""
     worded = AFTER["CHANGELOG.md"].replace(ENTRY, "`count_lines` counts lines")
@@ -216,51 +206,6 @@ async def test_a_correction_is_made_anew_by_the_corrector(desk: Desk) -> None:
     assert desk.model.asked("corrector") == 2
     assert BECAUSE in desk.model.prompts("corrector")[1]
     assert len(reviews(desk, "self_correcting")) == 2
-    assert desk.changed() == DONE
-
-
-CHILD = """
-import asyncio, os, pathlib, signal, sys
-from tests.builtin.task.runs.site import RUN
-from tests.builtin.task.runs.test_revisions import rejects_lines
-from tideate_core.app.wiring import build_catalog, open_project, open_runner
-from tideate_core.engine import EventName, RunRequest
-from tideate_core.workflows import Decision
-from tests.harness.tally import TASK
-
-class Front:
-    editor = None
-
-    async def confirm(self, request):
-        return rejects_lines(request) if request.kind == "review" else Decision(True)
-
-    def emit(self, event):
-        if event.name is EventName.CONFIRMATION_ANSWERED and event.data["kind"] == "review":
-            os.kill(os.getpid(), signal.SIGKILL)
-
-async def main(root):
-    request = RunRequest(name="task", prompt=TASK, execution_id=RUN)
-    async with open_runner(open_project(root), build_catalog(pathlib.Path(root)), Front()) as runner:
-        await runner.run(request)
-
-asyncio.run(main(sys.argv[1]))
-"""
-
-
-@pytest.mark.concurrency
-async def test_a_reason_outlives_the_process_and_is_not_asked_for_again(
-    desk: Desk, server: ModelServer
-) -> None:
-    with_tools(desk, server)
-    await run_killed(CHILD, str(desk.root))
-    asked = len(server.requests)
-    assert not any(BECAUSE in str(request) for request in server.requests)
-    says(desk)
-    await desk.resume(RUN)
-    (review,) = reviews(desk)
-    assert (review.payload["revision"], opened(review)) == (2, [LINES_FILE])
-    again = server.requests[asked:]
-    assert BECAUSE in again[0]["messages"][-1]["content"], "nothing before it is asked twice"
     assert desk.changed() == DONE
 
 
@@ -424,11 +369,3 @@ async def test_comments_that_no_plan_answers_are_sent_again(desk: Desk) -> None:
     assert [one["text"] == shown[0]["text"] for one in shown] == [True, True, True, False]
     assert any("gate 1 refused the new plan" in one for one in notices(desk))
     assert any("gate 2 refused the new plan" in one for one in notices(desk))
-
-
-async def test_the_rounds_of_a_plan_are_bounded(desk: Desk) -> None:
-    desk.configure("[limits]\nrevisions = 1\n")
-    desk.model.says("planner", plan(), shorter_plan())
-    desk.answers(document=comments_once())
-    await desk.run()
-    assert [one.payload["revisable"] for one in plans(desk)] == [True, False]
