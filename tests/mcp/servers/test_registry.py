@@ -65,7 +65,6 @@ def test_the_home_directory_and_what_is_above_it_are_not_served(
         (["git"], "the server 'git' needs --root DIR"),
         (["filesystem", "--root", "no-such-directory"], "is not a directory"),
         (["test", "--root", "/"], "your home directory"),
-        (["build", "--root", ".", "--port", "1"], "--port is for"),
         (["nonsense", "--root", "."], "nonsense"),
         (["git", "--root"], "--root"),
         (["git", "--root", "-x"], "requires an argument"),

@@ -69,18 +69,13 @@ def alternates(repo: Repo, outside: Repo) -> None:
     (repo.root / "inner/.git/objects/info/alternates").write_text(f"{outside.root}/.git/objects\n")
 
 
-def files(repo: Repo, outside: Repo) -> None:
-    repo.git("init", "--quiet", "inner")
-    repo.git("config", "core.worktree", str(outside.root), where="inner")
-
-
 def included_files(repo: Repo, outside: Repo) -> None:
     repo.git("init", "--quiet", "inner")
     (repo.root / "more").write_text(f"[core]\n\tworktree = {outside.root}\n")
     repo.git("config", "include.path", str(repo.root / "more"), where="inner")
 
 
-@pytest.mark.parametrize("arm", [worktree, alternates, files, included_files])
+@pytest.mark.parametrize("arm", [worktree, alternates, included_files])
 async def test_a_repository_with_a_part_elsewhere_is_neither_read_nor_written(
     repo: Repo, outside: Repo, arm: Callable[[Repo, Repo], None], call: Caller
 ) -> None:

@@ -182,9 +182,7 @@ async def test_only_files_that_are_asked_for_are_read(
     assert [name for name, size in sizes if size != "0"] == read
 
 
-async def test_the_difference_to_another_commit_and_before_the_first(
-    repo: Repo, empty: Repo, call: Caller
-) -> None:
+async def test_the_difference_to_another_commit(repo: Repo, call: Caller) -> None:
     repo.write("one.py", "second\n")
     repo.git("commit", "--quiet", "-am", "second")
     assert not (await call("git_diff"))["hasChanges"]
@@ -332,11 +330,6 @@ async def test_a_commit_is_a_resource(repo: Repo, call: Caller) -> None:
     for name in ("HEAD", "-x", "main", "..", "zzzz"):
         with pytest.raises(MCPError, match=r"not the id of a commit|no commit|Unknown"):
             await call.client.read_resource(f"git://commit/{name}")
-
-
-async def test_names_that_are_no_utf8_are_shown(repo: Repo, call: Caller) -> None:
-    (repo.root / "b\udcff.py").write_text("x\n")
-    assert [file["path"] for file in (await call("git_status"))["files"]] == ["b\\xff.py"]
 
 
 async def test_every_tool_says_what_it_does_and_has_a_schema(repo: Repo, call: Caller) -> None:

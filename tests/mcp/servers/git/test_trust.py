@@ -192,10 +192,6 @@ async def test_a_branch_with_filtered_files_is_left_to_a_person(repo: Repo, call
     assert repo.git("branch", "--show-current") == "main\n"
 
 
-def test_nothing_is_trusted_where_nothing_is_brought(repo: Repo) -> None:
-    assert trust_repository(repo.root) == []
-
-
 async def test_the_command_trusts_the_hooks_with_all_else_and_takes_it_back(repo: Repo, call: Caller) -> None:
     executable(repo.root / ".git/hooks/pre-commit", HOOK)
     assert trust_all(repo.root) == ["git"]
