@@ -43,8 +43,7 @@ test-mcp: install ## MCP against the official conformance suite, the MCP inspect
 
 test-runners: install ## install the native test runners, and compare with them: projects of seventeen kinds and a monorepo (ARGS="-k go")
 	@sh scripts/runners.sh
-	@TIDEATE_RUNNERS=$(CURDIR)/.cache/runners $(python) -m pytest tests/toolchain/testing/test_execution.py \
-		tests/toolchain/testing/test_real_projects.py tests/gates/test_real_monorepo.py $(ARGS)
+	@TIDEATE_RUNNERS=$(CURDIR)/.cache/runners $(python) -m pytest tests/toolchain/testing/test_real_projects.py $(ARGS)
 
 install: ## the environment in .venv, with tideate and a Neovim
 	@sh scripts/setup.sh

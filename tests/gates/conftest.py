@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -18,9 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Disk: TypeAlias = "Callable[..., StagedView]"
-
-# `make test-runners`: Go has to be installed
-collect_ignore = [] if "TIDEATE_RUNNERS" in os.environ else ["test_real_monorepo.py"]
 
 
 @pytest.fixture(autouse=True)

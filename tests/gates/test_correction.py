@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import pytest
 
 from tests.harness.gates import Verifier, failed, report
@@ -17,135 +15,77 @@ from tideate_core.gates import (
 )
 from tideate_core.toolchain import Check
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tideate_core.gates.correction import CorrectionResult
-
 
 class Corrector:
-    """Makes the given edits in order."""
+    """Makes the given edits in order; `-` is the decision that nothing has to change."""
 
-    def __init__(self, *edits: str) -> None:
-        self._edits = list(edits)
+    def __init__(self, edits: str) -> None:
+        self._edits = edits.split(" ")
         self.given: list[VerificationReport] = []
 
     async def __call__(self, given: VerificationReport) -> Correction:
         self.given.append(given)
-        return Correction(self._edits[len(self.given) - 1], f"edit {len(self.given)}")
+        edit = self._edits[len(self.given) - 1]
+        return Correction(edit.strip("-"), no_change=edit == "-")
 
 
 def errors(*messages: str, line: int = 3) -> VerificationReport:
     return report(failed(Check.TESTS, *messages, line=line))
 
 
-async def run(verifier: Verifier, corrector: Callable[..., Any]) -> CorrectionResult:
-    return await SelfCorrectionLoop(verifier).verify_and_correct(corrector)
+def build_in(seconds: str) -> VerificationReport:
+    return report(failed(Check.BUILD, output=f"failed in {seconds} s"))
 
 
-async def test_what_passes_is_not_corrected() -> None:
-    corrector = Corrector()
-    corrected = await run(Verifier(report()), corrector)
-    assert (corrected.end, corrected.passed, corrected.attempts) == (CorrectionEnd.PASSED, True, [])
-    assert corrector.given == []
+MISSING = CheckResult(check=Check.LINT, status=CheckStatus.FAILED, reason="ruff is not installed")
+HUNG = CheckResult(check=Check.TESTS, status=CheckStatus.TIMED_OUT, signal="SIGKILL")
+
+
+@pytest.mark.parametrize(
+    ("reports", "edits", "end", "corrections"),
+    [
+        ([report()], "x", CorrectionEnd.PASSED, 0),
+        ([report(HUNG), report()], "x", CorrectionEnd.PASSED, 1),
+        ([errors(word) for word in "abcd"], "x y z", CorrectionEnd.EXHAUSTED, 3),
+        # the same errors in another order, at another line, after another time
+        ([errors("a"), errors("a")], "x", CorrectionEnd.SAME_ERRORS, 1),
+        ([errors("a", "b"), errors("b", "a")], "x", CorrectionEnd.SAME_ERRORS, 1),
+        ([errors("a"), errors("a", line=30)], "x", CorrectionEnd.SAME_ERRORS, 1),
+        ([build_in("1.23"), build_in("4.56")], "x", CorrectionEnd.SAME_ERRORS, 1),
+        # other errors
+        ([errors("a"), errors("b"), report()], "x y", CorrectionEnd.PASSED, 2),
+        ([errors("a"), errors("a", "b"), report()], "x y", CorrectionEnd.PASSED, 2),
+        ([errors("a"), report(failed(Check.LINT, "a")), report()], "x y", CorrectionEnd.PASSED, 2),
+        ([errors("a"), report(failed(Check.TESTS, output="no")), report()], "x y", CorrectionEnd.PASSED, 2),
+        ([errors("a"), errors("b"), errors("c")], "x y x", CorrectionEnd.SAME_EDIT, 3),
+        ([errors("a")], "", CorrectionEnd.NO_EDIT, 1),
+        ([errors("a")], "-", CorrectionEnd.NO_CHANGE, 1),
+        ([report(tests=CheckStatus.NOT_TRUSTED)], "x", CorrectionEnd.NOT_CORRECTABLE, 0),
+        ([report(build=CheckStatus.NOT_CONFIGURED)], "x", CorrectionEnd.NOT_CORRECTABLE, 0),
+        ([report(lint=CheckStatus.CANCELLED)], "x", CorrectionEnd.NOT_CORRECTABLE, 0),
+        ([report(MISSING)], "x", CorrectionEnd.NOT_CORRECTABLE, 0),
+    ],
+)
+async def test_a_loop_ends_when_no_correction_can_help(
+    reports: list[VerificationReport], edits: str, end: CorrectionEnd, corrections: int
+) -> None:
+    verifier, corrector = Verifier(*reports), Corrector(edits)
+    result = await SelfCorrectionLoop(verifier).verify_and_correct(corrector)
+    assert (result.end, result.passed) == (end, end == CorrectionEnd.PASSED)
+    assert (len(result.attempts), len(corrector.given)) == (corrections, corrections)
+    assert (verifier.runs, result.report) == (len(reports), reports[-1])
 
 
 async def test_errors_are_corrected_until_all_checks_pass() -> None:
     reports = [errors("a", "b"), errors("a"), report()]
-    verifier, corrector = Verifier(*reports), Corrector("one", "two")
-    corrected = await run(verifier, corrector)
-    assert corrected.passed
+    corrector = Corrector("one two")
+    corrected = await SelfCorrectionLoop(Verifier(*reports)).verify_and_correct(corrector)
     assert corrector.given == reports[:2]
     assert [(attempt.number, attempt.correction.edit) for attempt in corrected.attempts] == [
         (1, "one"),
         (2, "two"),
     ]
     assert [attempt.before for attempt in corrected.attempts] == reports[:2]
-    assert (corrected.report, verifier.runs) == (report(), 3)
-
-
-async def test_there_are_at_most_three_corrections() -> None:
-    verifier, corrector = Verifier(*(errors(str(n)) for n in range(9))), Corrector(*"abcdefghi")
-    corrected = await run(verifier, corrector)
-    assert (corrected.end, corrected.passed) == (CorrectionEnd.EXHAUSTED, False)
-    assert (len(corrector.given), verifier.runs) == (3, 4)
-    assert corrected.report == errors("3")
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        (errors("a"), errors("a")),
-        (errors("a", "b"), errors("b", "a")),
-        (errors("a"), errors("a", line=30)),
-        (
-            report(failed(Check.BUILD, output="failed in 1.23 s")),
-            report(failed(Check.BUILD, output="failed in 4.56 s")),
-        ),
-    ],
-)
-async def test_the_same_errors_after_a_correction_end_it(
-    before: VerificationReport, after: VerificationReport
-) -> None:
-    corrected = await run(Verifier(before, after), Corrector("x", "y"))
-    assert (corrected.end, len(corrected.attempts)) == (CorrectionEnd.SAME_ERRORS, 1)
-    assert corrected.report == after
-
-
-@pytest.mark.parametrize(
-    "after",
-    [
-        errors("b"),
-        errors("a", "b"),
-        report(failed(Check.LINT, "a")),
-        report(failed(Check.TESTS, output="no")),
-    ],
-)
-async def test_other_errors_do_not_end_it(after: VerificationReport) -> None:
-    verifier = Verifier(errors("a"), after, report())
-    corrected = await run(verifier, Corrector("x", "y"))
-    assert (corrected.end, len(corrected.attempts)) == (CorrectionEnd.PASSED, 2)
-
-
-async def test_the_same_edit_again_ends_it_without_another_verification() -> None:
-    verifier = Verifier(errors("a"), errors("b"), errors("c"))
-    corrected = await run(verifier, Corrector("x", "y", "x"))
-    assert (corrected.end, len(corrected.attempts), verifier.runs) == (CorrectionEnd.SAME_EDIT, 3, 3)
-
-
-async def test_no_edit_ends_it() -> None:
-    verifier = Verifier(errors("a"))
-    corrected = await run(verifier, Corrector(""))
-    assert (corrected.end, verifier.runs) == (CorrectionEnd.NO_EDIT, 1)
-
-
-async def test_a_corrector_that_finds_nothing_to_change_ends_it_as_such() -> None:
-    async def corrector(_report: VerificationReport) -> Correction:
-        return Correction("", no_change=True)
-
-    corrected = await run(Verifier(errors("a")), corrector)
-    assert (corrected.end, len(corrected.attempts)) == (CorrectionEnd.NO_CHANGE, 1)
-
-
-@pytest.mark.parametrize(
-    "found",
-    [
-        report(tests=CheckStatus.NOT_TRUSTED),
-        report(build=CheckStatus.NOT_CONFIGURED),
-        report(lint=CheckStatus.CANCELLED),
-        report(CheckResult(check=Check.LINT, status=CheckStatus.FAILED, reason="ruff is not installed")),
-    ],
-)
-async def test_what_no_edit_can_bring_is_not_corrected(found: VerificationReport) -> None:
-    corrector = Corrector("x")
-    corrected = await run(Verifier(found), corrector)
-    assert (corrected.end, corrector.given) == (CorrectionEnd.NOT_CORRECTABLE, [])
-
-
-async def test_what_timed_out_can_be_corrected() -> None:
-    hung = CheckResult(check=Check.TESTS, status=CheckStatus.TIMED_OUT, signal="SIGKILL")
-    verifier = Verifier(report(hung), report())
-    assert (await run(verifier, Corrector("x"))).passed
 
 
 async def test_every_verification_is_told_with_what_came_before_it() -> None:
@@ -155,14 +95,6 @@ async def test_every_verification_is_told_with_what_came_before_it() -> None:
     )
     await loop.verify_and_correct(Corrector("x"))
     assert told == [(False, 0), (True, 1)]
-
-
-async def test_a_corrector_that_raises_is_the_callers_matter() -> None:
-    async def broken(_: VerificationReport) -> Correction:
-        raise KeyError("model")
-
-    with pytest.raises(KeyError, match="model"):
-        await run(Verifier(errors("a")), broken)
 
 
 async def test_a_loop_made_anew_between_two_turns_ends_as_one_that_was_not() -> None:
@@ -189,4 +121,4 @@ async def test_a_loop_made_anew_between_two_turns_ends_as_one_that_was_not() -> 
 
 async def test_a_loop_without_a_verifier_cannot_verify() -> None:
     with pytest.raises(TypeError, match="without a verifier"):
-        await SelfCorrectionLoop().verify_and_correct(Corrector())
+        await SelfCorrectionLoop().verify_and_correct(Corrector("x"))

@@ -153,42 +153,28 @@ async def test_a_polyglot_root_runs_both_sides(root: Path) -> None:
     assert report.passed
 
 
-@pytest.fixture
-def built(root: Path) -> Path:
+@pytest.mark.parametrize(
+    ("build", "fails", "ran"),
+    [
+        (None, False, ["cmake", "ctest"]),
+        (None, True, ["cmake"]),
+        ("off", False, []),
+        (["/bin/true"], False, ["ctest"]),
+        (["/bin/false"], False, []),
+    ],
+)
+async def test_what_tests_run_is_built_before_them(
+    root: Path, build: object, fails: bool, ran: list[str]
+) -> None:
     for name in ("CMakeLists.txt", "build/CMakeCache.txt", "build/CTestTestfile.cmake"):
         (root / name).parent.mkdir(exist_ok=True)
         (root / name).touch()
-    return root
-
-
-async def test_what_tests_run_is_built_before_them(built: Path) -> None:
-    config = config_of(built, "ctest", "cmake", type_check="off", lint="off")
-    report = await verified(built, config, ["a.c"])
-    assert [line.split(" ")[1] for line in calls(built)] == ["cmake", "ctest"]
-    assert report.passed
-
-
-async def test_what_could_not_be_built_is_not_tested(built: Path) -> None:
-    config = config_of(built, "ctest", "cmake", type_check="off", lint="off")
-    (built / "fails").touch()
-    report = await verified(built, config, ["a.c"])
-    assert [line.split(" ")[1] for line in calls(built)] == ["cmake"]
-    assert (report.of(Check.TESTS).status, report.of(Check.TESTS).exit_code) == (CheckStatus.FAILED, None)
-    assert report.correctable
-
-
-async def test_what_is_not_built_at_all_is_not_tested(built: Path) -> None:
-    config = config_of(built, "ctest", "cmake", type_check="off", lint="off", build="off")
-    report = await verified(built, config, ["a.c"])
-    assert calls(built) == []
-    assert report.of(Check.TESTS).status == CheckStatus.FAILED
-
-
-async def test_tests_run_after_a_configured_build_that_passed(built: Path) -> None:
-    config = config_of(built, "ctest", "cmake", type_check="off", lint="off", build=["/bin/true"])
-    assert (await verified(built, config, ["a.c"])).passed
-    config = config.model_copy(update={"build": ["false"]})
-    assert (await verified(built, config, ["a.c"])).of(Check.TESTS).exit_code is None
+    if fails:
+        (root / "fails").touch()
+    config = config_of(root, "ctest", "cmake", type_check="off", lint="off", build=build)
+    tests = (await verified(root, config, ["a.c"])).of(Check.TESTS)
+    assert [line.split(" ")[1] for line in calls(root)] == ran
+    assert (tests.passed, tests.exit_code) == ((True, 0) if "ctest" in ran else (False, None))
 
 
 @pytest.mark.parametrize(

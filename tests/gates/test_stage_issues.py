@@ -68,6 +68,8 @@ async def test_a_plan_that_lacks_something_is_told_what(
     assert not result.passed
     [said] = issues_of(result)
     assert issue in said
+    empty = await gates.enforce_gate1(ExecutionPlan())
+    assert [issue.where for issue in empty.issues] == ["objective", "steps", "rollback strategy"]
 
 
 async def test_nothing_can_be_below_a_file(gates: GateEnforcer, workspace: Workspace) -> None:
@@ -77,11 +79,6 @@ async def test_nothing_can_be_below_a_file(gates: GateEnforcer, workspace: Works
     files = ["taken.py", "taken.py/deep/b.py", "free/deep/b.py"]
     [said] = issues_of(await gates.enforce_gate1(PLAN.model_copy(update={"files": files})))
     assert said == "files: 'taken.py/deep/b.py' cannot be created: taken.py is a file"
-
-
-async def test_all_that_a_plan_lacks_is_told_at_once(gates: GateEnforcer) -> None:
-    result = await gates.enforce_gate1(ExecutionPlan())
-    assert [issue.where for issue in result.issues] == ["objective", "steps", "rollback strategy"]
 
 
 @pytest.mark.parametrize(("rejected", "passed"), [(0, True), (1, True), (2, False), (3, False)])
@@ -99,11 +96,8 @@ async def test_after_so_many_rejections_no_plan_is_taken(
         (AuditReport(approval=Approval.APPROVED), True, False),
         (AuditReport(approval=Approval.APPROVED, auto_fixable=True, fixes=[FIX]), True, False),
         (conditional(FIX), True, True),
-        (
-            conditional(PlanFix(step=1, description=" ")),
-            False,
-            False,
-        ),
+        (conditional(PlanFix(step=99, description="of a plan that is not given")), True, True),
+        (conditional(PlanFix(step=1, description=" ")), False, False),
         (AuditReport(approval=Approval.CONDITIONAL, fixes=[FIX]), False, False),
         (AuditReport(approval=Approval.REJECTED, auto_fixable=True, fixes=[FIX]), False, False),
     ],
@@ -141,12 +135,6 @@ async def test_a_fix_that_cannot_be_made_is_told_and_counts_for_nothing(
     assert (result.passed, issues_of(result)) == (True, [f"fix 2: it cannot be applied: {said}"])
 
 
-async def test_without_the_plan_a_fix_of_any_step_counts(gates: GateEnforcer) -> None:
-    fix = PlanFix(step=99, description="x")
-    audit = conditional(fix)
-    assert (await gates.enforce_gate2(audit)).passed
-
-
 async def test_the_audits_issues_are_told(gates: GateEnforcer) -> None:
     issues = [
         AuditIssue(severity=Severity.CRITICAL, description="deletes data", step=2, fix="ask first"),
@@ -172,34 +160,28 @@ async def test_an_execution_that_is_not_as_it_says_fails(gates: GateEnforcer, ro
     result = TaskResult(
         files_created=["none.py", "../out.py"],
         files_modified=["gone.py"],
-        files_deleted=["kept.py", "/etc/passwd"],
+        files_deleted=["kept.py"],
         errors=["the model gave up"],
     )
     decided = await gates.enforce_gate3(result, disk())
     assert not decided.passed
-    assert issues_of(decided) == [
+    said = issues_of(decided)
+    assert "outside the project" in said.pop(2)
+    assert said == [
         "execution: the model gave up",
         "none.py: it should have been created but does not exist",
-        decided.issues[2].where + ": " + decided.issues[2].what,
         "gone.py: it should have been modified but does not exist",
         "kept.py: it should have been deleted but exists",
-        decided.issues[5].where + ": " + decided.issues[5].what,
     ]
-    assert "outside the project" in decided.issues[2].what
-    assert "outside the project" in decided.issues[5].what
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [("a.py", "def f(:\n"), ("a.ts", "let a: = 1;"), ("a.json", '{"a":}'), ("a.toml", "a =\n")],
-)
 async def test_a_created_file_with_a_syntax_error_fails_with_its_place(
-    gates: GateEnforcer, root: Path, disk: Disk, name: str, text: str
+    gates: GateEnforcer, root: Path, disk: Disk
 ) -> None:
-    (root / name).write_text(text)
-    decided = await gates.enforce_gate3(TaskResult(files_created=[name]), disk())
+    (root / "a.ts").write_text("let a: = 1;")
+    decided = await gates.enforce_gate3(TaskResult(files_created=["a.ts"]), disk())
     assert not decided.passed
-    assert (decided.issues[0].file, decided.issues[0].line) == (name, 1)
+    assert (decided.issues[0].file, decided.issues[0].line) == ("a.ts", 1)
 
 
 async def test_a_syntax_error_that_was_there_before_is_not_the_tasks(

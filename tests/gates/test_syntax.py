@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tideate_core.gates import SyntaxProblem, new_errors
-from tideate_core.gates.syntax import _GRAMMARS, _MOST_KEPT, _STRICT, _errors, _tree_problems
+from tideate_core.gates.syntax import _GRAMMARS, _STRICT, _tree_problems
 from tideate_core.workspace import language_of
 
 GOOD_AND_BAD = {
@@ -241,12 +241,6 @@ def test_a_text_that_is_checked_again_is_not_parsed_again(monkeypatch: pytest.Mo
     found = [new_errors(name, before, after) for name in ("python", "a.py", "python")]
     assert found == [[SyntaxProblem(1, 1, "no", after)]] * 3
     assert parsed == [after, before]
-
-
-def test_only_so_many_texts_are_kept() -> None:
-    for number in range(_MOST_KEPT + 5):
-        new_errors("json", "", f"{{{number}")
-    assert len(_errors._known) <= _MOST_KEPT
 
 
 COMMENTED = '{\n  // one\n  "a": [1, 2,], /* two, ] */\n  "b": "x,]//",\n}\n'

@@ -12,17 +12,21 @@ from pathlib import Path
 import pytest
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.git import GitOutput
-from tideate_core.git.program import query
+from tideate_core.git import GitOutput, program, query_git, without_repository
 
 ENDLESS = "echo $$ >pid.new; mv pid.new pid; while echo more; do :; done"
 SILENT = "echo $$ >pid.new; mv pid.new pid; exec sleep 600"
 
 
+@pytest.fixture(autouse=True)
+def a_shell_as_git(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "find_git", lambda: "/bin/sh")
+
+
 async def run(script: str, cwd: Path, **options: float) -> GitOutput:
     largest, patience = int(options.get("largest", 1_000)), options.get("patience", 20.0)
-    return await query(
-        ["/bin/sh", "-c", script], cwd=cwd, environment=os.environ, largest=largest, patience=patience
+    return await query_git(
+        without_repository(cwd), script, cwd=cwd, options=["-c"], largest=largest, patience=patience
     )
 
 

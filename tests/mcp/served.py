@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["HANDSHAKE", "Served"]
+__all__ = ["HANDSHAKE", "INITIALIZE", "Served"]
 
 WITHIN = 60
 HANDSHAKE = {
@@ -21,6 +21,7 @@ HANDSHAKE = {
     "capabilities": {},
     "clientInfo": {"name": "test", "version": "1"},
 }
+INITIALIZE = {"jsonrpc": "2.0", "id": 5, "method": "initialize", "params": HANDSHAKE}
 
 
 class Served:
@@ -74,19 +75,14 @@ class Served:
 
     def answer(self, number: int) -> dict[str, Any]:
         """Wait for the answer to a request."""
-        while True:
-            line = self._lines.get(timeout=WITHIN)
-            self.out += line
-            assert line, f"the server ended: {self.rest()}"
-            message: dict[str, Any] = json.loads(line)
-            if message.get("id") == number:
-                return message
+        return self.answers({number})[number]
 
     def answers(self, numbers: set[int]) -> dict[int, dict[str, Any]]:
         """Wait for the answers to several requests."""
         found: dict[int, dict[str, Any]] = {}
         while found.keys() < numbers:
             line = self._lines.get(timeout=WITHIN)
+            self.out += line
             assert line, f"the server ended: {self.rest()}"
             message = json.loads(line)
             if message.get("id") in numbers:
@@ -100,10 +96,9 @@ class Served:
         return answer
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """Call a tool and return its result."""
+        """Call a tool; return its result, with a protocol error as a result."""
         answer = self.request("tools/call", {"name": tool, "arguments": arguments})
-        result: dict[str, Any] = answer["result"]
-        return result
+        return answer.get("result") or {"isError": True, "content": [{"text": answer["error"]["message"]}]}
 
     def error_line(self) -> str:
         """Wait for the next line on stderr."""

@@ -1,4 +1,4 @@
-"""Validation of messages against the protocol's schemas."""
+"""Validation of messages against the protocol."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCRequest
 
 from tests.mcp.served import HANDSHAKE
-from tests.mcp.wire import Wire
 from tideate_core.mcp.protocol import REMEMBERED, MessageValidator, ProtocolViolation
 from tideate_core.mcp.servers.registry import SERVERS, make_server
 from tideate_core.mcp.servers.transitions.server import transitions_server
@@ -72,7 +72,7 @@ RIGHT: list[list[tuple[str, dict[str, Any]]]] = [
 
 @pytest.mark.parametrize("messages", RIGHT)
 def test_what_is_the_protocol_is_taken(messages: list[tuple[str, dict[str, Any]]]) -> None:
-    validator = MessageValidator("client")
+    validator = MessageValidator()
     for direction, message in messages:
         before = copy.deepcopy(message)
         validator.check_json(message, direction)
@@ -80,51 +80,51 @@ def test_what_is_the_protocol_is_taken(messages: list[tuple[str, dict[str, Any]]
 
 
 WRONG: list[tuple[list[tuple[str, Any]], str]] = [
-    ([("sent", [])], "sent: a message is a JSON object"),
-    ([("sent", {"id": 1, "method": "ping"})], "/: 'jsonrpc' is missing"),
-    ([("sent", {"jsonrpc": "1.0", "id": 1, "method": "ping"})], "/jsonrpc: \"1.0\" has to be '2.0'"),
-    ([("sent", asked("ping", 1.5))], "/id: 1.5 is not of the type"),
+    ([("sent", [])], "a message is a JSON object"),
+    ([("sent", {"id": 1, "method": "ping"})], "jsonrpc: field required"),
+    ([("sent", {"jsonrpc": "1.0", "id": 1, "method": "ping"})], "jsonrpc: input should be '2.0'"),
+    ([("sent", asked("ping", 1.5))], "id.str: input should be"),
     (
         [("sent", asked("tools/lst"))],
-        "/method: \"tools/lst\" is not a request of a client; did you mean 'tools/list'?",
+        "method: 'tools/lst' is not a request of a client; did you mean 'tools/list'?",
     ),
-    ([("received", CALL)], '/method: "tools/call" is not a request of a server'),
-    ([("sent", asked("ping")), ("sent", asked("ping"))], "/id: 1 is the id of another request under way"),
-    ([("sent", asked("tools/call", nme="a"))], "/params: 'name' is missing; 'nme' is there"),
+    ([("received", CALL)], "method: 'tools/call' is not a request of a server"),
+    ([("sent", asked("ping")), ("sent", asked("ping"))], "id: 1 is the id of another request under way"),
+    ([("sent", asked("tools/call", nme="a"))], "params.name: field required"),
     (
         [("sent", asked("tools/call", name="a", arguments=[]))],
-        "/params/arguments: [] is not of the type object",
+        "params.arguments: input should be an object",
     ),
-    ([("received", result(7))], "/id: 7 answers no request that is under way"),
-    ([("sent", asked("ping")), ("received", result()), ("received", result())], "/id: 1 answers no request"),
-    ([("sent", asked("ping")), ("sent", result())], "/id: 1 answers no request"),
+    ([("received", result(7))], "id: 7 answers no request that is under way"),
+    ([("sent", asked("ping")), ("received", result()), ("received", result())], "id: 1 answers no request"),
+    ([("sent", asked("ping")), ("sent", result())], "id: 1 answers no request"),
     (
         [
             ("sent", asked("tools/list")),
             ("received", result(tools=[TOOL, {"name": "a", "input_schema": {}}])),
         ],
-        "/result/tools/1: 'inputSchema' is missing; 'input_schema' is there",
+        "result.tools.1.inputSchema: field required",
     ),
     (
         [
             ("sent", asked("tools/list")),
             ("received", result(tools=[{**TOOL, "inputSchema": {"type": "array"}}])),
         ],
-        "/result/tools/0/inputSchema/type: \"array\" has to be 'object'",
+        "result.tools.0.inputSchema.type: input should be 'object'",
     ),
     (
         [("sent", CALL), ("received", result(content=[{"type": "text", "txt": "a"}]))],
-        "/result/content/0: 'text' is missing; 'txt' is there",
+        "result.content.0.text: field required",
     ),
     (
         [
             ("sent", CALL),
             ("received", result(content=[{"type": "image", "data": 1, "mimeType": "image/png"}])),
         ],
-        "/result/content/0/data: 1 is not of the type string",
+        "result.content.0.data: input should be a valid string",
     ),
-    ([("sent", CALL), ("received", result(content="a"))], '/result/content: "a" is not of the type array'),
-    ([("sent", CALL), ("received", error(1, code="x"))], '/error/code: "x" is not of the type integer'),
+    ([("sent", CALL), ("received", result(content="a"))], "result.content: input should be a valid array"),
+    ([("sent", CALL), ("received", error(1, code="x"))], "error.code: input should be a valid integer"),
     (
         [
             (
@@ -132,21 +132,21 @@ WRONG: list[tuple[list[tuple[str, Any]], str]] = [
                 {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "warn", "data": 1}},
             )
         ],
-        "did you mean 'warning'?",
+        "'notice' or 'warning'",
     ),
-    ([("sent", asked("server/discover"))], '/method: "server/discover" is not a request of a client'),
-    ([("sent", asked("initialize", _meta=MODERN, **HANDSHAKE))], '/method: "initialize" is not a request'),
+    ([("sent", asked("server/discover"))], "method: 'server/discover' is not a request of a client"),
+    ([("sent", asked("initialize", _meta=MODERN, **HANDSHAKE))], "method: 'initialize' is not a request"),
     (
         [("sent", asked("tools/list", _meta=MODERN)), ("received", result(tools=[{"name": "a~/b"}]))],
-        "received, MCP 2026-07-28: /result",
+        "received, MCP 2026-07-28: result.",
     ),
-    ([("sent", asked("tools/call", name={"a/b~c": "x" * 9_000}))], "/params/name: "),
+    ([("sent", asked("tools/call", name={"a/b~c": "x" * 9_000}))], "params.name: "),
 ]
 
 
 @pytest.mark.parametrize(("messages", "words"), WRONG)
 def test_the_field_that_is_wrong_is_named(messages: list[tuple[str, Any]], words: str) -> None:
-    validator = MessageValidator("client")
+    validator = MessageValidator()
     *right, (direction, wrong) = messages
     for one, message in right:
         validator.check_json(message, one)
@@ -156,26 +156,17 @@ def test_the_field_that_is_wrong_is_named(messages: list[tuple[str, Any]], words
     assert len(str(refused.value)) < 400, "what was sent is not sent back"
 
 
-def test_a_server_sees_the_same_the_other_way_round() -> None:
-    validator = MessageValidator("server")
-    validator.check_json(CALL, "received")
-    with pytest.raises(ProtocolViolation, match=r"^sent, MCP 2025-11-25: /result: 'content' is missing"):
-        validator.check_json(result(), "sent")
-    with pytest.raises(ProtocolViolation, match="not a request of a server"):
-        validator.check_json(asked("tools/list", 2), "sent")
-
-
 def test_the_version_is_the_one_that_was_agreed_on() -> None:
-    validator = MessageValidator("client")
+    validator = MessageValidator()
     validator.check_json(asked("initialize", **HANDSHAKE), "sent")
     validator.check_json(result(**{**SERVER, "protocolVersion": "2024-11-05"}), "received")
-    with pytest.raises(ProtocolViolation, match=r"^sent, MCP 2024-11-05: /method"):
+    with pytest.raises(ProtocolViolation, match=r"^sent, MCP 2024-11-05: method"):
         validator.check_json(asked("nonsense"), "sent")
 
 
 @pytest.mark.slow
 def test_a_connection_of_cancelled_calls_does_not_grow() -> None:
-    validator = MessageValidator("client")
+    validator = MessageValidator()
     for number in range(3 * REMEMBERED):
         validator.check_json(asked("ping", number), "sent")
         note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}}
@@ -186,33 +177,25 @@ def test_a_connection_of_cancelled_calls_does_not_grow() -> None:
 
 def test_messages_of_the_sdk_are_checked_as_they_stand_on_the_wire() -> None:
     message = JSONRPCRequest(jsonrpc="2.0", id=1, method="tools/call", params={"nme": "a"})
-    with pytest.raises(ProtocolViolation, match="'name' is missing"):
-        MessageValidator("client").check(SessionMessage(message), "sent")
+    with pytest.raises(ProtocolViolation, match=r"params.name: field required"):
+        MessageValidator().check(SessionMessage(message), "sent")
 
 
-async def everything(wire: Wire, mode: str) -> None:
-    """Send a server every request that changes nothing."""
-    async with wire.connect(mode) as client:
-        tools = (await client.list_tools()).tools
-        for tool in tools:
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+@pytest.mark.parametrize("name", [*SERVERS, "transitions"])
+async def test_our_servers_answer_all_requests_that_change_nothing(
+    name: str, mode: str, tmp_path: Path, harbour: Workflow
+) -> None:
+    (tmp_path / "a.txt").write_text("a\n")
+    server = transitions_server(harbour) if name == "transitions" else make_server(name, tmp_path)
+    async with Client(server, mode=mode) as client:
+        for tool in (await client.list_tools()).tools:
             await client.call_tool(tool.name, {"no such argument": 1})
             if tool.annotations and tool.annotations.read_only_hint and not tool.input_schema.get("required"):
                 await client.call_tool(tool.name, {})
-        await client.call_tool("no_such_tool", {})
+        assert (await client.call_tool("no_such_tool", {})).is_error
         for resource in (await client.list_resources()).resources:
-            with suppress(MCPError):  # there may be nothing in it yet, which is said in the protocol, too
+            with suppress(MCPError):  # there may be nothing in it yet
                 await client.read_resource(resource.uri)
         await client.list_resource_templates()
         await client.list_prompts()
-
-
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
-@pytest.mark.parametrize("name", SERVERS)
-async def test_our_servers_speak_the_protocol(name: str, mode: str, tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("a\n")
-    await everything(Wire(make_server(name, tmp_path)), mode)
-
-
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_the_transitions_server_speaks_the_protocol(harbour: Workflow, mode: str) -> None:
-    await everything(Wire(transitions_server(harbour)), mode)

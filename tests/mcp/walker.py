@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tideate_core.machines.language import Workflow
 
-__all__ = ["at", "call", "connect", "structured", "text", "walk"]
+__all__ = ["at", "call", "connect", "move", "structured", "text", "walk"]
 
 LONGEST = 400
 
@@ -56,6 +56,11 @@ async def structured(client: Client, tool: str, **arguments: Any) -> dict[str, A
     return shape
 
 
+async def move(client: Client, here: str, there: str, **notes: Any) -> dict[str, Any]:
+    """Make a transition that has to succeed."""
+    return await structured(client, "transition", current_state=here, next_state=there, **notes)
+
+
 def text(result: Any) -> str:
     """Return the one text of a result."""
     assert [block.type for block in result.content] == ["text"]
@@ -76,7 +81,7 @@ async def walk(client: Client) -> list[str]:
         actions = [shape["action"] for shape in answer["valid_transitions"]]
         assert actions, f"a dead end: {path}"
         goal = next(turns.setdefault(here, cycle(actions)))
-        answer = await structured(client, "transition", current_state=here, next_state=goal)
+        answer = await move(client, here, goal)
         assert answer["current_state"] == goal
         here = goal
         path.append(here)

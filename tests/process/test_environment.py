@@ -41,10 +41,6 @@ def test_a_projects_own_programs_come_first(tmp_path: Path) -> None:
     assert made["VIRTUAL_ENV"] == f"{tmp_path}/.venv"
 
 
-def test_a_project_without_any_changes_nothing(tmp_path: Path) -> None:
-    assert project_environment(tmp_path, {"PATH": "/bin"}) == {"PATH": "/bin"}
-
-
 async def test_a_program_gets_no_key_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "secret")
     result = await run_program([sys.executable, "-c", "import os; print(dict(os.environ))"], cwd=tmp_path)

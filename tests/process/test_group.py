@@ -91,11 +91,6 @@ async def test_what_a_program_leaves_behind_is_ended_and_said(
     assert brood.gone(60), brood.commands()
 
 
-async def test_a_program_that_leaves_nothing_behind_is_not_accused_of_it(running: Running) -> None:
-    result = await running("print('done')")
-    assert not result.left_behind
-
-
 def descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 

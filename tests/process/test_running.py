@@ -27,6 +27,7 @@ async def test_output_status_and_streams_are_told_apart(running: Running, guarde
     assert (result.exit_code, result.signal, result.ok, result.timed_out) == (3, None, False, False)
     assert result.ending == "ended with status 3"
     assert result.argv[2:] == ("argument",)
+    assert not result.left_behind
 
 
 @GUARDED

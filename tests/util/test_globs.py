@@ -41,6 +41,12 @@ def test_globs_mean_what_is_usual(glob: str, fits: list[str]) -> None:
     assert list(filter(glob_filter(glob), PATHS)) == fits
 
 
+def test_an_anchored_glob_is_about_the_whole_path() -> None:
+    assert list(filter(glob_filter("*.py", anchored=True), PATHS)) == ["a.py"]
+    assert not glob_filter("src", anchored=True)("src/b.py")
+    assert not glob_filter("src/**", anchored=True)("src")
+
+
 @pytest.mark.parametrize("glob", ["", " ", "x" * 501, "{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}"])
 def test_what_is_no_glob_is_refused(glob: str) -> None:
     with pytest.raises(ValueError, match="glob"):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import re
 import tomllib
 import warnings
-from collections import Counter, OrderedDict
+from collections import Counter
 from dataclasses import dataclass
-from threading import Lock
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.errors import NotParsed
@@ -22,40 +21,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_GRAMMARS = {
-    language: language
-    for language in (
-        *(
-            "bash",
-            "c",
-            "cpp",
-            "csharp",
-            "css",
-            "elixir",
-            "go",
-            "haskell",
-            "hcl",
-            "html",
-            "java",
-            "javascript",
-        ),
-        *(
-            "json",
-            "kotlin",
-            "lua",
-            "nix",
-            "php",
-            "python",
-            "ruby",
-            "rust",
-            "scala",
-            "solidity",
-            "swift",
-            "tsx",
-        ),
-        *("typescript", "yaml"),
-    )
-} | {"jsonc": "json"}
+_LANGUAGES = (
+    "bash", "c", "cpp", "csharp", "css", "elixir", "go", "haskell", "hcl", "html", "java", "javascript",
+    "json", "kotlin", "lua", "nix", "php", "python", "ruby", "rust", "scala", "solidity", "swift", "tsx",
+    "typescript", "yaml",
+)  # fmt: skip
+_GRAMMARS = {language: language for language in _LANGUAGES} | {"jsonc": "json"}
 """Languages and their tree-sitter grammars in ast-grep, which panics on an unknown grammar."""
 
 _MOST_SHOWN = 60
@@ -96,21 +67,21 @@ def new_errors(language_or_path: str, before: str, after: str) -> list[SyntaxPro
     if before == after:
         return []
     language = _language_by_name(language_or_path) or _language_by_content(before, after)
-    if language == "json" and _errors.of("json", before) and not _errors.of("jsonc", before):
+    if language == "json" and _errors("json", before) and not _errors("jsonc", before):
         language = "jsonc"
     if not language:
         return []
-    found = _errors.of(language, after)
+    found = _errors(language, after)
     if not found:
         return []
-    had = _errors.of(language, before)
+    had = _errors(language, before)
     if had is None:
         return []
     new = _not_in(found, had)
     if had and language in _STRICT and language in _GRAMMARS:
         # these parsers stop at the first error, so an old error hides new ones after it
-        more = _errors.in_tree(language, after)
-        old = _errors.in_tree(language, before) if more else None
+        more = _errors(language, after, in_tree=True)
+        old = _errors(language, before, in_tree=True) if more else None
         if more and old is not None:
             new += _not_in(more, old)
     return new
@@ -119,54 +90,22 @@ def new_errors(language_or_path: str, before: str, after: str) -> list[SyntaxPro
 def is_checked(language_or_path: str, before: str, after: str) -> bool:
     """Return whether `new_errors` can find errors: both texts can be parsed in time."""
     language = _language_by_name(language_or_path) or _language_by_content(before, after)
-    found = _errors.of(language, after) if language else None
-    return found is not None and (not found or _errors.of(language, before) is not None)
+    found = _errors(language, after) if language else None
+    return found is not None and (not found or _errors(language, before) is not None)
 
 
-class _KnownErrors:
-    """Cache of recently parsed texts' errors, by content; thread-safe.
+@lru_cache(maxsize=_MOST_KEPT)
+def _errors(language: str, text: str, *, in_tree: bool = False) -> tuple[SyntaxProblem, ...] | None:
+    """Return the errors of a text; None if it takes too long to parse.
 
-    None: the text takes too long to parse.
+    :param in_tree: use the grammar even if there is a strict parser.
     """
-
-    def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, str, bytes], tuple[SyntaxProblem, ...] | None] = OrderedDict()
-        self._lock = Lock()
-
-    def of(self, language: str, text: str) -> tuple[SyntaxProblem, ...] | None:
-        strict = _STRICT.get(language)
-        if strict is None:
-            return self.in_tree(language, text)
-        return self._get("strict", language, text, strict)
-
-    def in_tree(self, language: str, text: str) -> tuple[SyntaxProblem, ...] | None:
-        return self._get("tree", language, text, lambda text: _tree_problems(language, text))
-
-    def _get(
-        self, parser: str, language: str, text: str, parse: Callable[[str], list[SyntaxProblem]]
-    ) -> tuple[SyntaxProblem, ...] | None:
-        key = (
-            parser,
-            language,
-            hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest(),
-        )
-        with self._lock:
-            if key in self._known:
-                self._known.move_to_end(key)
-                return self._known[key]
-        found: tuple[SyntaxProblem, ...] | None = None
-        try:
-            found = tuple(parse(text))
-        except NotParsed as error:
-            log.warning("syntax of a %s text of %d characters is not checked: %s", language, len(text), error)
-        with self._lock:
-            self._known[key] = found
-            if len(self._known) > _MOST_KEPT:
-                self._known.popitem(last=False)
-        return found
-
-
-_errors = _KnownErrors()
+    strict = None if in_tree else _STRICT.get(language)
+    try:
+        return tuple(_tree_problems(language, text) if strict is None else strict(text))
+    except NotParsed as error:
+        log.warning("syntax of a %s text of %d characters is not checked: %s", language, len(text), error)
+        return None
 
 
 def _language_by_name(language_or_path: str) -> str:
@@ -182,10 +121,10 @@ def _language_by_content(before: str, after: str) -> str:
         return ""
     start = before.lstrip("\ufeff \t\r\n")
     if start.startswith(("{", "[")) and after.lstrip("\ufeff \t\r\n").startswith(start[0]):
-        return next((name for name in ("json", "jsonc") if not _errors.of(name, before)), "")
-    if start.startswith("<?xml") and not _errors.of("xml", before):
+        return next((name for name in ("json", "jsonc") if not _errors(name, before)), "")
+    if start.startswith("<?xml") and not _errors("xml", before):
         return "xml"
-    return "yaml" if start.startswith("%YAML") and not _errors.of("yaml", before) else ""
+    return "yaml" if start.startswith("%YAML") and not _errors("yaml", before) else ""
 
 
 def _not_in(found: Iterable[SyntaxProblem], had: Iterable[SyntaxProblem]) -> list[SyntaxProblem]:

@@ -157,8 +157,20 @@ def start_git(
     :param variables: further environment variables.
     :raises WorkspaceError: git cannot be started.
     """
-    environment = {**git_environment(repository), **(variables or {})}
-    return _start([find_git(), *options, *arguments], cwd, environment, stdin, stderr)
+    try:
+        return subprocess.Popen(  # noqa: S603 a list and no shell
+            [find_git(), *options, *arguments],
+            cwd=cwd,
+            env={**git_environment(repository), **(variables or {})},
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            bufsize=0,
+            process_group=0,
+        )
+    except OSError as error:
+        hint = ": name fewer files at once" if error.errno == errno.E2BIG else ""
+        raise WorkspaceError(f"git cannot be run ({error.strerror}){hint}") from error
 
 
 def run_git(
@@ -236,45 +248,30 @@ async def query_git(
     largest: int = LARGEST,
     patience: float = PATIENCE,
 ) -> GitOutput:
-    """Run git in the event loop until it exits or its output reaches a limit.
+    """Run git in the event loop until it exits or its output reaches a limit. Cancelling kills its group.
 
     :param given: standard input.
     :param largest: bytes of output after which git is killed.
     :raises WorkspaceError: git cannot be started or times out.
     """
-    return await query(
-        [find_git(), *options, *arguments],
-        cwd=cwd,
-        environment={**git_environment(repository), **(variables or {})},
-        given=given,
-        largest=largest,
-        patience=patience,
-    )
-
-
-async def query(
-    argv: Sequence[str],
-    *,
-    cwd: Path,
-    environment: Mapping[str, str],
-    given: bytes = b"",
-    largest: int = LARGEST,
-    patience: float = PATIENCE,
-) -> GitOutput:
-    """Run a git command by its argv, as `query_git` does. Cancelling kills its process group.
-
-    :param argv: starts with the absolute path of git.
-    :raises WorkspaceError: git cannot be started or times out.
-    """
     with _input(given) as stdin:
-        reader = _Reader(_start(argv, cwd, environment, stdin, subprocess.PIPE), largest)
+        process = start_git(
+            repository,
+            *arguments,
+            cwd=cwd,
+            options=options,
+            variables=variables,
+            stdin=stdin,
+            stderr=subprocess.PIPE,
+        )
+        reader = _Reader(process, largest)
     try:
         async with asyncio.timeout(patience):
             try:
                 async with asyncio.timeout(_SILENT):
                     await reader.ended.wait()
             except TimeoutError:
-                await asyncio.to_thread(refuse_pipes, Path(environment.get("GIT_WORK_TREE", cwd)))
+                await asyncio.to_thread(refuse_pipes, repository.top)
                 await reader.ended.wait()
             status = await reader.status() if reader.whole else 0
     except TimeoutError:
@@ -294,25 +291,6 @@ def _input(given: bytes) -> Iterator[IO[bytes] | int]:
         file.write(given)
         file.seek(0)
         yield file
-
-
-def _start(
-    argv: Sequence[str], cwd: Path, environment: Mapping[str, str], stdin: IO[bytes] | int, stderr: int
-) -> subprocess.Popen[bytes]:
-    try:
-        return subprocess.Popen(  # noqa: S603 a list and no shell
-            argv,
-            cwd=cwd,
-            env=environment,
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            bufsize=0,
-            process_group=0,
-        )
-    except OSError as error:
-        hint = ": name fewer files at once" if error.errno == errno.E2BIG else ""
-        raise WorkspaceError(f"git cannot be run ({error.strerror}){hint}") from error
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

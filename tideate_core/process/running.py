@@ -133,8 +133,17 @@ async def run_program(
         left = await group.end(limits.grace_ms / 1000)
     if group.failure:
         raise start_error(program, group.failure)
-    taken = round((time.monotonic() - begin) * 1000)
-    return _result(argv, group.returncode, taken, streams, timed_out=timed_out, left=left and not timed_out)
+    status = group.returncode
+    return CommandResult(
+        argv=tuple(argv),
+        exit_code=status if status >= 0 else None,
+        signal=_name(-status) if status < 0 else None,
+        duration_ms=round((time.monotonic() - begin) * 1000),
+        timed_out=timed_out,
+        left_behind=left and not timed_out,
+        stdout=streams.captures["stdout"].output(),
+        stderr=streams.captures["stderr"].output(),
+    )
 
 
 async def _ends(group: ProcessGroup, limits: ProcessLimits) -> bool:
@@ -150,21 +159,6 @@ async def _ends(group: ProcessGroup, limits: ProcessLimits) -> bool:
     except TimeoutError:
         pass  # remaining processes hold the pipes and are ended now
     return True
-
-
-def _result(
-    argv: Sequence[str], status: int, taken: int, streams: _Streams, *, timed_out: bool, left: bool
-) -> CommandResult:
-    return CommandResult(
-        argv=tuple(argv),
-        exit_code=status if status >= 0 else None,
-        signal=_name(-status) if status < 0 else None,
-        duration_ms=taken,
-        timed_out=timed_out,
-        left_behind=left,
-        stdout=streams.captures["stdout"].output(),
-        stderr=streams.captures["stderr"].output(),
-    )
 
 
 def _name(number: int) -> str:

@@ -25,18 +25,19 @@ _BELOW: Final = re.compile(r"(?!)")
 
 
 @lru_cache(maxsize=256)
-def glob_filter(glob: str) -> Callable[[str], bool]:
+def glob_filter(glob: str, *, anchored: bool = False) -> Callable[[str], bool]:
     """Return a predicate for paths that match a glob.
 
     A glob without `/` matches names at any depth, any other the whole path from the root. A folder named
     without a wildcard, or with a trailing `/`, matches all files in it.
 
     :param glob: with `/`; a leading `./` or `/` means the root.
+    :param anchored: every glob matches the whole path, and a folder without its files.
     :raises ValueError: the glob is invalid; the message says why.
     """
     if not glob.strip() or len(glob) > LONGEST:
         raise ValueError(f"a glob has 1 to {LONGEST} characters, as `src/**/*.py`")
-    choices = [_segments(one) for one in _without_braces(glob)]
+    choices = [_segments(one, anchored) for one in _without_braces(glob)]
     return lambda path: any(_fits(choice, path.split("/")) for choice in choices)
 
 
@@ -84,19 +85,21 @@ def _without_braces(glob: str) -> list[str]:
     return done
 
 
-def _segments(glob: str) -> list[re.Pattern[str] | None]:
+def _segments(glob: str, anchored: bool) -> list[re.Pattern[str] | None]:
     """Return one pattern per path name; None matches any number of names."""
     plain = glob.removeprefix("./")
     names = [name for name in plain.split("/") if name and name != "."]
     if not names:
         return [None]
-    if "/" not in plain.rstrip("/"):
+    if not anchored and "/" not in plain.rstrip("/"):
         names = ["**", *names]
     # `src/**.ts` means all of them below `src`
     names = [one for name in names for one in (["**", name] if "**" in name and name != "**" else [name])]
+    if names[-1] == "**":
+        names.append("*")  # the folder itself does not match
     # fnmatch's patterns are atomic in their stars: matching time is linear
     segments = [None if name == "**" else re.compile(translate(name)) for name in names]
-    ends_there = _WILD.intersection(names[-1]) and not glob.endswith("/")
+    ends_there = anchored or (_WILD.intersection(names[-1]) and not glob.endswith("/"))
     return segments if ends_there else [*segments, _BELOW]
 
 

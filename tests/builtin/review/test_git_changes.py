@@ -9,7 +9,7 @@ import subprocess
 import zlib
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -471,13 +471,13 @@ async def test_a_project_within_a_repository_is_compared_by_its_own_files(root: 
 
 async def test_calls_of_git_do_not_grow_with_the_files(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counts: list[int] = []
-    started = program._start
+    found = program.find_git
 
-    def counted(*arguments: Any) -> Any:
+    def counted() -> str:
         counts[-1] += 1
-        return started(*arguments)
+        return found()
 
-    monkeypatch.setattr(program, "_start", counted)
+    monkeypatch.setattr(program, "find_git", counted)
     for number in (10, 1000):
         save(root, {f"sub/{one}.py": f"{one}\n".encode() for one in range(number)})
         commit(root)

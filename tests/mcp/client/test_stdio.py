@@ -80,13 +80,11 @@ async def test_a_server_that_is_silent_about_newer_requests_is_asked_in_the_olde
     assert (await make(spec("older")).call("odd", "echo", {})).text == "echoed é {}"
 
 
-@pytest.mark.parametrize(
-    ("way", "said"), [("python", "a message that is not JSON"), ("line end", "a message over several lines")]
-)
-async def test_an_answer_that_is_no_json_fails_at_once(make: Make, spec: Any, way: str, said: str) -> None:
+@pytest.mark.parametrize("way", ["python", "line end"])
+async def test_an_answer_that_is_no_json_fails_at_once(make: Make, spec: Any, way: str) -> None:
     error = await error_of(make(spec(way)).call("odd", "echo", {}, timeout=600))
     assert isinstance(error, InvalidAnswer)
-    assert said in str(error)
+    assert "a message that is not one line of JSON" in str(error)
 
 
 async def test_words_in_place_of_an_answer_are_told_at_the_end_of_its_time(make: Make, spec: Any) -> None:

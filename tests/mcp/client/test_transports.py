@@ -10,8 +10,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from websockets.asyncio.server import serve
-from websockets.typing import Subprotocol
 
 from tests.mcp.client.conftest import error_of
 from tests.mcp.conftest import TOKEN
@@ -22,12 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from websockets.asyncio.server import ServerConnection
-
     from tests.mcp.client.conftest import Make
     from tests.mcp.conftest import Home
 
 pytestmark = pytest.mark.slow
+
+JSON = "application/json"
 
 
 @pytest.mark.parametrize("transport", ["http", "websocket"])
@@ -142,18 +140,8 @@ class Refusing:
             result = {"content": [{"type": "text", "text": "done"}]}
         else:
             error = {"code": -32601, "message": "no"}
-            return (
-                200,
-                "application/json",
-                json.dumps({"jsonrpc": "2.0", "id": asked["id"], "error": error}),
-                {},
-            )
-        return (
-            200,
-            "application/json",
-            json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}),
-            more,
-        )
+            return 200, JSON, json.dumps({"jsonrpc": "2.0", "id": asked["id"], "error": error}), {}
+        return 200, JSON, json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), more
 
 
 @pytest.fixture
@@ -186,38 +174,6 @@ async def test_an_answer_in_a_batch_is_taken(
     client = make(server_at(refusing.url, tmp_path))
     refusing.refusals = [(200, kind, body, {})]
     assert (await client.call(refusing.url, "write")).text == "of a batch"
-
-
-async def test_an_answer_in_a_batch_over_websocket_is_taken(make: Make, tmp_path: Path) -> None:
-    refusing = Refusing()
-
-    async def answer(connection: ServerConnection) -> None:
-        async for data in connection:
-            asked = json.loads(data)
-            if "id" in asked:
-                refusing.refusals = [(200, "", BATCH, {})]
-                text = refusing.answer_to(asked, None)[2]
-                await connection.send(text if text.startswith("[") else f"[{text}]")
-
-    async with serve(answer, "127.0.0.1", 0, subprotocols=[Subprotocol("mcp")]) as server:
-        url = f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
-        client = make(server_at(url, tmp_path))
-        assert (await client.call(url, "write")).text == "of a batch"
-        await client.aclose()
-    refusing.server.server_close()
-
-
-@pytest.mark.parametrize(
-    ("kind", "body"),
-    [("application/json", "the answer is 5"), ("text/plain", "5"), ("text/html", "<p>5</p>")],
-)
-async def test_a_body_that_is_no_message_fails_at_once(
-    make: Make, tmp_path: Path, refusing: Refusing, kind: str, body: str
-) -> None:
-    client = make(server_at(refusing.url, tmp_path))
-    await client.tools(refusing.url)
-    refusing.refusals = [(200, kind, body, {})]
-    await error_of(client.call(refusing.url, "write", timeout=600))
 
 
 async def test_an_expired_session_is_begun_anew_and_the_refused_call_repeated(
@@ -263,11 +219,8 @@ async def test_a_session_that_expires_at_once_again_is_an_error(
             ),
             "own words",
         ),
-        ((200, "application/json", "<html>hello</html>", {}), "its answer is not valid JSON-RPC"),
-        (
-            (200, "application/json", '{"jsonrpc": "2.0", "id": 99, "result": {}', {}),
-            "its answer is not valid JSON-RPC",
-        ),
+        ((200, JSON, "<html>hello</html>", {}), "its answer is not valid JSON-RPC"),
+        ((200, JSON, '{"jsonrpc": "2.0", "id": 99, "result": {}', {}), "its answer is not valid JSON-RPC"),
     ],
 )
 async def test_status_and_words_of_a_refusal_are_told(

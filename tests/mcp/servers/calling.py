@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp import Client
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from contextlib import AbstractAsyncContextManager
 
     from mcp.server.mcpserver import MCPServer
+
+
+T = TypeVar("T")
 
 
 class Caller:
@@ -53,6 +58,30 @@ class Caller:
         assert answer.is_error, answer.structured_content
         words: str = answer.content[0].text
         return words
+
+
+@asynccontextmanager
+async def held_open(opening: AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
+    """Hold a client open in a task of its own, as the SDK's scopes require; for fixtures."""
+    opened: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+    done = asyncio.Event()
+
+    async def hold() -> None:
+        try:
+            async with opening as caller:
+                opened.set_result(caller)
+                await done.wait()
+        except Exception as error:
+            if opened.done():
+                raise
+            opened.set_exception(error)
+
+    holding = asyncio.create_task(hold())
+    try:
+        yield await opened
+    finally:
+        done.set()
+        await holding
 
 
 @asynccontextmanager

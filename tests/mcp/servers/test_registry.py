@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.mcp.conftest import COMMAND
-from tests.mcp.served import HANDSHAKE
+from tests.mcp.served import INITIALIZE
 from tests.mcp.walker import at
 from tideate_core.errors import InvalidInput
 from tideate_core.mcp.servers.registry import SERVERS, checked_root
@@ -64,7 +65,6 @@ def test_the_home_directory_and_what_is_above_it_are_not_served(
         (["git"], "the server 'git' needs --root DIR"),
         (["filesystem", "--root", "no-such-directory"], "is not a directory"),
         (["test", "--root", "/"], "your home directory"),
-        (["build", "--root", ".", "--port", "1"], "--port is for"),
         (["nonsense", "--root", "."], "nonsense"),
         (["git", "--root"], "--root"),
         (["git", "--root", "-x"], "requires an argument"),
@@ -96,13 +96,6 @@ async def test_a_token_that_is_made_is_told_once(home: Home, transport: str) -> 
     assert found[1].encode() not in logs
 
 
-def test_a_token_that_cannot_be_one_is_refused(home: Home) -> None:
-    home.environment["TIDEATE_MCP_TOKEN"] = "short"
-    done = told(home, "git", "--root", ".", "--transport", "http", "--port", "0")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "$TIDEATE_MCP_TOKEN cannot be used" in done.stderr.replace("\n", " ")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SERVERS)
 def test_a_server_imports_nothing_that_it_does_not_use(home: Home, name: str) -> None:
@@ -116,14 +109,11 @@ except SystemExit as end:
     assert not end.code, end.code
 sys.stderr.write(json.dumps(sorted(sys.modules)))
 """
-    ask = f'{{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {HANDSHAKE!r}}}\n'.replace(
-        "'", '"'
-    )
     done = subprocess.run(
         [sys.executable, "-c", program],
         env=home.environment,
         cwd=home.project,
-        input=ask,
+        input=f"{json.dumps(INITIALIZE)}\n",
         capture_output=True,
         text=True,
         timeout=60,

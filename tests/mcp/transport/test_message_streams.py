@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from mcp import Client
 
 from tests.mcp.conftest import HARBOUR
-from tests.mcp.walker import call, structured, text
+from tests.mcp.walker import call, move, structured, text
 from tideate_core.machines.language import Workflow
 from tideate_core.mcp.servers.transitions.server import MAX_NAME, MAX_NOTE, transitions_server
 
@@ -45,17 +45,11 @@ NONSENSE: list[tuple[str, dict[str, Any], str]] = [
     ("transitions", {}, "did you mean 'transition'?"),
     ("n" * 100_000, {}, "unknown tool 'nnn"),
     ("transition", {}, "current_state: Field required; next_state: Field required"),
-    ("transition", {"current_state": "*"}, "next_state: Field required"),
     ("transition", MOVE | {"next_state": None}, "next_state: Input should be a valid string"),
     ("transition", MOVE | {"current_state": 1}, "current_state: Input should be a valid string"),
-    ("transition", MOVE | {"current_state": ["*"]}, "current_state: Input should be a valid string"),
-    ("transition", MOVE | {"current_state": {"a": "*"}}, "current_state: Input should be a valid string"),
-    ("transition", MOVE | {"next_state": True}, "next_state: Input should be a valid string"),
     ("transition", MOVE | {"next_state": "x" * (MAX_NAME + 1)}, f"at most {MAX_NAME} characters"),
     ("transition", MOVE | {"project_data": "x" * (MAX_NOTE + 1)}, f"at most {MAX_NOTE} characters"),
-    ("transition", MOVE | {"project_data": {"a": 1}}, "project_data: Input should be a valid string"),
     ("transition", MOVE | {"user_response": "\x1b]0;x\x07"}, "control character U+001B is not allowed"),
-    ("transition", MOVE | {"task_status": "\x9b2J"}, "control character U+009B is not allowed"),
     (
         "transition",
         MOVE | {"user_respons": "y"},
@@ -64,11 +58,8 @@ NONSENSE: list[tuple[str, dict[str, Any], str]] = [
     ("transition", MOVE | {"next_state": "\x1b[2J"}, "unknown state '\\x1b[2J'"),
     ("transition", MOVE | {"next_state": ""}, "unknown state ''"),
     ("transition", {"current_state": "*", "next_state": "*"}, "no transition leads from '*' to '*'"),
-    ("current_guidance", {"state": 7}, "state: Input should be a valid string"),
     ("list_states", {"offset": -1}, "offset: Input should be greater than or equal to 0"),
     ("list_states", {"offset": "1"}, "offset: Input should be a valid integer"),
-    ("list_states", {"offset": 10**30}, "offset: Input should be less than or equal to"),
-    ("path", {"anything": 1}, "unknown argument 'anything'"),
 ]
 
 
@@ -82,7 +73,7 @@ async def test_nonsense_is_an_error_that_says_what_is_wrong(
         assert words in text(result)
         assert len(text(result)) < 1_000, "what was sent is not sent back"
         assert (await structured(client, "path"))["moves"] == [], "and nothing has moved"
-        assert (await structured(client, "transition", **MOVE))["status"] == "success"
+        assert (await move(client, "*", "approaching_quay"))["status"] == "success"
 
 
 @pytest.mark.slow
@@ -95,7 +86,7 @@ def test_every_call_is_answered_and_the_next_one_works(tool: str, arguments: dic
             result = await client.call_tool(tool, arguments)
             assert len(text(result)) < 1_500
             assert "Traceback" not in text(result)
-            assert (await structured(client, "transition", **MOVE))["status"] == "success"
+            assert (await move(client, "*", "approaching_quay"))["status"] == "success"
 
     asyncio.run(attempt())
 

@@ -21,7 +21,7 @@ from websockets.typing import Subprotocol
 
 from tests.mcp.conftest import AUTHORIZED, TOKEN
 from tests.mcp.served import HANDSHAKE
-from tests.mcp.walker import at, call, structured, walk
+from tests.mcp.walker import at, move, structured, walk
 from tideate_core.errors import ServerUnavailable
 from tideate_core.mcp.servers.transitions.server import transitions_server
 from tideate_core.mcp.transport import websocket
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from tests.mcp.conftest import Home
     from tideate_core.machines.language import Workflow
 
-MOVE = {"current_state": "*", "next_state": "approaching_quay"}
 MCP = [Subprotocol("mcp")]
 WEBSOCKET = ("--transport", "websocket", "--port", "0")
 PING = JSONRPCRequest(jsonrpc="2.0", id=1, method="ping")
@@ -60,7 +59,7 @@ async def test_clients_walk_to_the_end_without_seeing_each_other(home: Home) -> 
     url = home.start(*WEBSOCKET).url()
     assert url.startswith("ws://127.0.0.1:")
     async with at(url, TOKEN, mode="legacy") as one, at(url, TOKEN, mode="legacy") as other:
-        await structured(one, "transition", **MOVE)
+        await move(one, "*", "approaching_quay")
         assert (await structured(one, "current_guidance"))["current_state"] == "approaching_quay"
         assert (await structured(other, "current_guidance"))["current_state"] == "*"
         paths = await asyncio.gather(walk(one), walk(other))
@@ -78,10 +77,8 @@ async def test_who_does_not_know_the_token_or_comes_from_elsewhere_is_refused(ho
     refused: list[tuple[dict[str, str], int]] = [
         ({}, 401),
         ({"Authorization": f"Bearer {TOKEN}x"}, 401),
-        ({"Authorization": f"Basic {TOKEN}"}, 401),
+        (AUTHORIZED | {"Host": "evil.example"}, 421),
         (AUTHORIZED | {"Origin": "http://evil.example"}, 403),
-        (AUTHORIZED | {"Origin": "null"}, 403),
-        (AUTHORIZED | {"Origin": f"https://{good}"}, 403),
     ]
     for headers, status in refused:
         with pytest.raises(InvalidStatus) as error:
@@ -97,31 +94,6 @@ async def test_who_does_not_know_the_token_or_comes_from_elsewhere_is_refused(ho
     assert served.ended() == 0
     logs = b"".join(path.read_bytes() for path in home.state.rglob("*") if path.is_file())
     assert TOKEN.encode() not in served.out + served.err + logs
-
-
-@pytest.mark.slow
-async def test_another_name_of_the_host_is_refused(home: Home) -> None:
-    port = urlsplit(home.start(*WEBSOCKET).url()).port
-    for host, status in [
-        ("evil.example", 421),
-        (f"evil.example:{port}", 421),
-        (f"127.0.0.1.evil.example:{port}", 421),
-        (f"LocalHost:{port}", 101),
-    ]:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        lines = [
-            "GET /mcp HTTP/1.1",
-            f"Host: {host}",
-            *("Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"),
-            *("Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Protocol: mcp"),
-            *(f"{name}: {value}" for name, value in AUTHORIZED.items()),
-        ]
-        writer.write("\r\n".join([*lines, "", ""]).encode())
-        async with asyncio.timeout(60):
-            assert (await reader.readline()).split()[1] == str(status).encode(), host
-        writer.close()
-        with suppress(ConnectionError):
-            await writer.wait_closed()
 
 
 @pytest.mark.parametrize(
@@ -194,16 +166,10 @@ async def test_a_signal_ends_it_though_a_client_is_connected(
 ) -> None:
     served = home.start(*WEBSOCKET)
     async with at(served.url(), TOKEN, mode="legacy") as client:
-        await structured(client, "transition", **MOVE)
+        await move(client, "*", "approaching_quay")
         served.process.send_signal(number)
         assert await asyncio.to_thread(served.ended) == status
     assert (served.out, served.err.count(b"\n")) == (b"", 1), "the address, and nothing after it"
-
-
-async def test_a_tool_answers_as_over_the_other_transports(shared_url: str) -> None:
-    async with at(shared_url, TOKEN, mode="legacy") as client:
-        wrong = await call(client, "transition", nonsense=1)
-        assert wrong.is_error
 
 
 # ---- our client
@@ -290,14 +256,6 @@ async def test_a_refusal_is_told_without_the_token(shared_url: str) -> None:
         async with websocket_client(shared_url, token="x" * 30):
             pytest.fail("connected")
     assert "xxx" not in str(refused.value)
-
-
-async def test_where_nobody_listens_that_is_told() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    with pytest.raises(OSError, match=str(port)):
-        async with websocket_client(f"ws://127.0.0.1:{port}/mcp"):
-            pytest.fail("connected")
 
 
 @pytest.mark.parametrize("start", [b"", b"GET /mcp HTTP/1.1\r\nHost: x\r\nX-A: "], ids=["silent", "head"])

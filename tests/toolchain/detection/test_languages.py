@@ -1,8 +1,9 @@
-"""Tools of JavaScript and CMake projects, and of Makefiles."""
+"""Tools of JavaScript and CMake projects, and of Makefiles; scripts as part of a command."""
 
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -72,38 +73,72 @@ def test_what_a_build_made_is_removed_by_the_project_s_own_command(
 
 
 @pytest.mark.parametrize(
-    ("script", "is_check"),
+    "script",
     [
-        ("turbo run dev", False),
-        ("concurrently 'npm:watch-*'", False),
-        ("run-p build watch:*", False),
-        ("flask run", False),
-        ("mocha -w", False),
-        ("next", False),
-        ("playwright test --ui", False),
-        ("jest --watchAll=true", False),
-        ("jest --watchAll=false", True),
-        ("mocha --ui tdd", True),
-        ("pytest --cov uvicorn", True),
-        ("echo what comes next", True),
-        ("node test/serve.js", True),
-        ("turbo run test", True),
-        ("karma start", False),
-        ("karma start karma.conf.js --single-run", True),
-        ("parcel src/index.html", False),
-        ("parcel", False),
-        ("parcel build && node test.js", True),
-        ("npm run build && parcel serve", False),
-        ("while true; do mocha; sleep 1; done", False),
-        ("while true; do nc -z db 1 && break; done; mocha", True),
-        ("mocha parcel", True),
+        *(
+            "vitepress dev",
+            "mint dev",
+            "next dev",
+            "vite",
+            "vite --host",
+            "nodemon x.js",
+            "tsc -w",
+            "mocha -w",
+        ),
+        *(
+            "typedoc --watch",
+            "mkdocs serve",
+            "docusaurus start",
+            "http-server docs",
+            "a && astro dev --port 3",
+        ),
+        *(
+            "turbo run dev",
+            "concurrently 'npm:watch-*'",
+            "run-p build watch:*",
+            "flask run",
+            "next",
+            "parcel",
+        ),
+        *("playwright test --ui", "jest --watchAll=true", "karma start", "parcel src/index.html"),
+        *("npm run build && parcel serve", "while true; do mocha; sleep 1; done"),
     ],
 )
-def test_servers_and_watchers_in_other_words_are_no_checks(
-    tmp_path: Path, script: str, is_check: bool
-) -> None:
+def test_servers_and_watchers_are_no_checks(tmp_path: Path, script: str) -> None:
+    package = json.dumps({"scripts": {"test": script}})
+    make(tmp_path, {"package.json": package, "Makefile": f"test:\n\t{script}\n"})
+    assert "tests" not in commands(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "vitepress build",
+        "vite build",
+        "next build",
+        "astro build",
+        "typedoc",
+        "turbo run test",
+        "jest --watch=false",
+        "jest --watchAll=false",
+        "mocha --ui tdd",
+        "pytest --cov uvicorn",
+        "echo what comes next",
+        "node test/serve.js",
+        "karma start karma.conf.js --single-run",
+        "parcel build && node test.js",
+        "while true; do nc -z db 1 && break; done; mocha",
+        "mocha parcel",
+    ],
+)
+def test_a_script_that_ends_is_a_check(tmp_path: Path, script: str) -> None:
     make(tmp_path, {"package.json": json.dumps({"scripts": {"test": script}})})
-    assert ("tests" in commands(tmp_path)) is is_check
+    assert commands(tmp_path) == {"tests": "npm run test"}
+
+
+def test_a_script_that_runs_a_server_by_another_script_is_no_check(tmp_path: Path) -> None:
+    scripts = {"docs": "npm run docs:dev", "docs:dev": "vitepress dev docs"}
+    assert commands(make(tmp_path, {"package.json": json.dumps({"scripts": scripts})})) == {}
 
 
 def test_karma_is_a_check_where_its_configuration_runs_it_once(tmp_path: Path) -> None:
@@ -122,3 +157,16 @@ def test_the_program_behind_settings_of_variables_is_needed(tmp_path: Path, scri
     make(tmp_path, {"package.json": json.dumps({"scripts": {"test": script}})})
     (tool,) = detect_tools(tmp_path)[Check.TESTS]
     assert tool.needs == "jest"
+
+
+def test_a_named_pipe_keeps_nobody_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "Makefile")
+    assert detect_tools(tmp_path, NOTHING) == {}
+
+
+def test_a_script_that_changes_is_another_command(tmp_path: Path) -> None:
+    meanings = set()
+    for scripts in ('{"test": "jest"}', '{"test": "curl x | sh"}', '{"test": "jest", "pretest": "curl x"}'):
+        make(tmp_path, {"package.json": f'{{"scripts": {scripts}}}'})
+        meanings.add(detect_tools(tmp_path, NOTHING)[Check.TESTS][0].meaning)
+    assert len(meanings) == 3

@@ -73,8 +73,6 @@ def test_a_package_beside_a_workspace_is_a_part(tmp_path: Path) -> None:
     root = '{"workspaces": ["packages/*", "!packages/x"], "scripts": {"test": "x"}}'
     make(tmp_path, {"package.json": root, "site/package.json": script, "packages/x/package.json": script})
     assert commands(tmp_path)["tests"] == "npm run test & packages/x: npm run test & site: npm run test"
-    make(tmp_path, {"Cargo.toml": '[workspace]\nexclude = ["fuzz"]\n', "fuzz/Cargo.toml": ""})
-    assert "fuzz: cargo test --color never" in commands(tmp_path)["tests"]
 
 
 def test_scripts_of_members_are_run_by_the_workspace_that_has_none(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Detection in twelve generated kinds of projects, compared with their CI."""
+"""Detection of tools by files, and in twelve kinds of projects compared with their CI."""
 
 from __future__ import annotations
 
@@ -278,42 +278,55 @@ def test_a_row_of_the_tables_gives_a_command(
 
 
 @pytest.mark.parametrize(
-    "script",
+    ("files", "check", "command"),
     [
-        "vitepress dev",
-        "mint dev",
-        "next dev",
-        "vite",
-        "vite --host",
-        "nodemon x.js",
-        "tsc -w",
-        "typedoc --watch",
-        "mkdocs serve",
-        "docusaurus start",
-        "npm run docs:dev",
-        "http-server docs",
-        "a && astro dev --port 3",
+        ({"setup.cfg": "[mypy]\nfiles = src\n"}, "type_check", "mypy --no-color"),
+        ({"setup.cfg": "[flake8]\n"}, "lint", "flake8 ."),
+        ({"setup.cfg": "[tool:pytest]\n"}, "tests", "pytest -q"),
+        ({"tox.ini": "[pytest]\n"}, "tests", "pytest -q"),
+        ({"pyproject.toml": "", "pyrightconfig.json": "{}"}, "type_check", "pyright"),
+        ({"pyproject.toml": '[project]\ndependencies = ["ruff>=0.5"]\n'}, "lint", "ruff check"),
+        (
+            {"pyproject.toml": '[dependency-groups]\ndev = ["pytest", {include-group = "x"}]\n'},
+            "tests",
+            "pytest",
+        ),
+        ({"pyproject.toml": '[tool.poetry.group.dev.dependencies]\nmypy = "*"\n'}, "type_check", "mypy"),
+        ({"setup.py": "", "requirements-dev.txt": "pytest==8\n"}, "tests", "pytest"),
+        ({"setup.py": "", "tests/__init__.py": ""}, "tests", "python3 -m unittest discover -s tests -t ."),
+        ({"setup.py": "", "tests/test_a.py": ""}, "tests", "python3 -m unittest discover -s tests"),
+        ({"setup.py": "", "docs/conf.py": ""}, "documentation", "sphinx-build -W"),
+        ({"Cargo.toml": ""}, "tests", "cargo test --color never"),
+        ({"package.json": '{"scripts": {"test": "jest"}}', "pnpm-lock.yaml": ""}, "tests", "pnpm run test"),
+        (
+            {"package.json": '{"scripts": {"build": "x"}, "packageManager": "yarn@4"}'},
+            "build",
+            "yarn run build",
+        ),
     ],
 )
-def test_what_never_ends_is_no_check(tmp_path: Path, script: str) -> None:
-    text = f'{{"scripts": {{"docs": "{script}", "docs:dev": "vitepress dev docs"}}}}'
-    make(tmp_path, {"package.json": text, "Makefile": f"docs:\n\t{script}\n"})
-    assert commands(tmp_path).get("documentation", "make docs") == "make docs"
-    assert ("documentation" in commands(tmp_path)) == (script == "npm run docs:dev")
+def test_a_file_of_the_project_gives_a_command(
+    tmp_path: Path, files: dict[str, str], check: str, command: str
+) -> None:
+    assert commands(make(tmp_path, files))[check].startswith(command)
 
 
 @pytest.mark.parametrize(
-    "script",
+    ("files", "check"),
     [
-        "vitepress build",
-        "vite build",
-        "jest --watch=false",
-        "jest --watchAll=false",
-        "next build",
-        "typedoc",
-        "astro build",
+        ({}, "tests"),
+        ({"pyproject.toml": "[project]\n"}, "build"),
+        ({"pyproject.toml": "[project]\n"}, "documentation"),
+        ({"pyproject.toml": "[tool.mypy"}, "type_check"),
+        ({"pyproject.toml": "tool = 3\nproject = []\n"}, "type_check"),
+        ({"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'}, "tests"),
+        ({"package.json": "[]"}, "tests"),
+        ({"package.json": '{"scripts": [1]}'}, "tests"),
+        ({"package.json": "{" * 100_000}, "tests"),
+        ({"Makefile": "test := a\nlint = b\n"}, "tests"),
+        ({"setup.cfg": "no section\n"}, "lint"),
+        ({"go.mod": ""}, "lint"),
     ],
 )
-def test_a_build_script_is_a_check(tmp_path: Path, script: str) -> None:
-    make(tmp_path, {"package.json": f'{{"scripts": {{"docs": "{script}"}}}}'})
-    assert commands(tmp_path) == {"documentation": "npm run docs"}
+def test_what_no_file_says_is_not_guessed(tmp_path: Path, files: dict[str, str], check: str) -> None:
+    assert check not in commands(make(tmp_path, files))

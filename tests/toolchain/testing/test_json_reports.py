@@ -106,20 +106,15 @@ def test_a_test_of_go_that_did_not_end_is_named_where_its_package_did_not_pass(
     assert tally.passed == 1
 
 
-def _go_of_length() -> None:
-    events = GoEvents(SMALL)
-    for number in range(40_000):
-        events.feed(
-            f'{{"Action":"output","Package":"{number:0200}","Test":"T","Output":"said {number:0200}"}}'
-        )
-        events.feed(f'{{"Action":"fail","Package":"{number:0200}","Test":"U"}}')
-
-
 @pytest.mark.slow
 def test_what_is_kept_of_go_s_events_is_bounded() -> None:
     tracemalloc.start()
     try:
-        _go_of_length()
+        events = GoEvents(SMALL)
+        for number in range(40_000):
+            name = f"{number:0200}"
+            events.feed(f'{{"Action":"output","Package":"{name}","Test":"T","Output":"said {name}"}}')
+            events.feed(f'{{"Action":"fail","Package":"{name}","Test":"U"}}')
         assert tracemalloc.get_traced_memory()[1] < 24 << 20
     finally:
         tracemalloc.stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -29,6 +30,8 @@ def root(tmp_path: Path) -> Path:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     (tmp_path / "tests" / "test_link.py").symlink_to(tmp_path / "tests" / "test_a.py")
+    (tmp_path / "tests" / "test_up").symlink_to(tmp_path)
+    os.mkfifo(tmp_path / "tests" / "test_pipe.py")
     return tmp_path
 
 
@@ -61,5 +64,5 @@ def test_tests_are_named_as_their_runner_names_them(root: Path) -> None:
     ]
 
 
-def test_a_file_that_is_gone_has_no_tests(root: Path) -> None:
-    assert list_tests(root, ["tests/test_gone.py"]) == []
+def test_what_is_no_file_has_no_tests(root: Path) -> None:
+    assert list_tests(root, ["tests/test_gone.py", "tests/test_link.py", "tests/test_pipe.py"]) == []

@@ -26,19 +26,7 @@ PYTEST = Tool(
     (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "--tb=short", "-rfE", "--color=no"),
     "",
 )
-UNITTEST = Tool(Check.TESTS, "unittest", (sys.executable, "-m", "unittest", "discover", "-s", "."), "")
 NODE = Tool(Check.TESTS, "node", ("node", "--test"), "")
-
-UNITTESTS = """import unittest
-class A(unittest.TestCase):
-    def test_broken(self): self.assertEqual(1, 2)
-    @unittest.skip("not now")
-    def test_later(self): pass
-    def test_each(self):
-        for value in ("a b", "z\\u00f6", "x"):
-            with self.subTest(value=value): self.assertEqual(value, "x")
-    def test_said(self): print("FAIL: fake (a.A)")
-"""
 
 
 async def run(root: Path, tool: Tool, *, seconds: float = 60, **files: str) -> TestResults:
@@ -56,10 +44,6 @@ async def run(root: Path, tool: Tool, *, seconds: float = 60, **files: str) -> T
 
 def counts(results: TestResults) -> tuple[int | None, ...]:
     return results.passed, results.failed, results.errors, results.skipped
-
-
-def places(results: TestResults) -> list[tuple[str, str, int | None]]:
-    return [(one.name, one.file, one.line) for one in results.failures]
 
 
 EXITS = "import os\ndef test_a(): pass\ndef test_b(): os._exit(0)\n"
@@ -98,17 +82,6 @@ async def test_a_summary_in_the_middle_of_long_output_counts(tmp_path: Path, bad
     assert (results.status, counts(results)[:2]) == (("failed", (0, 1)) if bad else ("passed", (1, 0)))
 
 
-async def test_unittest_with_broken_and_skipped_tests_and_subtests(tmp_path: Path) -> None:
-    results = await run(tmp_path, UNITTEST, test_a_dot_py=UNITTESTS)
-    assert (results.status, counts(results)) == ("failed", (1, 2, 0, 1))
-    # a test's parts are listed each, and count as one test
-    assert places(results) == [
-        ("test_broken", "test_a.py", 3),
-        ("test_each", "test_a.py", 8),
-        ("test_each", "test_a.py", 8),
-    ]
-
-
 if shutil.which("node"):
 
     @pytest.mark.parametrize("options", ["", "--test-reporter=spec", "--test-reporter=tap"])
@@ -127,15 +100,6 @@ if shutil.which("node"):
         text = "const { test, describe } = require('node:test');\n" + text
         results = await run(tmp_path, tool, a_dot_test_dot_js=text)
         assert results.status == "incomplete"
-
-    async def test_node_whose_file_ends_after_earlier_tests_does_not_pass(tmp_path: Path) -> None:
-        text = (
-            "const { test } = require('node:test');\ntest('a', () => {});\n"
-            "test('b', async () => { await new Promise((r) => setTimeout(r, 50)); process.exit(0); });\n"
-        )
-        results = await run(tmp_path, NODE, a_dot_test_dot_js=text)
-        assert (results.status, results.passed) == ("incomplete", 1)
-        assert "a.test.js ended before its test 'b'" in results.ending
 
     async def test_a_reporter_of_the_project_is_left_alone(tmp_path: Path) -> None:
         text = "const { test } = require('node:test');\ntest('a', () => {});\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,6 +26,9 @@ def tool(*argv: str, recipe: str = "") -> Tool:
     return Tool(Check.TESTS, argv[0], argv, "", recipe)
 
 
+UNITTEST = Tool(Check.TESTS, "unittest", ("python3", "-m", "unittest", "discover", "-s", "tests"), "")
+
+
 @pytest.mark.parametrize(
     ("runner", "wanted", "argv"),
     [
@@ -41,6 +45,17 @@ def tool(*argv: str, recipe: str = "") -> Tool:
             "cargo test --no-fail-fast|--test=a|--|x::y",
         ),
         (tool("ctest"), SelectedTests(pattern="fine"), "ctest -R|fine"),
+        (
+            tool("jest", "--ci"),
+            SelectedTests(("a.test.js",), "^a (b)$"),
+            "jest --ci|--testNamePattern=^a (b)$|--runTestsByPath|./a.test.js",
+        ),
+        (
+            tool("npm", "run", "test", recipe="vitest --config=x.ts"),
+            SelectedTests(("a.test.ts",), "$(x)"),
+            "vitest run --config=x.ts|--testNamePattern=$(x)|./a.test.ts",
+        ),
+        (UNITTEST, SelectedTests(("tests/sub/test_a.py",), "x*"), "python3 -m unittest -v|-k=x*|sub.test_a"),
     ],
 )
 def test_a_selection_becomes_arguments(runner: Tool, wanted: SelectedTests, argv: str) -> None:
@@ -49,12 +64,12 @@ def test_a_selection_becomes_arguments(runner: Tool, wanted: SelectedTests, argv
 
 
 def test_unittest_imports_modules_of_its_folder_or_of_the_root() -> None:
-    flat = tool("python3", "-m", "unittest", "discover", "-s", "tests")
-    found = make_runner_command(
-        Tool(Check.TESTS, "unittest", flat.argv, ""), SelectedTests(("tests/test_a.py",))
-    )
+    found = make_runner_command(UNITTEST, SelectedTests(("tests/test_a.py",)))
     assert found.argv == ("python3", "-m", "unittest", "-v", "test_a")
     assert found.environment == {"PYTHONPATH": "tests"}
+    package = replace(UNITTEST, argv=(*UNITTEST.argv, "-t", "."))
+    found = make_runner_command(package, SelectedTests(("tests/test_a.py",)))
+    assert found.argv == ("python3", "-m", "unittest", "-v", "tests.test_a")
 
 
 def test_a_script_of_package_json_is_run_once_with_its_options() -> None:
@@ -63,16 +78,29 @@ def test_a_script_of_package_json_is_run_once_with_its_options() -> None:
     command = make_runner_command(script, SelectedTests())
     assert command.argv == ("vitest", "run", "--dir", "src")
     assert command.with_report("/r")[-1] == "--outputFile.json=/r"
-    other = Tool(Check.TESTS, "npm", ("npm", "run", "test"), "", "vitest && rm -r x")
-    assert runner_name(other, configured=False) == "npm"
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["vitest && rm x", "jest; x", "jest $(x)", "FOO=1 jest", "pre\njest", "sh -c jest", "jest 'a b'"],
+)
+def test_a_script_that_does_more_than_run_its_runner_is_run_as_it_stands(script: str) -> None:
+    npm = tool("npm", "run", "test", recipe=script)
+    command = make_runner_command(npm, SelectedTests())
+    assert (command.runner, command.argv, command.report) == ("npm", npm.argv, "")
+    with pytest.raises(UnsupportedSelection):
+        make_runner_command(npm, SelectedTests(pattern="a"))
 
 
 @pytest.mark.parametrize(
     ("runner", "wanted", "why"),
     [
-        (tool("pytest"), SelectedTests(pattern="-x"), "does not begin with `-`"),
         (tool("pytest"), SelectedTests(pattern="a;b"), "names joined by"),
         (tool("pytest"), SelectedTests(("a.py::b",)), "id of a test"),
+        (tool("pytest"), SelectedTests(("a[1].py",)), "id of a test"),
+        (UNITTEST, SelectedTests(("other/test_a.py",)), "not a module"),
+        (UNITTEST, SelectedTests(("tests/test-a.py",)), "not a module"),
+        (tool("cargo", "test"), SelectedTests(("tests/--help.rs",)), "only where it is one of tests/"),
         (tool("ctest"), SelectedTests(("a",)), "ctest knows no files"),
         (tool("cargo", "test"), SelectedTests(("src/a.rs",)), "only where it is one of tests/"),
         (tool("make", "test"), SelectedTests(("a",)), "its own way"),
@@ -81,6 +109,13 @@ def test_a_script_of_package_json_is_run_once_with_its_options() -> None:
 def test_what_a_runner_cannot_select_is_refused(runner: Tool, wanted: SelectedTests, why: str) -> None:
     with pytest.raises(UnsupportedSelection, match=why):
         make_runner_command(runner, wanted)
+
+
+@pytest.mark.parametrize("runner", ["cargo", "ctest", "go", "jest", "pytest", "unittest", "vitest"])
+@pytest.mark.parametrize("pattern", ["-x", "--help", "a\nb", "a\0", "x" * 501, "--", "\u202e"])
+def test_no_runner_is_given_what_is_no_pattern(runner: str, pattern: str) -> None:
+    with pytest.raises(UnsupportedSelection):
+        make_runner_command(tool(runner, "test"), SelectedTests(pattern=pattern))
 
 
 def test_a_configured_command_is_run_as_it_stands() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from tideate_core.errors import (
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from tideate_core.mcp.client.specs import ServerSpec
     from tideate_core.mcp.client.supervisor import ServerState
     from tideate_core.mcp.client.tools import Tool, ToolResult
-    from tideate_core.mcp.client.transports import Check
 
     OnProgress = Callable[[float, float | None, str | None], None]
 
@@ -42,7 +41,7 @@ class ConnectedServer:
     protocol: str
 
     def as_json(self) -> dict[str, str]:
-        return {"server": self.server, "transport": self.transport, "protocol": self.protocol}
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ class ServerStatus:
     error: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        return asdict(self)
 
 
 class MCPClient:
@@ -65,7 +64,7 @@ class MCPClient:
 
     :param untrusted: names of servers that only untrusted files define.
     :param permissions: the person's permissions in this project.
-    :param strict: validate every message against the protocol's schema.
+    :param strict: validate every message against the protocol.
     """
 
     def __init__(
@@ -80,8 +79,7 @@ class MCPClient:
         self.untrusted = sorted(untrusted)
         """Names of servers that wait for trust."""
         self._listeners: list[Callable[[ConnectedServer], None]] = []
-        checks = _strict if strict else None
-        self._servers = {spec.name: Supervisor(spec, checks, self._connected) for spec in servers}
+        self._servers = {spec.name: Supervisor(spec, self._connected, strict=strict) for spec in servers}
 
     @classmethod
     def of_project(
@@ -251,10 +249,3 @@ class MCPClient:
         told = ConnectedServer(spec.name, spec.transport, connection.version)
         for listener in list(self._listeners):
             listener(told)
-
-
-def _strict() -> Check:
-    # slow to import and rarely needed
-    from tideate_core.mcp import MessageValidator
-
-    return MessageValidator("client").check

@@ -26,13 +26,13 @@ from tideate_core.mcp.client.results import result_of, tool_of, translate
 from tideate_core.mcp.client.server_text import is_tool_name, quoted, short_line
 from tideate_core.mcp.client.stdio import ErrorOutput
 from tideate_core.mcp.client.transports import ConnectionMonitor, open_transport
+from tideate_core.mcp.protocol import MessageValidator
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from tideate_core.mcp.client.specs import ServerSpec
     from tideate_core.mcp.client.tools import Tool, ToolResult
-    from tideate_core.mcp.client.transports import Check
 
     OnProgress = Callable[[float, float | None, str | None], None]
     """Called with progress, total and description of a call."""
@@ -63,14 +63,14 @@ STDERR_SHOWN: Final = 5
 class Connection:
     """Connection to one server; once ended, it is never reopened.
 
-    :param check: validates each message in both directions.
+    :param strict: validate each message in both directions.
     """
 
-    def __init__(self, spec: ServerSpec, check: Check | None = None) -> None:
+    def __init__(self, spec: ServerSpec, *, strict: bool = False) -> None:
         self.spec = spec
         self.version = ""
         """The negotiated protocol version."""
-        self._monitor = ConnectionMonitor(check)
+        self._monitor = ConnectionMonitor(MessageValidator() if strict else None)
         self._stderr = ErrorOutput(spec.name)
         self._client: Client | None = None
         self._tools: dict[str, Tool] | None = None
@@ -97,21 +97,16 @@ class Connection:
         try:
             async with self._monitor.answered_within(START):
                 await asyncio.shield(self._ready)
-        except TimeoutError:
-            odd = self._invalid_line_note()
+        except BaseException as error:
+            why = self._invalid_line_note() or f"no answer within {START:.0f} s of its start"
             await self.close()
-            raise self._unavailable(odd or f"no answer within {START:.0f} s of its start") from None
-        except ToolInterrupted as error:
-            await self.close()
-            raise self._unavailable("it ended before it answered") from error
-        except TideateError as error:
-            await self.close()
-            if isinstance(error, ServerUnavailable | ToolFailed | InvalidAnswer | ToolTimedOut):
-                raise self._unavailable(str(error).partition(": ")[2]) from error
-            raise
-        except asyncio.CancelledError:
-            await self.close()
-            raise
+            if isinstance(error, ToolInterrupted):
+                why = "it ended before it answered"
+            elif isinstance(error, ServerUnavailable | ToolFailed | InvalidAnswer | ToolTimedOut):
+                why = str(error).partition(": ")[2]
+            elif not isinstance(error, TimeoutError):
+                raise
+            raise self._unavailable(why) from error
 
     async def close(self) -> None:
         """End the connection within a time limit; a started program leaves no process behind."""

@@ -14,6 +14,7 @@ from mcp_types.methods import validate_server_result
 from pydantic import ValidationError
 
 from tideate_core.errors import InvalidAnswer
+from tideate_core.mcp.protocol import first_problem
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -26,8 +27,10 @@ _LONGEST_END: Final = 3
 """Bytes of an incomplete end of an event."""
 _BEFORE_JSON: Final = b" \t\r\n\0\xef\xbb\xbf\xff\xfe"
 """White space, byte order marks, and the zero bytes of UTF-16."""
-_MOST_HELD: Final = 64 * 1024
-"""Bytes of lines to join in search of one message over several lines."""
+_FRAMED: Final = re.compile(rb"(?i)content-length: *\d+\s*$")
+_BROKEN: Final = re.compile(rb"\s*(?:\{.{0,200})?[\"']?jsonrpc[\"']?\s*:", re.DOTALL)
+"""A line meant as a message or a part of one, such as a printed Python dictionary."""
+_SHOWN: Final = 100
 
 
 def repaired(data: bytes) -> bytes | None:
@@ -37,8 +40,15 @@ def repaired(data: bytes) -> bytes | None:
 
     :raises InvalidAnswer: the message is nested too deeply.
     """
-    value = _object_of(data)
-    if value is None:
+    try:
+        value = _loads(data)
+    except ValueError:
+        return None
+    except RecursionError:
+        if not data.lstrip().startswith(b"{"):
+            return None
+        raise InvalidAnswer("a message is nested too deeply") from None
+    if not isinstance(value, dict):
         return None
     request = value.get("id")
     if isinstance(request, float) and request.is_integer():
@@ -74,20 +84,6 @@ def _loads(data: bytes) -> Any:
     return json.loads(text.removeprefix("\ufeff"), strict=False)
 
 
-def _object_of(data: bytes) -> dict[str, Any] | None:
-    try:
-        value = _loads(data)
-    except ValueError:
-        return None
-    except RecursionError:
-        if not data.lstrip().startswith(b"{"):
-            return None
-        raise InvalidAnswer("a message is nested too deeply") from None
-    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict) and "jsonrpc" in value[0]:
-        (value,) = value
-    return value if isinstance(value, dict) else None
-
-
 def _dumped(value: Any) -> bytes:
     return _HALF.sub("\ufffd", json.dumps(value, ensure_ascii=False)).encode()
 
@@ -109,15 +105,6 @@ def _answer_problem(value: dict[str, Any], error: ValidationError) -> str:
     if "error" in value and "result" not in value:
         return "`error` has no `message`"
     return first_problem(error)
-
-
-def first_problem(error: ValidationError) -> str:
-    """Describe the first invalid field on one line."""
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    # the location of a union includes the name of the model that was tried
-    place = [str(part) for part in first["loc"] if not str(part)[:1].isupper()]
-    words = f"{first['msg'][:1].lower()}{first['msg'][1:]}"
-    return f"{'.'.join(place)}: {words}" if place else words
 
 
 async def events_repaired(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -158,59 +145,20 @@ def is_message(text: bytes) -> bool:
     return True
 
 
-_BROKEN: Final = re.compile(rb"\s*\{.{0,200}jsonrpc.*\}\s*\Z", re.DOTALL)
-"""A line meant as a message, such as a printed Python dictionary or JavaScript object."""
-_BEGUN: Final = re.compile(rb"\s*\{\s*\"(?:jsonrpc|id)\"")
-_SHOWN: Final = 100
-
-
-class FramingCheck:
-    """Detector of servers that do not write one message a line."""
-
-    def __init__(self) -> None:
-        self._held: list[bytes] = []
-
-    def unreadable(self, line: bytes) -> InvalidAnswer | None:
-        """Inspect an invalid line; return an error if it is part of a message."""
-        if re.match(rb"(?i)content-length: *\d+\s*$", line):
-            return InvalidAnswer(
-                "it writes `Content-Length` headers, as language servers do; an MCP message is one line"
-            )
-        if not self._held and not line.lstrip().startswith(b"{"):
-            return None
-        if _BROKEN.match(line) and not _is_json(line):
-            return InvalidAnswer(
-                f"it writes a message that is not JSON: {line[:_SHOWN].decode(errors='replace')}"
-            )
-        self._held.append(line)
-        if sum(map(len, self._held)) > _MOST_HELD:
-            self._held = []
-            return None
-        try:
-            value = json.loads(b"".join(self._held), strict=False)
-        except (ValueError, RecursionError):
-            return None
-        count, self._held = len(self._held), []
-        if isinstance(value, dict) and "jsonrpc" in value:
-            if count == 1:
-                return None  # it may not belong to a request
-            return InvalidAnswer("it writes a message over several lines; an MCP message is one line")
+def framing_problem(line: bytes) -> InvalidAnswer | None:
+    """Return the error for an invalid line that is part of a message; None for other output."""
+    if _FRAMED.match(line):
+        return InvalidAnswer(
+            "it writes `Content-Length` headers, as language servers do; an MCP message is one line"
+        )
+    if not _BROKEN.match(line):
         return None
-
-    def message(self) -> InvalidAnswer | None:
-        """Start over at a valid message; return an error if the previous one is incomplete."""
-        held, self._held = b"".join(self._held), []
-        if _BEGUN.match(held):
-            return InvalidAnswer("it writes a message without its end")
-        return None
-
-
-def _is_json(line: bytes) -> bool:
     try:
         json.loads(line, strict=False)
     except (ValueError, RecursionError):
-        return False
-    return True
+        shown = line[:_SHOWN].decode(errors="replace")
+        return InvalidAnswer(f"it writes a message that is not one line of JSON: {shown}")
+    return None
 
 
 def drop_invalid_tools(result: dict[str, Any], version: str) -> dict[str, str]:

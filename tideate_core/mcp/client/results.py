@@ -27,9 +27,9 @@ from tideate_core.errors import (
     ToolInterrupted,
     ToolTimedOut,
 )
-from tideate_core.mcp.client.repair import first_problem
 from tideate_core.mcp.client.server_text import quoted, short, short_line
 from tideate_core.mcp.client.tools import Tool, ToolResult, check_result
+from tideate_core.mcp.protocol import first_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 LARGEST: Final = 4 * 1024 * 1024
 """Bytes of a result's JSON."""
 LARGEST_SCHEMAS: Final = 256 * 1024
-"""Characters of a tool's schemas."""
+"""Bytes of a tool's schemas."""
 LONGEST_DESCRIPTION: Final = 10_000
 LONGEST_TITLE: Final = 200
 BY_CODE: Final[Mapping[int, type[ToolError]]] = {
@@ -92,7 +92,13 @@ def tool_of(spec: ServerSpec, tool: types.Tool) -> Tool:
     :raises InvalidAnswer: its schemas are too large or not valid JSON.
     """
     hints = tool.annotations or types.ToolAnnotations()
-    _check_size(spec, tool)
+    where = f"MCP server {spec.name!r}"
+    size = _json_size([tool.input_schema, tool.output_schema], f"{where}: a schema of {tool.name!r} is")
+    if size > LARGEST_SCHEMAS:
+        raise InvalidAnswer(
+            f"{where}: the schemas of {tool.name!r} have {size // 1024} KiB, and at most "
+            f"{LARGEST_SCHEMAS // 1024} KiB are taken"
+        )
     return Tool(
         spec.name,
         tool.name,
@@ -109,24 +115,6 @@ def tool_of(spec: ServerSpec, tool: types.Tool) -> Tool:
     )
 
 
-def _check_size(spec: ServerSpec, tool: types.Tool) -> None:
-    """:raises InvalidAnswer: the schemas are too large or not valid JSON."""
-    try:
-        size = sum(
-            len(json.dumps(schema, allow_nan=False)) for schema in (tool.input_schema, tool.output_schema)
-        )
-    except (ValueError, RecursionError) as error:
-        raise InvalidAnswer(
-            f"MCP server {spec.name!r}: a schema of {tool.name!r} is not valid JSON "
-            f"({short_line(str(error), 100)})"
-        ) from error
-    if size > LARGEST_SCHEMAS:
-        raise InvalidAnswer(
-            f"MCP server {spec.name!r}: the schemas of {tool.name!r} have {size // 1024} KiB, and at most "
-            f"{LARGEST_SCHEMAS // 1024} KiB are taken"
-        )
-
-
 def result_of(tool: Tool, answer: types.CallToolResult) -> ToolResult:
     """Convert the result of a call.
 
@@ -135,35 +123,33 @@ def result_of(tool: Tool, answer: types.CallToolResult) -> ToolResult:
     """
     parts = [part.model_dump(mode="json", by_alias=True, exclude_none=True) for part in answer.content]
     text = "\n".join(part["text"] for part in parts if part["type"] == "text")
+    where = f"{tool.name!r} of the MCP server {tool.server!r}"
     if answer.is_error:
-        raise ToolFailed(f"{tool.name!r} of the MCP server {tool.server!r}: {quoted(text) or 'failed'}")
+        raise ToolFailed(f"{where}: {quoted(text) or 'failed'}")
     value: Any = answer.structured_content
     if value is None:
         value = text if all(part["type"] == "text" for part in parts) else parts
-    size = _size_of(tool, value)
+    size = _json_size(value, f"{where} gave a result that is")
     if size > LARGEST:
         raise InvalidAnswer(
-            f"{tool.name!r} of the MCP server {tool.server!r} gave {size // 1024} KiB, and at most "
-            f"{LARGEST // 1024} KiB are taken; ask it for less"
+            f"{where} gave {size // 1024} KiB, and at most {LARGEST // 1024} KiB are taken; ask it for less"
         )
     if tool.output_schema is not None and answer.structured_content is None:
-        raise InvalidAnswer(
-            f"{tool.name!r} of the MCP server {tool.server!r} gave no structured content, "
-            "although its schema requires it"
-        )
+        raise InvalidAnswer(f"{where} gave no structured content, although its schema requires it")
     check_result(tool, value)
     return ToolResult(value, text)
 
 
-def _size_of(tool: Tool, value: Any) -> int:
-    """:raises InvalidAnswer: the value is not valid JSON."""
+def _json_size(value: Any, what: str) -> int:
+    """Return the bytes of a value as JSON.
+
+    :param what: the value, with a verb, for the error.
+    :raises InvalidAnswer: the value is not valid JSON.
+    """
     try:
         return len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
     except (ValueError, RecursionError) as error:
-        raise InvalidAnswer(
-            f"{tool.name!r} of the MCP server {tool.server!r} gave invalid JSON "
-            f"({short_line(str(error), 100)})"
-        ) from error
+        raise InvalidAnswer(f"{what} not valid JSON ({short_line(str(error), 100)})") from error
 
 
 def translate(error: BaseException, server: str, secret: str = "") -> TideateError:

@@ -90,8 +90,13 @@ def own_servers(root: Path, configured: Mapping[str, McpServerConfig] | None = N
             ServerSpec(
                 name,
                 root,
-                _own_command(name, root),
-                environment=_our_path(),
+                # -P: never import modules from the project's directory
+                (
+                    *(sys.executable, "-P", "-m", "tideate_core.cli"),
+                    *("mcp", "serve", name, "--root", str(root)),
+                ),
+                # an editor's host may not share the import path of this package with its interpreter
+                environment={"PYTHONPATH": str(Path(tideate_core.__file__).resolve().parent.parent)},
                 timeout=timeout,
                 own=True,
                 **_bounds(said),
@@ -106,7 +111,18 @@ def servers_of(mcp: McpConfig, root: Path, *, own: bool = True) -> list[ServerSp
     :param own: False outside a project, where tideate's own servers would serve any directory.
     """
     others = [
-        _configured(name, server, root)
+        ServerSpec(
+            name,
+            root,
+            tuple(server.command or ()),
+            server.url or "",
+            dict(server.environment),
+            tuple(server.inherit),
+            server.token_env,
+            tuple(server.token_command or ()),
+            server.timeout,
+            **_bounds(server),
+        )
         for name, server in mcp.servers.items()
         if name not in OWN_SERVERS and server.enabled
     ]
@@ -118,23 +134,8 @@ def server_at(url: str, cwd: Path, *, token_env: str | None = None) -> ServerSpe
 
     :raises ValueError: the address is invalid.
     """
-    checked = McpServerConfig(url=url, token_env=token_env)
-    return ServerSpec(url, cwd, url=url, token_env=checked.token_env)
-
-
-def _configured(name: str, server: McpServerConfig, root: Path) -> ServerSpec:
-    return ServerSpec(
-        name,
-        root,
-        tuple(server.command or ()),
-        server.url or "",
-        dict(server.environment),
-        tuple(server.inherit),
-        server.token_env,
-        tuple(server.token_command or ()),
-        server.timeout,
-        **_bounds(server),
-    )
+    McpServerConfig(url=url, token_env=token_env)
+    return ServerSpec(url, cwd, url=url, token_env=token_env)
 
 
 def _bounds(server: McpServerConfig | None) -> dict[str, Any]:
@@ -142,17 +143,6 @@ def _bounds(server: McpServerConfig | None) -> dict[str, Any]:
         return {}
     permissions = None if server.permissions is None else tuple(server.permissions)
     return {"capabilities": tuple(server.capabilities), "permissions": permissions}
-
-
-def _own_command(name: str, root: Path) -> tuple[str, ...]:
-    # -P: never import modules from the project's directory
-    program = (sys.executable, "-P", "-m", "tideate_core.cli")
-    return (*program, "mcp", "serve", name, "--root", str(root))
-
-
-def _our_path() -> dict[str, str]:
-    """Return the import path of this package, which an editor's host may not share with its interpreter."""
-    return {"PYTHONPATH": str(Path(tideate_core.__file__).resolve().parent.parent)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,36 +187,27 @@ async def token_of(spec: ServerSpec) -> str | None:
     :raises CommandError: the command's program is missing.
     """
     if spec.token_env:
-        token = os.environ.get(spec.token_env, "").strip()
         where = f"${spec.token_env}"
-        if not token:
-            raise _no_token(spec, f"{where} is not set; export it before you start the editor or the shell")
+        token = os.environ.get(spec.token_env, "").strip()
+        wrong = "" if token else f"{where} is not set; export it before you start the editor or the shell"
     elif spec.token_command:
+        from tideate_core.process import ProcessLimits, run_program
+
         where = f"`{spec.token_command[0]}`"
-        token = await _token_printed(spec)
+        # a password manager needs the person's full environment
+        result = await run_program(
+            spec.token_command,
+            cwd=spec.cwd,
+            environment=dict(os.environ),
+            limits=ProcessLimits(timeout_ms=TOKEN_TIMEOUT),
+        )
+        token = result.stdout.text.strip().partition("\n")[0].strip()
+        printed = "" if token else " and printed nothing"
+        wrong = "" if result.ok and token else f"its token_command {where} {result.ending}{printed}"
     else:
         return None
     if not (token.isascii() and token.isprintable()):
-        raise _no_token(spec, f"the token from {where} has characters that no header can carry")
+        wrong = wrong or f"the token from {where} has characters that no header can carry"
+    if wrong:
+        raise ConfigError(f"MCP server {spec.name!r}: {wrong}")
     return token
-
-
-async def _token_printed(spec: ServerSpec) -> str:
-    from tideate_core.process import ProcessLimits, run_program
-
-    # a password manager needs the person's full environment
-    result = await run_program(
-        spec.token_command,
-        cwd=spec.cwd,
-        environment=dict(os.environ),
-        limits=ProcessLimits(timeout_ms=TOKEN_TIMEOUT),
-    )
-    first = result.stdout.text.strip().partition("\n")[0].strip()
-    if not result.ok or not first:
-        printed = "" if first else " and printed nothing"
-        raise _no_token(spec, f"its token_command {spec.token_command[0]!r} {result.ending}{printed}")
-    return first
-
-
-def _no_token(spec: ServerSpec, what: str) -> ConfigError:
-    return ConfigError(f"MCP server {spec.name!r}: {what}")

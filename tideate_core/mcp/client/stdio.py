@@ -24,7 +24,7 @@ from mcp.shared.message import SessionMessage
 
 from tideate_core.errors import InvalidAnswer
 from tideate_core.mcp.client.bounds import LONGEST_MESSAGE, InvalidLine, RateLimit, parse_messages
-from tideate_core.mcp.client.repair import FramingCheck, is_message
+from tideate_core.mcp.client.repair import framing_problem, is_message
 from tideate_core.mcp.client.server_text import short_line
 from tideate_core.process import (
     GUARD_PROGRAM,
@@ -201,23 +201,21 @@ async def _start(spec: ServerSpec) -> tuple[Process, socket.socket]:
 
 async def _read_stdout(process: Process, told: Incoming) -> None:
     assert process.stdout is not None  # noqa: S101 it was asked for
-    framing, reader = FramingCheck(), LineReader()
+    reader = LineReader()
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         async with told:
             try:
                 while data := await process.stdout.read(READ_SIZE):
                     for line in reader.feed(data):
-                        await _tell_line(line, framing, told)
-                await _tell_line(reader.finish(), framing, told)
+                        await _tell_line(line, told)
+                await _tell_line(reader.finish(), told)
             except InvalidAnswer as error:
                 await told.send(error)
 
 
-async def _tell_line(line: bytes, framing: FramingCheck, told: Incoming) -> None:
-    if not line.strip():
-        return
-    for item in parse_messages(line):
-        wrong = framing.unreadable(line) if isinstance(item, InvalidLine) else framing.message()
+async def _tell_line(line: bytes, told: Incoming) -> None:
+    for item in parse_messages(line) if line.strip() else ():
+        wrong = framing_problem(line) if isinstance(item, InvalidLine) else None
         await told.send(wrong or item)
 
 

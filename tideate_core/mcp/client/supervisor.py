@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from tideate_core.mcp.client.connection import Connection
     from tideate_core.mcp.client.specs import ServerSpec
-    from tideate_core.mcp.client.transports import Check
 
 ServerState = Literal["idle", "connecting", "connected", "failed"]
 
@@ -28,19 +27,20 @@ LONGEST_WAIT: Final = 30.0
 class Supervisor:
     """Supervisor of one server across restarts.
 
-    :param checks: creates the validator of a connection's messages.
+    :param strict: validate every message against the protocol.
     :param on_connected: called on every new connection.
     """
 
     def __init__(
         self,
         spec: ServerSpec,
-        checks: Callable[[], Check] | None,
         on_connected: Callable[[ServerSpec, Connection], None],
+        *,
+        strict: bool,
     ) -> None:
         self.spec = spec
         self.state: ServerState = "idle"
-        self._checks = checks
+        self._strict = strict
         self._on_connected = on_connected
         self._connection: Connection | None = None
         self._starting = asyncio.Lock()
@@ -97,7 +97,7 @@ class Supervisor:
         try:
             for attempt in range(TRIES):
                 await asyncio.sleep(self._wait(attempt))
-                connection = connection_of(self.spec, self._checks() if self._checks else None)
+                connection = connection_of(self.spec, strict=self._strict)
                 try:
                     await connection.open()
                 except ServerUnavailable as error:

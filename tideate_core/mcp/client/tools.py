@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from pydantic.alias_generators import to_snake
+
 from tideate_core.errors import InvalidAnswer, InvalidArguments, SlowSchema, UnusableSchema, did_you_mean
 from tideate_core.mcp.client.server_text import short_line
 from tideate_core.project import Trust
@@ -164,13 +166,9 @@ def _unknown(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[str]:
             continue
         near = did_you_mean(name[:LONGEST_NAME], known)
         # alternative spellings are left to the server; a typing mistake is not
-        if closed or (near and _snake(name) not in known):
+        if closed or (near and to_snake(name) not in known):
             names = short_line(", ".join(sorted(properties)[:MOST_NAMES]), LONGEST_NAMES) or "none"
             yield f"{name[:LONGEST_NAME]!r} is not known{short_line(near, LONGEST_REASON)} (known: {names})"
-
-
-def _snake(name: str) -> str:
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
 def _mistake_text(mistake: ValidationError) -> str:

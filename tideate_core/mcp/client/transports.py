@@ -45,9 +45,7 @@ if TYPE_CHECKING:
 
     from tideate_core.mcp.client.specs import ServerSpec
     from tideate_core.mcp.client.stdio import ErrorOutput
-
-    Check = Callable[[SessionMessage, str], None]
-    """Raises ValueError for an invalid message; the second argument is `sent` or `received`."""
+    from tideate_core.mcp.protocol import MessageValidator
 
 CONNECT: Final = 10.0
 """Seconds to connect."""
@@ -70,8 +68,8 @@ SILENCE: Final = 3600.0
 class ConnectionMonitor:
     """State of a connection, updated by its streams."""
 
-    check: Check | None = None
-    """Validates each message."""
+    validator: MessageValidator | None = None
+    """Validates each message, if the connection is strict."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the connection has ended."""
     failure: InvalidAnswer | None = None
@@ -127,13 +125,12 @@ async def open_transport(
     :raises TideateError: its program or token is missing.
     :raises Exception: an exception of `results.BY_KIND`.
     """
-    opening = {"stdio": _stdio, "http": _http, "websocket": _websocket}[spec.transport]
-    async with opening(spec, stderr, monitor) as (incoming, outgoing):
+    if spec.transport == "stdio":
+        opening = stdio_transport(spec, stderr)
+    else:
+        opening = _http(spec, stderr, monitor) if spec.transport == "http" else _websocket(spec)
+    async with opening as (incoming, outgoing):
         yield _Incoming(incoming, monitor), _Outgoing(outgoing, monitor)
-
-
-def _stdio(spec: ServerSpec, stderr: ErrorOutput, _monitor: ConnectionMonitor) -> Any:
-    return stdio_transport(spec, stderr)
 
 
 @asynccontextmanager
@@ -167,12 +164,11 @@ def _response_check(
             raise monitor.failure
         if not isinstance(response.stream, httpx2.AsyncByteStream):
             return
-        response.stream = _Body(response, response.stream, monitor)
+        response.stream = body = _Body(response, response.stream, monitor)
         if response.status_code >= 400 and response.request.method == "POST":
-            made = await _refusal(response, monitor.secret)
-            if made is not None:
+            body.replacement = await _refusal(response, monitor.secret)
+            if body.replacement is not None:
                 response.headers["content-type"] = "application/json"
-                response.stream = _Replaced(made, response.stream)
 
     return check_response
 
@@ -182,11 +178,16 @@ async def _refusal(response: httpx2.Response, secret: str) -> bytes | None:
 
     The codes are those of the SDK, which tries another protocol after some of them.
     """
-    asked = json.loads(response.request.content or b"null")
-    request = asked.get("id") if isinstance(asked, dict) else None
+    request = _request_id(response.request)
     if request is None:
         return None
-    start = await _start_of(response)
+    start = b""
+    with anyio.move_on_after(REFUSAL_TIME):
+        async for chunk in response.stream:  # type: ignore[union-attr]
+            start += chunk
+            if len(start) >= REFUSAL_SIZE:
+                break
+    start = start[:REFUSAL_SIZE]
     try:
         answer = types.jsonrpc_message_adapter.validate_json(start, by_name=False)
     except ValueError:
@@ -210,24 +211,21 @@ async def _refusal(response: httpx2.Response, secret: str) -> bytes | None:
     return json.dumps({"jsonrpc": "2.0", "id": request, "error": error}).encode()
 
 
-async def _start_of(response: httpx2.Response) -> bytes:
-    """Read the beginning of a body within a time limit."""
-    start = b""
-    with anyio.move_on_after(REFUSAL_TIME):
-        async for chunk in response.stream:  # type: ignore[union-attr]
-            start += chunk
-            if len(start) >= REFUSAL_SIZE:
-                break
-    return start[:REFUSAL_SIZE]
+def _request_id(request: httpx2.Request) -> Any:
+    asked = json.loads(request.content or b"null")
+    return asked.get("id") if isinstance(asked, dict) else None
 
 
 class _Body(httpx2.AsyncByteStream):
     """Body of a response, limited in size and repaired."""
 
+    replacement: bytes | None = None
+    """Sent instead of the body."""
+
     def __init__(
         self, response: httpx2.Response, stream: httpx2.AsyncByteStream, monitor: ConnectionMonitor
     ) -> None:
-        self._asked = response.request.content
+        self._request = response.request
         self._events = "text/event-stream" in response.headers.get("content-type", "").lower()
         self._stream = stream
         self._monitor = monitor
@@ -235,7 +233,9 @@ class _Body(httpx2.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
             bounded = bounded_stream(self._stream, events=self._events)
-            if self._events:
+            if self.replacement is not None:
+                yield self.replacement
+            elif self._events:
                 async for chunk in events_repaired(bounded):
                     yield chunk
             else:
@@ -247,36 +247,16 @@ class _Body(httpx2.AsyncByteStream):
 
     def _answer_in(self, body: bytes) -> bytes:
         """Return the answer to the request from a batch; the body itself if it is not a batch."""
-        batch = batch_of(body)
-        if not batch:
-            return body
-        asked = json.loads(self._asked or b"null")
-        request = asked.get("id") if isinstance(asked, dict) else None
-        answers = [one for one in batch if json.loads(one).get("id") == request]
+        request = _request_id(self._request)
+        answers = (one for one in batch_of(body) if json.loads(one).get("id") == request)
         return next((repaired(one) or one for one in answers), body)
 
     async def aclose(self) -> None:
         await self._stream.aclose()
 
 
-class _Replaced(httpx2.AsyncByteStream):
-    """Replacement of a body that closes the original stream."""
-
-    def __init__(self, body: bytes, stream: httpx2.AsyncByteStream) -> None:
-        self._body = body
-        self._stream = stream
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        yield self._body
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-
 @asynccontextmanager
-async def _websocket(
-    spec: ServerSpec, _stderr: ErrorOutput, _monitor: ConnectionMonitor
-) -> AsyncIterator[TransportStreams]:
+async def _websocket(spec: ServerSpec) -> AsyncIterator[TransportStreams]:
     from tideate_core.mcp.transport import websocket_client
 
     def parse(data: str) -> list[SessionMessage | Exception]:
@@ -329,9 +309,9 @@ class _Incoming(ReadWrapper):
     def _checked(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
         if isinstance(item, InvalidAnswer):
             raise item
-        if self._monitor.check is not None and not isinstance(item, Exception):
+        if self._monitor.validator is not None and not isinstance(item, Exception):
             try:
-                self._monitor.check(item, "received")
+                self._monitor.validator.check(item, "received")
             except ValueError as error:
                 self._monitor.failure = InvalidAnswer(str(error))
                 raise
@@ -346,8 +326,8 @@ class _Outgoing(WriteWrapper):
         self._monitor = monitor
 
     async def send(self, item: SessionMessage, /) -> None:
-        if self._monitor.check is not None:
-            self._monitor.check(item, "sent")
+        if self._monitor.validator is not None:
+            self._monitor.validator.check(item, "sent")
         if isinstance(item.message, types.JSONRPCRequest) and item.message.method == "tools/list":
             self._monitor.listing.add(item.message.id)
         await self._stream.send(item)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
@@ -15,16 +14,17 @@ from pydantic import Field
 
 from tideate_core.errors import CommandError, ConfigError
 from tideate_core.mcp.servers.locking import ended_before_cancelled, locked_root
-from tideate_core.mcp.servers.schemas import NEXT, ResultModel
+from tideate_core.mcp.servers.schemas import NEXT, ResultModel, hide_outside_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from mcp.server.mcpserver import Context
 
     from tideate_core.config import VerifyConfig
+    from tideate_core.process import CommandResult, OutputLine
     from tideate_core.toolchain import Check, ProjectTrust, Tool
 
 PAGE: Final = 20_000
@@ -34,7 +34,6 @@ PATIENCE: float = 4.0
 PROGRESS_EVERY: Final = 0.2
 """Seconds between two progress notifications."""
 _MESSAGE: Final = 200
-_OUTSIDE: Final = re.compile(r"(?<![\w./~-])/[^\s'\":,;]{1,500}")
 
 # The SDK evaluates the annotations of a tool's function, so what they name has to exist at run time.
 Cursor: TypeAlias = Annotated[
@@ -165,19 +164,12 @@ def require_commands(chosen: ChosenCommand, root: Path) -> tuple[Tool, ...]:
     for tool in needed:
         if not trust.allows(tool):
             raise ToolError(untrusted_message(tool))
-    if not chosen.trusted:
-        raise ToolError(untrusted_message(chosen.tools[0]))
     return needed
 
 
 def refusal(error: CommandError | ConfigError, root: Path) -> ToolError:
     """Convert an error of ours to a tool error without paths outside the root."""
-
-    def shown(found: re.Match[str]) -> str:
-        path = found[0]
-        return path if path == str(root) or path.startswith(f"{root}/") else "(a path outside)"
-
-    return ToolError(_OUTSIDE.sub(shown, str(error)))
+    return ToolError(hide_outside_paths(str(error), root))
 
 
 def locked_for_command(root: Path, server: str, what: str) -> AbstractAsyncContextManager[None]:
@@ -189,23 +181,46 @@ def locked_for_command(root: Path, server: str, what: str) -> AbstractAsyncConte
     :raises ToolError: another call holds the lock, or it cannot be created.
     """
     busy = f"{what} is in progress in this project; call again after it has ended, or cancel it"
-    return locked_root(root, server, within=PATIENCE, busy=busy, refusal=lambda error: refusal(error, root))
+    return locked_root(root, server, within=PATIENCE, busy=busy)
 
 
-async def report_while(
-    context: Context[Any, Any], root: Path, work: Callable[[Callable[[int, str], None]], Awaitable[T]]
-) -> T:
+async def run_command(
+    root: Path,
+    tool: Tool,
+    chosen: ChosenCommand,
+    seconds: float | None,
+    progress: Progress | None = None,
+) -> CommandResult:
+    """Run a build command.
+
+    :param seconds: time limit; None: the configured one.
+    :raises CommandError: the command cannot be run.
+    """
+    from tideate_core.process import ProcessLimits, run_program
+    from tideate_core.toolchain import tool_environment
+
+    return await run_program(
+        tool.argv,
+        cwd=root / tool.folder,
+        environment=tool_environment(root, tool, chosen.environment),
+        limits=ProcessLimits(timeout_ms=chosen.limit(seconds)),
+        on_lines=progress.add_lines if progress else None,
+        hint=f"install {tool.name}, or set verify.build in .tideate/config.toml",
+    )
+
+
+async def report_while(context: Context[Any, Any], root: Path, work: Callable[[Progress], Awaitable[T]]) -> T:
     """Run a command and report its progress to the client.
 
     On cancellation the work is cancelled once and awaited, so that all its processes are gone.
 
-    :param work: called with a function that takes a growing number and a message.
+    :param work: called with the progress to update.
     :raises ToolError: the command cannot be run, or its report cannot be written.
     """
-    progress = _Progress()
+    progress = Progress()
     teller = asyncio.ensure_future(progress.report_to(context))
     try:
-        return await ended_before_cancelled(work(progress.update))
+        return await ended_before_cancelled(work(progress))
     except (CommandError, ConfigError) as error:
         raise refusal(error, root) from error
     finally:
@@ -216,13 +231,18 @@ async def report_while(
             log.info("the client could not be told of the progress: %s", untold)
 
 
-class _Progress:
+class Progress:
     """The latest progress, sent at limited intervals."""
 
     def __init__(self) -> None:
         self._number = 0
         self._words = ""
         self._news = asyncio.Event()
+
+    def add_lines(self, lines: Sequence[OutputLine]) -> None:
+        """Count lines of output and show the last one."""
+        last = next((text for line in reversed(lines) if (text := line.text.strip())), "")
+        self.update(self._number + len(lines), last)
 
     def update(self, number: int, words: str) -> None:
         self._number = max(number, self._number)

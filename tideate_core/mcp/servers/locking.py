@@ -18,46 +18,38 @@ from tideate_core.project import make_project_state
 from tideate_core.util.private_files import make_private_directory, open_private
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable
     from pathlib import Path
 
 _POLL: Final = 0.02
 """Seconds between attempts; waiting for a file lock would need a thread that may never end."""
+UNUSABLE: Final = (
+    "the private state of the project cannot be used, so nothing was done; a person has to look at it"
+)
 
 T = TypeVar("T")
 
 
 @asynccontextmanager
-async def locked_root(
-    root: Path, server: str, *, within: float, busy: str, refusal: Callable[[ConfigError], ToolError]
-) -> AsyncIterator[None]:
+async def locked_root(root: Path, server: str, *, within: float, busy: str) -> AsyncIterator[None]:
     """Hold a root's lock, which one call of all servers of a kind has at a time.
 
     :param server: the kind of server; its directory in the private state has the lock file.
     :param within: seconds to wait for the lock.
     :param busy: the message if the lock stays taken.
-    :param refusal: creates the error if the private state cannot be used.
     :raises ToolError: the lock stays taken or cannot be created.
     """
     try:
-        descriptor = _open(root, server)
-    except ConfigError as error:
-        raise refusal(error) from error
+        folder = make_project_state(root) / "mcp" / server
+        make_private_directory(folder)
+        descriptor = open_private(folder / "lock", os.O_RDWR | os.O_CREAT)
+    except (ConfigError, OSError) as error:
+        raise ToolError(UNUSABLE) from error
     try:
         await _acquire(descriptor, within, busy)
         yield
     finally:
         os.close(descriptor)  # releases the lock
-
-
-def _open(root: Path, server: str) -> int:
-    """:raises ConfigError: the private state cannot be used."""
-    folder = make_project_state(root) / "mcp" / server
-    try:
-        make_private_directory(folder)
-        return open_private(folder / "lock", os.O_RDWR | os.O_CREAT)
-    except OSError as error:
-        raise ConfigError(f"{folder / 'lock'} cannot be opened: {error.strerror}") from error
 
 
 async def _acquire(descriptor: int, within: float, busy: str) -> None:

@@ -46,9 +46,6 @@ def make_server(name: str, root: Path) -> MCPServer[Any]:
 
     :param root: from `checked_root`.
     """
-    made: MCPServer[Any] = getattr(_module(name), f"{name}_server")(root)
+    module: Any = import_module(f"tideate_core.mcp.servers.{name}.server")
+    made: MCPServer[Any] = getattr(module, f"{name}_server")(root)
     return made
-
-
-def _module(name: str) -> Any:
-    return import_module(f"tideate_core.mcp.servers.{name}.server")

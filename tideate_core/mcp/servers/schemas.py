@@ -16,6 +16,7 @@ from tideate_core.mentions import hide_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 SHOWN: Final = 60
 """Characters of the client's input that an error message repeats."""
@@ -28,12 +29,22 @@ NEXT: Final[Any] = Field(
     default=None, description="Pass it as `cursor` for what follows; null if this was all."
 )
 """Field of a result that holds the cursor of the next page."""
+_ABSOLUTE: Final = re.compile(r"(?<![\w./~-])/[^\s'\":,;]{0,4096}")
 _CURSOR: Final = re.compile(r"(\d{1,12})-([0-9a-f]{16})\Z")
 
 
 def short_repr(word: str) -> str:
     """Quote client input for a message: short, on one line, without control characters."""
     return repr(word if len(word) <= SHOWN else word[:SHOWN] + "…")
+
+
+def hide_outside_paths(text: str, root: Path) -> str:
+    """Replace the absolute paths outside a root in a message."""
+
+    def shown(found: re.Match[str]) -> str:
+        return found[0] if f"{found[0]}/".startswith(f"{root}/") else "(a path outside)"
+
+    return _ABSOLUTE.sub(shown, text)
 
 
 def without_control_characters(text: str) -> str:

@@ -7,7 +7,6 @@ spellings of a name are accepted: `git/commit` and `autoStage`.
 from __future__ import annotations
 
 import inspect
-import re
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, TypeVar, get_args, get_origin
 
@@ -16,6 +15,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, ValidationError
+from pydantic.alias_generators import to_camel, to_snake
 
 from tideate_core import __version__
 from tideate_core.errors import did_you_mean
@@ -32,8 +32,6 @@ Call: TypeAlias = Context[Any, Any]
 """Parameter type of the SDK's context of a call."""
 ToolAnswer: TypeAlias = tuple[Model | dict[str, Any], str]
 """Structured result of a tool, as its model or the model's JSON, and the text beside it."""
-
-_HUMP = re.compile(r"(?<=[a-z0-9])[A-Z]")
 
 
 def _hints(*, reads: bool = False, destroys: bool = False, repeats: bool = False) -> ToolAnnotations:
@@ -64,10 +62,8 @@ def _meant(name: str, known: Container[str]) -> str:
 
 def _snake_case(name: str, known: Container[str]) -> str:
     """Return the argument's name for an accepted spelling such as `autoStage`."""
-    if name in known or not (humps := _HUMP.findall(name)) or len(humps) > SHOWN:
-        return name
-    snake = _HUMP.sub(lambda hump: f"_{hump[0].lower()}", name)
-    return snake if snake in known else name
+    snake = to_snake(name)
+    return snake if name not in known and snake in known and to_camel(snake) == name else name
 
 
 def _named(arguments: dict[str, Any], known: Container[str]) -> dict[str, Any]:
@@ -79,14 +75,9 @@ def _named(arguments: dict[str, Any], known: Container[str]) -> dict[str, Any]:
     for given, value in arguments.items():
         name = _snake_case(given, known)
         if name in named:
-            raise ToolError(f"argument {name} is given twice, once as {_camel_case(name)}; leave one out")
+            raise ToolError(f"argument {name} is given twice, once as {to_camel(name)}; leave one out")
         named[name] = value
     return named
-
-
-def _camel_case(name: str) -> str:
-    first, *others = name.split("_")
-    return first + "".join(word.capitalize() for word in others)
 
 
 def _problems(error: ValidationError) -> str:

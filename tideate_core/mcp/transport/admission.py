@@ -21,8 +21,8 @@ PATH: Final = "/mcp"
 TOKEN_VARIABLE: Final = "TIDEATE_MCP_TOKEN"  # noqa: S105 a variable's name
 SHORTEST: Final = 16
 """Minimum characters of a token set by the person."""
-DEFAULT_PORTS: Final = {"http": 80, "ws": 80}
-"""Ports that a client omits from the `Host` header."""
+DEFAULT_PORT: Final = 80
+"""A client omits it from the `Host` header."""
 CHALLENGE: Final = 'Bearer realm="tideate"'
 REFUSAL: Final = "401: this server needs its token, in the header `Authorization: Bearer …`\n"
 
@@ -79,14 +79,12 @@ class AdmissionPolicy:
 
     token: Token
     port: int
-    scheme: str = "http"
 
     @property
     def hosts(self) -> list[str]:
         """Accepted values of the `Host` header."""
-        names = [f"{host}:{self.port}" for host in (HOST, "localhost")]
-        bare = [HOST, "localhost"] if self.port == DEFAULT_PORTS[self.scheme] else []
-        return names + bare
+        bare = [HOST, "localhost"]
+        return [f"{host}:{self.port}" for host in bare] + (bare if self.port == DEFAULT_PORT else [])
 
     @property
     def origins(self) -> list[str]:

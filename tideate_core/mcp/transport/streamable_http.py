@@ -13,7 +13,7 @@ from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -39,11 +39,6 @@ GRACE = 0
 """Seconds that open streams have to end on shutdown; they never end by themselves."""
 
 
-def transport_security(policy: AdmissionPolicy) -> TransportSecuritySettings:
-    """Return the settings of the SDK's own check, which runs after ours."""
-    return TransportSecuritySettings(allowed_hosts=policy.hosts, allowed_origins=policy.origins)
-
-
 class AdmissionMiddleware:
     """Middleware that rejects requests by the admission policy before they have any effect."""
 
@@ -62,17 +57,9 @@ class AdmissionMiddleware:
             challenge = {"WWW-Authenticate": CHALLENGE} if status == 401 else {}
             await PlainTextResponse(words, status, challenge)(scope, receive, send)
             return
-        await self._app(_as_admitted(scope), receive, send)
-
-
-def _as_admitted(scope: Scope) -> Scope:
-    """Return the request with lower-case host and origin, as the SDK compares them, and without the token."""
-    headers = MutableHeaders(raw=list(scope["headers"]))
-    for name in ("host", "origin"):
-        if name in headers:
-            headers[name] = headers[name].lower()
-    del headers["authorization"]
-    return {**scope, "headers": headers.raw}
+        # nothing behind this needs the token
+        kept = [(name, value) for name, value in scope["headers"] if name != b"authorization"]
+        await self._app({**scope, "headers": kept}, receive, send)
 
 
 class SessionEviction:
@@ -92,8 +79,7 @@ class SessionEviction:
         self._busy: Counter[str] = Counter()
         self._idle: dict[str, None] = {}
         """In the order in which they became idle; some may have ended."""
-        self._opening = 0
-        self._eviction_lock = asyncio.Lock()
+        self._opening = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope) if scope["type"] == "http" else Headers()
@@ -121,28 +107,22 @@ class SessionEviction:
             self._mark_idle(session)
 
     async def _open_session(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with self._eviction_lock:
-            await self._evict_idle(scope)
-            self._opening += 1
-        answered = False
         session: str | None = None
 
         async def watch(message: Message) -> None:
-            nonlocal answered, session
-            if message["type"] == "http.response.start":
-                answered = True
-                self._opening -= 1
+            nonlocal session
+            if message["type"] == "http.response.start" and message["status"] < 400:
+                session = Headers(raw=message["headers"]).get(MCP_SESSION_ID_HEADER)
                 # marked before the client gets the id: it may use the session during this request
-                if message["status"] < 400:
-                    session = Headers(raw=message["headers"]).get(MCP_SESSION_ID_HEADER)
                 if session is not None:
                     self._mark_busy(session)
             await send(message)
 
         try:
-            await self._app(scope, receive, watch)
+            async with self._opening:
+                await self._evict_idle(scope)
+                await self._app(scope, receive, watch)
         finally:
-            self._opening -= not answered
             if session is not None:
                 self._mark_idle(session)
 
@@ -157,7 +137,7 @@ class SessionEviction:
             self._idle[session] = None
 
     async def _evict_idle(self, scope: Scope) -> None:
-        while self._idle and len(self._idle) + len(self._busy) + self._opening >= self._most:
+        while self._idle and len(self._idle) + len(self._busy) >= self._most:
             session = next(iter(self._idle))
             del self._idle[session]
             await self._end_session(session, scope)
@@ -227,7 +207,8 @@ def http_app(server: MCPServer[Any], policy: AdmissionPolicy, events: EventStore
     """
     app = server.streamable_http_app(
         streamable_http_path=PATH,
-        transport_security=transport_security(policy),
+        # hosts and origins are checked by the admission policy
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         max_sessions=MAX_SESSIONS,
         event_store=events,
     )

@@ -20,6 +20,7 @@ from websockets.asyncio.client import connect
 from websockets.asyncio.server import serve
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 from websockets.typing import Subprotocol
+from websockets.uri import parse_uri
 
 from tideate_core.errors import ServerUnavailable
 from tideate_core.mcp.transport.admission import CHALLENGE, HOST, PATH, AdmissionPolicy
@@ -55,6 +56,9 @@ BINARY: Final = ValueError("a message is a text frame, and this was a binary one
 MAX_CONNECTIONS: Final = 64
 """Clients connected at once; pings detect those that disconnect silently."""
 
+# also for the library, as its own logger would log refused clients as errors
+log = logging.getLogger(__name__)
+
 
 @asynccontextmanager
 async def websocket_client(
@@ -70,8 +74,12 @@ async def websocket_client(
     :raises OSError: there is no server at the address.
     :raises TimeoutError: the server did not answer in time.
     """
+    try:
+        parse_uri(url)
+    except (InvalidURI, ValueError) as error:
+        raise ServerUnavailable(f"{url!r} is not the address of a WebSocket server: {error}") from error
     opening = _WithinOrigin(
-        _checked(url),
+        url,
         subprotocols=[SUBPROTOCOL],
         additional_headers={"Authorization": f"Bearer {token}"} if token else None,
         compression=None,
@@ -85,7 +93,9 @@ async def websocket_client(
     try:
         connection = await opening
     except InvalidStatus as error:
-        raise ServerUnavailable(f"{url} refused the connection: {_refusal(error)}") from error
+        status = error.response.status_code
+        hint = "; is the token right (`token_env`, `token_command`)?" if status in (401, 403) else ""
+        raise ServerUnavailable(f"{url} refused the connection: HTTP status {status}{hint}") from error
     except InvalidHandshake as error:
         raise ServerUnavailable(f"{url} is not a WebSocket server for MCP: {error}") from error
     async with connection, message_streams(connection, parse) as streams:
@@ -108,16 +118,6 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
     return parts.scheme, parts.hostname, parts.port
 
 
-def _checked(url: str) -> str:
-    from websockets.uri import parse_uri
-
-    try:
-        parse_uri(url)
-    except (InvalidURI, ValueError) as error:
-        raise ServerUnavailable(f"{url!r} is not the address of a WebSocket server: {error}") from error
-    return url
-
-
 def _here(url: str) -> bool:
     host = urlsplit(url).hostname or ""
     if host == "localhost":
@@ -126,13 +126,6 @@ def _here(url: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _refusal(error: InvalidStatus) -> str:
-    status = error.response.status_code
-    if status in (401, 403):
-        return f"HTTP status {status}; is the token right (`token_env`, `token_command`)?"
-    return f"HTTP status {status}"
 
 
 @asynccontextmanager
@@ -218,7 +211,7 @@ class _WebSocketServer:
                 open_timeout=OPENING,
                 close_timeout=CLOSING,
                 ping_timeout=PATIENCE,
-                logger=_log(),
+                logger=log,
             ):
                 announce(f"ws://{HOST}:{self._policy.port}{PATH}")
                 await stop.wait()
@@ -246,12 +239,7 @@ class _WebSocketServer:
             async with message_streams(connection) as (read, write):
                 options = self._lowlevel.create_initialization_options()
                 await self._lowlevel.run(ValidMessages(read, write), write, options)
-        except* Exception:  # noqa: BLE001 of one client; the others go on
-            _log().exception("a client's connection failed")
+        except* Exception:
+            log.exception("a client's connection failed")
         finally:
             self._open -= 1
-
-
-def _log() -> logging.Logger:
-    """Return a logger for the library; its own one would log refused clients as errors."""
-    return logging.getLogger(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -339,7 +340,7 @@ def parse_go_tests(output: ToolOutput) -> Iterator[Failure]:
 
 
 def _of_go(test: str, said: re.Match[str], folder: str) -> Failure:
-    file = f"{folder}/{said['file']}" if folder else said["file"]
+    file = posixpath.join(folder, said["file"])
     return make_failure(None, said["message"], file=file, line=int(said["line"]), test=test)
 
 

@@ -118,7 +118,8 @@ async def run_tests(
         )
         content = read_bounded(report, _LARGEST_REPORT) if command.report in _FILES or traced else None
     printed = follower.events.text() if follower.events else result.stdout.text
-    output = _joined(printed, result.stderr.text)
+    between = "\n" if printed and not printed.endswith("\n") else ""
+    output = f"{printed}{between}{result.stderr.text}"
     # in a thread, because the output may be long
     evidence = await asyncio.to_thread(_evidence, command, expected, content, follower, output, result, place)
     results = _results(command, wanted, result, evidence, started)
@@ -153,21 +154,16 @@ class _Follower:
         self._lines += len(lines)
         if self.events is None:
             self.summaries.take(lines)
-        if self.events is not None:
-            lines = [self._of_go(self.events, line) for line in lines]
+        else:
+            feed = self.events.feed
+            lines = [
+                replace(line, text=feed(line.text)) if line.stream == "stdout" else line for line in lines
+            ]
         if self._on_lines is not None:
             self._on_lines([line for line in lines if line.text or self.events is None])
         if self._on_progress is not None:
             last = next((line.text.strip() for line in reversed(lines) if line.text.strip()), "")
             self._on_progress(self._lines, self.events.tally.words() if self.events else last)
-
-    @staticmethod
-    def _of_go(events: GoEvents, line: OutputLine) -> OutputLine:
-        return replace(line, text=events.feed(line.text)) if line.stream == "stdout" else line
-
-
-def _joined(*texts: str) -> str:
-    return "".join(text if text.endswith("\n") else f"{text}\n" for text in texts[:-1] if text) + texts[-1]
 
 
 @dataclass(slots=True)
@@ -231,20 +227,15 @@ def _evidence(
 
 def _read_report(command: RunnerCommand, content: bytes | None, root: Path) -> tuple[Tally | None, str]:
     """Return a report's counts, or the reason why there are none."""
-    if content is None:
-        return None, "ended before its report"
-    try:
-        return _reported(command, content, root), ""
-    except UnreadableReport as error:
-        return None, f"ended before its report was whole ({error})"
-
-
-def _reported(command: RunnerCommand, content: bytes, root: Path) -> Tally:
-    if command.report == "jest":
-        return read_jest(content, root)
     from tideate_core.toolchain.testing.junit import read_junit  # imported on use: needs expat
 
-    return read_junit(content, root)
+    if content is None:
+        return None, "ended before its report"
+    read = read_jest if command.report == "jest" else read_junit
+    try:
+        return read(content, root), ""
+    except UnreadableReport as error:
+        return None, f"ended before its report was whole ({error})"
 
 
 def _results(

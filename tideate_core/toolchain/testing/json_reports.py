@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
@@ -134,8 +135,7 @@ class GoEvents:
             return
         line = output.rstrip("\n")[:2_000]
         if said := GO_SAID.match(line):
-            folder = go_folder(package, self._module)
-            file = f"{folder}/{said['file']}" if folder else said["file"]
+            file = posixpath.join(go_folder(package, self._module), said["file"])
             self._said[key] = (said["message"], Failure(file, int(said["line"]), None, said["message"]))
         elif known is not None and (frame := _GO_FRAME.match(line)):
             file = project_path(frame["file"], self._root)

@@ -9,6 +9,7 @@ import os
 import re
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.util.regular_files import read_bounded
@@ -61,13 +62,7 @@ def find_test_files(root: Path, runner: str) -> list[str]:
     :param runner: if unknown, files of any runner are returned.
     """
     form = re.compile(_FILES.get(runner, _ANY), re.DOTALL)
-    found = []
-    for path in _walk(root, generated=runner == "ctest"):
-        if form.fullmatch(path):
-            found.append(path)
-            if len(found) >= MOST_FILES:
-                break
-    return sorted(found)
+    return sorted(islice(filter(form.fullmatch, _walk(root, generated=runner == "ctest")), MOST_FILES))
 
 
 def is_test_file(path: str, runner: str) -> bool:
@@ -77,16 +72,15 @@ def is_test_file(path: str, runner: str) -> bool:
 
 def list_tests(root: Path, files: list[str]) -> list[ListedTest]:
     """Return the tests in these files, in order; blocking."""
-    found: list[ListedTest] = []
+    return list(islice(_tests_in(root, files), MOST_TESTS))
+
+
+def _tests_in(root: Path, files: list[str]) -> Iterator[ListedTest]:
     for file in files:
         content = read_bounded(root / file, _LARGEST)
         lines = (content or b"").decode("utf-8", "replace").split("\n")
         read = _READERS.get(file.rpartition(".")[2], partial(_matching, _SCRIPT))
-        for number, name in read(lines):
-            found.append(ListedTest(file, number, name))
-            if len(found) >= MOST_TESTS:
-                return found
-    return found
+        yield from (ListedTest(file, number, name) for number, name in read(lines))
 
 
 def _walk(root: Path, *, generated: bool) -> Iterator[str]:

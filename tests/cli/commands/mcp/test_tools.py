@@ -38,7 +38,7 @@ def test_strict_names_the_field_that_is_not_of_the_protocol(shell: Shell) -> Non
     (shell.project / "odd").touch()
     shell.ok("mcp", "tools", "bare")
     for words in (("tools", "bare", "--strict"), ("call", "bare", "echo", "text=x", "--yes", "--strict")):
-        shell.fails(1, "/result/tools/0/annotations/readOnlyHint", "mcp", *words)
+        shell.fails(1, "result.tools.0.annotations.readOnlyHint", "mcp", *words)
     shell.configure(f"{configured(shell)}[mcp]\nstrict = true\n")
     assert "readOnlyHint" in shell.run("mcp", "tools", "bare").stderr
 

@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.mcp.projects import there
-from tests.mcp.servers.calling import serve
-from tideate_core.mcp.servers import commands
+from tests.mcp.servers.calling import held_open, serve
 from tideate_core.mcp.servers.build.server import build_server
 
 if TYPE_CHECKING:
-    from tests.harness.processes import Brood
+    from collections.abc import AsyncIterator
+
     from tests.mcp.projects import Project
+    from tests.mcp.servers.calling import Caller
+
+
+@pytest.fixture
+async def served(project: Project) -> AsyncIterator[Caller]:
+    """Call the tools of the server."""
+    async with held_open(serve(build_server(project.root))) as caller:
+        yield caller
+
 
 CLEAN = "clean:\n\trm -f made\n"
 
 
-async def test_what_would_be_run_is_told_and_nothing_is_run(project: Project) -> None:
+async def test_what_would_be_run_is_told_and_nothing_is_run(project: Project, served: Caller) -> None:
     project.make("build", "touch made", more=CLEAN)
-    async with serve(build_server(project.root)) as served:
-        before = await served("build_detect")
-        project.trust()
-        after = await served("build_detect")
+    before = await served("build_detect")
+    project.trust()
+    after = await served("build_detect")
     assert before["build"] == {
         "tool": "make",
         "command": ["make", "build"],
@@ -39,10 +45,11 @@ async def test_what_would_be_run_is_told_and_nothing_is_run(project: Project) ->
     assert not (project.root / "made").exists()
 
 
-async def test_a_project_without_a_build_is_told_what_a_person_can_do(project: Project) -> None:
-    async with serve(build_server(project.root)) as served:
-        known = await served("build_detect")
-        words = [await served.refused(tool) for tool in ("build_run", "build_clean", "build_output")]
+async def test_a_project_without_a_build_is_told_what_a_person_can_do(
+    project: Project, served: Caller
+) -> None:
+    known = await served("build_detect")
+    words = [await served.refused(tool) for tool in ("build_run", "build_clean", "build_output")]
     assert (known["build"], known["clean"]) == (None, None)
     assert "verify.build" in known["advice"]
     assert "verify.build" in words[0]
@@ -50,13 +57,12 @@ async def test_a_project_without_a_build_is_told_what_a_person_can_do(project: P
     assert "build_run" in words[2]
 
 
-async def test_the_errors_of_a_build_are_placed(project: Project) -> None:
+async def test_the_errors_of_a_build_are_placed(project: Project, served: Caller) -> None:
     lines = ("echo \"src/a.c:3:5: error: 'x' undeclared [E1]\" >&2", "echo 'a.c:9:1: warning: old'", "exit 2")
     project.make("build", *lines).trust()
-    async with serve(build_server(project.root)) as served:
-        answer = await served("build_run")
-        resource = await served.client.read_resource("tideate://build/report")
-        output = await served("build_output")
+    answer = await served("build_run")
+    resource = await served.client.read_resource("tideate://build/report")
+    output = await served("build_output")
     assert (answer["status"], answer["exitCode"], answer["ending"]) == ("failed", 2, "ended with status 2")
     places = sorted((one["severity"], one["file"], one["line"], one["column"]) for one in answer["problems"])
     assert places == [("error", "src/a.c", 3, 5), ("warning", "a.c", 9, 1)]
@@ -66,69 +72,40 @@ async def test_the_errors_of_a_build_are_placed(project: Project) -> None:
     assert served.progress
 
 
-async def test_a_build_that_goes_well_has_warnings_at_most(project: Project) -> None:
+async def test_a_build_that_goes_well_has_warnings_at_most(project: Project, served: Caller) -> None:
     lines = ("echo 'a.c:1:1: error: only a word about one'", "echo 'a.c:9:1: warning: old'", "touch made")
     project.make("build", *lines, more=CLEAN).trust()
-    async with serve(build_server(project.root)) as served:
-        built = await served("build_run")
-        assert (project.root / "made").exists()
-        cleaned = await served("build_clean")
+    built = await served("build_run")
+    assert (project.root / "made").exists()
+    cleaned = await served("build_clean")
     assert (built["status"], [one["severity"] for one in built["problems"]]) == ("passed", ["warning"])
     assert (cleaned["status"], cleaned["command"]) == ("passed", ["make", "clean"])
     assert not (project.root / "made").exists()
 
 
-async def test_neither_runs_before_a_person_trusts_it_as_it_is(project: Project) -> None:
+async def test_neither_runs_before_a_person_trusts_it_as_it_is(project: Project, served: Caller) -> None:
     project.make("build", "touch made", more=CLEAN)
-    async with serve(build_server(project.root)) as served:
-        words = [await served.refused(tool) for tool in ("build_run", "build_clean")]
-        project.trust()
-        project.make("build", "touch other", more=CLEAN)
-        words += [await served.refused(tool) for tool in ("build_run", "build_clean")]
+    words = [await served.refused(tool) for tool in ("build_run", "build_clean")]
+    project.trust()
+    project.make("build", "touch other", more=CLEAN)
+    words += [await served.refused(tool) for tool in ("build_run", "build_clean")]
     assert all("tideate trust" in one for one in words)
     assert not {"made", "other"} & project.files()
 
 
-async def test_a_build_takes_no_arguments_that_could_reach_its_command(project: Project) -> None:
+async def test_a_build_takes_no_arguments_that_could_reach_its_command(
+    project: Project, served: Caller
+) -> None:
     project.make("build", "touch made").trust()
-    async with serve(build_server(project.root)) as served:
-        for argument in ("target", "args", "command"):
-            assert "unknown argument" in await served.refused("build_run", **{argument: "; touch p"})
-        for timeout in (0, -1, "1; touch p", 1e9):
-            assert "timeout" in await served.refused("build_run", timeout=timeout)
+    for argument in ("target", "args", "command"):
+        assert "unknown argument" in await served.refused("build_run", **{argument: "; touch p"})
+    for timeout in (0, -1, "1; touch p", 1e9):
+        assert "timeout" in await served.refused("build_run", timeout=timeout)
     assert not {"made", "p"} & project.files()
 
 
-@pytest.mark.slow
-async def test_a_cancelled_build_is_ended_with_all_it_started(project: Project, brood: Brood) -> None:
-    project.make("build", "sleep 300 & touch begun; wait").trust()
-    async with serve(build_server(project.root)) as served:
-        call = asyncio.create_task(served.call("build_run"))
-        await there(project.root / "begun")
-        call.cancel()
-        await asyncio.wait([call])
-        assert await asyncio.to_thread(brood.gone, 60), brood.commands()
-
-
-@pytest.mark.concurrency
-async def test_a_build_and_a_clean_at_once_are_refused_with_words(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(commands, "PATIENCE", 0.1)
-    project.make("build", "touch begun", "while [ ! -f go ]; do sleep 0.02; done", more=CLEAN).trust()
-    async with serve(build_server(project.root)) as served:
-        call = asyncio.create_task(served("build_run"))
-        await there(project.root / "begun")
-        words = [await served.refused(tool) for tool in ("build_run", "build_clean")]
-        (project.root / "go").touch()
-        answer = await call
-    assert all("in progress" in one for one in words)
-    assert answer["status"] == "passed"
-
-
-async def test_every_tool_says_what_it_does_to_the_project(project: Project) -> None:
-    async with serve(build_server(project.root)) as served:
-        tools = {tool.name: tool for tool in (await served.client.list_tools()).tools}
+async def test_every_tool_says_what_it_does_to_the_project(project: Project, served: Caller) -> None:
+    tools = {tool.name: tool for tool in (await served.client.list_tools()).tools}
     looking = {name for name, tool in tools.items() if tool.annotations and tool.annotations.read_only_hint}
     assert looking == {"build_detect", "build_output"}
     assert set(tools) == {*looking, "build_run", "build_clean"}

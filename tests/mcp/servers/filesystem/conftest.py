@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from mcp import Client
 
-from tests.mcp.servers.calling import Caller
+from tests.mcp.servers.calling import Caller, held_open
 from tideate_core.mcp.servers.filesystem.server import filesystem_server
 
 if TYPE_CHECKING:
@@ -75,3 +75,10 @@ def field(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Field:
     around = Path(os.path.realpath(tmp_path)) / "place"
     around.mkdir()
     return Field(around)
+
+
+@pytest.fixture
+async def call(field: Field) -> AsyncIterator[Caller]:
+    """Call the tools of the server."""
+    async with held_open(field.client()) as caller:
+        yield caller

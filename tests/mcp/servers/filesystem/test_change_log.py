@@ -21,6 +21,7 @@ from tideate_core.workspace import Workspace
 from tideate_core.workspace.transaction import Committer
 
 if TYPE_CHECKING:
+    from tests.mcp.servers.calling import Caller
     from tests.mcp.servers.filesystem.conftest import Field
 
 ROOT = Path(__file__).parents[4]
@@ -98,10 +99,11 @@ async def test_calls_of_one_server_wait_for_each_other_as_long_as_it_takes(
     assert field.read("a.txt") == "two"
 
 
-async def test_the_oldest_changes_are_forgotten(field: Field, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_oldest_changes_are_forgotten(
+    field: Field, monkeypatch: pytest.MonkeyPatch, call: Caller
+) -> None:
     monkeypatch.setattr(change_log, "KEPT", 3)
-    async with field.client() as call:
-        done = [await call("write_file", path=f"{number}.txt", content="x") for number in range(5)]
+    done = [await call("write_file", path=f"{number}.txt", content="x") for number in range(5)]
     workspace = Workspace(field.root)
     assert [workspace.has_journal(one["rollback"]) for one in done] == [False, False, True, True, True]
     for one in done:
@@ -128,11 +130,10 @@ async def test_a_server_waits_for_another_one_that_writes(
 
 
 @pytest.mark.slow
-async def test_the_shell_takes_a_change_back(field: Field) -> None:
+async def test_the_shell_takes_a_change_back(field: Field, call: Caller) -> None:
     field.write("a.txt", "one\n")
-    async with field.client() as call:
-        edited = await call("edit_file", path="a.txt", edits=[{"old_text": "one", "new_text": "two"}])
-        made = await call("create_directory", path="made/inner")
+    edited = await call("edit_file", path="a.txt", edits=[{"old_text": "one", "new_text": "two"}])
+    made = await call("create_directory", path="made/inner")
     command = [*COMMAND[:-2], "rollback"]
     for change, said in ((edited, "restored: a.txt"), (made, "restored: made/inner")):
         done = await asyncio.to_thread(
@@ -172,7 +173,9 @@ with change_log.change_in_progress(root, run):
 
 
 @pytest.mark.slow
-async def test_what_a_killed_server_had_begun_is_put_back_before_the_next_change(field: Field) -> None:
+async def test_what_a_killed_server_had_begun_is_put_back_before_the_next_change(
+    field: Field, call: Caller
+) -> None:
     for number in range(10):
         field.write(f"many/{number}.txt", f"{number}\n")
     before, run = field.all(), "0123456789abcdef" * 2
@@ -180,8 +183,7 @@ async def test_what_a_killed_server_had_begun_is_put_back_before_the_next_change
     killed = await asyncio.to_thread(subprocess.run, command, cwd=ROOT, check=False)
     assert killed.returncode == 9
     assert field.all() != before
-    async with field.client() as call:
-        await call("write_file", path="other.txt", content="x")
+    await call("write_file", path="other.txt", content="x")
     assert field.all() == before | {"other.txt": "x"}
     assert not Workspace(field.root).has_journal(run)
     assert not (project_state(field.root) / "mcp/filesystem/under_way").exists()

@@ -33,79 +33,73 @@ async def changed(field: Field, call: Caller, tool: str, **arguments: Any) -> di
 @pytest.mark.parametrize(
     "content", ["", "one\n", "no end", "\n\n", "a\r\nb\r\n", "\ufeffmark", "form\x0cfeed\x1b[1m", "😀" * 9]
 )
-async def test_a_file_is_written_exactly(field: Field, content: str) -> None:
+async def test_a_file_is_written_exactly(field: Field, content: str, call: Caller) -> None:
     field.write("old.txt", "\ufefftwo\r\nlines")
-    async with field.client() as call:
-        new = await changed(field, call, "write_file", path="a/b/new.txt", content=content)
-        old = await changed(field, call, "write_file", path="old.txt", content=content)
+    new = await changed(field, call, "write_file", path="a/b/new.txt", content=content)
+    old = await changed(field, call, "write_file", path="old.txt", content=content)
     assert field.read("a/b/new.txt") == field.read("old.txt") == content
     assert (new["action"], old["action"]) == ("created", "replaced")
 
 
-async def test_a_new_file_gets_the_permissions_that_new_files_get(field: Field) -> None:
+async def test_a_new_file_gets_the_permissions_that_new_files_get(field: Field, call: Caller) -> None:
     plain = field.write("plain.txt")
-    async with field.client() as call:
-        await call("write_file", path="new.txt", content="x")
+    await call("write_file", path="new.txt", content="x")
     assert (field.root / "new.txt").stat().st_mode == plain.stat().st_mode
 
 
-async def test_bytes_that_are_replaced_come_back(field: Field) -> None:
+async def test_bytes_that_are_replaced_come_back(field: Field, call: Caller) -> None:
     (field.root / "logo.png").write_bytes(bytes(range(256)))
     (field.root / "logo.png").chmod(0o750)
-    async with field.client() as call:
-        await changed(field, call, "write_file", path="logo.png", content="text")
+    await changed(field, call, "write_file", path="logo.png", content="text")
     assert stat.S_IMODE((field.root / "logo.png").stat().st_mode) == 0o750
 
 
-async def test_what_is_as_wanted_is_not_written(field: Field) -> None:
+async def test_what_is_as_wanted_is_not_written(field: Field, call: Caller) -> None:
     field.write("a/x.txt", TEXT)
-    async with field.client() as call:
-        calls: list[tuple[str, dict[str, Any]]] = [
-            ("write_file", {"path": "a/x.txt", "content": TEXT}),
-            ("create_directory", {"path": "a"}),
-            ("create_directory", {"path": "."}),
-            ("edit_file", {"path": "a/x.txt", "edits": [{"old_text": "one", "new_text": "one"}]}),
-        ]
-        for tool, arguments in calls:
-            found = await call(tool, **arguments)
-            assert (found["action"], found["rollback"]) == ("unchanged", None), tool
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("write_file", {"path": "a/x.txt", "content": TEXT}),
+        ("create_directory", {"path": "a"}),
+        ("create_directory", {"path": "."}),
+        ("edit_file", {"path": "a/x.txt", "edits": [{"old_text": "one", "new_text": "one"}]}),
+    ]
+    for tool, arguments in calls:
+        found = await call(tool, **arguments)
+        assert (found["action"], found["rollback"]) == ("unchanged", None), tool
     assert not (project_state(field.root) / "journal").exists()
 
 
-async def test_what_cannot_be_written_is_refused(field: Field) -> None:
+async def test_what_cannot_be_written_is_refused(field: Field, call: Caller) -> None:
     field.write("folder/x", "x")
     field.write("closed", "x").chmod(0o444)
     os.mkfifo(field.root / "pipe")
     before = field.root / "folder"
-    async with field.client() as call:
-        for path, why in [
-            ("folder", "is a directory"),
-            ("folder/x/y", ""),
-            ("closed", "read-only"),
-            ("pipe", "no regular file"),
-            (".", "root itself"),
-        ]:
-            said = await call.refused("write_file", path=path, content="new")
-            assert why in said, path
-            assert str(field.root.parent) not in said.replace(str(field.root), ""), path
-        for text in ("a\0b", "\ud800"):
-            assert "content" in await call.refused("write_file", path="new", content=text)
-        assert "is a file" in await call.refused("create_directory", path="folder/x")
+    for path, why in [
+        ("folder", "is a directory"),
+        ("folder/x/y", ""),
+        ("closed", "read-only"),
+        ("pipe", "no regular file"),
+        (".", "root itself"),
+    ]:
+        said = await call.refused("write_file", path=path, content="new")
+        assert why in said, path
+        assert str(field.root.parent) not in said.replace(str(field.root), ""), path
+    for text in ("a\0b", "\ud800"):
+        assert "content" in await call.refused("write_file", path="new", content=text)
+    assert "is a file" in await call.refused("create_directory", path="folder/x")
     assert sorted(before.iterdir()) == [before / "x"]
     assert not (field.root / "new").exists()
 
 
-async def test_an_edit_replaces_the_one_place_and_shows_the_difference(field: Field) -> None:
+async def test_an_edit_replaces_the_one_place_and_shows_the_difference(field: Field, call: Caller) -> None:
     field.write("a.py", TEXT)
     edits = [
         {"old_text": "return 1", "new_text": "return one"},
         {"oldText": "def two():\n", "newText": "def three():\n"},
     ]
-    async with field.client() as call:
-        dry = await call("edit_file", path="a.py", edits=edits, dryRun=True)
-        assert field.read("a.py") == TEXT
-        assert not (field.root / ".tideate").exists()
-        done = await changed(field, call, "edit_file", path="a.py", edits=edits)
+    dry = await call("edit_file", path="a.py", edits=edits, dryRun=True)
+    assert field.read("a.py") == TEXT
+    assert not (field.root / ".tideate").exists()
+    done = await changed(field, call, "edit_file", path="a.py", edits=edits)
     assert field.read("a.py") == TEXT.replace("return 1", "return one").replace("two", "three")
     assert dry["rollback"] is None
     assert dry["diff"] == done["diff"]
@@ -135,75 +129,68 @@ async def test_an_edit_replaces_the_one_place_and_shows_the_difference(field: Fi
     ],
 )
 async def test_line_ends_and_indentation_stay_as_the_file_has_them(
-    field: Field, old: str, new: str, text: str, wanted: str
+    field: Field, old: str, new: str, text: str, wanted: str, call: Caller
 ) -> None:
     field.write("a.txt", text)
-    async with field.client() as call:
-        await call("edit_file", path="a.txt", edits=[{"old_text": old, "new_text": new}])
+    await call("edit_file", path="a.txt", edits=[{"old_text": old, "new_text": new}])
     assert field.read("a.txt") == wanted
 
 
-async def test_a_place_that_is_none_or_several_is_refused_with_the_nearest_lines(field: Field) -> None:
+async def test_a_place_that_is_none_or_several_is_refused_with_the_nearest_lines(
+    field: Field, call: Caller
+) -> None:
     field.write("a.py", TEXT)
     field.write("data", "a\0b")
     good = {"old_text": "def one", "new_text": "def ONE"}
-    async with field.client() as call:
-        for old, why in [
-            ("return", "edit 2"),
-            ("def thre():\n    return 2", "nearest are its lines"),
-            ("def ", "edit 2"),
-        ]:
-            edits = [good, {"old_text": old, "new_text": "x"}]
-            assert why in await call.refused("edit_file", path="a.py", edits=edits), old
-        rest = [{"old_text": "    return 1", "new_text": "    # ... rest of the code ..."}]
-        assert "omitted lines" in await call.refused("edit_file", path="a.py", edits=rest)
-        assert "does not exist" in await call.refused("edit_file", path="none", edits=[good])
-        assert "binary" in await call.refused("edit_file", path="data", edits=[good])
-        assert "old_text" in await call.refused(
-            "edit_file", path="a.py", edits=[{"old_text": "", "new_text": ""}]
-        )
-        assert "edits" in await call.refused("edit_file", path="a.py", edits=[])
+    for old, why in [
+        ("return", "edit 2"),
+        ("def thre():\n    return 2", "nearest are its lines"),
+        ("def ", "edit 2"),
+    ]:
+        edits = [good, {"old_text": old, "new_text": "x"}]
+        assert why in await call.refused("edit_file", path="a.py", edits=edits), old
+    rest = [{"old_text": "    return 1", "new_text": "    # ... rest of the code ..."}]
+    assert "omitted lines" in await call.refused("edit_file", path="a.py", edits=rest)
+    assert "does not exist" in await call.refused("edit_file", path="none", edits=[good])
+    assert "binary" in await call.refused("edit_file", path="data", edits=[good])
+    assert "old_text" in await call.refused(
+        "edit_file", path="a.py", edits=[{"old_text": "", "new_text": ""}]
+    )
+    assert "edits" in await call.refused("edit_file", path="a.py", edits=[])
     assert field.read("a.py") == TEXT, "none of the edits was made"
 
 
-async def test_a_long_difference_is_cut_off(field: Field) -> None:
+async def test_a_long_difference_is_cut_off(field: Field, call: Caller) -> None:
     field.write("a.txt", "x\n")
-    async with field.client() as call:
-        done = await call("edit_file", path="a.txt", edits=[{"old_text": "x", "new_text": "y\n" * 50_000}])
+    done = await call("edit_file", path="a.txt", edits=[{"old_text": "x", "new_text": "y\n" * 50_000}])
     assert len(done["diff"]) < 31_000
     assert done["diff"].endswith("[the rest is left out]")
 
 
-async def test_directories_are_made_and_taken_back(field: Field) -> None:
-    async with field.client() as call:
-        await changed(field, call, "create_directory", path="a/b/c")
-    assert (field.root / "a/b/c").is_dir()
-
-
-async def test_a_file_is_moved_and_taken_back(field: Field) -> None:
+async def test_a_file_is_moved_and_taken_back(field: Field, call: Caller) -> None:
     field.write("run.sh", "#!/bin/sh\n").chmod(0o755)
     (field.root / "b.bin").write_bytes(b"\0\xff")
-    async with field.client() as call:
-        moved = await changed(field, call, "move_file", source="run.sh", destination="bin/run")
-        await changed(field, call, "move_file", source="b.bin", destination="c.bin")
+    moved = await changed(field, call, "move_file", source="run.sh", destination="bin/run")
+    await changed(field, call, "move_file", source="b.bin", destination="c.bin")
     assert moved["path"] == "bin/run"
     assert field.all() == {"bin": "", "bin/run": "#!/bin/sh\n", "c.bin": "\0\xff"}
     assert stat.S_IMODE((field.root / "bin/run").stat().st_mode) == 0o755
 
 
-async def test_a_directory_is_moved_with_all_in_it_and_taken_back(field: Field) -> None:
+async def test_a_directory_is_moved_with_all_in_it_and_taken_back(field: Field, call: Caller) -> None:
     field.write("old/a.txt", "a")
     field.write("old/same.txt", "a")
     field.write("old/deep/er/b.txt", "b")
     (field.root / "old/empty").mkdir(mode=0o700)
-    async with field.client() as call:
-        await changed(field, call, "move_file", source="old", destination="new/place")
+    await changed(field, call, "move_file", source="old", destination="new/place")
     assert "old" not in field.all()
     assert field.read("new/place/deep/er/b.txt") == "b"
     assert stat.S_IMODE((field.root / "new/place/empty").stat().st_mode) == 0o700
 
 
-async def test_what_cannot_be_moved_back_is_not_moved(field: Field, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_cannot_be_moved_back_is_not_moved(
+    field: Field, monkeypatch: pytest.MonkeyPatch, call: Caller
+) -> None:
     field.write("there.txt", "there")
     field.write("a.txt", "a")
     field.link("link", "a.txt")
@@ -213,40 +200,19 @@ async def test_what_cannot_be_moved_back_is_not_moved(field: Field, monkeypatch:
         field.write(name)
     monkeypatch.setattr(file_writer, "MOVED_FILES", 1)
     before = field.all()
-    async with field.client() as call:
-        for source, destination, why in [
-            ("a.txt", "there.txt", "exists already"),
-            ("a.txt", "link", "exists already"),
-            ("none", "b.txt", "does not exist"),
-            ("link", "b.txt", "symbolic link"),
-            ("linked", "b", "link or no regular file"),
-            ("repo", "b", ".git in it"),
-            ("bare", "b", "git repository"),
-            ("many", "b", "more than 1 files"),
-            ("repo", "repo/inner", "is inside"),
-            (".", "b", "root itself"),
-            ("a.txt", ".", "root itself"),
-        ]:
-            said = await call.refused("move_file", source=source, destination=destination)
-            assert why in said, (source, destination)
+    for source, destination, why in [
+        ("a.txt", "there.txt", "exists already"),
+        ("a.txt", "link", "exists already"),
+        ("none", "b.txt", "does not exist"),
+        ("link", "b.txt", "symbolic link"),
+        ("linked", "b", "link or no regular file"),
+        ("repo", "b", ".git in it"),
+        ("bare", "b", "git repository"),
+        ("many", "b", "more than 1 files"),
+        ("repo", "repo/inner", "is inside"),
+        (".", "b", "root itself"),
+        ("a.txt", ".", "root itself"),
+    ]:
+        said = await call.refused("move_file", source=source, destination=destination)
+        assert why in said, (source, destination)
     assert field.all() == before
-
-
-async def test_what_a_person_changed_elsewhere_since_stays_when_an_edit_is_taken_back(field: Field) -> None:
-    field.write("a.py", TEXT)
-    async with field.client() as call:
-        first = await call(
-            "edit_file", path="a.py", edits=[{"old_text": "return 1", "new_text": "return 10"}]
-        )
-        await call("edit_file", path="a.py", edits=[{"old_text": "return 2", "new_text": "return 20"}])
-    await Workspace(field.root).rollback(first["rollback"])
-    assert field.read("a.py") == TEXT.replace("return 2", "return 20")
-
-
-async def test_what_a_person_changed_since_stays_when_a_written_file_is_taken_back(field: Field) -> None:
-    field.write("a.py", TEXT)
-    async with field.client() as call:
-        done = await call("write_file", path="a.py", content=TEXT.replace("return 1", "return 10"))
-    field.write("a.py", field.read("a.py").replace("return 2", "return 20"))
-    await Workspace(field.root).rollback(done["rollback"])
-    assert field.read("a.py") == TEXT.replace("return 2", "return 20")

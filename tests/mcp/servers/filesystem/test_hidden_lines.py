@@ -10,6 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tests.mcp.servers.calling import Caller
     from tests.mcp.servers.filesystem.conftest import Field
 
 pytestmark = pytest.mark.attack
@@ -29,39 +30,38 @@ READ: Sequence[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("name", SECRET_FILES)
-async def test_files_that_usually_hold_secrets_are_neither_read_nor_changed(field: Field, name: str) -> None:
+async def test_files_that_usually_hold_secrets_are_neither_read_nor_changed(
+    field: Field, name: str, call: Caller
+) -> None:
     for path, text in SECRET_FILES.items():
         field.write(path, text)
     field.link("alias.txt", name)
-    async with field.client() as call:
-        for path in (name, "alias.txt"):
-            for tool, arguments in READ:
-                assert "usually holds secrets" in await call.refused(tool, path=path, **arguments)
-            read = await call.told("read_multiple_files", paths=[path, "nothing.txt"])
-            assert "usually holds secrets" in str(read)
-        assert "usually holds secrets" in await call.refused("move_file", source=name, destination="x.txt")
-        assert (await call("get_file_info", path=name))["size"] is None
+    for path in (name, "alias.txt"):
+        for tool, arguments in READ:
+            assert "usually holds secrets" in await call.refused(tool, path=path, **arguments)
+        read = await call.told("read_multiple_files", paths=[path, "nothing.txt"])
+        assert "usually holds secrets" in str(read)
+    assert "usually holds secrets" in await call.refused("move_file", source=name, destination="x.txt")
+    assert (await call("get_file_info", path=name))["size"] is None
     assert field.read(name) == SECRET_FILES[name]
 
 
-async def test_no_part_of_a_key_is_read(field: Field) -> None:
+async def test_no_part_of_a_key_is_read(field: Field, call: Caller) -> None:
     field.write("notes.txt", f"one\n{KEY}\nlast\n")
-    async with field.client() as call:
-        whole = (await call("read_text_file", path="notes.txt"))["content"]
-        assert whole == "one\n" + f"{HIDDEN}\n" * 14 + "last\n"
-        assert (await call("read_text_file", path="notes.txt", head=3))["content"] == whole[
-            : 4 + 2 * len(HIDDEN) + 2
-        ]
-        assert (await call("read_text_file", path="notes.txt", tail=2))["content"] == f"{HIDDEN}\nlast\n"
-        assert "seems to hold a secret" in await call.refused("read_media_file", path="notes.txt")
+    whole = (await call("read_text_file", path="notes.txt"))["content"]
+    assert whole == "one\n" + f"{HIDDEN}\n" * 14 + "last\n"
+    assert (await call("read_text_file", path="notes.txt", head=3))["content"] == whole[
+        : 4 + 2 * len(HIDDEN) + 2
+    ]
+    assert (await call("read_text_file", path="notes.txt", tail=2))["content"] == f"{HIDDEN}\nlast\n"
+    assert "seems to hold a secret" in await call.refused("read_media_file", path="notes.txt")
     assert "[a value" not in whole
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8"])
-async def test_bytes_are_looked_into(field: Field, encoding: str) -> None:
+async def test_bytes_are_looked_into(field: Field, encoding: str, call: Caller) -> None:
     (field.root / "a.png").write_bytes(f"\x89 {TOKEN}".encode(encoding))
-    async with field.client() as call:
-        said = await call.refused("read_media_file", path="a.png")
+    said = await call.refused("read_media_file", path="a.png")
     assert "seems to hold a secret" in said
     assert base64.b64encode(TOKEN.encode())[:8].decode() not in said
 
@@ -107,27 +107,25 @@ def _without_times(answer: dict[str, Any]) -> dict[str, Any]:
     return {**answer, "nextCursor": cursor}
 
 
-async def test_an_edit_keeps_hidden_lines_and_a_mark_takes_no_ones_place(field: Field) -> None:
+async def test_an_edit_keeps_hidden_lines_and_a_mark_takes_no_ones_place(field: Field, call: Caller) -> None:
     field.write("a.py", f"one = 1\nKEY = '{TOKEN}'\ntwo = 2\n")
-    async with field.client() as call:
-        edits = [{"old_text": "one = 1", "new_text": "one = 3"}, {"old_text": "two = 2\n", "new_text": ""}]
-        done = await call("edit_file", path="a.py", edits=edits)
-        assert TOKEN not in str(done)
-        assert HIDDEN in done["diff"]
-        content = (await call("read_text_file", path="a.py"))["content"]
-        assert "marks hidden content" in await call.refused("write_file", path="a.py", content=content)
+    edits = [{"old_text": "one = 1", "new_text": "one = 3"}, {"old_text": "two = 2\n", "new_text": ""}]
+    done = await call("edit_file", path="a.py", edits=edits)
+    assert TOKEN not in str(done)
+    assert HIDDEN in done["diff"]
+    content = (await call("read_text_file", path="a.py"))["content"]
+    assert "marks hidden content" in await call.refused("write_file", path="a.py", content=content)
     assert field.read("a.py") == f"one = 3\nKEY = '{TOKEN}'\n"
 
 
-async def test_a_name_that_is_a_secret_is_not_listed(field: Field) -> None:
+async def test_a_name_that_is_a_secret_is_not_listed(field: Field, call: Caller) -> None:
     field.write(f"{TOKEN}.txt", "x")
     field.write("other.txt", "x")
-    async with field.client() as call:
-        for tool, arguments in (
-            ("list_directory", {}),
-            ("list_directory_with_sizes", {}),
-            ("directory_tree", {}),
-            ("search_files", {"pattern": "AKIA*"}),
-            ("search_text", {"text": "x"}),
-        ):
-            assert "AKIA" not in str(await call(tool, **arguments))
+    for tool, arguments in (
+        ("list_directory", {}),
+        ("list_directory_with_sizes", {}),
+        ("directory_tree", {}),
+        ("search_files", {"pattern": "AKIA*"}),
+        ("search_text", {"text": "x"}),
+    ):
+        assert "AKIA" not in str(await call(tool, **arguments))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,7 +16,6 @@ from tideate_core.mcp.servers.filesystem import search
 from tideate_core.mcp.servers.filesystem.changes import write_lock
 from tideate_core.mcp.servers.filesystem.served_root import ServedRoot
 from tideate_core.mcp.servers.filesystem.walk import Walk
-from tideate_core.workspace import Workspace
 from tideate_core.workspace.paths import Root
 from tideate_core.workspace.transaction import Committer
 
@@ -96,13 +96,12 @@ async def all_refuse(field: Field, call: Caller, path: str, which: Any = READS +
         *("//etc/passwd", "/proc/self/environ", "/dev/zero", "{ws}//../outside", "x" * 5_000, "x/" * 2_000),
     ],
 )
-async def test_no_words_lead_out_of_the_root(field: Field, path: str) -> None:
+async def test_no_words_lead_out_of_the_root(field: Field, path: str, call: Caller) -> None:
     field.write("a.txt", "a")
     path = path.format(ws=field.root, out=field.outside)
-    async with field.client() as call:
-        which = READS if path in ("file:///etc/passwd", "x/" * 2_000) else READS + WRITES
-        for said in await all_refuse(field, call, path, which):
-            assert len(said) < 600
+    which = READS if path in ("file:///etc/passwd", "x/" * 2_000) else READS + WRITES
+    for said in await all_refuse(field, call, path, which):
+        assert len(said) < 600
     field.unharmed()
     assert field.all() == {"a.txt": "a"}
 
@@ -111,7 +110,7 @@ async def test_no_words_lead_out_of_the_root(field: Field, path: str) -> None:
     "path",
     ["file", "folder/private.txt", "chain/private.txt", "chained", "inner/up/outside/private.txt", "new/x"],
 )
-async def test_no_link_leads_out_of_the_root(field: Field, path: str) -> None:
+async def test_no_link_leads_out_of_the_root(field: Field, path: str, call: Caller) -> None:
     field.link("file", field.outside / "private.txt")
     field.link("folder", field.outside)
     field.link("chain", "folder")
@@ -119,29 +118,29 @@ async def test_no_link_leads_out_of_the_root(field: Field, path: str) -> None:
     field.link("inner/up", "../..")
     field.link("new", field.outside / "new")
     field.write("a.txt", "a")
-    async with field.client() as call:
-        which = [one for one in READS + WRITES if one != ("move_file", {"source": "a.txt"})]
-        if "/" not in path:  # a link itself may be named where it is not followed; it is moved by a person
-            which = [one for one in which if one[0] != "move_file"]
-        await all_refuse(field, call, path, which)
-        for destination in (path, "new", "folder/new"):
-            await call.refused("move_file", source="a.txt", destination=destination)
-        shown = [await call.text(tool, path=".", **arguments) for tool, arguments in READS[3:8]]
+    which = [one for one in READS + WRITES if one != ("move_file", {"source": "a.txt"})]
+    if "/" not in path:  # a link itself may be named where it is not followed; it is moved by a person
+        which = [one for one in which if one[0] != "move_file"]
+    await all_refuse(field, call, path, which)
+    for destination in (path, "new", "folder/new"):
+        await call.refused("move_file", source="a.txt", destination=destination)
+    shown = [await call.text(tool, path=".", **arguments) for tool, arguments in READS[3:8]]
     assert not any("private" in text or "outside" in text for text in shown), "links are shown, not followed"
     field.unharmed()
 
 
-async def test_a_link_that_leads_nowhere_or_in_a_circle_is_neither_read_nor_written(field: Field) -> None:
+async def test_a_link_that_leads_nowhere_or_in_a_circle_is_neither_read_nor_written(
+    field: Field, call: Caller
+) -> None:
     field.link("loop", "loop")
     field.link("dangling", field.outside / "new")
     field.link("gone", "not/here")
-    async with field.client() as call:
-        await all_refuse(field, call, "dangling", [*READS, *WRITES[:3]])
-        await all_refuse(field, call, "loop", [*READS[:-1], *WRITES[:2]])
-        told = await call("get_file_info", path="loop")
-        assert (told["type"], told["link"]) == ("link", True)
-        await all_refuse(field, call, "gone", READS)
-        made = await call("write_file", path="gone", content="inside")
+    await all_refuse(field, call, "dangling", [*READS, *WRITES[:3]])
+    await all_refuse(field, call, "loop", [*READS[:-1], *WRITES[:2]])
+    told = await call("get_file_info", path="loop")
+    assert (told["type"], told["link"]) == ("link", True)
+    await all_refuse(field, call, "gone", READS)
+    made = await call("write_file", path="gone", content="inside")
     assert made["path"] == "not/here", "a link inside is what it leads to"
     field.unharmed()
 
@@ -171,18 +170,17 @@ async def test_a_link_that_is_put_there_during_a_call_is_not_followed(
 
 @pytest.mark.parametrize(("tool", "arguments"), WRITES[:4])
 async def test_a_link_that_is_put_there_while_a_change_waits_is_not_followed(
-    field: Field, tool: str, arguments: dict[str, Any]
+    field: Field, tool: str, arguments: dict[str, Any], call: Caller
 ) -> None:
     field.write("inner/private.txt", SECRET)
     name = "inner/new" if tool == "create_directory" else "inner/private.txt"
     place = "source" if tool == "move_file" else "path"
-    async with field.client() as call:
-        async with write_lock(field.root):
-            change = asyncio.ensure_future(call.refused(tool, **arguments, **{place: name}))
-            await call("list_directory")  # it has looked at the path by now, and waits
-            (field.root / "inner").rename(field.root / "aside")
-            field.link("inner", field.outside)
-        assert "leads out of the root" in await change
+    async with write_lock(field.root):
+        change = asyncio.ensure_future(call.refused(tool, **arguments, **{place: name}))
+        await call("list_directory")  # it has looked at the path by now, and waits
+        (field.root / "inner").rename(field.root / "aside")
+        field.link("inner", field.outside)
+    assert "leads out of the root" in await change
     field.unharmed()
 
 
@@ -198,10 +196,10 @@ async def test_a_directory_that_becomes_a_link_during_a_walk_is_not_followed(fie
             field.link("b", field.outside)
         return False
 
-    walk = Walk(take)
-    walk.below(ServedRoot(field.root), ".")
+    walk = Walk(ServedRoot(field.root), ".", [], "", Event())
+    walk.run(take)
     assert seen == ["a.txt", "b"]
-    assert walk.unread == 1
+    assert walk.answer({}, "")[0]["unread"] == 1
 
 
 PRIVATE = (
@@ -212,31 +210,31 @@ PRIVATE = (
 
 
 @pytest.mark.parametrize("path", PRIVATE)
-async def test_what_is_private_is_neither_read_nor_written(field: Field, path: str) -> None:
+async def test_what_is_private_is_neither_read_nor_written(field: Field, path: str, call: Caller) -> None:
     for name in (".git/config", "sub/.git/config", ".tideate/config.toml"):
         field.write(name, "nobody")
     field.link("alias", ".git")
     field.link("conf", "alias/config")
     field.write("a.txt", "a")
     before = field.all()
-    async with field.client() as call:
-        links = path == "conf"  # a link itself is refused by its kind where it is moved
-        await all_refuse(field, call, path, [*READS, *WRITES[:3]] if links else READS + WRITES)
+    links = path == "conf"  # a link itself is refused by its kind where it is moved
+    await all_refuse(field, call, path, [*READS, *WRITES[:3]] if links else READS + WRITES)
     assert field.all() == before
     assert field.read(".tideate/config.toml") == "nobody"
 
 
 @pytest.mark.parametrize("path", ["store/config", "store/hooks/pre-commit", "store", "sub/bare/objects/x"])
-async def test_git_s_own_directory_by_another_name_is_not_written(field: Field, path: str) -> None:
+async def test_git_s_own_directory_by_another_name_is_not_written(
+    field: Field, path: str, call: Caller
+) -> None:
     for place in ("store", "sub/bare"):
         for name in ("HEAD", "config", "objects/x", "refs/x"):
             field.write(f"{place}/{name}", "nobody")
     field.write(".git", "gitdir: store\n")
     field.write("a.txt", "a")
     before = field.all()
-    async with field.client() as call:
-        await all_refuse(field, call, path, WRITES)
-        await call.refused("move_file", source="sub", destination="other")
+    await all_refuse(field, call, path, WRITES)
+    await call.refused("move_file", source="sub", destination="other")
     assert field.all() == before
 
 
@@ -249,27 +247,27 @@ async def test_git_s_own_directory_by_another_name_is_not_written(field: Field, 
         (("config", "commondir"), "HEAD"),
     ],
 )
-async def test_nothing_becomes_a_repository_of_git_s(field: Field, there: tuple[str, ...], last: str) -> None:
-    async with field.client() as call:
-        for name in there:
-            await call("write_file", path=f"b/{name}", content="x")
-        before = field.all()
-        assert "would be a git repository" in await call.refused("write_file", path=f"b/{last}", content="x")
-        assert "git repository" in await call.refused("create_directory", path=f"b/{last}/y")
-        assert field.all() == before
-        await call("write_file", path="other/x", content="x")
-        assert "git repository" in await call.refused("move_file", source="other", destination=f"b/{last}")
-        await call("move_file", source="other", destination="b/else")
+async def test_nothing_becomes_a_repository_of_git_s(
+    field: Field, there: tuple[str, ...], last: str, call: Caller
+) -> None:
+    for name in there:
+        await call("write_file", path=f"b/{name}", content="x")
+    before = field.all()
+    assert "would be a git repository" in await call.refused("write_file", path=f"b/{last}", content="x")
+    assert "git repository" in await call.refused("create_directory", path=f"b/{last}/y")
+    assert field.all() == before
+    await call("write_file", path="other/x", content="x")
+    assert "git repository" in await call.refused("move_file", source="other", destination=f"b/{last}")
+    await call("move_file", source="other", destination="b/else")
     assert field.all() == before | {"b/else": "", "b/else/x": "x"}
 
 
-async def test_a_hard_link_keeps_what_it_shares_as_it_is(field: Field) -> None:
+async def test_a_hard_link_keeps_what_it_shares_as_it_is(field: Field, call: Caller) -> None:
     field.write(".git/config", "[core]\n")
     for target, name in ((field.root / ".git/config", "one"), (field.outside / "private.txt", "two")):
         os.link(target, field.root / name)
-    async with field.client() as call:
-        await call("write_file", path="one", content="new")
-        assert "the same file as one elsewhere" in await call.refused("edit_file", path="two", edits=EDIT)
+    await call("write_file", path="one", content="new")
+    assert "the same file as one elsewhere" in await call.refused("edit_file", path="two", edits=EDIT)
     assert field.read(".git/config") == "[core]\n"
     field.unharmed()
 
@@ -291,17 +289,16 @@ async def test_what_is_no_regular_file_is_not_opened(field: Field) -> None:
             assert (await call("search_text", text="x"))["matches"] == []
 
 
-async def test_links_in_the_projects_own_folder_lead_nowhere(field: Field) -> None:
+async def test_links_in_the_projects_own_folder_lead_nowhere(field: Field, call: Caller) -> None:
     field.link(".tideate", field.outside)
-    async with field.client() as call:
-        await call("write_file", path="a.txt", content="a")
+    await call("write_file", path="a.txt", content="a")
     field.unharmed()
     assert (field.root / "a.txt").read_text() == "a"
 
 
 @pytest.mark.parametrize("kind", [OSError, WorkspaceError])
 async def test_what_a_failing_disk_says_names_no_place_outside(
-    field: Field, monkeypatch: pytest.MonkeyPatch, kind: type[Exception]
+    field: Field, monkeypatch: pytest.MonkeyPatch, kind: type[Exception], call: Caller
 ) -> None:
     def full(*_: object, **__: object) -> None:
         if kind is OSError:
@@ -309,8 +306,7 @@ async def test_what_a_failing_disk_says_names_no_place_outside(
         raise WorkspaceError(f"{field.outside}/x and {field.root}/b.txt and {field.root}: No space left")
 
     monkeypatch.setattr(Committer, "commit", full)
-    async with field.client() as call:
-        said = await call.refused("write_file", path="a.txt", content="a")
+    said = await call.refused("write_file", path="a.txt", content="a")
     assert "No space left" in said
     assert str(field.root.parent) not in said
     if kind is WorkspaceError:
@@ -318,7 +314,7 @@ async def test_what_a_failing_disk_says_names_no_place_outside(
 
 
 async def test_a_file_that_becomes_a_link_while_it_is_searched_is_not_followed(
-    field: Field, monkeypatch: pytest.MonkeyPatch
+    field: Field, monkeypatch: pytest.MonkeyPatch, call: Caller
 ) -> None:
     def swapped(path: str) -> str:
         (field.root / path).unlink()
@@ -327,35 +323,24 @@ async def test_a_file_that_becomes_a_link_while_it_is_searched_is_not_followed(
 
     field.write("a.txt", "mine")
     monkeypatch.setattr(search, "secret_name", swapped)
-    async with field.client() as call:
-        found = await call("search_text", text="may")
+    found = await call("search_text", text="may")
     assert found["matches"] == []
     assert found["leftOut"] == ["a.txt"]
 
 
-async def test_nobody_else_s_journal_is_taken_back(field: Field) -> None:
-    """An id without a change in this root restores nothing."""
-    field.write("a.txt", "one")
-    async with field.client() as call:
-        done = await call("write_file", path="a.txt", content="two")
-    assert await Workspace(field.root).rollback("0" * 32) == []
-    assert field.read("a.txt") == "two"
-    assert await Workspace(field.root).rollback(done["rollback"]) == ["a.txt"]
-
-
-async def test_a_file_that_cannot_be_kept_is_neither_moved_nor_written_over(field: Field) -> None:
+async def test_a_file_that_cannot_be_kept_is_neither_moved_nor_written_over(
+    field: Field, call: Caller
+) -> None:
     with (field.root / "large").open("wb") as file:
         file.truncate(1 << 40)
-    async with field.client() as call:
-        for tool, arguments in (
-            ("move_file", {"source": "large", "destination": "other"}),
-            ("write_file", {"path": "large", "content": "small"}),
-        ):
-            assert "a person has to do it" in await call.refused(tool, **arguments)
+    for tool, arguments in (
+        ("move_file", {"source": "large", "destination": "other"}),
+        ("write_file", {"path": "large", "content": "small"}),
+    ):
+        assert "a person has to do it" in await call.refused(tool, **arguments)
     assert (field.root / "large").stat().st_size == 1 << 40
 
 
-async def test_nothing_is_below_a_file(field: Field) -> None:
+async def test_nothing_is_below_a_file(field: Field, call: Caller) -> None:
     field.write("file", "x")
-    async with field.client() as call:
-        assert "file is a file" in await call.refused("write_file", path="file/a/b", content="x")
+    assert "file is a file" in await call.refused("write_file", path="file/a/b", content="x")

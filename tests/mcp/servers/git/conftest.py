@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from mcp import Client
 
-from tests.mcp.servers.calling import Caller
+from tests.mcp.servers.calling import Caller, held_open
 from tideate_core.mcp.servers.git.server import git_server
 
 if TYPE_CHECKING:
@@ -89,3 +89,10 @@ def repo(empty: Repo) -> Repo:
     empty.git("add", ".")
     empty.git("commit", "--quiet", "-m", "first")
     return empty
+
+
+@pytest.fixture
+async def call(empty: Repo) -> AsyncIterator[Caller]:
+    """Call the tools of the server."""
+    async with held_open(empty.client()) as caller:
+        yield caller

@@ -48,14 +48,13 @@ async def commit(call: Caller, name: str) -> Any:
 
 
 @pytest.mark.concurrency
-async def test_many_commits_of_one_server_at_once_all_end_right(repo: Repo) -> None:
+async def test_many_commits_of_one_server_at_once_all_end_right(repo: Repo, call: Caller) -> None:
     names = [f"f{number}.py" for number in range(8)]
     for name in names:
         repo.write(name, name)
     repo.write("two.py", "staged by a person\n")
     repo.git("add", "two.py")
-    async with repo.client() as call:
-        answers = await asyncio.gather(*(commit(call, name) for name in names))
+    answers = await asyncio.gather(*(commit(call, name) for name in names))
     assert not any(answer.is_error for answer in answers)
     assert sorted(answer.structured_content["files"] for answer in answers) == [[name] for name in names]
     assert repo.git("rev-list", "--count", "HEAD") == f"{1 + len(names)}\n"
@@ -82,16 +81,15 @@ async def test_two_servers_that_commit_at_once_both_end_right(repo: Repo) -> Non
     whole(repo)
 
 
-async def test_a_lock_of_another_git_is_waited_for(repo: Repo) -> None:
+async def test_a_lock_of_another_git_is_waited_for(repo: Repo, call: Caller) -> None:
     lock = repo.root / ".git/index.lock"
     lock.touch()
     repo.write("one.py", "changed\n")
-    async with repo.client() as call:
-        waiting = asyncio.create_task(commit(call, "one.py"))
-        await asyncio.wait([waiting], timeout=0.2)
-        assert not waiting.done()
-        lock.unlink()
-        assert not (await waiting).is_error
+    waiting = asyncio.create_task(commit(call, "one.py"))
+    await asyncio.wait([waiting], timeout=0.2)
+    assert not waiting.done()
+    lock.unlink()
+    assert not (await waiting).is_error
     assert repo.short() == []
 
 
@@ -110,20 +108,18 @@ async def test_another_server_that_writes_is_waited_for(repo: Repo) -> None:
             assert not (await waiting).is_error
 
 
-async def test_a_lock_that_stays_is_told(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_lock_that_stays_is_told(repo: Repo, monkeypatch: pytest.MonkeyPatch, call: Caller) -> None:
     monkeypatch.setattr("tideate_core.mcp.servers.git.writes.WAITS", (0.01,))
     (repo.root / ".git/index.lock").touch()
     repo.write("one.py", "changed\n")
-    async with repo.client() as call:
-        given = {"agent": "a", "scope": "s", "description": "d", "files": ["one.py"]}
-        assert "`.git/index.lock`" in await call.refused("git_commit", **given)
-        (repo.root / ".git/index.lock").unlink()
-        await call("git_commit", **given)
+    given = {"agent": "a", "scope": "s", "description": "d", "files": ["one.py"]}
+    assert "`.git/index.lock`" in await call.refused("git_commit", **given)
+    (repo.root / ".git/index.lock").unlink()
+    await call("git_commit", **given)
 
 
-async def test_looking_takes_no_lock(repo: Repo) -> None:
+async def test_looking_takes_no_lock(repo: Repo, call: Caller) -> None:
     (repo.root / ".git/index.lock").touch()
     repo.write("one.py", "changed\n")
-    async with repo.client() as call:
-        assert (await call("git_status"))["files"][0]["path"] == "one.py"
-        assert "+changed" in (await call("git_diff"))["diff"]
+    assert (await call("git_status"))["files"][0]["path"] == "one.py"
+    assert "+changed" in (await call("git_diff"))["diff"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from tests.mcp.servers.calling import Caller
     from tests.mcp.servers.git.conftest import Repo
 
 pytestmark = pytest.mark.attack
@@ -28,7 +29,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-async def test_no_tool_tells_a_secret(repo: Repo) -> None:
+async def test_no_tool_tells_a_secret(repo: Repo, call: Caller) -> None:
     repo.git("config", "user.name", f"Ada {TOKENS[0]}")
     repo.write("s.py", f"a = 1\nK = '{TOKENS[1]}'\n" + "b = 1\n" * 20 + "c = 1\n")
     repo.write(".env", "AWS=words-without-shape\n")
@@ -45,11 +46,8 @@ async def test_no_tool_tells_a_secret(repo: Repo) -> None:
     repo.write("t.py", f"K = '{TOKENS[6]}'\n")
     repo.git("add", "t.py")
     told = {}
-    async with repo.client() as call:
-        for tool, arguments in CALLS:
-            told[f"{tool} {arguments}"] = str(await call(tool, **arguments)) + await call.text(
-                tool, **arguments
-            )
+    for tool, arguments in CALLS:
+        told[f"{tool} {arguments}"] = str(await call(tool, **arguments)) + await call.text(tool, **arguments)
     for name, text in told.items():
         assert "AKIAQ7ZP" not in text, name
         assert "hunter22" not in text, name

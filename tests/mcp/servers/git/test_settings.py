@@ -73,46 +73,44 @@ def test_every_trap_is_one(repo: Repo, trap: Trap, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TRAPS)
-async def test_no_tool_springs_it(repo: Repo, trap: Trap, name: str) -> None:
+async def test_no_tool_springs_it(repo: Repo, trap: Trap, name: str, call: Caller) -> None:
     prepare(repo)
     TRAPS[name](repo, trap)
-    async with repo.client() as call:
-        await try_all(call)
-        assert (await call("git_status"))["commit"]
+    await try_all(call)
+    assert (await call("git_status"))["commit"]
     assert not trap.sprung
 
 
-async def test_a_trap_that_is_set_between_two_calls_is_not_sprung(repo: Repo, trap: Trap) -> None:
+async def test_a_trap_that_is_set_between_two_calls_is_not_sprung(
+    repo: Repo, trap: Trap, call: Caller
+) -> None:
     prepare(repo)
-    async with repo.client() as call:
-        await call("git_diff")
-        TRAPS["clean"](repo, trap)
-        await try_all(call)
+    await call("git_diff")
+    TRAPS["clean"](repo, trap)
+    await try_all(call)
     assert not trap.sprung
 
 
-async def test_signatures_are_not_looked_at(repo: Repo, trap: Trap) -> None:
+async def test_signatures_are_not_looked_at(repo: Repo, trap: Trap, call: Caller) -> None:
     parent, tree = repo.git("rev-parse", "HEAD", "HEAD^{tree}").split()
     commit = repo.git(
         "hash-object", "-t", "commit", "-w", "--stdin", given=SIGNED.format(tree=tree, parent=parent)
     ).strip()
     repo.git("reset", "--quiet", "--hard", commit)
     TRAPS["signature shown"](repo, trap)
-    async with repo.client() as call:
-        await call("git_log")
-        assert (await call("git_show"))["commitHash"] == commit
+    await call("git_log")
+    assert (await call("git_show"))["commitHash"] == commit
     assert not trap.sprung
     repo.git("log", "-1")
     assert trap.sprung
 
 
 async def test_a_git_in_the_repository_is_not_the_git_that_is_run(
-    repo: Repo, trap: Trap, monkeypatch: pytest.MonkeyPatch
+    repo: Repo, trap: Trap, monkeypatch: pytest.MonkeyPatch, call: Caller
 ) -> None:
     repo.write("git", trap.program.read_text())
     (repo.root / "git").chmod(0o755)
     monkeypatch.chdir(repo.root)
     monkeypatch.setenv("PATH", f".:{os.environ['PATH']}")
-    async with repo.client() as call:
-        await try_all(call)
+    await try_all(call)
     assert not trap.sprung

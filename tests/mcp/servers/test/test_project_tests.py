@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from typing import TYPE_CHECKING, Any, cast
 
 import anyio
@@ -17,10 +16,9 @@ from tideate_core.mcp.servers.test.server import test_server as make_server
 from tideate_core.toolchain.testing.results import TestResults
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tests.harness.processes import Brood
     from tests.mcp.projects import Project
+    from tests.mcp.servers.calling import Caller
 
 pytestmark = pytest.mark.slow
 
@@ -34,23 +32,17 @@ PYTEST = {
     ),
     "sub__test_other_py": "def test_other():\n    pass\n",
 }
-UNITTEST = (
-    "import unittest\n\nimport helper\n\n\nclass Small(unittest.TestCase):\n"
-    "    def test_fine(self):\n        pass\n\n"
-    "    def test_wrong(self):\n        self.assertEqual(1, 2)\n\n    def test_error(self):\n"
-    "        raise KeyError('x')\n\n    def test_parts(self):\n        for number in range(3):\n"
-    "            with self.subTest(number=number):\n                self.assertEqual(number, 1)\n"
-)
 
 
 def counts(answer: dict[str, Any]) -> list[int | None]:
     return [answer[key] for key in ("passed", "failed", "errors", "skipped")]
 
 
-async def test_a_run_of_pytest_is_counted_and_its_failures_are_placed(project: Project) -> None:
+async def test_a_run_of_pytest_is_counted_and_its_failures_are_placed(
+    project: Project, served: Caller
+) -> None:
     project.write(**PYTEST).trust()
-    async with serve(make_server(project.root)) as served:
-        answer = await served("test_run")
+    answer = await served("test_run")
     assert (answer["status"], answer["runner"], answer["exitCode"]) == ("failed", "pytest", 1)
     assert counts(answer) == [2, 1, 1, 1]
     wrong, broken = sorted(answer["failures"], key=lambda one: str(one["kind"]), reverse=True)
@@ -66,71 +58,28 @@ async def test_a_run_of_pytest_is_counted_and_its_failures_are_placed(project: P
     assert served.progress
 
 
-async def test_a_run_is_written_to_the_report_and_can_be_read_as_a_resource(project: Project) -> None:
+async def test_a_run_is_written_to_the_report_and_can_be_read_as_a_resource(
+    project: Project, served: Caller
+) -> None:
     project.write(**PYTEST).trust()
-    async with serve(make_server(project.root)) as served:
-        answer = await served("test_run", files=["sub"], pattern="other")
-        resource = await served.client.read_resource("tideate://test/report")
+    none = await served("test_run", pattern="nowhere")
+    answer = await served("test_run", files=["./sub"], pattern="other or wrong")
+    resource = await served.client.read_resource("tideate://test/report")
     written = (project.root / answer["report"]).read_text()
     assert answer["report"] == ".tideate/qa/reports/test_results.json"
     results = TestResults.model_validate_json(written)
-    assert (results.status, results.passed, results.files, results.pattern) == ("passed", 1, ["sub"], "other")
+    assert (results.status, results.passed, results.files) == ("passed", 1, ["sub"])
+    assert (results.pattern, none["status"]) == ("other or wrong", "no_tests")
     assert json.loads(written).items() <= answer.items()
     assert resource.contents[0].text == written  # type: ignore[union-attr]
     assert {path.name for path in (project.private / "qa/reports").iterdir()} == {"test_results.json"}
 
 
-async def test_only_what_is_named_is_run_and_a_pattern_is_one_word(project: Project) -> None:
-    project.write(**PYTEST).trust()
-    async with serve(make_server(project.root)) as served:
-        some = await served("test_run", files=["./test_small.py"], pattern="fine or wrong")
-        none = await served("test_run", pattern="nowhere")
-    assert counts(some) == [1, 1, 0, 0]
-    assert some["files"] == ["test_small.py"]
-    assert none["status"] == "no_tests"
-
-
-async def test_a_pattern_that_the_runner_refuses_is_a_failure_with_its_words(project: Project) -> None:
-    project.write(**PYTEST).trust()
-    async with serve(make_server(project.root)) as served:
-        called = await served.call("test_run", pattern="fine and (")
-    answer = called.structured_content
-    assert (answer["status"], answer["exitCode"]) == ("failed", 4)
-    assert "Wrong expression" in answer["output"]
-    assert "Wrong expression" in called.content[0].text.partition("it printed last:")[2]
-
-
-async def test_unittest_is_run_by_file_too_and_its_parts_are_one_test(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    programs = project.root.parent / "programs"
-    programs.mkdir()
-    (programs / "python3").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
-    (programs / "python3").chmod(0o755)
-    monkeypatch.setenv("PATH", str(programs))  # without pytest, which would be preferred
-    project.write(setup_py="", tests__helper_py="", tests__test_small_py=UNITTEST).trust()
-    async with serve(make_server(project.root)) as served:
-        everything = await served("test_run")
-        answer = await served("test_run", files=["tests/test_small.py"], pattern="error")
-        refused = await served.refused("test_run", files=["setup.py"])
-    assert everything["runner"] == "unittest"
-    assert counts(everything) == [1, 2, 1, 0]
-    assert {(one["kind"], one["name"], one["line"]) for one in everything["failures"]} == {
-        ("error", "test_error", 14),
-        ("failed", "test_wrong", 11),
-        ("failed", "test_parts", 19),
-    }
-    assert counts(answer) == [0, 0, 1, 0]
-    assert answer["command"][-2:] == ["-k=error", "test_small"]
-    assert "not a module" in refused
-
-
-async def test_a_target_of_make_is_run_as_it_is(project: Project) -> None:
+async def test_a_target_of_make_is_run_as_it_is(project: Project, served: Caller) -> None:
     project.make("test", "echo 'small.c:3:5: error: wrong'", "echo 'ran what there was'", "exit 3").trust()
-    async with serve(make_server(project.root)) as served:
-        answer = await served("test_run")
-        refused = await served.refused("test_run", pattern="one")
-        everything = await served("test_run", pattern="one", or_all=True)
+    answer = await served("test_run")
+    refused = await served.refused("test_run", pattern="one")
+    everything = await served("test_run", pattern="one", or_all=True)
     assert (everything["pattern"], everything["command"]) == ("", answer["command"])
     assert (answer["status"], answer["runner"], answer["exitCode"]) == ("failed", "make", 2)
     assert counts(answer) == [None] * 4
@@ -139,33 +88,27 @@ async def test_a_target_of_make_is_run_as_it_is(project: Project) -> None:
     assert "cannot be limited" in refused
 
 
-async def test_a_configured_command_is_run_as_it_stands(project: Project) -> None:
-    project.private.mkdir()
+async def test_a_configured_command_is_run_as_it_stands(project: Project, served: Caller) -> None:
+    project.make("test", "touch ran").trust()
+    project.private.mkdir(exist_ok=True)
     command = ["sh", "-c", "echo 'Tests:       1 failed, 2 passed, 3 total'; exit 1"]
     (project.private / "config.toml").write_text(f"[verify]\ntests = {json.dumps(command)}\n")
-    async with serve(make_server(project.root)) as served:
-        before = await served.refused("test_run")
-        project.trust()
-        answer = await served("test_run")
-        refused = await served.refused("test_run", pattern="x")
-    assert "verify.tests" in before  # of a file that is not trusted nothing counts
+    before = await served.refused("test_run")
+    project.trust()
+    answer = await served("test_run")
+    refused = await served.refused("test_run", pattern="x")
+    assert "verify.tests" in before  # and what is detected does not run in its place
+    assert "tideate trust" in before
+    assert not (project.root / "ran").exists()
     assert answer["command"] == command
     assert counts(answer) == [2, 1, 0, 0]
     assert "verify.tests is configured" in refused
 
 
-async def test_a_run_that_ends_well_with_failures_has_failed(project: Project) -> None:
-    project.make("test", "echo 'Tests:       1 failed, 2 passed, 3 total'").trust()
-    async with serve(make_server(project.root)) as served:
-        answer = await served("test_run")
-    assert (answer["exitCode"], answer["status"], answer["failed"]) == (0, "failed", 1)
-
-
-async def test_no_path_outside_the_root_is_told(project: Project) -> None:
+async def test_no_path_outside_the_root_is_told(project: Project, served: Caller) -> None:
     config = project.root.parent / "config/tideate/config.toml"
     config.write_text("[verify]\nunknown = 1\n")
-    async with serve(make_server(project.root)) as served:
-        words = await served.refused("test_run")
+    words = await served.refused("test_run")
     assert "unknown key 'verify.unknown'" in words
     assert str(config.parent) not in words
 
@@ -173,7 +116,7 @@ async def test_no_path_outside_the_root_is_told(project: Project) -> None:
 async def test_what_was_started_is_gone_before_a_cancelled_call_is(project: Project) -> None:
     begun, released, ended = asyncio.Event(), asyncio.Event(), []
 
-    async def work(tell: Callable[[int, str], None]) -> None:
+    async def work(_: object) -> None:
         begun.set()
         try:
             await asyncio.Event().wait()
@@ -193,78 +136,66 @@ async def test_what_was_started_is_gone_before_a_cancelled_call_is(project: Proj
     assert ended == ["all"]
 
 
-async def test_nothing_runs_before_a_person_trusts_it(project: Project) -> None:
+async def test_nothing_runs_before_a_person_trusts_it(project: Project, served: Caller) -> None:
     project.make("test", "touch ran")
-    async with serve(make_server(project.root)) as served:
-        words = await served.refused("test_run")
-        project.trust()
-        await served("test_run")
-        assert (project.root / "ran").exists()
-        project.make("test", "touch again")
-        changed = await served.refused("test_run")
+    words = await served.refused("test_run")
+    project.trust()
+    await served("test_run")
+    assert (project.root / "ran").exists()
+    project.make("test", "touch again")
+    changed = await served.refused("test_run")
     assert "`make test`" in words
     assert "tideate trust" in words
     assert "tideate trust" in changed
     assert not (project.root / "again").exists()
 
 
-async def test_a_configured_command_that_is_not_trusted_is_not_passed_over(project: Project) -> None:
-    project.make("test", "touch ran").trust()
-    project.private.mkdir(exist_ok=True)
-    (project.private / "config.toml").write_text('[verify]\ntests = ["make", "more"]\n')
-    async with serve(make_server(project.root)) as served:
-        words = await served.refused("test_run")
-    assert "verify.tests" in words
-    assert "tideate trust" in words
-    assert not (project.root / "ran").exists()
-
-
-async def test_tests_that_are_off_are_refused_with_the_reason(project: Project) -> None:
+async def test_tests_that_are_off_are_refused_with_the_reason(project: Project, served: Caller) -> None:
     project.private.mkdir()
     (project.private / "config.toml").write_text('[verify]\ntests = "off"\n')
     project.make("test", "touch ran").trust()
-    async with serve(make_server(project.root)) as served:
-        assert '"off"' in await served.refused("test_run")
+    assert '"off"' in await served.refused("test_run")
 
 
-async def test_the_output_comes_in_pages(project: Project) -> None:
+async def test_the_output_comes_in_pages(project: Project, served: Caller) -> None:
     project.make("test", 'i=0; while [ $$i -lt 3000 ]; do echo "line $$i of many"; i=$$((i+1)); done').trust()
-    async with serve(make_server(project.root)) as served:
-        assert "no tests were run" in await served.refused("test_output")
-        answer = await served("test_run")
-        pages, cursor = [answer["output"]], answer["nextCursor"]
-        while cursor:
-            rest = await served("test_output", cursor=cursor)
-            pages.append(rest["output"])
-            cursor = rest["nextCursor"]
-        wrong = await served.refused("test_output", cursor="12")
+    assert "no tests were run" in await served.refused("test_output")
+    answer = await served("test_run")
+    pages, cursor = [answer["output"]], answer["nextCursor"]
+    while cursor:
+        rest = await served("test_output", cursor=cursor)
+        pages.append(rest["output"])
+        cursor = rest["nextCursor"]
+    wrong = await served.refused("test_output", cursor="12")
     assert len(pages) > 2
     assert "".join(pages).splitlines() == [f"line {number} of many" for number in range(3000)]
     assert "cursor" in wrong
 
 
-async def test_a_run_that_takes_too_long_is_ended_with_all_it_started(project: Project, brood: Brood) -> None:
+async def test_a_run_that_takes_too_long_is_ended_with_all_it_started(
+    project: Project, brood: Brood, served: Caller
+) -> None:
     project.make("test", "sleep 300 & echo begun; wait").trust()
-    async with serve(make_server(project.root)) as served:
-        answer = await served("test_run", timeout=0.5)
+    answer = await served("test_run", timeout=0.5)
     assert answer["status"] == "timed_out"
     assert "did not end within its time" in answer["ending"]
     assert not brood.commands()
 
 
-async def test_a_cancelled_run_is_ended_and_the_next_one_runs(project: Project, brood: Brood) -> None:
+async def test_a_cancelled_run_is_ended_and_the_next_one_runs(
+    project: Project, brood: Brood, served: Caller
+) -> None:
     ends = 'trap ": >asked; exit 1" TERM; : >begun; sleep 300 & wait'
     project.make("test", f"[ -f go ] || sh -c '{ends}'").trust()
-    async with serve(make_server(project.root)) as served:
-        call = asyncio.create_task(served.call("test_run"))
-        await there(project.root / "begun")
-        call.cancel()
-        await asyncio.wait([call])
-        assert await asyncio.to_thread(brood.gone, 60), brood.commands()
-        assert (project.root / "asked").exists()  # before it was killed
-        (project.root / "go").touch()
-        async with asyncio.timeout(60):
-            answer = await served("test_run")
+    call = asyncio.create_task(served.call("test_run"))
+    await there(project.root / "begun")
+    call.cancel()
+    await asyncio.wait([call])
+    assert await asyncio.to_thread(brood.gone, 60), brood.commands()
+    assert (project.root / "asked").exists()  # before it was killed
+    (project.root / "go").touch()
+    async with asyncio.timeout(60):
+        answer = await served("test_run")
     assert answer["status"] == "passed"
 
 
@@ -284,24 +215,22 @@ async def test_a_second_run_at_once_is_refused_with_words(
     assert answer["status"] == "passed"
 
 
-async def test_a_private_folder_that_leads_out_is_not_written_to(project: Project) -> None:
+async def test_a_private_folder_that_leads_out_is_not_written_to(project: Project, served: Caller) -> None:
     outside = project.root.parent / "outside"
     outside.mkdir()
     project.make("test", "true").trust()
     (project.private).mkdir(exist_ok=True)
     (project.private / "qa").symlink_to(outside)
-    async with serve(make_server(project.root)) as served:
-        words = await served.refused("test_run")
+    words = await served.refused("test_run")
     assert "it is a link, or there is a link on the way to it" in words
     assert not list(outside.iterdir())
 
 
 async def test_a_runner_that_is_missing_is_said_without_paths_outside(
-    project: Project, monkeypatch: pytest.MonkeyPatch
+    project: Project, monkeypatch: pytest.MonkeyPatch, served: Caller
 ) -> None:
     project.write(go_mod="module small\n").trust()
     monkeypatch.setenv("PATH", str(project.root))
-    async with serve(make_server(project.root)) as served:
-        words = await served.refused("test_run")
+    words = await served.refused("test_run")
     assert "go is not installed" in words
     assert "verify.tests" in words

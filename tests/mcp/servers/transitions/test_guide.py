@@ -10,30 +10,18 @@ import pytest
 from mcp import Client
 from mcp_types import ClientCapabilities, Implementation, InitializeRequestParams
 
-from tests.mcp.walker import call, connect, structured, text, walk
-from tideate_core.mcp.servers.transitions.guide import MAX_MOVES, MAX_PATH_CHARACTERS, Move, Sessions, Walk
+from tests.mcp.walker import call, connect, move, structured, text, walk
+from tideate_core.mcp.servers.transitions.answers import MoveShape
+from tideate_core.mcp.servers.transitions.guide import MAX_MOVES, MAX_PATH_CHARACTERS, Sessions, Walk
 from tideate_core.mcp.servers.transitions.server import transitions_server
 
 if TYPE_CHECKING:
     from tideate_core.machines.language import Workflow
 
 
-async def test_after_the_end_a_state_that_is_named_is_no_end(harbour: Workflow) -> None:
-    async with connect(harbour) as one:
-        await walk(one)
-        here = await structured(one, "current_guidance")
-        begin = await structured(one, "current_guidance", state="*")
-        other = await structured(one, "current_guidance", state="unloading_cargo")
-    assert here["ended"]
-    assert "has ended" in here["guidance"]
-    assert not begin["ended"]
-    assert "has not begun" in begin["guidance"]
-    assert not other["ended"]
-
-
 async def test_a_move_from_where_the_session_does_not_stand_changes_nothing(harbour: Workflow) -> None:
     async with connect(harbour, walk=True) as one:
-        await structured(one, "transition", current_state="*", next_state="approaching_quay")
+        await move(one, "*", "approaching_quay")
         late = await call(one, "transition", current_state="casting_off", next_state="*")
         lost = await call(one, "transition", current_state="casting_off", next_state="nowhere")
         after = await structured(one, "current_guidance")
@@ -53,9 +41,9 @@ async def test_a_move_from_where_the_session_does_not_stand_changes_nothing(harb
 
 async def test_a_transition_is_answered_for_the_state_that_it_is_given(harbour: Workflow) -> None:
     async with connect(harbour) as one:
-        await structured(one, "transition", current_state="*", next_state="approaching_quay")
-        end = await structured(one, "transition", current_state="casting_off", next_state="*")
-        again = await structured(one, "transition", current_state="*", next_state="approaching_quay")
+        await move(one, "*", "approaching_quay")
+        end = await move(one, "casting_off", "*")
+        again = await move(one, "*", "approaching_quay")
         wrong = await call(one, "transition", current_state="casting_off", next_state="moored_fast")
     assert end["ended"]
     assert again["current_state"] == "approaching_quay"
@@ -63,52 +51,21 @@ async def test_a_transition_is_answered_for_the_state_that_it_is_given(harbour: 
     assert wrong.structured_content["current_state"] == "casting_off"
 
 
-async def test_after_the_end_only_the_beginning_is_left(harbour: Workflow) -> None:
-    async with connect(harbour, walk=True) as one:
-        await structured(one, "transition", current_state="casting_off", next_state="*")
-        late = await call(one, "transition", current_state="moored_fast", next_state="casting_off")
-        await structured(one, "transition", current_state="*", next_state="approaching_quay")
-    assert late.is_error
-    assert late.structured_content["current_state"] == "*"
-    assert [shape["action"] for shape in late.structured_content["valid_transitions"]] == ["approaching_quay"]
-
-
-async def test_a_session_begins_anew_from_the_beginning_and_its_path_with_it(harbour: Workflow) -> None:
-    async with connect(harbour, walk=True) as one:
-        await structured(one, "transition", current_state="approaching_quay", next_state="moored_fast")
-        wrong = await call(one, "transition", current_state="*", next_state="moored_fast")
-        kept = await structured(one, "path")
-        await structured(one, "transition", current_state="*", next_state="approaching_quay")
-        path = await structured(one, "path")
-    assert wrong.is_error
-    assert kept["position"] == "moored_fast"
-    assert [(move["source"], move["target"]) for move in path["moves"]] == [("*", "approaching_quay")]
-
-
 async def test_nobody_begins_a_shared_walk_anew_while_it_goes_on(harbour: Workflow) -> None:
     async with connect(harbour, shared_position=True) as one:
-        await structured(one, "transition", current_state="*", next_state="approaching_quay")
+        await move(one, "*", "approaching_quay")
         again = await call(one, "transition", current_state="*", next_state="approaching_quay")
     assert again.is_error
     assert "begin anew" not in text(again)
-
-
-async def test_sessions_do_not_see_each_others_position(harbour: Workflow) -> None:
-    server = transitions_server(harbour)
-    async with Client(server, mode="legacy") as one, Client(server, mode="legacy") as other:
-        await structured(one, "transition", current_state="*", next_state="approaching_quay")
-        assert (await structured(one, "current_guidance"))["current_state"] == "approaching_quay"
-        assert (await structured(other, "current_guidance"))["current_state"] == "*"
-        assert (await structured(other, "path"))["moves"] == []
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_a_shared_position_is_shared_and_a_late_move_refused(harbour: Workflow, mode: str) -> None:
     server = transitions_server(harbour, shared_position=True)
     async with Client(server, mode=mode) as one, Client(server, mode=mode) as other:
-        await structured(one, "transition", current_state="*", next_state="approaching_quay")
+        await move(one, "*", "approaching_quay")
         assert (await structured(other, "current_guidance"))["current_state"] == "approaching_quay"
-        await structured(other, "transition", current_state="approaching_quay", next_state="moored_fast")
+        await move(other, "approaching_quay", "moored_fast")
         late = await call(one, "transition", current_state="approaching_quay", next_state="waiting_anchorage")
         path = await structured(one, "path")
     assert late.is_error
@@ -172,10 +129,16 @@ def test_a_shared_walk_is_everybodys() -> None:
     assert sessions.walk(connection()) is sessions.walk(connection("2026-07-28"))
 
 
+def went(source: object, target: object, notes: int = 0) -> MoveShape:
+    """Return a move with this number of characters as a note."""
+    data = {"project_data": "x" * notes} if notes else {}
+    return MoveShape(source=str(source), target=str(target), notes=data)
+
+
 def test_the_number_of_remembered_moves_is_bounded() -> None:
     walk = Walk()
     for number in range(MAX_MOVES + 7):
-        walk.record(Move(str(number), str(number + 1), {}))
+        walk.record(went(number, number + 1))
     assert len(walk.moves) == MAX_MOVES
     assert walk.forgotten == 7
     assert walk.moves[0].source == "7"
@@ -185,16 +148,16 @@ def test_the_number_of_remembered_moves_is_bounded() -> None:
 def test_the_size_of_the_remembered_moves_is_bounded() -> None:
     walk = Walk()
     for _ in range(50):
-        walk.record(Move("a", "a", {"project_data": "x" * 8_000}))
-    assert sum(move.size for move in walk.moves) <= MAX_PATH_CHARACTERS
+        walk.record(went("a", "a", 8_000))
+    assert sum(move.characters for move in walk.moves) <= MAX_PATH_CHARACTERS
     assert len(walk.moves) == 50 - walk.forgotten == MAX_PATH_CHARACTERS // 8_014
 
 
 def test_a_move_from_elsewhere_begins_a_path_of_its_own() -> None:
     walk = Walk()
     for number in range(MAX_MOVES + 7):
-        walk.record(Move(str(number), str(number + 1), {}))
-    walk.record(Move("*", "a", {"project_data": "x" * (MAX_PATH_CHARACTERS - 50)}))
-    walk.record(Move("a", "b", {}))
+        walk.record(went(number, number + 1))
+    walk.record(went("*", "a", MAX_PATH_CHARACTERS - 50))
+    walk.record(went("a", "b"))
     assert [(move.source, move.target) for move in walk.moves] == [("*", "a"), ("a", "b")]
     assert (walk.position, walk.forgotten) == ("b", 0)

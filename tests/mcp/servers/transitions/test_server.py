@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import pytest
-from mcp import MCPError
+from mcp import Client, MCPError
 
-from tests.mcp.walker import call, connect, structured, text, walk
+from tests.mcp.servers.calling import held_open
+from tests.mcp.walker import call, connect, move, structured, text
 from tideate_core.machines.language import Obfuscator, Workflow
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 KEY = bytes(range(32))
 STATES = ["approaching_quay", "moored_fast", "waiting_anchorage", "unloading_cargo", "casting_off"]
 
 
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
-@pytest.mark.parametrize("shared", [False, True])
-async def test_a_client_walks_from_the_entry_to_the_end(harbour: Workflow, mode: str, shared: bool) -> None:
-    async with connect(harbour, mode=mode, shared_position=shared) as one:
-        path = await walk(one)
-    assert path[0] == path[-1] == "*"
-    assert len(path) > 3
+@pytest.fixture
+async def one(harbour: Workflow) -> AsyncIterator[Client]:
+    """A client of the harbour's server."""
+    async with held_open(connect(harbour)) as client:
+        yield client
 
 
-async def test_a_success_tells_what_to_do_and_what_may_follow(harbour: Workflow) -> None:
-    async with connect(harbour) as one:
-        result = await call(one, "transition", current_state="*", next_state="approaching_quay")
+async def test_a_success_tells_what_to_do_and_what_may_follow(one: Client) -> None:
+    result = await call(one, "transition", current_state="*", next_state="approaching_quay")
     assert not result.is_error
     assert text(result).startswith(
         "status: success\n"
@@ -45,24 +47,26 @@ async def test_a_success_tells_what_to_do_and_what_may_follow(harbour: Workflow)
     assert not result.structured_content["ended"]
 
 
-async def test_the_end_says_so_and_has_no_transitions(harbour: Workflow) -> None:
-    async with connect(harbour) as one:
-        answer = await structured(one, "transition", current_state="casting_off", next_state="*")
-        after = await structured(one, "current_guidance")
+async def test_the_end_says_so_and_has_no_transitions(one: Client) -> None:
+    answer = await move(one, "casting_off", "*")
+    after = await structured(one, "current_guidance")
+    named = [await structured(one, "current_guidance", state=name) for name in ("*", "unloading_cargo")]
     assert answer["ended"]
     assert answer["current_state"] == "*"
     assert answer["valid_transitions"] == []
     assert answer["guidance"] == "Write the log."
     assert after["ended"]
+    assert "has ended" in after["guidance"]
     assert after["valid_transitions"], "a new walk can begin"
+    assert not any(one["ended"] for one in named)
+    assert "has not begun" in named[0]["guidance"]
 
 
-async def test_a_move_that_is_not_allowed_changes_nothing(harbour: Workflow) -> None:
-    async with connect(harbour) as one:
-        await structured(one, "transition", current_state="*", next_state="approaching_quay")
-        result = await call(one, "transition", current_state="approaching_quay", next_state="casting_off")
-        after = await structured(one, "current_guidance")
-        path = await structured(one, "path")
+async def test_a_move_that_is_not_allowed_changes_nothing(one: Client) -> None:
+    await move(one, "*", "approaching_quay")
+    result = await call(one, "transition", current_state="approaching_quay", next_state="casting_off")
+    after = await structured(one, "current_guidance")
+    path = await structured(one, "path")
     assert result.is_error
     assert result.structured_content["status"] == "error"
     assert result.structured_content["current_state"] == "approaching_quay"
@@ -81,10 +85,9 @@ async def test_a_move_that_is_not_allowed_changes_nothing(harbour: Workflow) -> 
     [("aproaching_quay", "moored_fast", ""), ("waiting_anchorage", "aproaching_quay", "waiting_anchorage")],
 )
 async def test_an_unknown_state_gets_the_nearest_and_the_known_names(
-    harbour: Workflow, current: str, following: str, kept: str
+    current: str, following: str, kept: str, one: Client
 ) -> None:
-    async with connect(harbour) as one:
-        result = await call(one, "transition", current_state=current, next_state=following)
+    result = await call(one, "transition", current_state=current, next_state=following)
     assert result.is_error
     assert result.structured_content["current_state"] == kept
     guidance = result.structured_content["guidance"]
@@ -92,26 +95,23 @@ async def test_an_unknown_state_gets_the_nearest_and_the_known_names(
     assert all(name in guidance for name in STATES)
 
 
-async def test_the_path_keeps_the_moves_and_what_was_said(harbour: Workflow) -> None:
-    async with connect(harbour) as one:
-        await structured(
-            one,
-            "transition",
-            current_state="*",
-            next_state="approaching_quay",
-            planner_operation="call the port",
-            project_data='{"ship": ["Nora"]}',
-            user_response="",
-            task_status=None,
-        )
-        await structured(
-            one,
-            "transition",
-            current_state="approaching_quay",
-            next_state="moored_fast",
-            user_response="a\nb\tc",
-        )
-        path = await structured(one, "path")
+async def test_the_path_keeps_the_moves_and_what_was_said(one: Client) -> None:
+    await move(
+        one,
+        "*",
+        "approaching_quay",
+        planner_operation="call the port",
+        project_data='{"ship": ["Nora"]}',
+        user_response="",
+        task_status=None,
+    )
+    await move(
+        one,
+        "approaching_quay",
+        "moored_fast",
+        user_response="a\nb\tc",
+    )
+    path = await structured(one, "path")
     assert path["position"] == "moored_fast"
     assert path["moves"] == [
         {
@@ -123,13 +123,12 @@ async def test_the_path_keeps_the_moves_and_what_was_said(harbour: Workflow) -> 
     ]
 
 
-async def test_guidance_is_told_again_for_a_state_and_for_where_one_stands(harbour: Workflow) -> None:
-    async with connect(harbour) as one:
-        begin = await structured(one, "current_guidance")
-        other = await structured(one, "current_guidance", state="unloading_cargo")
-        await structured(one, "transition", current_state="approaching_quay", next_state="moored_fast")
-        here = await structured(one, "current_guidance")
-        wrong = await call(one, "current_guidance", state="mored_fast")
+async def test_guidance_is_told_again_for_a_state_and_for_where_one_stands(one: Client) -> None:
+    begin = await structured(one, "current_guidance")
+    other = await structured(one, "current_guidance", state="unloading_cargo")
+    await move(one, "approaching_quay", "moored_fast")
+    here = await structured(one, "current_guidance")
+    wrong = await call(one, "current_guidance", state="mored_fast")
     assert begin["current_state"] == "*"
     assert begin["valid_transitions"][0]["action"] == "approaching_quay"
     assert other["guidance"].startswith("Open the hatches.")
@@ -141,7 +140,7 @@ async def test_guidance_is_told_again_for_a_state_and_for_where_one_stands(harbo
 async def test_without_sessions_the_server_says_that_it_remembers_nothing(harbour: Workflow) -> None:
     async with connect(harbour, mode="auto") as one:
         assert one.protocol_version == "2026-07-28"
-        answer = await structured(one, "transition", current_state="*", next_state="approaching_quay")
+        answer = await move(one, "*", "approaching_quay")
         guidance = await call(one, "current_guidance")
         path = await call(one, "path")
         named = await structured(one, "current_guidance", state="approaching_quay")
@@ -181,10 +180,9 @@ async def test_states_are_listed_page_by_page() -> None:
     assert "410 more (see `list_states`)" in text(unknown)
 
 
-async def test_the_tools_tell_a_client_what_they_do(harbour: Workflow) -> None:
-    async with connect(harbour) as one:
-        tools = {tool.name: tool for tool in (await one.list_tools()).tools}
-        assert "harbour" in (one.instructions or "")
+async def test_the_tools_tell_a_client_what_they_do(one: Client) -> None:
+    tools = {tool.name: tool for tool in (await one.list_tools()).tools}
+    assert "harbour" in (one.instructions or "")
     assert set(tools) == {"transition", "current_guidance", "list_states", "path"}
     assert tools["transition"].input_schema["required"] == ["current_state", "next_state"]
     assert list(tools["transition"].input_schema["properties"]) == [
@@ -205,11 +203,10 @@ async def test_the_tools_tell_a_client_what_they_do(harbour: Workflow) -> None:
         assert all(shape["description"] and shape["type"] in ("string", "integer") for shape in properties)
 
 
-async def test_the_whole_machine_can_be_read(harbour: Workflow) -> None:
-    async with connect(harbour) as one:
-        uris = {str(resource.uri) for resource in (await one.list_resources()).resources}
-        diagram = await one.read_resource("tideate://workflow/diagram")
-        definition = await one.read_resource("tideate://workflow/definition")
+async def test_the_whole_machine_can_be_read(harbour: Workflow, one: Client) -> None:
+    uris = {str(resource.uri) for resource in (await one.list_resources()).resources}
+    diagram = await one.read_resource("tideate://workflow/diagram")
+    definition = await one.read_resource("tideate://workflow/definition")
     assert uris == {"tideate://workflow/diagram", "tideate://workflow/definition"}
     assert all(name in diagram.contents[0].model_dump()["text"] for name in STATES)
     again = Workflow(definition.contents[0].model_dump()["text"], "harbour")
@@ -217,29 +214,15 @@ async def test_the_whole_machine_can_be_read(harbour: Workflow) -> None:
     assert again.valid_actions("approaching_quay") == harbour.valid_actions("approaching_quay")
 
 
-async def test_the_prompt_names_the_entry_and_the_task(harbour: Workflow) -> None:
-    async with connect(harbour) as one:
-        plain = (await one.get_prompt("walk")).messages[0].content.model_dump()["text"]
-        task = (await one.get_prompt("walk", {"task": "Bring the {Nora} in"})).messages[0].content
-        with pytest.raises(MCPError, match=r"unknown prompt 'walc'; did you mean 'walk'\?"):
-            await one.get_prompt("walc")
-        with pytest.raises(MCPError, match=r"task: .*U\+001B"):
-            await one.get_prompt("walk", {"task": "\x1b[2J"})
+async def test_the_prompt_names_the_entry_and_the_task(one: Client) -> None:
+    plain = (await one.get_prompt("walk")).messages[0].content.model_dump()["text"]
+    task = (await one.get_prompt("walk", {"task": "Bring the {Nora} in"})).messages[0].content
+    with pytest.raises(MCPError, match=r"unknown prompt 'walc'; did you mean 'walk'\?"):
+        await one.get_prompt("walc")
+    with pytest.raises(MCPError, match=r"task: .*U\+001B"):
+        await one.get_prompt("walk", {"task": "\x1b[2J"})
     assert "next_state one of: approaching_quay." in plain
     assert "Bring the {Nora} in" in task.model_dump()["text"]
-
-
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_tokens_lead_through_an_obfuscated_machine(harbour: Workflow, mode: str) -> None:
-    obfuscator = Obfuscator(KEY, harbour.definition)
-    async with connect(harbour, mode=mode, obfuscator=obfuscator) as one:
-        path = await walk(one)
-        said = repr(
-            [await one.list_tools(), await one.list_resources(), await structured(one, "list_states")]
-        )
-    assert all(name == "*" or name.startswith("obf_") for name in path)
-    assert {obfuscator.reveal(name) for name in path} - {"*"} <= set(STATES)
-    assert not [name for name in STATES if name in said]
 
 
 async def test_a_plain_name_is_no_oracle_where_names_are_secret(harbour: Workflow) -> None:

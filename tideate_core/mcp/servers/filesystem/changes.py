@@ -18,7 +18,7 @@ from tideate_core.mcp.servers.filesystem.change_log import (
     record_change,
 )
 from tideate_core.mcp.servers.locking import locked_root
-from tideate_core.mcp.servers.schemas import short_repr
+from tideate_core.mcp.servers.schemas import hide_outside_paths, short_repr
 from tideate_core.mentions import secret_lines, secret_name
 from tideate_core.project import make_project_state
 from tideate_core.util.escaping import HIDDEN, HIDDEN_LINE
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
-    from tideate_core.errors import ConfigError
     from tideate_core.mcp.servers.filesystem.schemas import Edit
     from tideate_core.mcp.servers.filesystem.served_root import ServedRoot
     from tideate_core.workspace import Source
@@ -58,7 +57,7 @@ def write_lock(root: Path) -> AbstractAsyncContextManager[None]:
 
     :raises ToolError: the lock stays taken or cannot be created.
     """
-    return locked_root(root, "filesystem", within=PATIENCE, busy=BUSY, refusal=_refusal)
+    return locked_root(root, "filesystem", within=PATIENCE, busy=BUSY)
 
 
 class Changes:
@@ -179,16 +178,9 @@ class Changes:
             return ToolError(f"{short_repr(path)} leads out of the root, or belongs to .git or .tideate")
         if isinstance(error, OSError):
             return ToolError(f"{short_repr(path)} cannot be changed: {error.strerror}")
-        words = self._served.describe_error(error)
+        root = self._served.root
+        words = hide_outside_paths(str(error).replace(f"{root}/", ""), root).replace(str(root), ".")
         return ToolError(words if len(words) <= MESSAGE else f"{words[:MESSAGE]}…")
-
-
-def _refusal(error: ConfigError) -> ToolError:
-    del error  # it names paths outside the root
-    return ToolError(
-        "the private state of the project cannot be used, and without it nothing could be rolled back, so "
-        "nothing was written; a person has to look at it"
-    )
 
 
 def apply_edits(source: Source, edits: Sequence[Edit]) -> tuple[FileChange, str, list[str]]:

@@ -5,68 +5,45 @@ from __future__ import annotations
 import os
 import stat
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from mcp.server.mcpserver.exceptions import ToolError
 
 from tideate_core.mcp.servers.filesystem.reading import shown_size
 from tideate_core.mcp.servers.filesystem.served_root import is_private, printable
-from tideate_core.mcp.servers.schemas import page, short_repr
+from tideate_core.mcp.servers.schemas import page, short_repr, with_cursor
 from tideate_core.mentions import secret_name
 from tideate_core.project import open_directory_fd
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tideate_core.mcp.servers.filesystem.served_root import ServedRoot
 
+T = TypeVar("T")
 ENTRIES: Final = 1_000
 CHARACTERS: Final = 30_000
 """Characters of names on one page."""
 _MARKS: Final = {"directory": "DIR", "file": "FILE", "link": "LINK", "other": "OTHER"}
 
 
-def list_directory(descriptor: int, path: str, cursor: str) -> tuple[dict[str, Any], str]:
-    """Return a page of an open directory, and its text; the directory is closed."""
-    try:
-        with os.scandir(descriptor) as found:
-            # inlined for speed in large directories
-            entries = sorted(
-                [
-                    (name, "file" if entry.is_file(follow_symlinks=False) else kind_of(entry))
-                    for entry in found
-                    if not is_private(name := entry.name)
-                ]
-            )
-    except OSError as error:
-        raise ToolError(f"{short_repr(path)} cannot be read: {error.strerror}") from error
-    finally:
-        os.close(descriptor)
+def list_directory(served: ServedRoot, path: str, cursor: str) -> tuple[dict[str, Any], str]:
+    """Return a page of a directory, and its text."""
+    entries = sorted(_entries(served, path, lambda entry, _: (entry.name, kind_of(entry))))
     some, following = page(entries, cursor, _most(entries))
-    names = [(name if name.isprintable() else printable(name), kind) for name, kind in some]
+    names = [(printable(name), kind) for name, kind in some]
     content = {
         "entries": [{"name": name, "type": kind} for name, kind in names],
         "total": len(entries),
         "nextCursor": following,
     }
-    return content, "\n".join([f"[{_MARKS[kind]}] {name}" for name, kind in names]) or "it is empty"
+    text = "\n".join(f"[{_MARKS[kind]}] {name}" for name, kind in names) or "it is empty"
+    return content, with_cursor(text, following)
 
 
 def list_sizes(served: ServedRoot, path: str, order: str, cursor: str) -> tuple[dict[str, Any], str]:
     """Return a page of a directory with file sizes, and its text."""
-    descriptor, _ = served.open_directory(path)
-    try:
-        with os.scandir(descriptor) as found:
-            entries = [
-                (entry.name, kind, _size(entry, descriptor) if kind == "file" else None)
-                for entry in found
-                if not is_private(entry.name)
-                for kind in (kind_of(entry),)
-            ]
-    except OSError as error:
-        raise ToolError(f"{short_repr(path)} cannot be read: {error.strerror}") from error
-    finally:
-        os.close(descriptor)
+    entries = _entries(served, path, lambda entry, at: (entry.name, kind_of(entry), _size(entry, at)))
     entries.sort(key=lambda one: (-(one[2] or 0) if order == "size" else 0, one[0]))
     some, following = page(entries, cursor, _most(entries))
     sizes = [size for _, _, size in entries if size is not None]
@@ -83,15 +60,29 @@ def list_sizes(served: ServedRoot, path: str, order: str, cursor: str) -> tuple[
         for name, kind, size in some
     ]
     lines.append(f"{len(sizes)} files, {directories} directories; {readable(sum(sizes))} in all files")
-    return content, "\n".join(lines)
+    return content, with_cursor("\n".join(lines), following)
+
+
+def _entries(served: ServedRoot, path: str, look: Callable[[os.DirEntry[str], int], T]) -> list[T]:
+    """Look at each entry of a directory that is not private.
+
+    :param look: takes the entry and the open directory.
+    """
+    descriptor, _ = served.open_directory(path)
+    try:
+        with os.scandir(descriptor) as found:
+            return [look(entry, descriptor) for entry in found if not is_private(entry.name)]
+    except OSError as error:
+        raise ToolError(f"{short_repr(path)} cannot be read: {error.strerror}") from error
+    finally:
+        os.close(descriptor)
 
 
 def _size(entry: os.DirEntry[str], directory: int) -> int | None:
-    """Return the size of a file without its hidden lines; None for a probable secret."""
-    if secret_name(entry.name):
+    """Return the size of a file without its hidden lines; None for a probable secret or no file."""
+    if not entry.is_file(follow_symlinks=False) or secret_name(entry.name):
         return None
-    size = entry.stat(follow_symlinks=False).st_size
-    return shown_size(entry.name, directory, size)
+    return shown_size(entry.name, directory, entry.stat(follow_symlinks=False).st_size)
 
 
 def file_info(served: ServedRoot, path: str) -> dict[str, Any]:

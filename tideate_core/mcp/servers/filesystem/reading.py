@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import os
 import re
 import tempfile
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp.server.mcpserver.exceptions import ToolError
@@ -170,19 +168,8 @@ def _one_of_several(served: ServedRoot, path: str, limit: int) -> dict[str, Any]
     return {"path": name, "content": found["content"], "nextCursor": found["nextCursor"]}
 
 
-@dataclass(frozen=True, slots=True)
-class Media:
-    """Content and type of a media file."""
-
-    path: str
-    mime_type: str
-    size: int
-    data: str
-    """In base64."""
-
-
-def read_media(served: ServedRoot, path: str) -> Media:
-    """Read a whole file as bytes.
+def read_media(served: ServedRoot, path: str) -> tuple[str, str, bytes]:
+    """Return the path, MIME type and bytes of a whole file.
 
     :raises ToolError: the file is too large, or has a probable secret.
     """
@@ -197,8 +184,7 @@ def read_media(served: ServedRoot, path: str) -> Media:
             f"{short_repr(path)} has {status.st_size >> 20} MiB; files over {MEDIA >> 20} MiB are not sent"
         )
     extension = os.path.splitext(name)[1].lower()  # noqa: PTH122
-    kind = _TYPES.get(extension, "application/octet-stream")
-    return Media(name, kind, len(data), base64.b64encode(data).decode())
+    return name, _TYPES.get(extension, "application/octet-stream"), data
 
 
 def _position(cursor: str, status: os.stat_result, size: int) -> tuple[int, int | None]:

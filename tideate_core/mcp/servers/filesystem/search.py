@@ -10,18 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 from tideate_core.mcp.servers.filesystem.listing import kind_of
 from tideate_core.mcp.servers.filesystem.reading import shown_data
 from tideate_core.mcp.servers.filesystem.served_root import printable
-from tideate_core.mcp.servers.filesystem.walk import (
-    Walk,
-    cursor_of,
-    exclusion_filter,
-    glob_filter,
-    resumed_path,
-)
-from tideate_core.mcp.servers.schemas import with_cursor
+from tideate_core.mcp.servers.filesystem.walk import Walk, path_filter
 from tideate_core.mentions import HardLinks, secret_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
     from threading import Event
 
@@ -51,43 +44,33 @@ def search_paths(
     served: ServedRoot, path: str, pattern: str, exclude: Sequence[str], cursor: str, stopped: Event
 ) -> tuple[dict[str, Any], str]:
     """Return a page of the paths that match a glob, and its text."""
-    fits = glob_filter(pattern)
-    asked = (path, pattern, tuple(exclude))
-    after = resumed_path(cursor, *asked)
+    fits = path_filter(pattern)
+    walk = Walk(served, path, exclude, cursor, stopped, pattern)
     matches: list[str] = []
     left = PATH_CHARACTERS
 
     def visit(found: str, entry: os.DirEntry[str], _directory: int) -> bool:
         nonlocal left
-        if fits(found) is None:
+        if not fits(found):
             return False
-        matches.append(f"{found}/" if entry.is_dir(follow_symlinks=False) else found)
+        end = "/" if entry.is_dir(follow_symlinks=False) else ""
+        matches.append(printable(f"{walk.prefix}{found}{end}"))
         left -= _cost(found)
         return left <= 0 or len(matches) >= PATHS
 
-    walk = Walk(visit, exclusion_filter(exclude), stopped)
-    name = walk.below(served, path, after)
-    prefix = "" if name == "." else f"{name}/"
-    names = [printable(prefix + match) for match in matches]
-    following = cursor_of(walk, *asked)
-    content = {"matches": names, "unread": walk.unread, "nextCursor": following}
-    text = "\n".join(names) or _nothing(pattern, cursor, following)
-    return content, with_cursor(_with_unread(text, walk.unread), following)
+    walk.run(visit)
+    text = "\n".join(matches) or _nothing(pattern, cursor, walk.following)
+    return walk.answer({"matches": matches}, text)
 
 
 def tree(
     served: ServedRoot, path: str, exclude: Sequence[str], cursor: str, stopped: Event
 ) -> tuple[dict[str, Any], str]:
     """Return a page of a directory tree, and its indented text."""
-    asked = (path, tuple(exclude))
-    after = resumed_path(cursor, *asked)
-    outline = _Outline()
-    walk = Walk(outline.visit, exclusion_filter(exclude), stopped)
-    walk.below(served, path, after)
-    following = cursor_of(walk, *asked)
-    content = {"tree": outline.top, "unread": walk.unread, "nextCursor": following}
+    walk, outline = Walk(served, path, exclude, cursor, stopped), _Outline()
+    walk.run(outline.visit)
     text = "\n".join(outline.lines) or ("nothing else is there" if cursor else "it is empty")
-    return content, with_cursor(_with_unread(text, walk.unread), following)
+    return walk.answer({"tree": outline.top}, text)
 
 
 class _Outline:
@@ -136,43 +119,29 @@ def _nothing(pattern: str, cursor: str, following: str | None) -> str:
     return f"nothing fits{hint}"
 
 
-def _with_unread(text: str, unread: int) -> str:
-    return f"{text}\n[{unread} directories could not be read, or are too deep]" if unread else text
-
-
-@dataclass(frozen=True, slots=True)
-class TextQuery:
-    """A text search: the text, and the files to search."""
-
-    text: str
-    path: str
-    pattern: str
-    exclude: tuple[str, ...]
-
-
 def search_text(
-    served: ServedRoot, query: TextQuery, cursor: str, stopped: Event
+    served: ServedRoot,
+    wanted: str,
+    path: str,
+    pattern: str,
+    exclude: Sequence[str],
+    cursor: str,
+    stopped: Event,
 ) -> tuple[dict[str, Any], str]:
     """Return a page of the lines that contain a text, and its text."""
-
-    search = _Search(query.text.encode(), glob_filter(query.pattern), served.root, HardLinks(served.root))
-    walk = Walk(search.visit, exclusion_filter(query.exclude), stopped)
-    search.prefix = "" if (name := served.resolve(query.path)) == "." else f"{name}/"
-    walk.below(served, query.path, resumed_path(cursor, query))
-    following = cursor_of(walk, query)
-    content = {
-        "matches": search.matches,
-        "cut": search.cut,
-        "leftOut": search.left_out,
-        "unread": walk.unread,
-        "nextCursor": following,
-    }
+    fits = path_filter(pattern)
+    walk = Walk(served, path, exclude, cursor, stopped, pattern, wanted)
+    search = _Search(wanted.encode(), fits, served.root, HardLinks(served.root), walk.prefix)
+    walk.run(search.visit)
     lines = [f"{match['path']}:{match['line']}: {match['text']}" for match in search.matches]
-    lines = lines or ["nothing so far" if following else f"no {'other ' if cursor else ''}line holds it"]
+    if not lines:
+        none = f"no {'other ' if cursor else ''}line holds it"
+        lines.append("nothing so far" if walk.following else none)
     lines += [f"[more in {path}]" for path in search.cut]
     if search.left_out:
         lines.append(f"[not searched: {', '.join(search.left_out)}]")
-    return content, with_cursor(_with_unread("\n".join(lines), walk.unread), following)
+    content = {"matches": search.matches, "cut": search.cut, "leftOut": search.left_out}
+    return walk.answer(content, "\n".join(lines))
 
 
 @dataclass(slots=True)
@@ -180,10 +149,10 @@ class _Search:
     """Collector of a page of matching lines during a walk."""
 
     wanted: bytes
-    fits: Any
+    fits: Callable[[str], bool]
     root: Path
     links: HardLinks
-    prefix: str = ""
+    prefix: str
     matches: list[dict[str, Any]] = field(default_factory=list)
     cut: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
@@ -191,11 +160,12 @@ class _Search:
     _bytes: int = SEARCHED_BYTES
 
     def visit(self, path: str, entry: os.DirEntry[str], directory: int) -> bool:
-        if not entry.is_file(follow_symlinks=False) or self.fits(path) is None:
+        if not entry.is_file(follow_symlinks=False) or not self.fits(path):
             return False
         name = printable(self.prefix + path)
         hidden = secret_name(name) or (
-            entry.stat(follow_symlinks=False).st_nlink > 1 and self._is_linked(path)
+            entry.stat(follow_symlinks=False).st_nlink > 1
+            and self.links.reason(self.root / self.prefix / path)
         )
         data = None if hidden else self._read(entry.name, directory)
         if data is None:
@@ -209,10 +179,6 @@ class _Search:
             or len(self.matches) >= LINES
             or len(self.left_out) >= FILES_LEFT_OUT
         )
-
-    def _is_linked(self, path: str) -> bool:
-        """Tell whether a file has a hard link outside the root."""
-        return bool(self.links.reason(self.root / self.prefix / path))
 
     def _read(self, name: str, directory: int) -> bytes | None:
         """Read a file of an open directory; None if it is too large or not a regular file."""

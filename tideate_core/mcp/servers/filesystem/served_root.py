@@ -30,7 +30,6 @@ _SHORTEST_SECRET: Final = 10
 _UNSEEN: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
 )
-_ABSOLUTE: Final = re.compile(r"(?<![\w./~-])/[^\s'\":,;]{1,4096}")
 
 
 class ServedRoot:
@@ -130,11 +129,6 @@ class ServedRoot:
             os.close(parent)
         return status, name, stat.S_ISLNK(status.st_mode) or self.entry(path) != name
 
-    def describe_error(self, error: Exception) -> str:
-        """Format an error of ours without the root's path and without paths outside the root."""
-        text = str(error).replace(f"{self.root}/", "")
-        return _ABSOLUTE.sub(lambda found: "." if found[0] == str(self.root) else "(a path outside)", text)
-
     def _parent(self, path: str, name: str) -> tuple[int, str]:
         """Open the parent directory of a resolved path; return its descriptor and the last name."""
         *way, last = name.split("/")
@@ -155,11 +149,9 @@ def is_private(name: str) -> bool:
 
 def printable(name: str) -> str:
     """Return a name for display on one line; most names are unchanged."""
-    return name if name.isprintable() else _UNSEEN.sub(_escaped, name)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return found[0].encode("unicode_escape").decode()
+    if name.isprintable():
+        return name
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), name)
 
 
 def _read_failure(path: str, error: OSError) -> ToolError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
+import base64
 from functools import cache, partial
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
@@ -61,9 +61,6 @@ if TYPE_CHECKING:
 
     from tideate_core.mcp.servers.filesystem.changes import Changes
 
-LARGE = 1 << 17
-"""Bytes of a directory or file; reading a smaller one is faster than handing it to a thread."""
-
 INSTRUCTIONS = """\
 This server reads, searches and changes the files below one root. Paths are relative to the root. A long
 answer comes in pages: pass its `nextCursor` as `cursor`. `.git` and `.tideate` are neither shown, read nor
@@ -103,10 +100,7 @@ def _add_reading(server: ToolServer, served: ServedRoot) -> None:
         """Read a file as UTF-8 text: all of it, its first lines (`head`) or its last (`tail`)."""
         if head is not None and tail is not None:
             raise ToolError("head and tail: give one of them")
-        work = partial(reading.read_text, served, path, head=head, tail=tail, cursor=cursor)
-        # finding the last lines may take a while
-        is_quick = tail is None and served.status(path)[0].st_size <= LARGE
-        found = work() if is_quick else await asyncio.to_thread(work)
+        found = await asyncio.to_thread(reading.read_text, served, path, head=head, tail=tail, cursor=cursor)
         return found, with_cursor(found["content"], found["nextCursor"])
 
     @server.add("Read several texts")
@@ -123,7 +117,7 @@ def _add_reading(server: ToolServer, served: ServedRoot) -> None:
     @server.add("Read an image, a sound or other bytes")
     async def read_media_file(path: Path) -> Annotated[CallToolResult, MediaShape]:
         """Read a file as it is, up to 4 MiB: in base64, with its MIME type."""
-        return _media(await asyncio.to_thread(reading.read_media, served, path))
+        return _media(*await asyncio.to_thread(reading.read_media, served, path))
 
 
 def _of_one(file: dict[str, Any]) -> str:
@@ -133,20 +127,18 @@ def _of_one(file: dict[str, Any]) -> str:
     return f"{file['content']}\n[there is more: read_text_file, cursor {more}]" if more else file["content"]
 
 
-def _media(media: reading.Media) -> CallToolResult:
-    about = {"path": media.path, "mimeType": media.mime_type, "size": media.size}
-    text = TextContent(text=f"{media.path}: {media.mime_type}, {media.size} bytes")
+def _media(path: str, mime_type: str, read: bytes) -> CallToolResult:
+    about = {"path": path, "mimeType": mime_type, "size": len(read)}
+    text = TextContent(text=f"{path}: {mime_type}, {len(read)} bytes")
+    data = base64.b64encode(read).decode()
     content: ImageContent | AudioContent | EmbeddedResource
-    if media.mime_type.startswith("image/"):
-        content = ImageContent(data=media.data, mime_type=media.mime_type)
-    elif media.mime_type.startswith("audio/"):
-        content = AudioContent(data=media.data, mime_type=media.mime_type)
+    if mime_type.startswith("image/"):
+        content = ImageContent(data=data, mime_type=mime_type)
+    elif mime_type.startswith("audio/"):
+        content = AudioContent(data=data, mime_type=mime_type)
     else:
-        content = EmbeddedResource(
-            resource=BlobResourceContents(
-                uri=f"file:///{quote(media.path)}", mime_type=media.mime_type, blob=media.data
-            )
-        )
+        uri = f"file:///{quote(path)}"
+        content = EmbeddedResource(resource=BlobResourceContents(uri=uri, mime_type=mime_type, blob=data))
     return CallToolResult(content=[content, text], structured_content=about)
 
 
@@ -154,18 +146,14 @@ def _add_listing(server: ToolServer, served: ServedRoot) -> None:
     @server.add("List a directory")
     async def list_directory(path: Path = ".", cursor: Cursor = "") -> ToolAnswer[ListShape]:
         """List the entries of a directory, by name."""
-        descriptor, _ = served.open_directory(path)
-        work = partial(listing.list_directory, descriptor, path, cursor)
-        found, text = work() if os.fstat(descriptor).st_size < LARGE else await asyncio.to_thread(work)
-        return found, with_cursor(text, found["nextCursor"])
+        return await asyncio.to_thread(listing.list_directory, served, path, cursor)
 
     @server.add("List a directory with sizes")
     async def list_directory_with_sizes(
         path: Path = ".", sort_by: Order = "name", cursor: Cursor = ""
     ) -> ToolAnswer[SizesShape]:
         """List the entries of a directory with sizes, and the total."""
-        found, text = await asyncio.to_thread(listing.list_sizes, served, path, sort_by, cursor)
-        return found, with_cursor(text, found["nextCursor"])
+        return await asyncio.to_thread(listing.list_sizes, served, path, sort_by, cursor)
 
     @server.add("Tell about a file")
     async def get_file_info(path: Path) -> ToolAnswer[InfoShape]:
@@ -217,8 +205,9 @@ def _add_searching(server: ToolServer, served: ServedRoot) -> None:
         Only files with paths that match a glob are searched. Probable secrets, such as `.env`, and binary
         files are left out.
         """
-        query = search.TextQuery(text, path, pattern, tuple(exclude_patterns))
-        return await in_cancellable_thread(partial(search.search_text, served, query, cursor))
+        return await in_cancellable_thread(
+            partial(search.search_text, served, text, path, pattern, exclude_patterns, cursor)
+        )
 
 
 def _add_writing(server: ToolServer, served: ServedRoot) -> None:

@@ -1,7 +1,7 @@
 """Walk below a directory without following links, filtered by globs and resumable by cursor.
 
 Entries come sorted by name, each directory followed by its content. So the last path tells where to continue,
-even if entries were added or removed since. The time to match a path is bounded for every glob.
+even if entries were added or removed since.
 """
 
 from __future__ import annotations
@@ -11,17 +11,18 @@ import base64
 import binascii
 import hashlib
 import os
-import re
 from operator import attrgetter
 from threading import Event
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from mcp.server.mcpserver.exceptions import ToolError
 
 from tideate_core.mcp.servers.filesystem.served_root import DIRECTORY, is_private
+from tideate_core.mcp.servers.schemas import with_cursor
+from tideate_core.util.globs import glob_filter, is_pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from tideate_core.mcp.servers.filesystem.served_root import ServedRoot
 
@@ -34,11 +35,6 @@ DEEPEST: Final = 100
 
 T = TypeVar("T")
 _by_name = attrgetter("name")
-ALTERNATIVES: Final = 64
-_WILD: Final = re.compile(r"[*?\[{\\]")
-_BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
-_SPECIAL: Final = re.compile(r"[][\\^&~|]")
-_TOKEN: Final = re.compile(r"\*+|\?|\[[!^]?\]?[^\]]*\]|\\.|.", re.DOTALL)
 
 
 class _Stopped(Exception):
@@ -59,39 +55,48 @@ async def in_cancellable_thread(work: Callable[[Event], T]) -> T:
 
 
 class Walk:
-    """One walk below a directory.
+    """A walk below a directory, for one page of an answer.
 
-    :param visit: called with each path, relative to the directory.
-    :param excluded: tells whether to skip a path and its content.
+    :param exclude: globs of paths that are skipped with all below them.
+    :param cursor: of the page before; empty: start.
+    :param asked: further arguments that the cursor is bound to.
+    :param stopped: is set when the walk has to stop.
     """
 
     def __init__(
-        self, visit: Visit, excluded: Callable[[str], object] | None = None, stopped: Event | None = None
+        self, served: ServedRoot, path: str, exclude: Sequence[str], cursor: str, stopped: Event, *asked: str
     ) -> None:
-        self.last = ""
-        """The last visited path."""
-        self.unread = 0
-        """Directories that cannot be read or are too deep."""
-        self.ended = False
-        """Whether the walk is complete."""
-        self._visit = visit
-        self._excluded = excluded
-        self._stopped = stopped or Event()
+        self._asked = (path, *exclude, "", *asked)
+        self._last = _resumed_path(cursor, self._asked)
+        self._excluded = exclusion_filter(exclude)
+        self._stopped = stopped
         self._left = LOOKED_AT
+        self._unread = 0
+        self._served = served
+        name = served.resolve(path)
+        self.prefix = "" if name == "." else f"{name}/"
+        """Of the visited paths, to be relative to the root."""
+        self.following: str | None = None
+        """The cursor that continues the walk; None at its end."""
 
-    def below(self, served: ServedRoot, path: str, after: str = "") -> str:
-        """Walk a directory; return its relative path.
-
-        :param after: where to continue: `last` of the previous walk.
-        :raises ToolError: the path is not a directory.
-        """
-        descriptor, name = served.open_directory(path)
-        self.last = after
+    def run(self, visit: Visit) -> None:
+        """Visit the paths of this page, relative to the directory."""
+        self._visit = visit
+        descriptor, _ = self._served.open_directory(self._asked[0])
         try:
-            self.ended = not self._directory(descriptor, "", after.split("/") if after else [], DEEPEST)
+            after = self._last.split("/") if self._last else []
+            if self._directory(descriptor, "", after, DEEPEST):
+                place = base64.urlsafe_b64encode(os.fsencode(self._last)).decode().rstrip("=")
+                self.following = f"{_digest(self._last, self._asked)}-{place}"
         finally:
             os.close(descriptor)
-        return name
+
+    def answer(self, content: dict[str, Any], text: str) -> tuple[dict[str, Any], str]:
+        """Return a page with its cursor and the number of unread directories."""
+        if self._unread:
+            text += f"\n[{self._unread} directories could not be read, or are too deep]"
+        content |= {"unread": self._unread, "nextCursor": self.following}
+        return content, with_cursor(text, self.following)
 
     def _directory(self, descriptor: int, prefix: str, after: list[str], deeper: int) -> bool:
         """Walk an open directory; return True if the walk ended early."""
@@ -102,7 +107,7 @@ class Walk:
             with os.scandir(descriptor) as found:
                 entries = sorted((entry for entry in found if entry.name >= first), key=_by_name)
         except OSError:
-            self.unread += 1
+            self._unread += 1
             return False
         visit, excluded = self._visit, self._excluded
         for entry in entries:
@@ -110,11 +115,11 @@ class Walk:
             if is_private(name):
                 continue
             path = prefix + name
-            if excluded is not None and excluded(path):
+            if excluded(path):
                 continue
             rest = after[1:] if name == first else None
             if rest is None:
-                self.last = path
+                self._last = path
                 self._left -= 1
                 if visit(path, entry, descriptor):
                     return True
@@ -130,7 +135,7 @@ class Walk:
                 raise OSError
             descriptor = os.open(name, DIRECTORY, dir_fd=above)
         except OSError:
-            self.unread += 1
+            self._unread += 1
             return False
         try:
             return self._directory(descriptor, f"{path}/", after or [], deeper - 1)
@@ -138,18 +143,7 @@ class Walk:
             os.close(descriptor)
 
 
-def cursor_of(walk: Walk, *asked: object) -> str | None:
-    """Return the cursor that continues a walk, or None at its end.
-
-    :param asked: the arguments that the cursor is bound to.
-    """
-    if walk.ended:
-        return None
-    place = base64.urlsafe_b64encode(os.fsencode(walk.last)).decode().rstrip("=")
-    return f"{_digest(walk.last, asked)}-{place}"
-
-
-def resumed_path(cursor: str, *asked: object) -> str:
+def _resumed_path(cursor: str, asked: tuple[str, ...]) -> str:
     """Return the path after which a cursor continues; empty without a cursor.
 
     :raises ToolError: the cursor is invalid, or bound to other arguments.
@@ -169,13 +163,13 @@ def resumed_path(cursor: str, *asked: object) -> str:
     return last
 
 
-def _digest(last: str, asked: tuple[object, ...]) -> str:
+def _digest(last: str, asked: tuple[str, ...]) -> str:
     content = repr((last, asked)).encode("utf-8", "surrogateescape")
     return hashlib.blake2b(content, digest_size=6).hexdigest()
 
 
-def glob_filter(pattern: str) -> Callable[[str], object]:
-    """Return a function that matches whole paths against a glob.
+def path_filter(pattern: str) -> Callable[[str], bool]:
+    """Return a predicate for the whole paths that match a glob.
 
     :raises ToolError: the pattern is not a valid glob.
     """
@@ -183,98 +177,17 @@ def glob_filter(pattern: str) -> Callable[[str], object]:
         raise ToolError(
             "the pattern is compared with paths relative to `path`: leave out the `/` it begins with"
         )
-    return _compiled([pattern])
+    try:
+        return glob_filter(pattern.strip("/"), anchored=True)
+    except ValueError as error:
+        raise ToolError(f"the pattern cannot be used: {error}") from None
 
 
-def exclusion_filter(patterns: Sequence[str]) -> Callable[[str], object] | None:
-    """Return a function that matches excluded paths; None if there are no patterns.
+def exclusion_filter(patterns: Sequence[str]) -> Callable[[str], bool]:
+    """Return a predicate for excluded paths; a pattern without a wildcard matches at any depth.
 
     :raises ToolError: a pattern is not a valid glob.
     """
-    every: list[str] = []
-    for pattern in patterns:
-        bare = pattern.strip("/")
-        every.append(bare)
-        if not _WILD.search(bare):
-            every.append(f"**/{bare}")
-    return _compiled(every) if every else None
-
-
-def _compiled(patterns: Iterable[str]) -> Callable[[str], object]:
-    alternatives = [one for pattern in patterns for one in _alternatives(pattern)]
-    try:
-        return re.compile("|".join(map(_expression, alternatives)), re.DOTALL).fullmatch
-    except re.error as error:
-        raise ToolError(f"the pattern is not a glob: {error.msg}") from None
-
-
-def _alternatives(pattern: str) -> list[str]:
-    """Expand `a{b,c}` into `ab` and `ac`."""
-    done, todo = list[str](), [pattern]
-    while todo:
-        one = todo.pop()
-        braces = _BRACES.search(one)
-        if braces is None:
-            done.append(one)
-        else:
-            todo += [
-                f"{one[: braces.start()]}{choice}{one[braces.end() :]}" for choice in braces[1].split(",")
-            ]
-        if len(done) + len(todo) > ALTERNATIVES:
-            raise ToolError(
-                f"the pattern has more than {ALTERNATIVES} alternatives in braces: search in parts"
-            )
-    return done
-
-
-def _expression(pattern: str) -> str:
-    """Convert a glob to a regular expression without backtracking.
-
-    Each part between `**`, except the last, matches at its first possible place: a later place would only
-    leave less
-    for the parts that follow.
-    """
-    runs: list[list[str]] = [[]]
-    for segment in pattern.removeprefix("./").strip("/").split("/"):
-        if segment != "**":
-            runs[-1].append(_segment(segment))
-        elif len(runs) == 1 or runs[-1]:
-            runs.append([])
-    if len(runs) == 1:
-        return "/".join(runs[0])
-    first, *middle, last = ["/".join(run) for run in runs]
-    expression = f"{first}/" if first else ""
-    expression += "".join(f"(?>(?:[^/]+/)*?{run}/)" for run in middle)
-    return expression + (f"(?:[^/]+/)*?{last}" if last else ".+")
-
-
-def _segment(segment: str) -> str:
-    """Convert a part between two slashes; a star is lazy, except the last one."""
-    pieces: list[str] = [""]
-    for token in _TOKEN.findall(segment):
-        if token[0] == "*":
-            pieces.append("")
-        elif token[0] == "?":
-            pieces[-1] += "[^/]"
-        elif token[0] == "[" and len(token) > 2:
-            pieces[-1] += _class(token)
-        else:
-            pieces[-1] += re.escape(token[1:] if token[0] == "\\" and len(token) > 1 else token)
-    if len(pieces) == 1:
-        return pieces[0]
-    first, *middle, last = pieces
-    if not any(pieces):
-        return "[^/]+"
-    between = "".join(f"(?>[^/]*?{piece})" for piece in middle if piece)
-    return f"(?>{first}{between}[^/]*{last}(?=/|\\Z))"
-
-
-def _class(token: str) -> str:
-    inner = token[1:-1]
-    sign = "^" if inner[0] in "!^" and len(inner) > 1 else ""
-    inner = inner[1:] if sign else inner
-    return f"(?!/)[{sign}{_SPECIAL.sub(_escaped, inner)}]"
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return f"\\{found[0]}"
+    globs = (pattern.strip("/") for pattern in patterns)
+    filters = [path_filter(one if is_pattern(one) else f"**/{one}") for one in globs]
+    return lambda path: any(excludes(path) for excludes in filters)

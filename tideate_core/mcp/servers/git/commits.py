@@ -183,15 +183,13 @@ async def _commit_files(
                 await git_write(repository, "reset", "--quiet", *options)
     except BaseException:
         if new:
-            await _remove_intent_to_add(repository, new)
+            # untracked again, and not deleted
+            with pathspec_file(repository, new) as options:
+                await git_write(
+                    repository, "rm", "--cached", "--quiet", "--force", "--ignore-unmatch", *options
+                )
         raise
     return made
-
-
-async def _remove_intent_to_add(repository: Repository, paths: Sequence[str]) -> None:
-    """Untrack files that were tracked for the commit, without deleting them."""
-    with pathspec_file(repository, paths) as options:
-        await git_write(repository, "rm", "--cached", "--quiet", "--force", "--ignore-unmatch", *options)
 
 
 async def _commit(

@@ -23,13 +23,12 @@ from tideate_core.git import (
 )
 from tideate_core.mcp.servers.git.settings import (
     Settings,
-    files_state,
     identity_variables,
     parse_settings,
     refuse_other_worktree,
     setting_variables,
 )
-from tideate_core.mcp.servers.schemas import short_repr
+from tideate_core.mcp.servers.schemas import hide_outside_paths, short_repr
 from tideate_core.project import real_path
 from tideate_core.workspace import Root
 
@@ -54,11 +53,10 @@ _LINKED: Final = (
     "start the server with a root that holds all of it"
 )
 _NONE: Final = "there is no git repository {where}; `git init` makes one, or start the server with its root"
-_ABSOLUTE: Final = re.compile(r"(?<![\w./~-])/[^\s'\":,;]*")
 _UNSEEN: Final = dict.fromkeys(
     [*(c for c in range(32) if c not in (9, 10)), *range(127, 160), *range(0x202A, 0x202F)]
 )
-_PREFIXES: Final = ("fatal: ", "error: ", "warning: ", "hint: ")
+_PREFIX: Final = re.compile(r"\A(?:(?:fatal|error|warning|hint): )+")
 _NO_IDENTITY: Final = (
     "git does not know who commits: set it with `git config --global user.name NAME` and "
     "`git config --global user.email ADDRESS`"
@@ -94,19 +92,10 @@ def failure(command: str, said: str, status: int | None, root: Path) -> GitFaile
     for mark, words in _KNOWN.items():
         if mark in said:
             return GitFailed(words, said)
-    shown = "; ".join(_plain(line) for line in said.splitlines() if line.strip())[:LONGEST]
-    shown = _ABSOLUTE.sub(lambda found: found[0] if _inside(found[0], root) else "(a path outside)", shown)
+    lines = (_PREFIX.sub("", line).translate(_UNSEEN).strip() for line in said.splitlines())
+    shown = "; ".join(filter(None, lines))[:LONGEST]
+    shown = hide_outside_paths(shown, root)
     return GitFailed(f"`git {command}` failed: {shown or f'status {status}'}", said)
-
-
-def _plain(line: str) -> str:
-    for prefix in _PREFIXES:
-        line = line.removeprefix(prefix)
-    return line.translate(_UNSEEN).strip()
-
-
-def _inside(path: str, root: Path) -> bool:
-    return path == str(root) or path.startswith(f"{root}/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,47 +253,33 @@ def unknown_commit(name: str) -> ToolError:
     return ToolError(f"there is no commit {short_repr(name)}: `git_log` and `git_branch` list what there is")
 
 
-class Repositories:
-    """Repositories at and below a root, with their settings cached until a configuration file changes.
+async def open_repository(root: Path, repo_path: str = "") -> Repository:
+    """Return the repository at a root, or the one below it that contains a path.
 
     :param root: a path without links.
+    :raises ToolError: there is no git or no repository, or part of it is outside the root.
     """
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self._known: dict[Path, tuple[object, Settings]] = {}
-
-    async def find(self, repo_path: str = "") -> Repository:
-        """Return the repository at the root, or the one that contains a path.
-
-        :raises ToolError: there is no git or no repository, or part of it is outside the root.
-        """
-        layout = find_layout(self.root, repo_path)
-        return Repository(self.root, layout, await self._settings(layout))
-
-    async def _settings(self, layout: RepositoryLayout) -> Settings:
-        state = files_state(layout)
-        known = self._known.get(layout.git_dir)
-        if known is not None and known[0] == state:
-            return known[1]
-        words = (*HARDENED, "config", "--list", "--show-scope", "-z")
-        answer = await _query(layout, words, identity_variables())
-        if answer.status or not answer.whole:
-            raise failure("config", answer.said, answer.status, self.root)
-        settings = parse_settings(answer.out)
-        refuse_other_worktree(settings, layout)
-        if settings.cacheable:
-            self._known[layout.git_dir] = (state, settings)
-        return settings
+    layout = _find_layout(root, repo_path)
+    words = (*HARDENED, "config", "--list", "--show-scope", "-z")
+    answer = await _query(layout, words, identity_variables())
+    if answer.status or not answer.whole:
+        raise failure("config", answer.said, answer.status, root)
+    settings = parse_settings(answer.out)
+    refuse_other_worktree(settings, layout)
+    return Repository(root, layout, settings)
 
 
-def find_layout(root: Path, repo_path: str = "") -> RepositoryLayout:
-    """Return the directories of the repository at the root, or of the one that contains `repo_path`.
-
-    :param root: a path without links.
-    :raises ToolError: there is no repository, or part of it is outside the root.
-    """
-    start = _start(root, repo_path)
+def _find_layout(root: Path, repo_path: str) -> RepositoryLayout:
+    start = root
+    if repo_path:
+        try:
+            start = Root(root).resolve(repo_path)
+        except (WorkspaceError, OSError, ValueError):
+            raise ToolError(
+                f"repo_path {short_repr(repo_path)} is not inside the root of this server"
+            ) from None
+        if not start.is_dir():
+            raise ToolError(f"repo_path {short_repr(repo_path)} is not a directory")
     above = (start, *start.parents[: len(start.parts) - len(root.parts)])
     if not any(os.path.lexists(directory / ".git") for directory in above):
         raise ToolError(
@@ -314,18 +289,6 @@ def find_layout(root: Path, repo_path: str = "") -> RepositoryLayout:
         return find_repository(start, within=root)
     except WorkspaceError as error:
         raise ToolError(str(error)) from error
-
-
-def _start(root: Path, repo_path: str) -> Path:
-    if not repo_path:
-        return root
-    try:
-        start = Root(root).resolve(repo_path)
-    except (WorkspaceError, OSError, ValueError):
-        raise ToolError(f"repo_path {short_repr(repo_path)} is not inside the root of this server") from None
-    if not start.is_dir():
-        raise ToolError(f"repo_path {short_repr(repo_path)} is not a directory")
-    return start
 
 
 def _refuse_links(folder: Path, root: Path) -> None:

@@ -11,7 +11,7 @@ from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from pydantic import Field
 
 from tideate_core.mcp.servers.git import queries
-from tideate_core.mcp.servers.git.repository import Repositories
+from tideate_core.mcp.servers.git.repository import open_repository
 from tideate_core.mcp.servers.git.revisions import (
     checked_branch,
     checked_revision,
@@ -70,7 +70,6 @@ def git_server(root: Path) -> MCPServer[Any]:
 
     :param root: an existing absolute directory, without links.
     """
-    repositories = Repositories(root)
     server = ToolServer(
         "tideate-git",
         title="tideate: git",
@@ -78,26 +77,26 @@ def git_server(root: Path) -> MCPServer[Any]:
         instructions=INSTRUCTIONS,
         hints=HINTS,
     )
-    _add_changes(server, repositories)
-    _add_history(server, repositories)
+    _add_changes(server, root)
+    _add_history(server, root)
     queue = WriteQueue(root)
-    _add_commit(server, repositories, queue)
-    _add_staging(server, repositories, queue)
-    _add_branching(server, repositories, queue)
-    _add_resource(server, repositories)
+    _add_commit(server, root, queue)
+    _add_staging(server, root, queue)
+    _add_branching(server, root, queue)
+    _add_resource(server, root)
     return server
 
 
-def _add_changes(server: ToolServer, repositories: Repositories) -> None:
+def _add_changes(server: ToolServer, root: Path) -> None:
     async def diff(repo_path: str, side: queries.Side, *query: Any) -> ToolAnswer[DiffShape]:
-        return await queries.diff(await repositories.find(repo_path), side, *query)
+        return await queries.diff(await open_repository(root, repo_path), side, *query)
 
     @server.add("Show what is changed")
     async def git_status(
         repo_path: RepoPath = "", untracked: Untracked = "normal", cursor: Cursor = ""
     ) -> ToolAnswer[StatusShape]:
         """Show the branch and the staged, changed and untracked files."""
-        return await queries.status(await repositories.find(repo_path), untracked, cursor)
+        return await queries.status(await open_repository(root, repo_path), untracked, cursor)
 
     @server.add("Show all changes")
     async def git_diff(
@@ -134,7 +133,7 @@ def _add_changes(server: ToolServer, repositories: Repositories) -> None:
         return await diff(repo_path, "staged", "", paths, context_lines, cursor)
 
 
-def _add_history(server: ToolServer, repositories: Repositories) -> None:
+def _add_history(server: ToolServer, root: Path) -> None:
     @server.add("Show the history")
     async def git_log(
         repo_path: RepoPath = "",
@@ -147,7 +146,7 @@ def _add_history(server: ToolServer, repositories: Repositories) -> None:
         cursor: Cursor = "",
     ) -> ToolAnswer[LogShape]:
         """List commits, the newest first."""
-        repository = await repositories.find(repo_path)
+        repository = await open_repository(root, repo_path)
         query = queries.LogQuery(
             revision=checked_revision(revision),
             count=max_count,
@@ -167,7 +166,7 @@ def _add_history(server: ToolServer, repositories: Repositories) -> None:
         cursor: Cursor = "",
     ) -> ToolAnswer[ShowShape]:
         """Show a commit: author, message and changes."""
-        repository = await repositories.find(repo_path)
+        repository = await open_repository(root, repo_path)
         return await queries.show(repository, checked_revision(revision), paths, context_lines, cursor)
 
     @server.add("List branches")
@@ -182,12 +181,12 @@ def _add_history(server: ToolServer, repositories: Repositories) -> None:
 
         Only those with (`contains`) or without (`not_contains`) a commit.
         """
-        repository = await repositories.find(repo_path)
+        repository = await open_repository(root, repo_path)
         inside, outside = (checked_revision(name) if name else "" for name in (contains, not_contains))
         return await queries.branches(repository, branch_type, inside, outside, cursor)
 
 
-def _add_commit(server: ToolServer, repositories: Repositories, queue: WriteQueue) -> None:
+def _add_commit(server: ToolServer, root: Path, queue: WriteQueue) -> None:
     # only a client that writes needs the modules of these tools
     @server.add("Commit", ADDING)
     async def git_commit(
@@ -212,7 +211,7 @@ def _add_commit(server: ToolServer, repositories: Repositories, queue: WriteQueu
         """
         from tideate_core.mcp.servers.git.commits import CommitRequest, commit, commit_on_new_branch
 
-        repository = await repositories.find(repo_path)
+        repository = await open_repository(root, repo_path)
         paths = tuple(dict.fromkeys(repository.path(file) for file in files))
         request = CommitRequest(agent, scope, description, paths, auto_stage)
         if branch:
@@ -227,7 +226,7 @@ def _add_commit(server: ToolServer, repositories: Repositories, queue: WriteQueu
         return made, "\n".join(lines)
 
 
-def _add_staging(server: ToolServer, repositories: Repositories, queue: WriteQueue) -> None:
+def _add_staging(server: ToolServer, root: Path, queue: WriteQueue) -> None:
     @server.add("Stage files", REPLACING)
     async def git_add(
         files: Annotated[Files, Field(min_length=1)], repo_path: RepoPath = ""
@@ -238,7 +237,7 @@ def _add_staging(server: ToolServer, repositories: Repositories, queue: WriteQue
         """
         from tideate_core.mcp.servers.git.staging import stage_files
 
-        repository = await repositories.find(repo_path)
+        repository = await open_repository(root, repo_path)
         paths = [repository.path(file) for file in files]
         return _staged(await queue.submit(partial(stage_files, repository, paths)))
 
@@ -250,7 +249,7 @@ def _add_staging(server: ToolServer, repositories: Repositories, queue: WriteQue
         """
         from tideate_core.mcp.servers.git.staging import unstage_files
 
-        repository = await repositories.find(repo_path)
+        repository = await open_repository(root, repo_path)
         paths = [repository.path(file) for file in files]
         return _staged(await queue.submit(partial(unstage_files, repository, paths)))
 
@@ -263,7 +262,7 @@ def _staged(shape: StagedShape) -> ToolAnswer[StagedShape]:
     return shape, "\n".join(lines)
 
 
-def _add_branching(server: ToolServer, repositories: Repositories, queue: WriteQueue) -> None:
+def _add_branching(server: ToolServer, root: Path, queue: WriteQueue) -> None:
     @server.add("Make a branch", ADDING)
     async def git_create_branch(
         branch_name: Annotated[Branch, Field(description="The new branch.")],
@@ -273,7 +272,7 @@ def _add_branching(server: ToolServer, repositories: Repositories, queue: WriteQ
         """Create a branch without checking it out; `git_checkout` does."""
         from tideate_core.mcp.servers.git.branches import create_branch
 
-        repository = await repositories.find(repo_path)
+        repository = await open_repository(root, repo_path)
         name, base = checked_branch(branch_name), checked_revision(base_branch)
         made = await queue.submit(partial(create_branch, repository, name, base))
         return made, f"made the branch {made.branch} at {made.commit[:12]}; HEAD is unchanged"
@@ -286,13 +285,13 @@ def _add_branching(server: ToolServer, repositories: Repositories, queue: WriteQ
         """
         from tideate_core.mcp.servers.git.branches import switch_branch
 
-        repository = await repositories.find(repo_path)
+        repository = await open_repository(root, repo_path)
         moved = await queue.submit(partial(switch_branch, repository, checked_branch(branch_name)))
         hooks = f"\nhooks: {moved.hooks}" if moved.hooks != "none" else ""
         return moved, f"on {moved.branch} at {moved.commit[:12]}{hooks}"
 
 
-def _add_resource(server: ToolServer, repositories: Repositories) -> None:
+def _add_resource(server: ToolServer, root: Path) -> None:
     @server.resource(
         "git://commit/{sha}",
         title="A commit",
@@ -301,7 +300,7 @@ def _add_resource(server: ToolServer, repositories: Repositories) -> None:
     )
     async def commit(sha: str) -> str:
         try:
-            repository = await repositories.find()
+            repository = await open_repository(root)
             _, text = await queries.show(repository, commit_id(sha), (), 3, "")
         except ToolError as error:
             raise ResourceNotFoundError(str(error)) from error

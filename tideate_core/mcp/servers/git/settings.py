@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mcp.server.mcpserver.exceptions import ToolError
@@ -16,7 +15,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from tideate_core.project import real_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from tideate_core.git import Repository as RepositoryLayout
 
@@ -38,8 +37,6 @@ class Settings:
     local: Mapping[str, tuple[str, ...]] = field(repr=False)
     """The repository's own values by key; sections and variables in lower case."""
     person: Mapping[str, tuple[str, ...]] = field(repr=False)
-    cacheable: bool
-    """The repository's own configuration includes no other files."""
 
     def value(self, key: str) -> str | None:
         """Return the effective value of a key: the repository's own, else the person's."""
@@ -55,7 +52,8 @@ class Settings:
         found: dict[str, str] = {}
         for key in self.local:
             if (parts := _filter_key(key)) is not None:
-                found[key] = self._persons(key, parts[1])
+                nothing = "false" if parts[1] == "required" else ""
+                found[key] = self.person.get(key, (nothing,))[-1]
         if any(key.startswith(_LFS_PROGRAMS) for key in self.local):
             for name in _FILTER_KEYS:
                 found[f"filter.lfs.{name}"] = "false" if name == "required" else ""
@@ -71,10 +69,6 @@ class Settings:
 
     def persons_filters(self) -> frozenset[str]:
         return frozenset(parts[0] for key in self.person if (parts := _filter_key(key)) is not None)
-
-    def _persons(self, key: str, name: str) -> str:
-        values = self.person.get(key)
-        return values[-1] if values else ("false" if name == "required" else "")
 
     def signing(self) -> list[str]:
         """Return the settings that signing uses, one a line."""
@@ -114,41 +108,18 @@ def setting_variables(settings: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def files_state(layout: RepositoryLayout) -> object:
-    """Return a value that changes when a configuration file changes."""
-    own = (layout.common_dir / "config", layout.git_dir / "config.worktree")
-    return tuple(_file_state(path) for path in (*own, *_of_person()))
-
-
-def _of_person() -> tuple[Path, ...]:
-    """Return the paths of the person's configuration files, existing or not."""
-    home = Path.home()
-    return home / ".gitconfig", Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "git" / "config"
-
-
-def _file_state(path: Path) -> tuple[int, ...] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
-
-
 def parse_settings(output: bytes) -> Settings:
     """Parse `git config --list --show-scope -z`."""
     fields = os.fsdecode(output).split("\0")
-    local: dict[str, list[str]] = {}
-    person: dict[str, list[str]] = {}
+    local: dict[str, tuple[str, ...]] = {}
+    person: dict[str, tuple[str, ...]] = {}
     for scope, entry in zip(fields[::2], fields[1::2], strict=False):
         if scope == "command":
             continue
         key, mark, value = entry.partition("\n")
-        (local if scope in _LOCAL else person).setdefault(key, []).append(value if mark else "true")
-    return Settings(_frozen(local), _frozen(person), not any(key.startswith("include") for key in local))
-
-
-def _frozen(found: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
-    return {key: tuple(values) for key, values in found.items()}
+        found = local if scope in _LOCAL else person
+        found[key] = (*found.get(key, ()), value if mark else "true")
+    return Settings(local, person)
 
 
 def _filter_key(key: str) -> tuple[str, str] | None:

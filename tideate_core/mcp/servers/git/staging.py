@@ -54,7 +54,12 @@ async def stage_files(repository: Repository, files: Sequence[str]) -> StagedSha
     refuse_unknown(repository, files, found.entries)
     touched = [entry for entry in found.entries if not entry.path.endswith("/") and entry.index != "!"]
     # inspecting a submodule would make git run programs that it configures
-    _refuse_submodule(touched, files)
+    for entry in touched:
+        if entry.submodule and entry.path in {name.rstrip("/") for name in files}:
+            raise ToolError(
+                f"{short_repr(entry.path)} is a submodule: a person has to say which commit of it is used; "
+                "its own files are changed and committed with it as `repo_path`"
+            )
     paths = [entry.path for entry in touched if not entry.submodule and entry.worktree != "."]
     programs = inspect_programs(repository)
     await refuse_filters(repository, paths, programs)
@@ -63,15 +68,6 @@ async def stage_files(repository: Repository, files: Sequence[str]) -> StagedSha
         with pathspec_file(repository, paths) as options:
             await git_write(repository, "add", *options, programs=programs if programs.trusted else None)
     return await staged_result(repository, before)
-
-
-def _refuse_submodule(entries: Iterable[StatusEntry], files: Sequence[str]) -> None:
-    for entry in entries:
-        if entry.submodule and entry.path in {name.rstrip("/") for name in files}:
-            raise ToolError(
-                f"{short_repr(entry.path)} is a submodule: a person has to say which commit of it is used; "
-                "its own files are changed and committed with it as `repo_path`"
-            )
 
 
 def refuse_unknown(repository: Repository, files: Iterable[str], entries: Iterable[StatusEntry]) -> None:
@@ -102,8 +98,11 @@ async def unstage_files(repository: Repository, files: Sequence[str]) -> StagedS
     return await staged_result(repository, before)
 
 
-async def staged_result(repository: Repository, before: str | None = None) -> StagedShape:
-    """Return the staged files."""
+async def staged_result(repository: Repository, before: str | None) -> StagedShape:
+    """Return the staged files.
+
+    :param before: the tree of what was staged before.
+    """
     answer = await repository.query(
         "diff", "--cached", "--name-status", "--no-renames", "-z", "--no-ext-diff"
     )

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from mcp.server.mcpserver.exceptions import ToolError
 
 from tideate_core.git import UNSIGNED, config_options
-from tideate_core.mcp.servers.git.repository import Repositories
+from tideate_core.mcp.servers.git.repository import open_repository
 from tideate_core.project import Trust, real_path
 
 if TYPE_CHECKING:
@@ -102,7 +102,9 @@ def inspect_programs(repository: Repository, trust: Trust | None = None) -> Repo
     :raises ConfigError: the trust store cannot be read.
     """
     folder, filters = _folder(repository), tuple(repository.settings.filters())
-    top, hooks = repository.layout.top, _hooks(folder)
+    names = dict.fromkeys((*COMMIT_HOOKS, *SWITCH_HOOKS))
+    hooks = tuple(name for name in names if os.access(folder / name, os.X_OK) and (folder / name).is_file())
+    top = repository.layout.top
     signing = repository.settings.is_set("commit.gpgsign")
     try:
         contents = list(_contents(repository, folder))
@@ -124,7 +126,7 @@ def repository_programs(root: Path) -> RepositoryPrograms | None:
     """
     try:
         with ThreadPoolExecutor(1) as thread:  # the caller's thread may have an event loop
-            repository = thread.submit(asyncio.run, Repositories(real_path(root)).find()).result()
+            repository = thread.submit(asyncio.run, open_repository(real_path(root))).result()
     except ToolError:
         return None  # the tools refuse this repository, so nothing can run
     programs = inspect_programs(repository)
@@ -145,11 +147,6 @@ def _folder(repository: Repository) -> Path:
     if configured is None:
         return repository.layout.common_dir / "hooks"
     return repository.layout.top / os.path.expanduser(configured)  # noqa: PTH111 never raises
-
-
-def _hooks(folder: Path) -> tuple[str, ...]:
-    names = dict.fromkeys((*COMMIT_HOOKS, *SWITCH_HOOKS))
-    return tuple(name for name in names if os.access(folder / name, os.X_OK) and (folder / name).is_file())
 
 
 def _contents(repository: Repository, folder: Path) -> Iterator[str]:

@@ -13,7 +13,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from tideate_core.errors import CommandError, ConfigError, WorkspaceError
 from tideate_core.git import HARDENED, UNSIGNED, config_options, find_git, join_names
 from tideate_core.mcp.servers.git.repository import GitFailed, failure
-from tideate_core.mcp.servers.locking import ended_before_cancelled, locked_root
+from tideate_core.mcp.servers.locking import UNUSABLE, ended_before_cancelled, locked_root
 from tideate_core.project import make_project_state
 from tideate_core.util.private_files import make_private_directory
 
@@ -54,15 +54,12 @@ class WriteQueue:
 
         :raises ToolError: another server holds the lock for too long.
         """
-        return await ended_before_cancelled(self._alone(work))
 
-    async def _alone(self, work: Callable[[], Awaitable[T]]) -> T:
-        async with self._lock, locked_root(self._root, "git", within=PATIENCE, busy=BUSY, refusal=_refusal):
-            return await work()
+        async def alone() -> T:
+            async with self._lock, locked_root(self._root, "git", within=PATIENCE, busy=BUSY):
+                return await work()
 
-
-def _refusal(error: ConfigError) -> ToolError:
-    return ToolError(f"nothing was written: {error}")
+        return await ended_before_cancelled(alone())
 
 
 async def git_write(
@@ -137,5 +134,5 @@ def scratch_directory(root: Path) -> Path:
         directory = make_project_state(root) / "mcp" / "git"
         make_private_directory(directory)
     except (ConfigError, OSError) as error:
-        raise ToolError("the private state of the project cannot be used, so nothing was written") from error
+        raise ToolError(UNUSABLE) from error
     return directory

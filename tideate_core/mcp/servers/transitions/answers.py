@@ -97,6 +97,11 @@ class MoveShape(BaseModel):
     target: str
     notes: dict[str, str] = Field(description="The optional arguments that came with it, word for word.")
 
+    @property
+    def characters(self) -> int:
+        """Its size, for the limit on a session's memory."""
+        return len(self.source) + len(self.target) + sum(len(k) + len(v) for k, v in self.notes.items())
+
 
 class PathShape(BaseModel):
     """The completed transitions and the position."""

@@ -51,41 +51,27 @@ NO_SESSION = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
-    """A completed transition with the client's notes."""
-
-    source: str
-    target: str
-    notes: dict[str, str]
-
-    @property
-    def size(self) -> int:
-        """Its characters, for the limit on a session's memory."""
-        return len(self.source) + len(self.target) + sum(len(k) + len(v) for k, v in self.notes.items())
-
-
 @dataclass(slots=True)
 class Walk:
     """Position and history of one session."""
 
     position: str | None = None
     """The current state; `*` after the end, None before the first move."""
-    moves: deque[Move] = field(default_factory=deque)
+    moves: deque[MoveShape] = field(default_factory=deque)
     forgotten: int = 0
     """Old moves that were dropped to stay within the limits."""
     _size: int = 0
 
-    def record(self, move: Move) -> None:
+    def record(self, move: MoveShape) -> None:
         """Record a move; one from another state than the position starts a new history."""
         if self.position not in (None, move.source):
             self.moves.clear()
             self.forgotten = self._size = 0
         self.position = move.target
         self.moves.append(move)
-        self._size += move.size
+        self._size += move.characters
         while len(self.moves) > MAX_MOVES or self._size > MAX_PATH_CHARACTERS:
-            self._size -= self.moves.popleft().size
+            self._size -= self.moves.popleft().characters
             self.forgotten += 1
 
 
@@ -141,7 +127,7 @@ class Guide:
         if isinstance(result, Failure):
             return self._error(walk, current, result.message)
         if walk is not None:
-            walk.record(Move(current, target, notes))
+            walk.record(MoveShape(source=current, target=target, notes=notes))
         return Answer(
             status="success",
             current_state=result.next_state,
@@ -192,7 +178,7 @@ class Guide:
             raise ToolError(f"{NO_SESSION} in every call of `transition`")
         return PathShape(
             position=walk.position or BOUNDARY,
-            moves=[MoveShape(source=m.source, target=m.target, notes=m.notes) for m in walk.moves],
+            moves=list(walk.moves),
             forgotten=walk.forgotten,
             shared=self._sessions.shared is not None,
         )
