@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.harness.scripted import ScriptedModel
 from tideate_core.adapters import Prompt, Reply, Turn
 from tideate_core.agents import Written, edit_format, edit_range, insert_text, write_text
 from tideate_core.errors import AdapterUnavailable, ContextTooLong, EditConflict, UnusableAnswer
@@ -32,38 +33,23 @@ BROKEN = "```python\ndef total(self):\n    return sum(self.xs\n```"
 PROMPT = Prompt("make it short", system="You code.", max_tokens=99)
 
 
-class Model:
-    """A scripted model that records its prompts."""
-
-    def __init__(self, *answers: str | Reply | Exception) -> None:
-        self.answers = list(answers)
-        self.asked: list[Prompt] = []
-
-    async def ask(self, prompt: Prompt) -> Reply:
-        self.asked.append(prompt)
-        answer = self.answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer if isinstance(answer, Reply) else Reply(answer, "model")
-
-
-async def ranged(model: Model, prompt: Prompt = PROMPT, **more: Any) -> Written:
+async def ranged(model: ScriptedModel, prompt: Prompt = PROMPT, **more: Any) -> Written:
     given: dict[str, Any] = {"lines": LINES, "start": 3, "end": 8, "language": "python", **more}
     return await edit_range(model.ask, prompt, **given)
 
 
-async def edit(model: Model, **more: Any) -> list[str]:
+async def edit(model: ScriptedModel, **more: Any) -> list[str]:
     written = await ranged(model, **more)
     assert written.problems == []
     return written.lines
 
 
 async def test_a_good_answer_is_taken_at_once() -> None:
-    model = Model(GOOD)
+    model = ScriptedModel(GOOD)
     written = await ranged(model)
     assert (written.lines, written.problems, written.attempts) == (FITTED, [], 1)
     assert [reply.text for reply in written.replies] == [GOOD]
-    assert model.asked == [PROMPT]
+    assert model.prompts == [PROMPT]
 
 
 @pytest.mark.parametrize(
@@ -87,9 +73,9 @@ async def test_a_good_answer_is_taken_at_once() -> None:
     ],
 )
 async def test_a_bad_answer_is_asked_again_with_the_reason(bad: str | Reply, said: str) -> None:
-    model = Model(bad, GOOD)
+    model = ScriptedModel(bad, GOOD)
     assert await edit(model) == FITTED
-    again = model.asked[1]
+    again = model.prompts[1]
     assert said in again.user
     assert (again.system, again.max_tokens) == (PROMPT.system, PROMPT.max_tokens)
     text = bad.text if isinstance(bad, Reply) else bad
@@ -97,22 +83,22 @@ async def test_a_bad_answer_is_asked_again_with_the_reason(bad: str | Reply, sai
 
 
 async def test_only_the_last_answer_is_sent_back() -> None:
-    model = Model("no", "neither", GOOD)
+    model = ScriptedModel("no", "neither", GOOD)
     await edit(model)
-    assert model.asked[2].history == (Turn(PROMPT.user, "neither"),)
+    assert model.prompts[2].history == (Turn(PROMPT.user, "neither"),)
 
 
 async def test_earlier_turns_of_the_conversation_stay() -> None:
-    model = Model("no", GOOD)
+    model = ScriptedModel("no", GOOD)
     turn = Turn("hello", "hi")
     await ranged(model, prompt=Prompt("x", history=(turn,)))
-    assert model.asked[1].history == (turn, Turn("x", "no"))
+    assert model.prompts[1].history == (turn, Turn("x", "no"))
 
 
 async def test_a_long_cut_off_answer_is_not_sent_back_whole() -> None:
-    model = Model(Reply("x = 1\n" * 5000, "model", truncated=True), GOOD)
+    model = ScriptedModel(Reply("x = 1\n" * 5000, "model", truncated=True), GOOD)
     await edit(model)
-    assert len(model.asked[1].history[0].assistant) <= 6000
+    assert len(model.prompts[1].history[0].assistant) <= 6000
 
 
 @pytest.mark.parametrize(
@@ -127,21 +113,21 @@ async def test_a_long_cut_off_answer_is_not_sent_back_whole() -> None:
 async def test_attempts_are_bounded_and_end_in_a_clear_error(
     answers: tuple[str, ...], attempts: int, said: str
 ) -> None:
-    model = Model(*answers)
+    model = ScriptedModel(*answers)
     with pytest.raises(UnusableAnswer, match=f"could not be used {said}"):
         await edit(model, attempts=attempts)
     assert model.answers == []
 
 
 async def test_the_same_syntax_errors_again_end_it_early() -> None:
-    model = Model(BROKEN, f"Sorry!\n{BROKEN}")
+    model = ScriptedModel(BROKEN, f"Sorry!\n{BROKEN}")
     written = await ranged(model)
     assert written.attempts == 2
     assert [problem.message for problem in written.problems] == ["'(' was never closed"]
 
 
 async def test_what_has_only_syntax_errors_is_left_to_the_person() -> None:
-    model = Model(BROKEN, "no code at all", "again none")
+    model = ScriptedModel(BROKEN, "no code at all", "again none")
     written = await ranged(model)
     assert written.problems
     assert written.lines == ["    def total(self):", "        return sum(self.xs"]
@@ -150,65 +136,65 @@ async def test_what_has_only_syntax_errors_is_left_to_the_person() -> None:
 
 async def test_old_syntax_errors_are_not_the_models() -> None:
     lines = [*LINES, "def broken(:"]
-    written = await ranged(Model(GOOD), lines=lines)
+    written = await ranged(ScriptedModel(GOOD), lines=lines)
     assert written.problems == []
 
 
 async def test_an_adapters_error_passes_through() -> None:
     with pytest.raises(AdapterUnavailable):
-        await edit(Model(AdapterUnavailable("gone")))
+        await edit(ScriptedModel(AdapterUnavailable("gone")))
     with pytest.raises(ContextTooLong):
-        await edit(Model(ContextTooLong("too long")))
+        await edit(ScriptedModel(ContextTooLong("too long")))
 
 
 async def test_a_correction_that_does_not_fit_ends_with_the_first_reason() -> None:
     with pytest.raises(UnusableAnswer, match="no code"):
-        await edit(Model("no", ContextTooLong("too long")))
+        await edit(ScriptedModel("no", ContextTooLong("too long")))
 
 
 async def test_the_whole_file_as_an_answer_changes_only_the_range() -> None:
     whole = [*LINES[:3], *FITTED, *LINES[8:]]
-    assert await edit(Model("```python\n" + "\n".join(whole) + "\n```")) == FITTED
+    assert await edit(ScriptedModel("```python\n" + "\n".join(whole) + "\n```")) == FITTED
 
 
 async def test_an_inserted_text_is_indented_for_its_place() -> None:
-    model = Model("```python\ndef open(self):\n    pass\n```")
+    model = ScriptedModel("```python\ndef open(self):\n    pass\n```")
     written = await insert_text(model.ask, PROMPT, lines=LINES, at=9, language="python")
     assert (written.lines, written.at) == (["    def open(self):", "        pass", ""], 9)
 
 
 async def test_an_inserted_text_is_checked_in_its_place() -> None:
-    model = Model("```python\nreturn (\n```", "```python\nx = 1\n```")
+    model = ScriptedModel("```python\nreturn (\n```", "```python\nx = 1\n```")
     written = await insert_text(model.ask, PROMPT, lines=LINES, at=1, language="python")
     assert (written.lines, written.attempts) == (["x = 1"], 2)
 
 
 async def test_an_empty_buffer_is_filled() -> None:
-    written = await insert_text(Model("```\nx = 1\n```").ask, PROMPT, lines=[""], at=1, language="")
+    written = await insert_text(ScriptedModel("```\nx = 1\n```").ask, PROMPT, lines=[""], at=1, language="")
     assert written.lines == ["x = 1"]
 
 
 async def test_a_new_file_is_written() -> None:
-    written = await write_text(Model(GOOD).ask, PROMPT, before=None, language="python")
+    written = await write_text(ScriptedModel(GOOD).ask, PROMPT, before=None, language="python")
     assert written.lines == ["def total(self):", "    return sum(self.xs)"]
 
 
 BEFORE = "\n".join(LINES)
 
 
-async def whole(model: Model) -> Written:
+async def whole(model: ScriptedModel) -> Written:
     return await write_text(model.ask, PROMPT, before=BEFORE, language="python", path="shop.py")
 
 
 async def test_a_file_is_written_anew() -> None:
     after = BEFORE.replace("os.abort()", "os._exit(0)")
-    written = await whole(Model(f"```python\n{after}\n```"))
+    written = await whole(ScriptedModel(f"```python\n{after}\n```"))
     assert "\n".join(written.lines) == after
 
 
 async def test_search_replace_blocks_are_understood_and_their_notes_kept() -> None:
     answer = "<<<<<<< SEARCH\nos.abort()\n=======\nos._exit(0)\n>>>>>>> REPLACE"
-    written = await whole(Model(answer))
+    written = await whole(ScriptedModel(answer))
     assert "\n".join(written.lines) == BEFORE.replace("os.abort()", "os._exit(0)")
     assert written.notes == ["block 1 was found at line 11 by ignoring indentation"]
 
@@ -216,10 +202,10 @@ async def test_search_replace_blocks_are_understood_and_their_notes_kept() -> No
 async def test_a_block_that_is_not_found_is_asked_again_with_the_nearest_lines() -> None:
     bad = "<<<<<<< SEARCH\n    def close(self):\n        os.exit()\n=======\nx\n>>>>>>> REPLACE"
     good = bad.replace("os.exit", "os.abort").replace("\nx\n", "\n    def close(self):\n        pass\n")
-    model = Model(bad, good)
+    model = ScriptedModel(bad, good)
     written = await whole(model)
     assert written.lines[-1] == "        pass"
-    assert "        os.abort()\n\nAnswer the same task again" in model.asked[1].user
+    assert "        os.abort()\n\nAnswer the same task again" in model.prompts[1].user
 
 
 DIFF = "```diff\n--- a/shop.py\n+++ b/shop.py\n@@ -99 +1 @@\n-        os.abort()\n+        os._exit(0)\n```"
@@ -228,34 +214,34 @@ PATCH = "*** Begin Patch\n*** Update File: shop.py\n-        os.abort()\n+      
 
 @pytest.mark.parametrize("answer", [DIFF, PATCH])
 async def test_a_diff_or_a_patch_of_the_file_is_understood(answer: str) -> None:
-    model = Model(answer)
+    model = ScriptedModel(answer)
     written = await whole(model)
     assert "\n".join(written.lines) == BEFORE.replace("os.abort()", "os._exit(0)")
 
 
 async def test_an_edit_of_another_file_is_asked_again() -> None:
-    model = Model(PATCH.replace("shop.py", "other.py"), PATCH)
+    model = ScriptedModel(PATCH.replace("shop.py", "other.py"), PATCH)
     written = await whole(model)
     assert written.attempts == 2
-    assert "it edits other.py, but only shop.py is to be changed now" in model.asked[1].user
+    assert "it edits other.py, but only shop.py is to be changed now" in model.prompts[1].user
 
 
 async def test_an_edit_of_the_range_changes_only_that() -> None:
-    model = Model(DIFF.replace("os.abort()", "return result").replace("os._exit(0)", "return 1"))
+    model = ScriptedModel(DIFF.replace("os.abort()", "return result").replace("os._exit(0)", "return 1"))
     written = await ranged(model, path="shop.py")
     assert written.lines == [*LINES[3:7], "        return 1"]
 
 
 async def test_an_edit_beside_the_range_is_asked_again() -> None:
-    model = Model(DIFF, GOOD)
+    model = ScriptedModel(DIFF, GOOD)
     written = await ranged(model, path="shop.py")
     assert written.lines == FITTED
-    assert "its lines to search are not in the file" in model.asked[1].user
+    assert "its lines to search are not in the file" in model.prompts[1].user
 
 
 async def test_a_part_of_a_file_is_not_taken_for_the_whole() -> None:
     before = "\n".join(f"x{n} = {n}" for n in range(30))
-    model = Model("```python\nx1 = 2\n```", "```python\nx1 = 3\n```", "```python\nx1 = 4\n```")
+    model = ScriptedModel("```python\nx1 = 2\n```", "```python\nx1 = 3\n```", "```python\nx1 = 4\n```")
     with pytest.raises(UnusableAnswer, match="seems to be a part"):
         await write_text(model.ask, PROMPT, before=before, language="python")
 
@@ -275,7 +261,7 @@ async def test_lines_that_the_file_cannot_hold_are_asked_for_again_with_the_reas
         if "€" in "".join(lines):
             raise EditConflict("a.py: its encoding latin1 lacks '€' (U+20AC); nothing was written")
 
-    model = Model(GOOD.replace("sum", "€"), GOOD)
+    model = ScriptedModel(GOOD.replace("sum", "€"), GOOD)
     written = await ranged(model, accept=accept)
     assert (written.lines, written.attempts) == (FITTED, 2)
-    assert "its encoding latin1 lacks '€' (U+20AC)" in model.asked[1].user
+    assert "its encoding latin1 lacks '€' (U+20AC)" in model.prompts[1].user

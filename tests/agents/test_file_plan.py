@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tideate_core.adapters import Prompt, Reply
-from tideate_core.agents.file_plan import Plan, make_plan, parse_plan
+from tests.harness.scripted import ScriptedModel
+from tideate_core.adapters import Prompt
+from tideate_core.agents.file_plan import make_plan, parse_plan
 from tideate_core.errors import InvalidInput, StepFailed
 from tideate_core.workspace import Workspace
 
@@ -26,30 +27,25 @@ def plan(action: str, path: str, **more: Any) -> dict[str, Any]:
     return {"action": action, "path": path, "why": "", **more}
 
 
-class Model:
-    """A model with scripted plans that records its prompts."""
-
-    def __init__(self, *plans: dict[str, Any]) -> None:
-        self.asked: list[str] = []
-        self._plans = list(plans)
-
-    async def __call__(self, prompt: Prompt, schema: type[Plan]) -> Any:
-        self.asked.append(prompt.user + "".join(turn.user for turn in prompt.history))
-        files = [self._plans.pop(0)]
-        return Reply("", "scripted", parsed=schema.model_validate({"files": files}))
+def planning(*files: dict[str, Any]) -> ScriptedModel:
+    """Return a model with plans of one file each."""
+    return ScriptedModel(*({"files": [file]} for file in files))
 
 
 async def test_a_path_that_does_not_exist_is_answered_with_its_neighbours(workspace: Workspace) -> None:
-    model = Model(plan("modify", "kit/api.py"), plan("modify", "src/kit/api.py"))
-    files = await make_plan(model, Prompt("plan it"), workspace, ["src/kit/api.py"], attempts=2)  # type: ignore[arg-type]
+    model = planning(plan("modify", "kit/api.py"), plan("modify", "src/kit/api.py"))
+    files = await make_plan(model.ask, Prompt("plan it"), workspace, ["src/kit/api.py"], attempts=2)
     assert [file.path for file in files] == ["src/kit/api.py"]
-    assert "kit/api.py does not exist, so it cannot be modified (there is src/kit/api.py)" in model.asked[1]
+    assert (
+        "kit/api.py does not exist, so it cannot be modified (there is src/kit/api.py)"
+        in model.prompts[1].user
+    )
 
 
 async def test_a_plan_that_stays_wrong_fails_with_the_last_mistake(workspace: Workspace) -> None:
-    model = Model(plan("modify", "none.py"))
+    model = planning(plan("modify", "none.py"))
     with pytest.raises(StepFailed, match=r"after 1 attempts: none\.py does not exist"):
-        await make_plan(model, Prompt("plan it"), workspace, [], attempts=1)  # type: ignore[arg-type]
+        await make_plan(model.ask, Prompt("plan it"), workspace, [], attempts=1)
 
 
 @pytest.mark.parametrize(
@@ -85,8 +81,8 @@ async def test_a_file_that_is_no_text_is_not_planned_to_be_modified(
 ) -> None:
     assert workspace.root is not None
     (workspace.root / "logo").write_bytes(content)
-    model = Model(plan("modify", "logo"), plan("move", "logo", move_to="src/logo"))
-    files = await make_plan(model, Prompt("plan it"), workspace, [], attempts=2)  # type: ignore[arg-type]
+    model = planning(plan("modify", "logo"), plan("move", "logo", move_to="src/logo"))
+    files = await make_plan(model.ask, Prompt("plan it"), workspace, [], attempts=2)
     assert [file.action for file in files] == ["move"]
-    assert "logo cannot be modified" in model.asked[1]
-    assert why in model.asked[1]
+    assert "logo cannot be modified" in model.prompts[1].user
+    assert why in model.prompts[1].user

@@ -17,7 +17,7 @@ from tideate_core.workflows import Decision
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
     from tideate_core.engine import ConfirmationRequest
 
 WORDS = "one\ntwo\nthree\nfour\nfive\n"
@@ -347,7 +347,7 @@ CHILD = """
 import asyncio, os, pathlib, signal, sys
 from types import SimpleNamespace
 from tests.builtin.test_revisions import RUN, decisions, refactored, three_rounds
-from tests.engine.conftest import Bench
+from tests.harness.bench import Bench
 from tideate_core.engine import EventName
 
 root, url, tools = sys.argv[1:]

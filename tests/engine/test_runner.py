@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.engine.conftest import Bench, no
+from tests.harness.front import no
 from tideate_core.adapters import Prompt
 from tideate_core.config import Config
 from tideate_core.engine import EventName, RunRequest, review_and_apply
 from tideate_core.errors import RunNotFound, StepFailed
 from tideate_core.workflows import Confirm, StepContext
 from tideate_core.workspace import FileChange
+
+if TYPE_CHECKING:
+    from tests.harness.bench import Bench
 
 
 async def test_steps_run_in_order_and_see_the_results_before_them(bench: Bench) -> None:

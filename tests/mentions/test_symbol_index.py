@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.agents.stage import write_files
+from tests.harness.project import write_files
 from tideate_core.errors import StoreError
 from tideate_core.mentions.symbol_index import AT_ONCE, FORKS, Place, SymbolIndex
 

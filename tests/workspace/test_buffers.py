@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.workspace.project import Editor, tree
+from tests.workspace.project import tree
 from tests.workspace.test_transaction import ONE
 from tideate_core.errors import EditConflict, FrontEndGone, NotText, RollbackConflict, WorkspaceError
 from tideate_core.workspace import FileChange, Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.harness.buffers import Buffers
 
 WANTED = "a = 1\nb = 20\nc = 3"
 LATE_FAILURE = FileChange("late/x", "create", None, "x")
@@ -25,7 +27,7 @@ def change(number: int | None = 1) -> FileChange:
 
 @pytest.mark.parametrize("number", [1, None], ids=["known", "opened since"])
 async def test_a_loaded_file_is_changed_in_its_buffer_only(
-    root: Path, edited: Workspace, editor: Editor, number: int | None
+    root: Path, edited: Workspace, editor: Buffers, number: int | None
 ) -> None:
     before = tree(root)
     editor.load(root / "src" / "one.py", ONE)
@@ -37,7 +39,7 @@ async def test_a_loaded_file_is_changed_in_its_buffer_only(
 
 
 async def test_what_is_typed_elsewhere_at_any_time_stays(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     editor.load(root / "src" / "one.py", ONE)
     editor.types(1, "typed\n" + ONE)
@@ -56,7 +58,7 @@ async def test_what_is_typed_elsewhere_at_any_time_stays(
 
 
 async def test_what_is_typed_where_the_edit_goes_stops_everything(
-    root: Path, private: Path, edited: Workspace, editor: Editor
+    root: Path, private: Path, edited: Workspace, editor: Buffers
 ) -> None:
     before = tree(root)
     editor.load(root / "src" / "one.py", ONE)
@@ -69,7 +71,7 @@ async def test_what_is_typed_where_the_edit_goes_stops_everything(
     assert "journal/run/0001" not in tree(private)
 
 
-async def test_a_buffer_that_never_rests_is_given_up(root: Path, edited: Workspace, editor: Editor) -> None:
+async def test_a_buffer_that_never_rests_is_given_up(root: Path, edited: Workspace, editor: Buffers) -> None:
     editor.load(root / "src" / "one.py", ONE)
     editor.before_replace = lambda: editor.types(1, editor.text(1) + "!")
     with pytest.raises(EditConflict):
@@ -82,7 +84,7 @@ async def test_a_closed_buffer_stops_everything(edited: Workspace) -> None:
         await edited.apply([change(7)], execution_id="run")
 
 
-async def test_one_buffer_in_two_changes_is_refused(root: Path, edited: Workspace, editor: Editor) -> None:
+async def test_one_buffer_in_two_changes_is_refused(root: Path, edited: Workspace, editor: Buffers) -> None:
     editor.load(root / "src" / "one.py", ONE)
     with pytest.raises(WorkspaceError, match="named by two changes"):
         await edited.apply([change(), change(None)], execution_id="run")
@@ -90,7 +92,7 @@ async def test_one_buffer_in_two_changes_is_refused(root: Path, edited: Workspac
 
 
 async def test_an_error_on_disk_puts_the_buffers_back_and_keeps_what_was_typed(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     before = tree(root)
     editor.load(root / "src" / "one.py", ONE)
@@ -113,7 +115,7 @@ async def test_an_error_on_disk_puts_the_buffers_back_and_keeps_what_was_typed(
 
 
 async def test_a_created_file_goes_into_the_empty_buffer_that_waits_for_it(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     editor.load(root / "new.py", "")
     await edited.apply([FileChange("new.py", "create", None, "a\nb")], execution_id="run")
@@ -122,7 +124,7 @@ async def test_a_created_file_goes_into_the_empty_buffer_that_waits_for_it(
 
 
 async def test_a_file_with_unsaved_changes_is_not_deleted(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     editor.load(root / "src" / "one.py", ONE, modified=True)
     with pytest.raises(EditConflict, match="unsaved"):
@@ -131,7 +133,7 @@ async def test_a_file_with_unsaved_changes_is_not_deleted(
 
 
 async def test_a_moved_file_takes_its_buffer_with_what_is_unsaved_in_it(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     before = tree(root)
     old, new = root / "src" / "one.py", root / "lib" / "two.py"
@@ -148,7 +150,7 @@ async def test_a_moved_file_takes_its_buffer_with_what_is_unsaved_in_it(
 
 
 async def test_a_moved_and_saved_file_is_rolled_back_with_its_buffer(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     before = tree(root)
     editor.load(root / "src" / "one.py", ONE)
@@ -160,7 +162,7 @@ async def test_a_moved_and_saved_file_is_rolled_back_with_its_buffer(
 
 
 async def test_the_editor_is_told_which_files_to_look_at(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     await edited.apply([FileChange("logo.png", "delete", None, None)], execution_id="run")
     assert editor.disk_checks == [root / "logo.png"]
@@ -169,7 +171,7 @@ async def test_the_editor_is_told_which_files_to_look_at(
 
 
 async def test_buffers_without_a_name_and_outside_the_project_can_be_changed(
-    tmp_path: Path, edited: Workspace, editor: Editor
+    tmp_path: Path, edited: Workspace, editor: Buffers
 ) -> None:
     editor.load(None, "a\nb")
     editor.load(tmp_path / "elsewhere.txt", "x")
@@ -184,7 +186,7 @@ async def test_buffers_without_a_name_and_outside_the_project_can_be_changed(
 
 
 async def test_a_buffer_changed_since_stops_the_rollback(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     editor.load(root / "src" / "one.py", ONE)
     await edited.apply([change(), FileChange("new", "create", None, "x")], execution_id="run")
@@ -196,7 +198,7 @@ async def test_a_buffer_changed_since_stops_the_rollback(
 
 
 async def test_unsaved_changes_of_a_file_that_was_written_on_disk_stay_in_its_buffer_and_are_saved(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     """Otherwise the next `:write` would restore the run's text in the file."""
     await edited.apply([change(None)], execution_id="run")
@@ -207,7 +209,7 @@ async def test_unsaved_changes_of_a_file_that_was_written_on_disk_stay_in_its_bu
 
 
 async def test_unsaved_changes_where_the_run_wrote_on_disk_stop_the_rollback(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     await edited.apply([change(None)], execution_id="run")
     editor.load(root / "src" / "one.py", "mine", modified=True)
@@ -218,7 +220,7 @@ async def test_unsaved_changes_where_the_run_wrote_on_disk_stop_the_rollback(
 
 @pytest.mark.parametrize("saved", [True, False])
 async def test_a_closed_buffer_is_rolled_back_on_disk_if_it_was_saved(
-    root: Path, private: Path, edited: Workspace, editor: Editor, saved: bool
+    root: Path, private: Path, edited: Workspace, editor: Buffers, saved: bool
 ) -> None:
     before = tree(root)
     editor.load(root / "src" / "one.py", ONE)
@@ -231,7 +233,7 @@ async def test_a_closed_buffer_is_rolled_back_on_disk_if_it_was_saved(
 
 
 async def test_revert_keeps_what_was_typed_elsewhere_and_skips_a_deleted_buffer(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     editor.load(root / "src" / "one.py", ONE)
     editor.load(root / "run.sh", "echo")
@@ -244,7 +246,7 @@ async def test_revert_keeps_what_was_typed_elsewhere_and_skips_a_deleted_buffer(
 
 
 async def test_text_that_a_files_encoding_lacks_is_refused_with_the_character_and_the_encoding(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     editor.load(root / "src" / "one.py", ONE)
     editor.lacking[1] = "€я"
@@ -256,7 +258,7 @@ async def test_text_that_a_files_encoding_lacks_is_refused_with_the_character_an
 
 
 async def test_text_that_stands_in_a_buffer_already_is_no_reason_to_refuse(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     editor.load(root / "src" / "one.py", ONE)
     editor.types(1, f"€\n{ONE}")
@@ -274,7 +276,7 @@ async def test_half_a_character_is_refused_for_a_file_that_is_not_open(workspace
 
 
 async def test_a_file_that_is_gone_behind_its_buffer_is_refused(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     editor.load(root / "src" / "one.py", ONE)
     (root / "src" / "one.py").unlink()
@@ -284,7 +286,7 @@ async def test_a_file_that_is_gone_behind_its_buffer_is_refused(
 
 
 async def test_a_folder_that_became_a_link_out_of_the_project_is_named_as_not_saved(
-    root: Path, edited: Workspace, editor: Editor, tmp_path: Path
+    root: Path, edited: Workspace, editor: Buffers, tmp_path: Path
 ) -> None:
     editor.load(root / "src" / "one.py", ONE)
     await edited.apply([change()], execution_id="run")
@@ -297,7 +299,7 @@ async def test_a_folder_that_became_a_link_out_of_the_project_is_named_as_not_sa
 
 
 async def test_a_buffer_that_was_renamed_meanwhile_takes_no_edit_of_its_old_file(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     editor.load(root / "src" / "one.py", ONE)
     editor.buffers[1] = replace(editor.buffers[1], path=str(root / "src" / "other.py"))

@@ -226,11 +226,10 @@ from tests.builtin.task.runs.test_revisions import rejects_lines
 from tideate_core.app.wiring import build_catalog, open_project, open_runner
 from tideate_core.engine import EventName, RunRequest
 from tideate_core.workflows import Decision
+from tests.harness.front import Front
 from tests.harness.tally import TASK
 
-class Front:
-    editor = None
-
+class Person(Front):
     async def confirm(self, request):
         return rejects_lines(request) if request.kind == "review" else Decision(True)
 
@@ -240,7 +239,7 @@ class Front:
 
 async def main(root):
     request = RunRequest(name="task", prompt=TASK, execution_id=RUN)
-    async with open_runner(open_project(root), build_catalog(pathlib.Path(root)), Front()) as runner:
+    async with open_runner(open_project(root), build_catalog(pathlib.Path(root)), Person()) as runner:
         await runner.run(request)
 
 asyncio.run(main(sys.argv[1]))
@@ -273,13 +272,12 @@ from tests.builtin.task.runs.test_revisions import rejects_lines
 from tideate_core.app.wiring import build_catalog, open_project, open_runner
 from tideate_core.engine import RunRequest
 from tideate_core.workflows import Decision
+from tests.harness.front import Front
 from tests.harness.tally import TASK
 
 root, step = sys.argv[1:]
 
-class Front:
-    editor = None
-
+class Person(Front):
     async def confirm(self, request):
         if (request.kind, request.step) != ("review", step):
             return Decision(True)
@@ -287,12 +285,9 @@ class Front:
             os.kill(os.getpid(), signal.SIGKILL)
         return rejects_lines(request)
 
-    def emit(self, event):
-        pass
-
 async def main():
     request = RunRequest(name="task", prompt=TASK, execution_id=RUN)
-    async with open_runner(open_project(root), build_catalog(pathlib.Path(root)), Front()) as runner:
+    async with open_runner(open_project(root), build_catalog(pathlib.Path(root)), Person()) as runner:
         await runner.run(request)
 
 asyncio.run(main())
