@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import tempfile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,7 +16,12 @@ from tests.harness.model_server import ModelServer
 from tests.harness.processes import Brood
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import AsyncIterator, Generator, Iterator
+    from pathlib import Path
+
+    from tests.harness.bench import Bench
+    from tests.harness.editor import Editor, EditorFactory
+    from tests.harness.shell import Shell
 
 # No deadline: several tests share two cores, and a slow example is not a wrong one.
 settings.register_profile("test", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -74,6 +79,70 @@ def server() -> Iterator[ModelServer]:
     """Scripted model of a test."""
     with ModelServer() as server:
         yield server
+
+
+@pytest.fixture
+def tools() -> bool:
+    """Tell whether the bench's model can call tools; a module of tests may say otherwise."""
+    return False
+
+
+@pytest.fixture
+async def bench(tmp_path: Path, server: ModelServer, tools: bool) -> AsyncIterator[Bench]:
+    """A runner in the test's process, over the scripted model."""
+    from tests.harness.bench import Bench
+
+    root = tmp_path / "project"
+    root.mkdir()
+    bench = Bench(root, server, tools=tools)
+    yield bench
+    await bench.aclose()
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    """The real command in a project."""
+    from tests.harness.shell import Shell
+
+    shell = Shell(tmp_path)
+    yield shell
+    shell.close()
+
+
+@pytest.fixture
+def answering(shell: Shell, server: ModelServer) -> ModelServer:
+    """The scripted model, as the shell's default adapter."""
+    shell.use(server)
+    return server
+
+
+@pytest.fixture
+def start_editor(tmp_path: Path) -> Iterator[EditorFactory]:
+    """Start editors with options of `Editor`; end all of them after the test."""
+    from tests.harness.editor import Editor
+
+    started: list[Editor] = []
+
+    def start(**options: Any) -> Editor:
+        home = tmp_path / f"editor{len(started)}"
+        home.mkdir()
+        started.append(Editor(home, **options))
+        return started[-1]
+
+    yield start
+    failures = []
+    for editor in started:
+        try:
+            editor.close()
+        except AssertionError as failure:
+            failures.append(str(failure))
+    assert not failures, "\n".join(failures)
+
+
+@pytest.fixture
+def editor(start_editor: EditorFactory) -> Editor:
+    """A headless Neovim with the plugin and no configuration, without a screen."""
+    return start_editor()
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from tideate_core.agents.stage import TaskBrief
 from tideate_core.engine.context.model import Outgoing
 from tideate_core.errors import ConfigError
 from tideate_core.workflows import MISSING, Decision, PromptLibrary, RunContext
-from tideate_core.workspace import BufferText, Workspace
+from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -20,40 +20,17 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
+    from tests.harness.buffers import Buffers
     from tideate_core.adapters import OfferedTool
     from tideate_core.agents.roles import Role
 
-__all__ = ["BRIEF", "Buffers", "StageStep", "role", "write_files"]
+__all__ = ["BRIEF", "StageStep", "role"]
 
 BRIEF = TaskBrief("add a function that doubles")
 
 
 def role(name: str, root: Path | None = None) -> Role:
     return Roles(root).get(name)
-
-
-def write_files(root: Path, files: Mapping[str, str]) -> None:
-    for name, text in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text.encode())
-
-
-class Buffers:
-    """An editor with one loaded file that has unsaved changes."""
-
-    def __init__(self, path: str, text: str, lacks: str = "") -> None:
-        self._buffer = BufferText(7, 42, text, modified=True, path=path)
-        self._lacks = lacks
-
-    async def find(self, path: Path) -> BufferText | None:
-        return self._buffer if str(path) == self._buffer.path else None
-
-    async def missing_characters(self, number: int, text: str) -> tuple[str, str]:
-        return "".join(set(self._lacks) & set(text)), "latin1"
-
-    async def read(self, number: int) -> BufferText:
-        return self._buffer
 
 
 class StepDouble:
@@ -121,7 +98,7 @@ class StageStep(StepDouble):
         self._usage = usage or Usage(10, 5)
         self._chosen: dict[str, Any] = {}
         self._decisions = deque(decisions)
-        self.workspace = Workspace(root, buffers=buffers)  # type: ignore[arg-type]
+        self.workspace = Workspace(root, buffers=buffers)
         self.attempts = attempts
         self.context_tokens = context_tokens
         self.memory_of: str | None = None

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.agents.stage import BRIEF, StageStep, role, write_files
+from tests.agents.stage import BRIEF, StageStep, role
+from tests.harness.project import write_files
 from tideate_core.agents.auditor import apply_fixes, audit_plan
 from tideate_core.gates import Approval, AuditReport, ExecutionPlan, PlanFix, PlanStep, Severity
 from tideate_core.workflows import Decision

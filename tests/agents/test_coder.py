@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.agents.stage import Buffers, StageStep
+from tests.agents.stage import StageStep
+from tests.harness.buffers import Buffers
 from tideate_core.adapters import Prompt, Reply, Turn
 from tideate_core.agents import Written, edit_format, edit_range, insert_text, write_text
 from tideate_core.errors import AdapterUnavailable, ContextTooLong, UnusableAnswer
@@ -264,8 +265,10 @@ def test_the_form_of_an_edit_goes_by_the_file_and_the_size_of_the_model() -> Non
 
 
 async def test_lines_that_the_file_cannot_hold_are_asked_for_again_with_the_reason(tmp_path: Path) -> None:
-    buffers = Buffers(str(tmp_path / "a.py"), "", lacks="€")
+    buffers = Buffers()
+    number = buffers.load(tmp_path / "a.py", "")
+    buffers.lacking[number] = "€"
     step = StageStep(tmp_path, GOOD.replace("sum", "€"), GOOD, buffers=buffers)
-    written = await ranged(step, path="a.py", buffer=7)
+    written = await ranged(step, path="a.py", buffer=number)
     assert (written.lines, written.attempts) == (FITTED, 2)
     assert "its encoding latin1 lacks '€' (U+20AC)" in step.asked[1].user

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.agents.stage import BRIEF, StageStep, role, write_files
+from tests.agents.stage import BRIEF, StageStep, role
 from tests.harness.gates import failed, report
+from tests.harness.project import write_files
 from tideate_core.agents.corrector import Corrected, correct_task, findings_of, needed_file
 from tideate_core.gates import ExecutionPlan, PlanStep, VerificationReport
 from tideate_core.toolchain import Check, Failure

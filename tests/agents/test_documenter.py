@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.agents.stage import BRIEF, Buffers, StageStep, role, write_files
+from tests.agents.stage import BRIEF, StageStep, role
+from tests.harness.buffers import Buffers
 from tests.harness.gates import Verifier, report
+from tests.harness.project import write_files
 from tideate_core.agents.documenter import Documented, document_task
 from tideate_core.gates import (
     DocumentationResult,
@@ -226,7 +228,7 @@ async def test_a_long_diff_is_cut_and_said_to_be(root: Path) -> None:
 
 async def test_what_was_not_saved_is_what_is_changed(root: Path) -> None:
     unsaved = CHANGELOG.removesuffix("\n").replace("Old.", "Unsaved.")
-    step = StageStep(root, answer(), buffers=Buffers(str(root / "CHANGELOG.md"), unsaved))
+    step = StageStep(root, answer(), buffers=Buffers.typed(root / "CHANGELOG.md", unsaved))
     (change,) = (await documented(step)).changes
-    assert (change.before, change.buffer, change.tick) == (unsaved, 7, 42)
+    assert (change.before, change.buffer, change.tick) == (unsaved, 1, 2)
     assert change.after == f"{unsaved}\n- {ENTRY}"

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.agents.stage import BRIEF, Buffers, StageStep, role, write_files
+from tests.agents.stage import BRIEF, StageStep, role
+from tests.harness.buffers import Buffers
+from tests.harness.project import write_files
 from tideate_core.agents.executor import Executed, execute_plan
 from tideate_core.errors import ContextTooLong, RateLimited
 from tideate_core.gates import (
@@ -353,9 +355,9 @@ async def test_two_names_of_a_file_are_one(root: Path) -> None:
 
 
 async def test_a_buffers_unsaved_text_is_what_is_edited(root: Path) -> None:
-    step = StageStep(root, block("b = 2"), buffers=Buffers(str(root / "src/b.py"), "b = 'unsaved'"))
+    step = StageStep(root, block("b = 2"), buffers=Buffers.typed(root / "src/b.py", "b = 'unsaved'"))
     (change,) = (await executed(step, editing(["src/b.py"]))).changes
-    assert (change.before, change.after, change.buffer, change.tick) == ("b = 'unsaved'", "b = 2", 7, 42)
+    assert (change.before, change.after, change.buffer, change.tick) == ("b = 'unsaved'", "b = 2", 1, 2)
     assert "b = 'unsaved'" in step.asked[0].user
 
 

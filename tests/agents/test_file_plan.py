@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.agents.stage import StageStep, write_files
+from tests.agents.stage import StageStep
+from tests.harness.project import write_files
 from tideate_core.adapters import Prompt
 from tideate_core.agents.file_plan import make_plan, parse_plan
 from tideate_core.errors import InvalidInput, StepFailed

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.agents.stage import BRIEF, StageStep, role, write_files
+from tests.agents.stage import BRIEF, StageStep, role
 from tests.harness.model_server import ModelServer
+from tests.harness.project import write_files
 from tideate_core.adapters.model import ModelAdapter
 from tideate_core.adapters.sources import ServerSource
 from tideate_core.agents import apply_fixes, audit_plan, document_task, execute_plan, plan_task

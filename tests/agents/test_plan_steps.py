@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic import ValidationError
 
-from tests.agents.stage import BRIEF, StageStep, role, write_files
+from tests.agents.stage import BRIEF, StageStep, role
+from tests.harness.project import write_files
 from tideate_core.agents.plan_steps import PartOfPlan, Verdict, analyse, review_change
 from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.errors import UnusableAnswer

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.agents.stage import BRIEF, StageStep, role, write_files
+from tests.agents.stage import BRIEF, StageStep, role
 from tests.harness.later import Later
+from tests.harness.project import write_files
 from tideate_core.adapters import Usage
 from tideate_core.agents.planner import plan_task
 from tideate_core.agents.stage import TaskBrief, open_stage

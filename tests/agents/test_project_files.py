@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.agents.stage import StageStep, write_files
+from tests.agents.stage import StageStep
+from tests.harness.project import write_files
 from tideate_core.agents.project_files import (
     list_for_model,
     nearest_files,

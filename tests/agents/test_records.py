@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from hypothesis import given, strategies as st
 
-from tests.agents.stage import StageStep, write_files
+from tests.agents.stage import StageStep
 from tests.agents.test_documenter import CHANGELOG, answer, documented
+from tests.harness.project import write_files
 from tideate_core.agents.records import (
     LONGEST_MEMORY,
     MEMORY_FILE,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.agents.stage import write_files
+from tests.harness.project import write_files
 from tideate_core.agents import Roles
 from tideate_core.agents.role_files import agent_names, package_directories
 

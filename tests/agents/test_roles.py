@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.agents.stage import write_files
+from tests.harness.project import use_home, write_files
 from tests.harness.state import trust_file
 from tideate_core.agents import BUILTIN_ROLES, Role, Roles
 from tideate_core.errors import ConfigError, InvalidDefinition, InvalidDefinitionFile, UnknownAgent
@@ -20,8 +20,7 @@ NAMES = ["auditor", "corrector", "documenter", "executor", "planner"]
 
 @pytest.fixture(autouse=True)
 def _own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    use_home(tmp_path, monkeypatch)
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tests.agents.stage import StageStep, write_files
+from tests.agents.stage import StageStep
+from tests.harness.project import write_files
 from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.errors import UnusableAnswer
 from tideate_core.workflows import Decision

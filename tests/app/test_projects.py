@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.harness.project import git
 from tideate_core.app import forget_project, list_projects, move_project, moved_from, open_store
 from tideate_core.app.projects import note_use
 from tideate_core.errors import ConfigError
@@ -24,9 +24,8 @@ def fill(root: Path, *names: str) -> Path:
 
 
 def commit(root: Path, text: str = "one") -> None:
-    git = ["git", "-C", str(root), "-c", "user.name=a", "-c", "user.email=a@b"]
-    subprocess.run([*git[:3], "init", "-q"], check=True)
-    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", text], check=True)
+    git(root, "init", "-q")
+    git(root, "commit", "-q", "--allow-empty", "-m", text)
 
 
 def test_projects_are_listed_with_size_and_what_is_gone(root: Path, tmp_path: Path) -> None:
@@ -66,7 +65,7 @@ def test_few_files_say_nothing(root: Path, tmp_path: Path) -> None:
 def test_a_project_that_is_still_there_was_not_moved(root: Path, tmp_path: Path) -> None:
     commit(root)
     open_store(root).close()
-    subprocess.run(["git", "clone", "-q", str(root), str(tmp_path / "clone")], check=True)
+    git(tmp_path, "clone", "-q", str(root), "clone")
     assert moved_from(tmp_path / "clone") == []
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.engine.conftest import LIMIT, Bench
 from tests.engine.test_loop import graph, step
+from tests.harness.bench import Bench
+from tests.harness.front import LIMIT
 from tideate_core.app import compare_runs, compared_texts
 from tideate_core.engine import RunEdits
 from tideate_core.errors import InvalidInput, RunNotFound

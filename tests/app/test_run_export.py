@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from markdown_it import MarkdownIt
 
-from tests.engine.conftest import Bench
 from tests.engine.test_loop import graph, step
+from tests.harness.bench import Bench
 from tideate_core.app import export_runs
 from tideate_core.errors import RunNotFound
 

@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.conftest import answering, shell
-from tests.editor.conftest import editor, start_editor
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Listening", "answering", "editor", "listening", "shell", "start_editor"]
+__all__ = ["Listening", "listening"]
 
 
 class Listening:

@@ -16,6 +16,7 @@ from urllib.parse import quote
 from mcp import Client
 
 from tests.engine.steps.test_tool import Tools
+from tests.harness.buffers import Buffers
 from tideate_core.errors import ToolFailed
 from tideate_core.machines.language import Workflow, parse
 from tideate_core.mcp.client import Tool, ToolResult
@@ -151,46 +152,42 @@ def plant(root: Path, secrets: Secrets) -> None:
     write("new.py", f"K = '{secrets.token()}'\nDEBUG = 1\n")
 
 
-class ToldEditor:
-    """An editor with a secret in every answer."""
+def told_editor(root: Path, secrets: Secrets) -> Buffers:
+    """Return an editor with a secret in every answer."""
+    named, line = f"n {secrets.token()}", {"path": str(root / "docs/plain.txt"), "line": 1}
+    uri = (root / "docs/plain.txt").as_uri()
+    whole = {"start": {"line": 0, "character": 0}, "end": {"line": 1, "character": 0}}
+    edit = {"changes": {uri: [{"range": whole, "newText": f"{secrets.variable()}\n{secrets.token()}\n"}]}}
+    proposal = {"client": named, "encoding": "utf-8", "edit": json.dumps(edit), "ticks": {}}
+    buffer = {"filetype": named, "lines": 2, "modified": True, "visible": True, "current": True}
+    symbol = {"name": named, "kind": named, "line": 1, "uri": uri, "detail": named, "container": named}
+    places = [
+        {"uri": (root / name).as_uri(), "line": 2} for name in ("settings.py", ".env", f"../{secrets.name()}")
+    ]
 
-    def __init__(self, root: Path, secrets: Secrets) -> None:
-        named, line = f"n {secrets.token()}", {"path": str(root / "docs/plain.txt"), "line": 1}
-        uri = (root / "docs/plain.txt").as_uri()
-        whole = {"start": {"line": 0, "character": 0}, "end": {"line": 1, "character": 0}}
-        edit = {"changes": {uri: [{"range": whole, "newText": f"{secrets.variable()}\n{secrets.token()}\n"}]}}
-        proposal = {"client": named, "encoding": "utf-8", "edit": json.dumps(edit), "ticks": {}}
-        buffer = {"filetype": named, "lines": 2, "modified": True, "visible": True, "current": True}
-        symbol = {"name": named, "kind": named, "line": 1, "uri": uri, "detail": named, "container": named}
-        places = [
-            {"uri": (root / name).as_uri(), "line": 2}
-            for name in ("settings.py", ".env", f"../{secrets.name()}")
-        ]
+    def told(result: Any) -> dict[str, Any]:
+        answer = {"client": named, "busy": named, "result": result}
+        return {"answers": [answer], "errors": [named, secrets.key()]}
 
-        def told(result: Any) -> dict[str, Any]:
-            answer = {"client": named, "busy": named, "result": result}
-            return {"answers": [answer], "errors": [named, secrets.key()]}
+    answers = {
+        "hover": told(f"{secrets.key()}\n{secrets.variable()}"),
+        "locations": told(places),
+        "document_symbols": told([symbol]),
+        "workspace_symbols": told([symbol]),
+        "code_actions": told([{"title": named, "kind": named, "disabled": named}]),
+        "code_action": {**proposal, "command": named},
+        "rename": proposal,
+        "diagnostics": {
+            "diagnostics": [{**line, "severity": "error", "message": secrets.key(), "source": named}],
+            "total": 9,
+            "clients": [named],
+        },
+        "staged_diagnostics": {"answers": [], "errors": [named]},
+        "buffers": {"buffers": [{**buffer, "path": str(root / name)} for name in ("new.py", ".env")]},
+        "quickfix": {"title": named, "total": 3, "entries": [{**line, "text": secrets.variable()}]},
+    }
 
-        self._answers = {
-            "hover": told(f"{secrets.key()}\n{secrets.variable()}"),
-            "locations": told(places),
-            "document_symbols": told([symbol]),
-            "workspace_symbols": told([symbol]),
-            "code_actions": told([{"title": named, "kind": named, "disabled": named}]),
-            "code_action": {**proposal, "command": named},
-            "rename": proposal,
-            "diagnostics": {
-                "diagnostics": [{**line, "severity": "error", "message": secrets.key(), "source": named}],
-                "total": 9,
-                "clients": [named],
-            },
-            "staged_diagnostics": {"answers": [], "errors": [named]},
-            "buffers": {"buffers": [{**buffer, "path": str(root / name)} for name in ("new.py", ".env")]},
-            "quickfix": {"title": named, "total": 3, "entries": [{**line, "text": secrets.variable()}]},
-        }
-
-    async def query(self, name: str, _arguments: Mapping[str, Any], *, within: float) -> Any:
-        return self._answers[name]
+    return Buffers(**answers)
 
 
 class OurServers(Tools):

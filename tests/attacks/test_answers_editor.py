@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.editor.conftest import screen_editor, start_editor
+from tests.editor.conftest import screen_editor
 from tests.harness.dialogs import ask, wait_focused
 from tests.harness.model_server import ModelServer
 from tests.harness.runs import accept_all, configure, result, start
@@ -14,7 +14,7 @@ from tests.harness.runs import accept_all, configure, result, start
 if TYPE_CHECKING:
     from tests.harness.editor import Editor
 
-__all__ = ["screen_editor", "start_editor"]
+__all__ = ["screen_editor"]
 
 pytestmark = pytest.mark.attack
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.engine.conftest import Bench, bench, tools
 from tideate_core.config.schema import LandConfig
 from tideate_core.engine import EventName, PolicyFrontEnd
 from tideate_core.engine.past import recorded_result
@@ -19,7 +18,8 @@ from tideate_core.workspace.executable_files import executable_changes, reason_b
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["bench", "tools"]
+    from tests.harness.bench import Bench
+
 
 pytestmark = pytest.mark.attack
 

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.engine.conftest import Bench, bench, tools
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["bench", "tools"]
+    from tests.harness.bench import Bench
+
 
 pytestmark = [pytest.mark.attack, pytest.mark.slow]
 

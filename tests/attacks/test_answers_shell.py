@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.builtin.task.runs.test_shell import House
-from tests.cli.conftest import Shell, answering, shell
 from tests.harness.tasks import CODE, edits
 
 if TYPE_CHECKING:
     from tests.harness.model_server import ModelServer
+    from tests.harness.shell import Shell
 
-__all__ = ["answering", "shell"]
 
 pytestmark = [pytest.mark.attack, pytest.mark.slow]
 

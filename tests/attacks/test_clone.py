@@ -15,8 +15,8 @@ from tests.harness.clones import Clone
 from tests.harness.dialogs import wait_focused
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Shell
     from tests.harness.editor import Editor
+    from tests.harness.shell import Shell
 
 pytestmark = pytest.mark.attack
 

@@ -15,8 +15,8 @@ from tideate_core.workflows.parsing import FileFormat, WorkflowParser
 
 if TYPE_CHECKING:
     from tests.attacks.conftest import Listening
-    from tests.cli.conftest import Shell
     from tests.harness.model_server import ModelServer
+    from tests.harness.shell import Shell
 
 # what takes time with the square of its input takes far longer
 pytestmark = [pytest.mark.attack, pytest.mark.slow, pytest.mark.timeout(300)]

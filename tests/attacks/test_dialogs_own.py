@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.conftest import Shell
 from tests.harness.dialogs import wait_focused
 from tests.harness.editor import Editor
 from tests.harness.hidden import HIDDEN, LOOKALIKES, original, tagged, taken, unseen
+from tests.harness.shell import Shell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.conftest import PYTHON_PATH
 from tests.harness.hidden import HIDDEN, LONG, LOOKALIKES, original, tagged, taken, unseen
+from tests.harness.shell import PYTHON_PATH
 from tests.harness.terminal import Terminal
 
 if TYPE_CHECKING:

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.editor.conftest import start_editor
 from tests.harness.hidden import HIDDEN, LOOKALIKES, original, unseen
 from tests.harness.work import assert_linear
 from tideate_core.util.escaping import label, shortened_runs, visible, visible_json
 
 if TYPE_CHECKING:
-    from tests.editor.conftest import EditorFactory
+    from tests.harness.editor import EditorFactory
 
-__all__ = ["start_editor"]
 
 pytestmark = pytest.mark.attack
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from tests.builtin.handoff.test_file_formats import PLAN
-from tests.cli.conftest import PYTHON_PATH, Shell
 from tests.cli.test_handoff import GREET, TEST, file, git
 from tests.harness.model_server import ModelServer
+from tests.harness.shell import PYTHON_PATH, Shell
 from tests.harness.tasks import Model, edits
 from tideate_core.builtin.handoff.file_formats import LARGEST, read
 from tideate_core.builtin.handoff.models import PlanFile

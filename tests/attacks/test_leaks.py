@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
-from tests.attacks.planted import OurServers, Secrets, ToldEditor, plant
-from tests.engine.conftest import Bench
+from tests.attacks.planted import OurServers, Secrets, plant, told_editor
 from tests.engine.steps.test_tool import use
+from tests.harness.bench import Bench
 from tests.harness.model_server import ModelServer, events
 from tideate_core.agents.tools.table import GROUPS, tools_named
 from tideate_core.builtin import register_builtin
@@ -260,7 +260,7 @@ class Planted:
         self.bench = Apart(root, server, tools=True)
         # what is planted stays: no edit is accepted
         self.bench.front.answer = lambda request: Decision(request.kind != "review", by="policy")
-        self.bench.front.editor = ToldEditor(root, secrets)  # type: ignore[assignment]
+        self.bench.front.editor = told_editor(root, secrets)  # type: ignore[assignment]
         checks = chain.from_iterable(select_tools(root, VerifyConfig()).values())
         ProjectTrust(root).trust(filter(None, (*checks, detect_clean_command(root))))
         names = {"@words": {"text": f"Log in with {secrets.token()}."}, "@login": ".env"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -16,11 +16,12 @@ from hypothesis import given, settings, strategies as st
 from tests.attacks.planted import OurServers, Secrets
 from tests.builtin.task.runs.desk import Desk
 from tests.builtin.test_buffer_workflows import planned
-from tests.engine.conftest import Bench, bench
 from tests.engine.steps.conftest import Write, write
 from tests.engine.steps.test_agent import agent
 from tests.engine.steps.test_tool import use
 from tests.engine.test_resumed_runs import Stop
+from tests.harness.bench import Bench
+from tests.harness.buffers import Buffers
 from tests.harness.tasks import rejected
 from tideate_core.agents.corrector import findings_of
 from tideate_core.agents.tools.editor_queries import one_line
@@ -36,11 +37,11 @@ from tideate_core.util.cutting import beginning, ending
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from tests.harness.model_server import ModelServer
 
-__all__ = ["bench", "write"]
+__all__ = ["write"]
 
 pytestmark = [pytest.mark.attack, pytest.mark.timeout(300)]
 
@@ -112,31 +113,26 @@ def test_no_part_of_a_secret_stays_at_a_cut(cut: str, seed: int, before: int, wo
     assert one.leaks_in(hide_lines(left)) == set()
 
 
-class Editor:
-    """An editor with language servers that reveal secrets."""
-
-    def __init__(self, root: Path, secrets: Secrets) -> None:
-        long = f"{'x' * 1_985} {secrets.token()} {'y' * 4_000}"
-        said = [f"{BESIDE} {secrets.token()}", f"{BESIDE}\n{secrets.key()}\n{secrets.variable()}", long]
-        diagnostics = [
-            {"path": str(root / "a.py"), "line": 1, "severity": "error", "message": one, "source": "lint"}
-            for one in [*said, f"{'x' * 485} {secrets.token()} {'y' * 400}"]
-        ]
-        answers = [{"client": secrets.name(), "result": one} for one in said]
-        self._answers = {
-            "hover": {"answers": answers, "errors": [secrets.token()]},
-            "diagnostics": {"diagnostics": diagnostics, "total": 9, "clients": [secrets.name()]},
-        }
-
-    async def query(self, name: str, _arguments: Mapping[str, Any], *, within: float) -> Any:
-        return self._answers.get(name, {"answers": [], "errors": [], "buffers": [], "items": []})
+def revealing(root: Path, secrets: Secrets) -> Buffers:
+    """Return an editor with language servers that reveal secrets."""
+    long = f"{'x' * 1_985} {secrets.token()} {'y' * 4_000}"
+    said = [f"{BESIDE} {secrets.token()}", f"{BESIDE}\n{secrets.key()}\n{secrets.variable()}", long]
+    diagnostics = [
+        {"path": str(root / "a.py"), "line": 1, "severity": "error", "message": one, "source": "lint"}
+        for one in [*said, f"{'x' * 485} {secrets.token()} {'y' * 400}"]
+    ]
+    answers = [{"client": secrets.name(), "result": one} for one in said]
+    return Buffers(
+        hover={"answers": answers, "errors": [secrets.token()]},
+        diagnostics={"diagnostics": diagnostics, "total": 9, "clients": [secrets.name()]},
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_words_of_language_servers(bench: Bench, write: Write, seed: int) -> None:
     secrets = Secrets(seed, str(seed))
     bench.write("a.py", "one = 1\n")
-    bench.front.editor = Editor(bench.root, secrets)  # type: ignore[assignment]
+    bench.front.editor = revealing(bench.root, secrets)  # type: ignore[assignment]
     write("steps: [{id: a, task: Look at it, tools: [look, editor]}]")
     bench.server.calls("Look", "lsp_hover", {"path": "a.py", "line": 1, "symbol": "one"}, times=1)
     bench.server.calls("Look", "diagnostics", {"path": "a.py"}, times=1)

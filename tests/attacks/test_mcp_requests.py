@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.engine.conftest import Bench, bench
 from tests.engine.steps.test_tool import use
 from tests.harness.hostile import hostile, said
 from tideate_core.adapters import Conversation, UserMessage
@@ -24,10 +23,9 @@ from tideate_core.workflows.parsing import WorkflowParser
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.harness.bench import Bench
     from tideate_core.mcp.client import ServerSpec
     from tideate_core.workflows import StepContext
-
-__all__ = ["bench"]
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import logging
     from pathlib import Path
 
-    from tests.cli.conftest import Shell
+    from tests.harness.shell import Shell
 
 pytestmark = [pytest.mark.attack, pytest.mark.slow]
 

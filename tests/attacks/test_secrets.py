@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 import pytest
 
-from tests.cli.conftest import Shell, answering, shell
 from tests.harness.model_server import ModelServer
+from tests.harness.project import git
 from tideate_core.mentions import ContextResolver
 from tideate_core.mentions.secrets import secret_in, secret_name
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-__all__ = ["answering", "shell"]
+    from tests.harness.shell import Shell
+
 
 pytestmark = [pytest.mark.attack, pytest.mark.slow]
 
@@ -148,11 +149,6 @@ def test_symbols_of_the_project_leave_out_what_is_linked_from_elsewhere(shell: S
 
 
 # changes
-
-
-def git(root: Path, *arguments: str) -> None:
-    names = ("-c", "user.name=Ada", "-c", "user.email=ada@example.invalid")
-    subprocess.run(["git", *names, *arguments], cwd=root, check=True, capture_output=True)
 
 
 def change_the_middle(root: Path) -> None:

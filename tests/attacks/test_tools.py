@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from tests.engine.conftest import Bench, bench, no
+from tests.harness.front import no
 from tests.harness.state import trust_file
 from tideate_core.engine import EventName
 from tideate_core.workflows import Decision, WorkflowDefinition
@@ -15,7 +15,8 @@ from tideate_core.workflows import Decision, WorkflowDefinition
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["bench"]
+    from tests.harness.bench import Bench
+
 
 pytestmark = [pytest.mark.attack, pytest.mark.slow]
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic import ValidationError
 
-from tests.cli.conftest import Shell, shell
 from tests.config.test_untrusted import candidates, leaves, toml, variants
 from tests.harness.model_server import ModelServer, events
 from tideate_core.config import Config
@@ -19,7 +18,8 @@ from tideate_core.config import Config
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["shell"]
+    from tests.harness.shell import Shell
+
 
 pytestmark = [pytest.mark.attack, pytest.mark.slow]
 

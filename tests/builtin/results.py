@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.engine.conftest import LIMIT
+from tests.harness.front import LIMIT
 from tideate_core.engine import EventName
 
 if TYPE_CHECKING:
     from tests.builtin.task.runs.desk import Desk
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
     from tideate_core.engine import WorkflowResult
 
 

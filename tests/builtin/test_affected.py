@@ -14,7 +14,7 @@ from tideate_core.engine import ConfirmationRequest, EventName, RunRollback
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
     from tideate_core.engine import WorkflowResult
 
 WITH_TOOLS = pytest.mark.parametrize("tools", [True])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.builtin.results import notices, succeed
-from tests.engine.conftest import Bench, no
+from tests.harness.front import no
 from tideate_core.adapters import AdapterPool, Prompt
 from tideate_core.config import Config
 from tideate_core.engine import ConfirmationRequest, EventName, RunEdits, RunRequest, RunRollback
@@ -21,6 +21,7 @@ from tideate_core.workflows import BufferContext, Cursor, Decision, RunContext, 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.harness.bench import Bench
     from tideate_core.engine import WorkflowResult
     from tideate_core.workflows import StepContext
 

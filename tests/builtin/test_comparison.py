@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.engine.conftest import LIMIT, Bench
+from tests.harness.bench import Bench
+from tests.harness.front import LIMIT
 from tests.harness.model_server import ModelServer
 from tideate_core.adapters import AdapterPool
 from tideate_core.config import Config

@@ -9,14 +9,14 @@ import pytest
 
 from tests.builtin.test_buffer_workflows import planned
 from tests.builtin.test_with_tools import EXECUTE, SHOP, edit, hand_in, raise_prices
-from tests.engine.conftest import LIMIT
+from tests.harness.front import LIMIT
 from tideate_core.editor.fork_plans import fork_plan
 from tideate_core.engine import EventName, RunEdits
 from tideate_core.errors import InvalidInput
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
     from tideate_core.engine import ConfirmationRequest, WorkflowResult
 
 pytestmark = pytest.mark.slow

@@ -20,7 +20,7 @@ from tideate_core.workflows import Decision
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
     from tideate_core.engine import WorkflowResult
 
 pytestmark = pytest.mark.slow

@@ -22,7 +22,7 @@ from tideate_core.workflows import Decision
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
     from tideate_core.engine import ConfirmationRequest
 
 pytestmark = pytest.mark.slow
@@ -137,7 +137,7 @@ CHILD = """
 import asyncio, pathlib, sys
 from types import SimpleNamespace
 from tests.builtin.test_resumed_reviews import CASES, RUN, dies_in_the_second_review
-from tests.engine.conftest import Bench
+from tests.harness.bench import Bench
 
 root, url, name = sys.argv[1:]
 

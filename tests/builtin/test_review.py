@@ -8,14 +8,14 @@ import pytest
 
 from tests.builtin.results import notices, succeed
 from tests.builtin.test_buffer_workflows import BETTER, LOOP, PLAN, analyzed, only, planned
-from tests.workspace.project import Editor
+from tests.harness.buffers import Buffers
 from tideate_core.builtin.buffer_workflows import analyze
 from tideate_core.engine import ConfirmationRequest, EventName
 from tideate_core.workflows import BufferContext, Decision, RunContext
 from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
 
 
 async def test_lines_that_do_not_fit_the_model_are_refused_before_it_is_asked(bench: Bench) -> None:
@@ -204,7 +204,7 @@ async def test_a_buffer_that_cannot_be_saved_is_named_and_the_rest_is_written(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planned(bench)
-    editor = Editor()
+    editor = Buffers()
     number = editor.load(bench.root / "a.py", "from old import f\n\nf()")
     editor.unwritable.add(number)
     monkeypatch.setattr(
@@ -232,7 +232,7 @@ async def test_what_was_changed_in_an_editors_buffers_is_saved_unless_it_had_uns
     bench: Bench, monkeypatch: pytest.MonkeyPatch, *, modified: bool, on_disk: bytes, words: list[str]
 ) -> None:
     planned(bench)
-    editor = Editor()
+    editor = Buffers()
     number = editor.load(bench.root / "a.py", "from old import f\n\nf()", modified=modified)
     monkeypatch.setattr(
         bench, "workspace", lambda: Workspace(bench.root, buffers=editor, private=bench.private)
@@ -247,7 +247,7 @@ async def test_what_was_changed_in_an_editors_buffers_is_saved_unless_it_had_uns
 
 
 async def test_a_buffer_is_changed_where_it_stands(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    editor = Editor()
+    editor = Buffers()
     number = editor.load(None, LOOP.removesuffix("\n"))
     monkeypatch.setattr(
         bench, "workspace", lambda: Workspace(bench.root, buffers=editor, private=bench.private)

@@ -24,7 +24,7 @@ from tideate_core.workflows import Decision
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
     from tests.harness.model_rules import Body
 
 pytestmark = pytest.mark.slow

@@ -17,7 +17,7 @@ from tideate_core.workflows import Decision
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
     from tideate_core.engine import ConfirmationRequest
 
 WORDS = "one\ntwo\nthree\nfour\nfive\n"

@@ -11,7 +11,7 @@ from tideate_core.builtin.buffer_workflows import ORIENTATION
 from tideate_core.builtin.surroundings import WHOLE
 
 if TYPE_CHECKING:
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
 
 HEAD = "import math\n\n\ndef area(r):\n    return math.pi * r * r\n\n\n"
 REWRITTEN = "```python\ndef area(r):\n    return math.pi * r**2\n```"

@@ -12,7 +12,7 @@ from tideate_core.engine import EventName
 from tideate_core.workflows import BufferContext, Cursor, Decision, DiagnosticContext, RunContext
 
 if TYPE_CHECKING:
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
 
 AREA = "import math\n\n\ndef area(r):\n    x = math.pi * r\n    return x * r\n\n\nprint(area(2))\n"
 SHOP = {

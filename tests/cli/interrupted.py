@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import subprocess
 
-    from tests.cli.conftest import Shell
     from tests.harness.model_server import Gate, ModelServer
+    from tests.harness.shell import Shell
     from tests.harness.terminal import Terminal
 
 LOOP = "def total(n):\n    t = 0\n    for i in range(n):\n        t += i\n    return t\n"

@@ -16,8 +16,8 @@ from tideate_core.cli.arguments import as_text
 from tideate_core.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Shell
     from tests.harness.model_server import ModelServer
+    from tests.harness.shell import Shell
 
 LOCALES = {
     "utf-8": {"LANG": "C.UTF-8"},

@@ -12,8 +12,8 @@ from tests.cli.interrupted import count_requests, kill, object_of, only_run
 from tests.harness.documents import the_block
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Shell
     from tests.harness.model_server import ModelServer
+    from tests.harness.shell import Shell
 
 pytestmark = pytest.mark.slow
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.conftest import PYTHON_PATH
+from tests.harness.shell import PYTHON_PATH
 from tests.harness.terminal import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from tests.cli.conftest import Shell
+    from tests.harness.shell import Shell
 
 pytestmark = pytest.mark.slow
 

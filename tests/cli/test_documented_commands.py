@@ -11,8 +11,8 @@ import pytest
 from tests.harness.documents import arguments_of, shell_lines, the_block
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Shell
     from tests.harness.model_server import ModelServer
+    from tests.harness.shell import Shell
 
 pytestmark = pytest.mark.slow
 

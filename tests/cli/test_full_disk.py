@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.cli.conftest import COMMAND
 from tests.cli.interrupted import LOOP, REFACTOR, SHORT, scripted
+from tests.harness.shell import COMMAND
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.cli.conftest import Shell
     from tests.harness.model_server import ModelServer
+    from tests.harness.shell import Shell
 
 pytestmark = pytest.mark.slow
 

@@ -17,8 +17,8 @@ from tideate_core.builtin.handoff.file_formats import FILES
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.cli.conftest import Shell
     from tests.harness.model_server import ModelServer
+    from tests.harness.shell import Shell
 
 pytestmark = pytest.mark.slow
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from cyclopts import App
 
-    from tests.cli.conftest import Shell
+    from tests.harness.shell import Shell
 
 pytestmark = pytest.mark.slow
 

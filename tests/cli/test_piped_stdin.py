@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.conftest import Shell, answering, shell
-
 if TYPE_CHECKING:
     from tests.harness.model_server import ModelServer
+    from tests.harness.shell import Shell
 
-__all__ = ["answering", "shell"]
 
 IMPATIENT = (
     "from tideate_core.cli import piped_stdin; piped_stdin.PATIENCE = 1.5\n"

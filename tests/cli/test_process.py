@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.conftest import COMMAND
+from tests.harness.shell import COMMAND
 from tideate_core.cli.process import log_to_file
 from tideate_core.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.cli.conftest import Shell
+    from tests.harness.shell import Shell
 
 
 def test_a_log_is_not_kept_where_no_directory_can_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,8 +14,8 @@ from tests.cli.interrupted import LOOP, SHORT, killed, only_run, refactored, sho
 from tests.mcp.client.conftest import BARE
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Shell
     from tests.harness.model_server import ModelServer
+    from tests.harness.shell import Shell
 
 pytestmark = pytest.mark.slow
 

@@ -20,8 +20,8 @@ from tests.harness.tasks import CODE, Model, edits
 if TYPE_CHECKING:
     import subprocess
 
-    from tests.cli.conftest import Shell
     from tests.harness.model_server import ModelServer
+    from tests.harness.shell import Shell
     from tests.snapshots.trees import Node
 
 pytestmark = pytest.mark.slow

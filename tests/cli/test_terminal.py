@@ -13,8 +13,8 @@ from tests.cli.interrupted import scripted
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.cli.conftest import Shell
     from tests.harness.model_server import ModelServer
+    from tests.harness.shell import Shell
     from tests.harness.terminal import Terminal
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ import pytest
 from tests.mcp.client.conftest import BARE
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Shell
+    from tests.harness.shell import Shell
     from tests.harness.terminal import Terminal
 
 pytestmark = pytest.mark.slow

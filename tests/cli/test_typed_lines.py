@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.conftest import COMMAND
+from tests.harness.shell import COMMAND
 from tests.harness.terminal import Terminal
 from tideate_core.cli.typed_lines import LineEditor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.cli.conftest import Shell
     from tests.harness.model_server import Gate, ModelServer
+    from tests.harness.shell import Shell
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.harness.project import use_home
 from tests.harness.state import trust_file
 from tideate_core.config import Config, load_config, waiting_keys
 from tideate_core.errors import ConfigError
@@ -20,9 +21,7 @@ FAKE = '[adapters.fake]\nbase_url = "http://127.0.0.1:1/v1"\nmodel = "m"\n'
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    use_home(tmp_path, monkeypatch)
     return tmp_path
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 import pytest
 from pydantic import BaseModel, ValidationError
 
+from tests.harness.project import use_home
 from tests.harness.state import trust_file
 from tideate_core.config import Config, load_config, waiting_keys
 from tideate_core.config.schema import LimitsConfig
@@ -160,9 +161,7 @@ def everything() -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    use_home(tmp_path, monkeypatch)
     (tmp_path / "config/tideate").mkdir(parents=True)
     (tmp_path / "root/.tideate").mkdir(parents=True)
     return tmp_path

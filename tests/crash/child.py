@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from tests.crash.graph import register
 from tests.crash.kills import Kill, Killer
+from tests.harness.front import Front
 from tests.harness.resumed import go_on
 from tideate_core.adapters import AdapterPool
 from tideate_core.config import Config
-from tideate_core.engine import Event, RunRequest, WorkflowRunner
+from tideate_core.engine import RunRequest, WorkflowRunner
 from tideate_core.errors import StoreError
 from tideate_core.store import Store
 from tideate_core.workflows import Decision, PromptLibrary, StepContext, WorkflowRegistry
@@ -68,15 +69,14 @@ def read_log(path: Path) -> list[Line]:
     ]
 
 
-class World:
+class World(Front):
     """External effects: a synced log file; also the front end, which always answers yes.
 
     It uses the original system calls, not the counted ones.
     """
 
-    editor = None
-
     def __init__(self, path: str) -> None:
+        super().__init__()
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         self._sync = os.fsync
 
@@ -86,12 +86,6 @@ class World:
     async def confirm(self, request: ConfirmationRequest) -> Decision:
         self._tell("asked", request.execution_id, request.step, 0)
         return Decision(True, value=request.payload)
-
-    def emit(self, event: Event) -> None:
-        """Do nothing: events are compared in the store."""
-
-    async def present(self, text: str, filetype: str) -> None:
-        raise AssertionError("nothing is presented here")
 
     def _tell(self, what: str, run: str, step: str, attempt: int) -> None:
         line = {"what": what, "run": run, "step": step, "attempt": attempt, "pid": os.getpid()}

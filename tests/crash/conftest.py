@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.crash.site import Site, Unkilled
-from tests.engine.conftest import bench, tools
 from tests.harness.elsewhere import state_home
 
-__all__ = ["bench", "state_home", "tools", "unkilled"]
+__all__ = ["state_home", "unkilled"]
 
 
 @pytest.fixture(scope="package")

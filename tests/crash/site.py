@@ -103,14 +103,6 @@ class Site(Place):
         """Return the effects of the run so far, from handlers and questions."""
         return read_log(self._log)
 
-    def files(self) -> dict[str, bytes]:
-        """Return the bytes of every project file that is not tideate's own."""
-        return {
-            str(path.relative_to(self.root)): path.read_bytes()
-            for path in sorted(self.root.rglob("*"))
-            if path.is_file() and ".tideate" not in path.relative_to(self.root).parts
-        }
-
     def durable(self) -> Durable:
         """Return the committed state."""
         if not self.has_run():
@@ -153,7 +145,7 @@ class Unkilled:
 
     def __init__(self, site: Site, ended: Ended) -> None:
         self.result = told(ended.result)
-        self.files = site.files()
+        self.files = site.fingerprint()
         self.outcome = site.outcome()
         self.totals = Totals(ended.time, ended.commit, ended.statement, ended.call)
 

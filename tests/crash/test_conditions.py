@@ -13,14 +13,14 @@ import pytest
 
 from tests.crash.kills import Kill
 from tests.crash.site import RUN, Site, told
-from tests.engine.conftest import LIMIT
+from tests.harness.front import LIMIT
 from tideate_core.store import writer
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.crash.site import Unkilled
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
     from tideate_core.workflows import StepContext
 
 pytestmark = [pytest.mark.crash, pytest.mark.slow]
@@ -39,7 +39,7 @@ def as_if_nothing_had_been(site: Site, unkilled: Unkilled) -> None:
     assert ended is not None
     assert told(ended.result) == unkilled.result
     assert site.outcome() == unkilled.outcome
-    assert site.files() == unkilled.files
+    assert site.fingerprint() == unkilled.files
     assert site.query("PRAGMA integrity_check") == [[("ok",)]]
 
 

@@ -62,11 +62,11 @@ async def test_a_run_that_is_killed_ends_as_if_it_had_not_been(
         seen.append(check(site, seen))
     assert told(ended.result) == unkilled.result
     assert site.outcome() == unkilled.outcome
-    assert site.files() == unkilled.files
+    assert site.fingerprint() == unkilled.files
     events_are_whole(site)
     nobody_has_it(site)
     await Workspace(site.root, private=site.private).rollback(RUN)
-    left = {name: text.decode() for name, text in site.files().items() if not name.startswith("out/")}
+    left = {name: text.decode() for name, text in site.fingerprint().items() if not name.startswith("out/")}
     assert left == dict(START)
 
 

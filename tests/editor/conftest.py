@@ -6,53 +6,22 @@ import json
 import os
 import shlex
 import sys
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.harness.editor import REPOSITORY, Editor
+from tests.harness.editor import REPOSITORY
 from tests.harness.panel import open_panel
 from tests.harness.runs import PAIR, configure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.harness.editor import Editor, EditorFactory
     from tests.harness.model_server import ModelServer
 
 # `make test-mcp` installs the server and says where it is
 collect_ignore = [] if "TIDEATE_THIRD_PARTY_SERVER" in os.environ else ["test_third_party.py"]
-
-
-class EditorFactory(Protocol):
-    def __call__(self, **options: Any) -> Editor: ...
-
-
-@pytest.fixture
-def start_editor(tmp_path: Path) -> Iterator[EditorFactory]:
-    """Start editors with options of `Editor`; end all of them after the test."""
-    started: list[Editor] = []
-
-    def start(**options: Any) -> Editor:
-        home = tmp_path / f"editor{len(started)}"
-        home.mkdir()
-        started.append(Editor(home, **options))
-        return started[-1]
-
-    yield start
-    failures = []
-    for editor in started:
-        try:
-            editor.close()
-        except AssertionError as failure:
-            failures.append(str(failure))
-    assert not failures, "\n".join(failures)
-
-
-@pytest.fixture
-def editor(start_editor: EditorFactory) -> Editor:
-    """A headless Neovim without a UI."""
-    return start_editor()
 
 
 @pytest.fixture
@@ -88,7 +57,7 @@ class FakeHost:
     def __init__(self, folder: Path) -> None:
         self.python = folder / "python"
         self._log = folder / "heard.jsonl"
-        script = REPOSITORY / "tests" / "support" / "fake_host.py"
+        script = REPOSITORY / "tests" / "harness" / "fake_host.py"
         python = shlex.quote(sys.executable)
         fake = f"*tideate_core.editor.main*) exec {python} {shlex.quote(str(script))} ;;"
         self.python.write_text(f'#!/bin/sh\ncase "$*" in {fake} esac\nexec {python} "$@"\n')

@@ -71,6 +71,18 @@ def test_a_checkpoint_is_looked_at_and_a_new_run_goes_on_from_it(pair: Editor, s
     pair.feed("C")
     pair.wait("vim.api.nvim_buf_line_count(0) == 2")
     assert ["after two" in line or "after one" in line for line in pair.lines()] == [True, True]
+    pair.feed("a")
+    pair.wait("vim.api.nvim_buf_line_count(0) == 3")
+    assert "after two  wanted" in "\n".join(pair.lines())
+    assert len(points(pair, old)) == 3
+    pair.feed("<CR>")
+    pair.wait("vim.fn.search('made', 'nw') > 0")
+    pair.feed("q")
+    pair.wait("vim.fn.search('after two  wanted', 'nw') > 0")
+    pair.feed("q")
+    pair.wait("vim.fn.search('3 checkpoints', 'nw') > 0")
+    pair.feed("C")
+    pair.wait("vim.api.nvim_buf_line_count(0) == 3")
     pair.feed("G<CR>")
     pair.wait("vim.fn.search('to do', 'nw') > 0")
     text = "\n".join(pair.lines())
@@ -90,28 +102,3 @@ def test_a_checkpoint_is_looked_at_and_a_new_run_goes_on_from_it(pair: Editor, s
     pair.wait(f"(require('tideate').get_status('{new.id}') or {{}}).state == 'completed'")
     assert len(server.requests) == asked + 1  # only the second step
     assert stored(pair, old).status == "completed"
-
-
-def test_a_checkpoint_is_added_in_the_window_and_q_leads_back_step_by_step(
-    pair: Editor, server: ModelServer
-) -> None:
-    server.answers("say two", "SECOND")
-    identity = start(pair, "pair", "go")
-    assert result(pair)["ok"]
-    pair.feed("q")
-    pair.command("Workflow show")
-    pair.wait("vim.fn.search('2 checkpoints', 'nw') > 0")
-    pair.feed("C")
-    pair.wait("vim.api.nvim_buf_line_count(0) == 2 and vim.fn.getline(1):find('after two') ~= nil")
-    pair.feed("a")
-    pair.wait("vim.api.nvim_buf_line_count(0) == 3")
-    assert "after two  wanted" in "\n".join(pair.lines())
-    assert len(points(pair, identity)) == 3
-    pair.feed("<CR>")
-    pair.wait("vim.fn.search('made', 'nw') > 0")
-    pair.feed("q")
-    pair.wait("vim.fn.search('after two  wanted', 'nw') > 0")
-    pair.feed("q")
-    pair.wait("vim.fn.search('3 checkpoints', 'nw') > 0")
-    pair.feed("q")
-    pair.wait("vim.bo.filetype ~= 'tideate-runs'")

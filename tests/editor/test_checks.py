@@ -48,6 +48,11 @@ def test_a_running_check_shows_its_last_lines_and_then_how_it_ended(small_editor
     say(run, *(f"line {number}" for number in range(100)))
     screen = small_editor.wait_screen("│ line 99")
     assert sum("│ line" in line for line in screen) <= 6
+    window = run.window()
+    small_editor.lua("vim.api.nvim_win_set_cursor(..., { 1, 0 })", window)
+    say(run, "one more")
+    small_editor.wait_for(lambda: "│ one more" in run.text(), "the line is shown")
+    assert small_editor.lua("return vim.api.nvim_win_get_cursor(...)", window) == [1, 0]
     end(run, reason="its command is configured")
     small_editor.wait_screen("✓ **tests** passed in 1.2s")
     text = run.text()
@@ -101,33 +106,6 @@ def test_a_burst_of_output_is_drawn_a_frame_at_a_time(editor: Editor) -> None:
     assert editor.lua("return vim.api.nvim_buf_get_changedtick(...)", run.buffer) - before < 50
 
 
-def test_a_window_in_which_somebody_reads_is_not_moved(screen_editor: Editor) -> None:
-    editor = screen_editor
-    run = verifying(editor)
-    begin(run)
-    window = run.window()
-    editor.lua("vim.api.nvim_win_set_cursor(..., { 1, 0 })", window)
-    say(run, "one", "two")
-    editor.wait_for(lambda: "│ two" in run.text(), "the lines are shown")
-    assert editor.lua("return vim.api.nvim_win_get_cursor(...)", window) == [1, 0]
-
-
-@pytest.mark.parametrize(
-    ("status", "words"),
-    [
-        ("failed", "✗ **lint** failed in 1.2s: 2 errors"),
-        ("not_configured", "✗ **lint** not configured in 1.2s: 2 errors"),
-        ("timed_out", "✗ **lint** took too long"),
-        ("not_trusted", "✗ **lint** not trusted"),
-    ],
-)
-def test_how_a_check_ended_is_said(editor: Editor, status: str, words: str) -> None:
-    run = verifying(editor)
-    begin(run, "lint")
-    end(run, "lint", status, reason="2 errors")
-    assert words in run.text()
-
-
 def test_the_status_line_names_the_check_that_is_running(editor: Editor) -> None:
     run = verifying(editor)
     statusline = "return require('tideate').statusline()"
@@ -136,6 +114,7 @@ def test_the_status_line_names_the_check_that_is_running(editor: Editor) -> None
     assert editor.lua("return require('tideate').get_status(...).check", run.id) == "tests"
     end(run)
     assert editor.lua(statusline) == "task 1/1 verifying"
+    assert editor.lua("return vim.fn.getqflist({ nr = '$' }).nr") == 0, "there is no failure to list"
 
 
 def test_failures_fill_a_list_of_the_runs_own_and_the_persons_stay(editor: Editor) -> None:
@@ -174,12 +153,6 @@ def test_a_new_round_of_checks_takes_the_place_of_the_last(editor: Editor) -> No
     other = verifying(editor)
     end(other, status="failed", failures=[failure("/c.py", 1)])
     assert quickfix(editor)["id"] != first
-
-
-def test_a_run_without_failures_makes_no_list(editor: Editor) -> None:
-    run = verifying(editor)
-    end(run)
-    assert editor.lua("return vim.fn.getqflist({ nr = '$' }).nr") == 0
 
 
 def gate(run: Run, name: str, number: int, *issues: str, **more: Any) -> None:
@@ -229,54 +202,64 @@ def test_gates_and_the_rollback_are_autocommands(editor: Editor) -> None:
     assert "TideateCheckOutput" not in heard
 
 
-def test_a_rollback_says_what_became_of_every_file(editor: Editor) -> None:
+@pytest.mark.parametrize(
+    ("rolled_back", "shown", "told"),
+    [
+        (
+            {
+                "restored": ["src/b.py", "src/a.py"],
+                "merged": ["c.py"],
+                "left": ["d.py"],
+                "snapshot": "0123456789abcdef",
+                "error": "e.py: no room",
+            },
+            [
+                "**Not everything was rolled back: e.py: no room**",
+                "Restored: `src/a.py`, `src/b.py`.",
+                "Restored, your own edits kept: `c.py`.",
+                "Stays, changed after the run wrote it: `d.py`.",
+                "snapshot `01234567`",
+            ],
+            "- tests: failed\n3 files rolled back; left, changed since: d.py",
+        ),
+        (
+            {"restored": ["a.py"], "foreign": ["b.py", "made/"], "more_foreign": 3},
+            [
+                "> **Rolled back** what the run wrote.",
+                "> Stays, changed by you or a check: `b.py`, `made/` and 3 more.",
+            ],
+            "- tests: failed\n1 file rolled back",
+        ),
+        ({}, ["**Nothing to roll back**: the run had changed no file."], "- tests: failed"),
+    ],
+)
+def test_a_rollback_says_what_became_of_every_file(
+    editor: Editor, rolled_back: dict[str, Any], shown: list[str], told: str
+) -> None:
     run = verifying(editor)
-    run.event(
-        "ROLLED_BACK",
-        restored=["src/b.py", "src/a.py"],
-        merged=["c.py"],
-        left=["d.py"],
-        snapshot="0123456789abcdef",
-        error="e.py: no room",
-    )
-    run.event("WORKFLOW_FAILED", error="the tests fail", error_code="GateFailed")
-    text = run.text()
-    assert "**Not everything was rolled back: e.py: no room**" in text
-    assert "Restored: `src/a.py`, `src/b.py`." in text, "in order, and told once"
-    assert "Restored, your own edits kept: `c.py`." in text
-    assert "Stays, changed after the run wrote it: `d.py`." in text
-    assert "snapshot `01234567`" in text
-    assert "task failed: the tests fail; 3 files rolled back; left, changed since: d.py" in editor.messages()
-
-
-def test_the_rollback_is_announced_below_an_error_of_several_lines(editor: Editor) -> None:
-    run = verifying(editor)
-    run.event("ROLLED_BACK", restored=["a.py"], merged=[], left=["d.py"], snapshot=None, error=None)
+    nothing: dict[str, Any] = {"restored": [], "merged": [], "left": [], "snapshot": None, "error": None}
+    run.event("ROLLED_BACK", **nothing | rolled_back)
     run.event("WORKFLOW_FAILED", error="gate 5:\n- tests: failed", error_code="GateFailed")
-    words = "task failed: gate 5:\n- tests: failed\n1 file rolled back; left, changed since: d.py"
-    assert words in editor.messages()
-
-
-def test_a_rollback_names_what_others_changed(editor: Editor) -> None:
-    run = verifying(editor)
-    rolled_back = {"restored": ["a.py"], "merged": [], "left": [], "snapshot": None, "error": None}
-    run.event("ROLLED_BACK", **rolled_back, foreign=["b.py", "made/"], more_foreign=3)
     text = run.text()
-    assert "> **Rolled back** what the run wrote." in text
-    assert "> Stays, changed by you or a check: `b.py`, `made/` and 3 more." in text
+    assert [words for words in shown if words not in text] == []
+    assert f"task failed: gate 5:\n{told}" in editor.messages()
 
 
-def test_a_check_that_is_off_has_not_failed(editor: Editor) -> None:
+def test_how_a_check_ended_is_said(editor: Editor) -> None:
     run = verifying(editor)
-    off: dict[str, Any] = {
-        "status": "not_configured",
-        "required": False,
-        "reason": 'verify.lint is "off"',
-        "duration_ms": 0,
-    }
-    end(run, "lint", **off)
-    end(run, "build", **{**off, "required": True})
-    assert "> · **lint** off\n" in run.text()
+    for status, words in (
+        ("failed", "failed in 1.2s: 2 errors"),
+        ("not_configured", "not configured in 1.2s: 2 errors"),
+        ("timed_out", "took too long"),
+        ("not_trusted", "not trusted"),
+    ):
+        begin(run, "lint")
+        end(run, "lint", status, reason="2 errors")
+        assert f"✗ **lint** {words}" in run.text()
+    off: dict[str, Any] = {"status": "not_configured", "reason": 'verify.lint is "off"', "duration_ms": 0}
+    end(run, "lint", **off, required=False)
+    end(run, "build", **off, required=True)
+    assert "> · **lint** off\n" in run.text(), "it has not failed"
     assert '> ✗ **build** not configured: verify.lint is "off"' in run.text()
     marks = """return require('tideate.ui.pages.run_page.task').facts({ gist = {}, events = {
       { name = 'SD_EVENT_CHECK_ENDED', data = { check = 'tests', status = 'passed' } },
@@ -284,13 +267,6 @@ def test_a_check_that_is_off_has_not_failed(editor: Editor) -> None:
         data = { check = 'lint', status = 'not_configured', required = ... } } } })[3]"""
     assert editor.lua(marks, False) == ["checks", ["✓ tests", "· lint"], "TideateDone"]
     assert editor.lua(marks, True) == ["checks", ["✓ tests", "✗ lint"], "TideateFailed"]
-
-
-def test_a_rollback_of_nothing_says_so(editor: Editor) -> None:
-    run = verifying(editor)
-    nothing: list[str] = []
-    run.event("ROLLED_BACK", restored=nothing, merged=nothing, left=nothing, snapshot=None, error=None)
-    assert "**Nothing to roll back**: the run had changed no file." in run.text()
 
 
 def test_the_result_says_that_it_was_rolled_back(faked: Editor, fake_host: FakeHost) -> None:

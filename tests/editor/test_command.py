@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from tests.harness.dialogs import say_yes
 from tideate_core.builtin.registration import register_builtin
 from tideate_core.workflows import WorkflowDefinition, WorkflowRegistry
@@ -15,8 +13,8 @@ from tideate_core.workflows.definitions import RESERVED_NAMES
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.editor.conftest import EditorFactory, FakeHost
-    from tests.harness.editor import Editor
+    from tests.editor.conftest import FakeHost
+    from tests.harness.editor import Editor, EditorFactory
 
 WORKFLOWS = {"ask", "summarize", "refactor", "generate", "multi_file"}
 RUNNING = "vim.fn.getline(vim.fn.search('running', 'nw'))"
@@ -58,28 +56,20 @@ def test_starting_neovim_loads_no_module(editor: Editor) -> None:
         "return vim.tbl_filter(function(n) return n:find('^tideate') end, vim.tbl_keys(package.loaded))"
     )
     assert loaded == []
-
-
-def test_the_plugin_can_be_sourced_again(editor: Editor) -> None:
     editor.command("runtime plugin/tideate.lua")
-    assert editor.lua("return vim.fn.exists(':Workflow')") == 2
+    assert editor.lua("return vim.fn.exists(':Workflow')") == 2, "it can be sourced again"
 
 
-def test_no_global_is_set(faked: Editor) -> None:
+def test_no_global_is_set_and_nothing_deprecated_is_used(faked: Editor) -> None:
     look = "return vim.tbl_keys(_G)"
+    faked.lua("_G.deprecated = {} vim.deprecate = function(name) table.insert(_G.deprecated, name) end")
     # Neovim's own highlighting of a window leaves a `_`
     before = set(faked.lua(look)) | {"_"}
     faked.lua("vim.cmd.Workflow({ args = { 'ask', 'why' } })")
     faked.wait("require('tideate.state').runs()[1].state == 'completed'")
-    assert set(faked.lua(look)) <= before
-
-
-def test_nothing_deprecated_is_used(faked: Editor) -> None:
-    faked.lua("_G.deprecated = {} vim.deprecate = function(name) table.insert(_G.deprecated, name) end")
-    faked.lua("vim.cmd.Workflow({ args = { 'ask', 'why' } })")
-    faked.wait("require('tideate.state').runs()[1].state == 'completed'")
     for subcommand in ("status", "list", "cancel", "log", "output", "health"):
         faked.lua("vim.cmd.Workflow({ args = { ... } })", subcommand)
+    assert set(faked.lua(look)) <= before
     assert faked.lua("return _G.deprecated") == []
 
 
@@ -94,47 +84,29 @@ def test_the_rest_of_the_line_is_the_prompt(faked: Editor, fake_host: FakeHost) 
     assert len(params["execution_id"]) == 32
 
 
-@pytest.mark.parametrize(
-    ("command", "selection"),
-    [
-        ("Workflow ask q", None),
-        ("2Workflow ask q", {"start": 2, "end": 2}),
-        ("2,3Workflow ask q", {"start": 2, "end": 3}),
-        ("%Workflow ask q", {"start": 1, "end": 4}),
-        ("0Workflow ask q", {"start": 1, "end": 1}),
-    ],
-)
-def test_a_range_is_the_selection(
-    faked: Editor, fake_host: FakeHost, command: str, selection: dict[str, int] | None
-) -> None:
+def test_a_range_and_a_visual_selection_are_the_selection(faked: Editor, fake_host: FakeHost) -> None:
     faked.set_lines(["1", "2", "3", "4"])
-    faked.command(command)
-    assert sent(faked, fake_host)["context"].get("selection") == selection
-
-
-def test_a_visual_selection_is_the_selection(faked: Editor, fake_host: FakeHost) -> None:
-    faked.set_lines(["1", "2", "3", "4"])
-    faked.feed("jVj:Workflow refactor go<CR>")
-    assert sent(faked, fake_host)["context"]["selection"] == {"start": 2, "end": 3}
-
-
-def test_a_plug_mapping_keeps_the_visual_selection(faked: Editor, fake_host: FakeHost) -> None:
-    faked.set_lines(["1", "2", "3", "4"])
+    lines = {"": None, "2": (2, 2), "2,3": (2, 3), "%": (1, 4), "0": (1, 1)}
+    for typed in lines:
+        faked.command(f"{typed}Workflow ask q")
+    faked.feed("2GVj:Workflow refactor go<CR>")
     faked.command("xmap gs <Plug>(tideate-summarize)")
-    faked.feed("jVjgs")
-    params = sent(faked, fake_host)
-    assert params["name"] == "summarize"
-    assert params["context"]["selection"] == {"start": 2, "end": 3}
+    faked.feed("2GVjgs")
+    faked.wait_for(lambda: len(fake_host.heard("run")) == 7, "all runs")
+    runs = [one["params"] for one in fake_host.heard("run")]
+    assert [one["name"] for one in runs] == ["ask"] * 5 + ["refactor", "summarize"]
+    selections = [one["context"].get("selection") for one in runs]
+    expected = [*lines.values(), (2, 3), (2, 3)]
+    assert selections == [lines and {"start": lines[0], "end": lines[1]} for lines in expected]
 
 
-@pytest.mark.parametrize("name", sorted(WORKFLOWS - {"summarize"}))
-def test_without_a_prompt_the_person_is_asked(faked: Editor, fake_host: FakeHost, name: str) -> None:
-    faked.command(f"Workflow {name}")
+def test_without_a_prompt_the_person_is_asked(faked: Editor, fake_host: FakeHost) -> None:
+    faked.command("Workflow generate")
     title = faked.lua("return vim.api.nvim_win_get_config(0).title")
-    assert title[0][0] == f" {name} "
+    assert title[0][0] == " generate "
     faked.feed("because<C-s>")
     params = sent(faked, fake_host)
-    assert (params["name"], params["prompt"]) == (name, "because")
+    assert (params["name"], params["prompt"]) == ("generate", "because")
 
 
 def test_what_was_selected_before_the_question_counts(faked: Editor, fake_host: FakeHost) -> None:
@@ -147,45 +119,38 @@ def test_what_was_selected_before_the_question_counts(faked: Editor, fake_host: 
     assert context["selection"] == {"start": 2, "end": 3}
 
 
-@pytest.mark.parametrize("keys", ["<Esc><Esc>", "<C-s>", "   <C-s>", "  <CR><CR><Esc><CR>", "<Esc>q"])
-def test_a_question_that_is_not_answered_starts_nothing(
-    faked: Editor, fake_host: FakeHost, keys: str
-) -> None:
-    faked.lua("require('tideate').run('ask', {}, function(result) _G.result = result end)")
-    faked.feed(keys)
-    faked.wait("_G.result")
-    assert faked.lua("return _G.result.cancelled") is True
-    assert fake_host.heard("run") == []
-    assert faked.lua("return require('tideate').is_running()") is False
-
-
 ASK_OPENLY = """
 _G.ends = {}
 _G.id = require('tideate').run('ask', {}, function(result) table.insert(_G.ends, result) end)
 """
 
 
-@pytest.mark.parametrize("which", ["_G.id", ""])
-def test_a_run_is_cancelled_while_its_prompt_is_asked_for(
-    faked: Editor, fake_host: FakeHost, which: str
-) -> None:
-    faked.lua(ASK_OPENLY)
-    faked.feed("too ")
-    assert faked.lua("return require('tideate').is_running(_G.id)") is True
-    assert faked.lua(f"return require('tideate').cancel({which})") is True
-    faked.wait("_G.ends[1]")
-    faked.feed("late<C-s>")
-    (end,) = faked.lua("return _G.ends")
-    assert (end["ok"], end["cancelled"]) == (False, True)
-    assert faked.lua("return require('tideate').is_running(_G.id)") is False
-    assert faked.lua("return require('tideate').cancel(_G.id)") is False
+def test_a_question_that_is_not_answered_starts_nothing(faked: Editor, fake_host: FakeHost) -> None:
+    for keys in ("<C-s>", "  <CR><CR><Esc><CR>"):
+        faked.lua(ASK_OPENLY)
+        faked.feed(keys)
+        faked.wait("_G.ends[1]")
+        assert faked.lua("return _G.ends[1].cancelled") is True
     assert fake_host.heard("run") == []
+    assert faked.lua("return require('tideate').is_running()") is False
 
 
-def test_a_run_cancelled_before_its_prompt_is_asked_for_asks_nothing(faked: Editor) -> None:
+def test_a_run_is_cancelled_while_its_prompt_is_asked_for(faked: Editor, fake_host: FakeHost) -> None:
+    for which in ("_G.id", ""):
+        faked.lua(ASK_OPENLY)
+        faked.feed("too ")
+        assert faked.lua("return require('tideate').is_running(_G.id)") is True
+        assert faked.lua(f"return require('tideate').cancel({which})") is True
+        faked.wait("_G.ends[1]")
+        faked.feed("late<C-s>")
+        (end,) = faked.lua("return _G.ends")
+        assert (end["ok"], end["cancelled"]) == (False, True)
+        assert faked.lua("return require('tideate').is_running(_G.id)") is False
+        assert faked.lua("return require('tideate').cancel(_G.id)") is False
     faked.lua(f"{ASK_OPENLY} require('tideate').cancel(_G.id)")
     faked.wait("_G.ends[1]")
-    assert faked.lua("return _G.give == nil") is True
+    assert faked.lua("return _G.give == nil") is True, "nothing is asked"
+    assert fake_host.heard("run") == []
 
 
 def test_a_run_that_ended_before_it_was_cancelled_is_no_error(faked: Editor) -> None:
@@ -201,11 +166,6 @@ def test_a_run_that_ended_before_it_was_cancelled_is_no_error(faked: Editor) -> 
     assert told(faked) == ""
 
 
-def test_summarize_needs_no_prompt(faked: Editor, fake_host: FakeHost) -> None:
-    faked.command("Workflow summarize")
-    assert sent(faked, fake_host)["prompt"] == ""
-
-
 def test_what_the_host_says_of_an_unknown_name_is_shown(faked: Editor) -> None:
     listen(faked)
     faked.command("Workflow nonsense please")
@@ -215,18 +175,14 @@ def test_what_the_host_says_of_an_unknown_name_is_shown(faked: Editor) -> None:
 def test_all_options_of_run_reach_the_host(faked: Editor, fake_host: FakeHost) -> None:
     faked.lua("""
     require('tideate').run('ask', {
-      prompt = 'p', adapter = 'mine', require_confirmation = false, inputs = { a = 1 }, options = { b = {} },
+      prompt = 'p', adapter = 'mine', require_confirmation = false, inputs = { a = 1 }, options = {},
+      context = {},
     })""")
     params = sent(faked, fake_host)
     assert params["adapter"] == "mine"
     assert params["require_confirmation"] is False
     assert params["inputs"] == {"a": 1}
-
-
-def test_empty_inputs_reach_the_host_as_maps(faked: Editor, fake_host: FakeHost) -> None:
-    faked.lua("require('tideate').run('ask', { prompt = 'p', inputs = {}, options = {}, context = {} })")
-    params = sent(faked, fake_host)
-    assert (params["inputs"], params["options"], params["context"]) == ({}, {}, {})
+    assert (params["options"], params["context"]) == ({}, {}), "empty ones are maps"
 
 
 # -- the menu -------------------------------------------------------------------------------------
@@ -252,12 +208,6 @@ def test_the_bare_command_offers_workflows_and_starts_the_chosen_one(
     assert params["context"]["buffer"]["text"] == "1\n2\n3"
 
 
-def test_a_menu_that_is_left_does_nothing(faked: Editor, fake_host: FakeHost) -> None:
-    faked.lua("require('tideate.ui').menu = function(_, choose) choose(nil) end")
-    faked.command("Workflow")
-    assert fake_host.heard() == []
-
-
 # -- completion -----------------------------------------------------------------------------------
 
 
@@ -268,47 +218,39 @@ def test_names_are_completed_before_a_host_has_started(faked: Editor, fake_host:
     assert fake_host.heard() == []
 
 
-@pytest.mark.parametrize("line", ["Workflow re", "'<,'>Workflow re", "2,3Workflow re", "Workf re"])
-def test_completion_fits_what_was_typed(editor: Editor, line: str) -> None:
+def test_completion_fits_what_was_typed(editor: Editor) -> None:
     editor.feed("V<Esc>")
-    assert complete(editor, line) == ["refactor", "resume", "retry", "review", "review_changes"]
-
-
-def test_ids_are_completed(faked: Editor) -> None:
-    execution_id = hold(faked)
-    assert complete(faked, "Workflow cancel ") == [execution_id[:8]]
-    assert complete(faked, "Workflow cancel x") == []
-    assert complete(faked, "Workflow resume ") == []
-
-
-def test_files_are_not_completed_as_none_can_be_run(editor: Editor) -> None:
-    (editor.cwd / "flows").mkdir()
-    (editor.cwd / "flows" / "review.yaml").touch()
-    assert complete(editor, "Workflow ./flows/re") == []
-
-
-def test_mentions_have_their_place(editor: Editor) -> None:
+    for line in ("Workflow re", "'<,'>Workflow re", "2,3Workflow re", "Workf re"):
+        assert complete(editor, line) == ["refactor", "resume", "retry", "review", "review_changes"]
+    editor.write("flows/review.yaml")
+    assert complete(editor, "Workflow ./flows/re") == [], "a file that cannot be run"
     editor.lua("table.insert(require('tideate.command').mentions, function() return { '@mine' } end)")
     assert complete(editor, "Workflow ask why @b") == ["@buffer"]
     assert complete(editor, "Workflow ask why @m") == ["@mine"]
     assert complete(editor, "Workflow ask why b") == []
 
 
+def test_ids_are_completed_and_their_beginning_is_enough(faked: Editor) -> None:
+    first = hold(faked)
+    assert complete(faked, "Workflow cancel ") == [first[:8]]
+    assert complete(faked, "Workflow cancel x") == []
+    assert complete(faked, "Workflow resume ") == []
+    second = str(faked.lua(f"return {HOLD}"))
+    faked.command(f"Workflow cancel {first[:8]}")
+    faked.wait("_G.result")
+    assert faked.lua("return _G.result.execution_id") == first
+    assert faked.lua("return require('tideate').is_running(...)", second) is True
+
+
 # -- subcommands ----------------------------------------------------------------------------------
 
 
-def test_every_subcommand_says_what_it_does(editor: Editor) -> None:
-    for command in editor.lua("""
-    return vim.tbl_map(function(c) return { name = c.name, help = c.help, args = c.args } end,
-      require('tideate.command').subcommands)"""):
-        assert command["help"]
-        assert "args" in command
-
-
-def test_the_reserved_names_are_those_of_python(editor: Editor) -> None:
-    names = editor.lua("""
-    return vim.tbl_map(function(c) return c.name end, require('tideate.command').subcommands)""")
-    assert set(names) == RESERVED_NAMES
+def test_the_subcommands_are_described_and_have_the_reserved_names(editor: Editor) -> None:
+    commands = editor.lua("""
+    return vim.tbl_map(function(c) return { c.name, c.help, c.args } end,
+      require('tideate.command').subcommands)""")
+    assert {name for name, _, _ in commands} == RESERVED_NAMES
+    assert [name for name, help_text, _ in commands if not help_text] == []
 
 
 def test_cancel_without_an_id_cancels_all(faked: Editor, fake_host: FakeHost) -> None:
@@ -322,30 +264,18 @@ def test_cancel_without_an_id_cancels_all(faked: Editor, fake_host: FakeHost) ->
     assert request["params"] == {}
 
 
-def test_cancel_takes_the_beginning_of_an_id(faked: Editor) -> None:
-    first = hold(faked)
-    second = str(faked.lua(f"return {HOLD}"))
-    faked.command(f"Workflow cancel {first[:8]}")
-    faked.wait("_G.result")
-    assert faked.lua("return _G.result.execution_id") == first
-    assert faked.lua("return require('tideate').is_running(...)", second) is True
-
-
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        ("cancel", "nothing is running"),
-        ("cancel 123", "there is no run with the id '123'"),
-        ("pause", "there is no running workflow"),
-        ("log", "there is no log yet"),
-    ],
-)
-def test_with_nothing_to_act_on_it_says_so(
-    faked: Editor, fake_host: FakeHost, command: str, words: str
-) -> None:
+def test_with_nothing_to_act_on_it_says_so(faked: Editor, fake_host: FakeHost) -> None:
     listen(faked)
-    faked.command(f"Workflow {command}")
-    assert words in told(faked)
+    answers = {
+        "cancel": "nothing is running",
+        "cancel 123": "there is no run with the id '123'",
+        "pause": "there is no running workflow",
+        "log": "there is no log yet",
+    }
+    for command in answers:
+        faked.command(f"Workflow {command}")
+    said = faked.lua("return _G.told")
+    assert [words for words, line in zip(answers.values(), said, strict=True) if words not in line] == []
     assert fake_host.heard() == []
 
 
@@ -358,19 +288,13 @@ def test_pause_and_resume_name_the_run(faked: Editor, fake_host: FakeHost) -> No
     assert fake_host.heard("resume")[0]["params"] == {"execution_id": execution_id}
 
 
-def test_status_shows_every_run(faked: Editor) -> None:
-    execution_id = hold(faked)
-    faked.command("Workflow status")
-    line = faked.wait(RUNNING)
-    assert execution_id[:8] in line
-    assert "2/3 two" in line
-
-
-def test_status_cuts_a_prompt_between_characters(faked: Editor) -> None:
-    faked.lua("require('tideate').run('hold', { prompt = ('x'):rep(7) .. ('äöü'):rep(30) })")
+def test_status_shows_a_run_and_cuts_its_prompt_between_characters(faked: Editor) -> None:
+    run = faked.lua("return require('tideate').run('hold', { prompt = ('x'):rep(7) .. ('äöü'):rep(30) })")
     faked.wait("(require('tideate').get_status() or {}).step == 2")
     faked.command("Workflow status")
-    line = faked.lua(f"return {RUNNING}")
+    line = faked.wait(RUNNING)
+    assert run[:8] in line
+    assert "2/3 two" in line
     assert re.search("x{7}[äöü]+…", line)
 
 
@@ -389,34 +313,17 @@ def test_log_opens_the_hosts_log(faked: Editor) -> None:
     assert faked.lua("return vim.bo.readonly") is True
 
 
-@pytest.mark.slow
-def test_trust_names_the_file_in_full(faked: Editor, fake_host: FakeHost) -> None:
-    faked.command("Workflow trust .tideate/config.toml")
-    (request,) = faked.wait_for(lambda: fake_host.heard("trust"), "trust")
-    assert request["params"]["path"] == str(faked.cwd / ".tideate" / "config.toml")
-
-
-def test_health_reports_on_the_host(faked: Editor) -> None:
-    faked.command("Workflow health")
-    report = "\n".join(faked.lines())
-    assert "Neovim" in report
-    assert "the host answers" in report
-    assert "adapter: unreachable" in report
-
-
-@pytest.mark.parametrize("where", ["split", "edit"])
-def test_health_writes_its_report_nowhere_else(faked: Editor, where: str) -> None:
-    faked.edit("a.txt", "one\n")
-    faked.lua(MOVES, f"{where} a.txt")
-    faked.command("Workflow health")
-    assert faked.lines(faked.lua("return vim.fn.bufnr('a.txt')")) == ["one"]
-    assert "the host answers" in "\n".join(faked.lines())
-
-
-def test_health_names_the_interpreter_of_the_running_host(faked: Editor) -> None:
-    faked.command("Workflow health")
+def test_health_reports_on_the_host_and_writes_nowhere_else(faked: Editor) -> None:
+    for where in ("split", "edit"):
+        faked.edit("a.txt", "one\n")
+        faked.lua(MOVES, f"{where} a.txt")
+        faked.command("Workflow health")
+        assert faked.lines(faked.lua("return vim.fn.bufnr('a.txt')")) == ["one"]
+        report = "\n".join(faked.lines())
+        for words in ("Neovim", "the host answers", "adapter: unreachable"):
+            assert words in report
     running = faked.lua("return require('tideate.host').info().python")
-    assert f"interpreter: {running}" in "\n".join(faked.lines())
+    assert f"interpreter: {running}" in report
     faked.lua("vim.env.TIDEATE_PYTHON = '/usr/bin/another-python'")
     faked.command("Workflow health")
     report = "\n".join(faked.lines())

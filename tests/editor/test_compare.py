@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.editor.test_run_views import kill, stored
-from tests.editor.test_ui_review import NOTHING, left_overs, opened
 from tests.harness.dialogs import answers, ask, choose, hurry, wait_focused
 from tests.harness.model_server import ModelServer
+from tests.harness.review import NOTHING, bar, left_overs, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.editor.conftest import EditorFactory
-    from tests.harness.editor import Editor
+    from tests.harness.editor import Editor, EditorFactory
     from tests.harness.model_rules import Gate
 
     Servers = dict[str, tuple[ModelServer, Gate]]
@@ -28,7 +27,6 @@ OWN = [
     {"start": 19, "old": ["line 20"], "new": ["TWENTY"]},
 ]
 ZEHN = {"start": 9, "old": ["line 10"], "new": ["zehn"]}
-BOTH = {"start": 18, "old": ["line 19", "line 20"], "new": ["neunzehn"]}
 ONLY = {"start": 29, "old": ["line 30"], "new": ["dreißig"]}
 
 
@@ -89,31 +87,15 @@ def test_mixing_takes_back_what_the_person_wrote_also_in_the_draft(editor: Edito
     assert decided(editor) == {"path": "a.txt", "accepted": [0], "rejected": [], "edited": edited}
 
 
-def test_what_the_person_wrote_is_restored_where_it_was_accepted_again(
-    editor: Editor, tmp_path: Path
+@pytest.mark.parametrize("taken", [False, True])
+def test_what_only_another_model_changes_is_left_out_until_it_is_accepted(
+    editor: Editor, taken: bool
 ) -> None:
-    draft = tmp_path / "draft"
-    review(editor, ZEHN, draft=draft)
-    editor.feed("geccmine<Esc>:w<CR>")
-    editor.feed("[cgoga")
-    editor.lua("require('tideate.ui').close()")
-    review(editor, ZEHN, draft=draft)
-    editor.feed("g<CR>")
-    assert decided(editor)["edited"] == [{"hunk": 0, "old": ["line 10"], "new": ["mine"]}]
-
-
-def test_what_only_another_model_changes_is_left_out_until_it_is_accepted(editor: Editor) -> None:
-    review(editor, ONLY)
-    editor.feed("30Gga")
-    assert answers(editor) == []
-    editor.feed("gAg<CR>")
-    assert decided(editor) == {"path": "a.txt", "accepted": [0, 1], "rejected": [], "added": [ONLY]}
-
-
-def test_accepting_all_takes_nothing_that_only_another_model_changes(editor: Editor) -> None:
     review(editor, ONLY, ZEHN)
+    editor.feed("30Gga" if taken else "gg")
     editor.feed("gAg<CR>")
-    assert decided(editor) == {"path": "a.txt", "accepted": [0, 1], "rejected": []}
+    added = {"added": [ONLY]} if taken else {}
+    assert decided(editor) == {"path": "a.txt", "accepted": [0, 1], "rejected": [], **added}
 
 
 def test_hunks_that_change_the_same_lines_are_not_accepted_together(editor: Editor) -> None:
@@ -143,10 +125,6 @@ def test_what_was_taken_of_another_comes_back_in_the_next_review(editor: Editor)
     assert editor.lua("return vim.fn.line('.')") == 20
     editor.feed("gag<CR>")
     assert decided(editor) == {"path": "a.txt", "accepted": [1], "rejected": [0], "added": [ZEHN]}
-
-
-def bar(editor: Editor) -> str:
-    return str(editor.lua("return vim.api.nvim_eval_statusline(vim.wo.winbar, {use_winbar = true}).str"))
 
 
 def test_what_was_taken_of_another_is_written_down(editor: Editor, tmp_path: Path) -> None:
@@ -328,11 +306,8 @@ def test_resuming_one_run_of_a_comparison_resumes_all_of_it(editor: Editor) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("key", ["q", "<C-w>c"])
 @pytest.mark.parametrize("at", ["the choice", "the review"])
-def test_a_comparison_that_is_left_waits(
-    start_editor: EditorFactory, servers: Servers, key: str, at: str
-) -> None:
+def test_a_comparison_that_is_left_waits(start_editor: EditorFactory, servers: Servers, at: str) -> None:
     editor = start_editor(ui=(120, 40))
     (editor.cwd / ".tideate").mkdir()
     begin(editor, servers)
@@ -340,7 +315,6 @@ def test_a_comparison_that_is_left_waits(
     if at == "the review":
         take_first(editor)
         editor.feed("ga")
-        key = "q"  # the other ends no review
     else:
         editor.wait_screen("Take which of 2 answers?")
         wait_focused(editor)
@@ -348,7 +322,7 @@ def test_a_comparison_that_is_left_waits(
         editor.feed("<Esc>n")
         editor.wait("#_G.choices == 1")
         assert editor.lua("return _G.choices[1][2]")[:2] == ["back to the choice", "take none of them"]
-    editor.feed(key)
+    editor.feed("q")
     editor.wait("not require('tideate').is_running()")
     runs = [one["execution_id"] for one in editor.lua("return require('tideate.state').runs()")]
     assert len(runs) == 2

@@ -78,20 +78,10 @@ def test_the_visual_selection_is_whole_lines(editor: Editor, keys: str) -> None:
     assert (selection.start, selection.end) == (2, 3)
 
 
-def test_a_range_is_taken_as_given(editor: Editor) -> None:
-    editor.set_lines(["1", "2", "3"])
-    selection = capture(editor, [1, 2]).selection
-    assert selection is not None
-    assert (selection.start, selection.end) == (1, 2)
-
-
-def test_a_buffer_without_a_name_has_no_path(editor: Editor) -> None:
-    assert capture(editor).buffer.path == ""  # type: ignore[union-attr]
-
-
 @pytest.mark.parametrize(
     "make",
     [
+        "",
         "vim.api.nvim_buf_set_name(0, 'oil:///tmp/x')",
         "vim.api.nvim_buf_set_name(0, '/tmp/x') vim.bo.buftype = 'nofile'",
         "vim.cmd.help()",

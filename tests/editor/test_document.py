@@ -65,41 +65,24 @@ def test_an_unchanged_document_is_answered_without_a_text(editor: Editor, key: s
     assert editor.lua("return #vim.api.nvim_list_bufs()") == 1
 
 
-def test_what_was_written_is_the_answer_to_the_byte(editor: Editor) -> None:
-    opened(editor)
+@pytest.mark.parametrize("text", [TEXT, "one\ntwo"])
+def test_what_was_written_is_the_answer_to_the_byte(editor: Editor, text: str) -> None:
+    opened(editor, text)
     edited(editor)
     editor.feed(":w<CR>")
     assert answers(editor) == []
     editor.feed("y")
-    assert answers(editor) == [{"accepted": True, "value": {"text": f"- by me\n{TEXT}"}}]
+    assert answers(editor) == [{"accepted": True, "value": {"text": f"- by me\n{text}"}}]
     assert editor.lua("return #vim.api.nvim_list_bufs()") == 1
 
 
-def test_a_text_without_a_last_line_end_keeps_none(editor: Editor) -> None:
-    opened(editor, "one\ntwo")
-    edited(editor)
-    editor.feed("<CR>y")
-    assert answers(editor)[0]["value"] == {"text": "- by me\none\ntwo"}
-
-
-def test_a_change_that_was_undone_is_none(editor: Editor) -> None:
+@pytest.mark.parametrize("change", ["eggO- by me<Esc>", "e", "e:%d<CR>:w<CR>|e"])
+def test_a_change_that_was_undone_is_none_and_the_given_text_stays(editor: Editor, change: str) -> None:
     opened(editor)
-    edited(editor)
-    editor.feed("u:w<CR>y")
+    for keys in change.split("|"):
+        editor.feed(keys)
+    editor.feed("uuu:w<CR>y")
     assert answers(editor) == [{"accepted": True}]
-
-
-def test_undoing_never_goes_behind_the_text_that_was_given(editor: Editor) -> None:
-    opened(editor)
-    editor.feed("euuu:w<CR>y")
-    assert answers(editor) == [{"accepted": True}]
-
-
-def test_what_was_taken_over_can_be_undone_when_the_text_is_opened_again(editor: Editor) -> None:
-    opened(editor)
-    editor.feed("e:%d<CR>:w<CR>")
-    editor.feed("eu:w<CR>y")
-    assert answers(editor) == [{"accepted": True}], "the plan is gone"
 
 
 def test_a_question_that_was_left_says_what_leads_back(small_editor: Editor) -> None:

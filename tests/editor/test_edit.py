@@ -55,15 +55,15 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_hunks_give_exactly_the_new_lines_and_one_undo_takes_them_back(editor: Editor, name: str) -> None:
-    old, new = CASES[name]
-    editor.set_lines(old)
-    hunks = [one.as_json() for one in diff_lines(old, new)]
-    assert replace(editor, edit_of(editor, hunks))["result"] == {"applied": True}
-    assert editor.lines() == new
-    editor.command("undo")
-    assert editor.lines() == old
+def test_hunks_give_exactly_the_new_lines_and_one_undo_takes_them_back(editor: Editor) -> None:
+    for name, (old, new) in CASES.items():
+        editor.command("enew!")
+        editor.set_lines(old)
+        hunks = [one.as_json() for one in diff_lines(old, new)]
+        assert replace(editor, edit_of(editor, hunks))["result"] == {"applied": True}, name
+        assert editor.lines() == new, name
+        editor.command("undo")
+        assert editor.lines() == old, name
 
 
 def test_many_hunks_agree_with_the_engine(editor: Editor) -> None:
@@ -128,13 +128,20 @@ def test_cursor_view_marks_and_extmarks_stay_on_their_text(editor: Editor) -> No
     assert rows["left"] == 0
 
 
-def test_a_buffer_that_changed_meanwhile_changes_none(editor: Editor) -> None:
+def two_edits(editor: Editor) -> tuple[int, int, list[dict[str, Any]]]:
+    """Return two buffers and an edit of each; the second buffer is shown."""
     first = editor.edit("a.txt", "one\n")
     second = editor.edit("b.txt", "two\n")
-    edits = [
-        edit_of(editor, [hunk(0, ["one"], ["ONE"])], first),
-        edit_of(editor, [hunk(0, ["two"], ["TWO"])], second),
-    ]
+    changes = [hunk(0, ["one"], ["ONE"]), hunk(1, [], ["more"])]
+    return (
+        first,
+        second,
+        [edit_of(editor, changes, first), edit_of(editor, [hunk(0, ["two"], ["TWO"])], second)],
+    )
+
+
+def test_a_buffer_that_changed_meanwhile_changes_none(editor: Editor) -> None:
+    first, second, edits = two_edits(editor)
     editor.feed("othree<Esc>")
     result = replace(editor, *edits)["result"]
     assert result["applied"] is False
@@ -154,12 +161,7 @@ def test_a_buffer_that_changed_meanwhile_changes_none(editor: Editor) -> None:
     ],
 )
 def test_a_buffer_that_cannot_be_changed_changes_none(editor: Editor, spoil: str, words: str) -> None:
-    first = editor.edit("a.txt", "one\n")
-    second = editor.edit("b.txt", "two\n")
-    edits = [
-        edit_of(editor, [hunk(0, ["one"], ["ONE"])], first),
-        edit_of(editor, [hunk(0, ["two"], ["TWO"])], second),
-    ]
+    first, second, edits = two_edits(editor)
     editor.command("buffer " + str(first))
     editor.lua(spoil, second)
     assert words in replace(editor, *edits)["error"]
@@ -176,12 +178,7 @@ def test_a_hunk_whose_lines_stand_elsewhere_is_refused(editor: Editor) -> None:
 
 
 def test_an_edit_that_the_editor_refuses_halfway_is_taken_back(editor: Editor) -> None:
-    first = editor.edit("a.txt", "one\n")
-    second = editor.edit("b.txt", "two\n")
-    edits = [
-        edit_of(editor, [hunk(0, ["one"], ["ONE"]), hunk(1, [], ["more"])], first),
-        edit_of(editor, [hunk(0, ["two"], ["TWO"])], second),
-    ]
+    first, second, edits = two_edits(editor)
     editor.lua(
         """
         local splice, second = require('tideate.replace_lines'), ...
@@ -232,8 +229,10 @@ def test_checktime_reloads_an_unmodified_buffer_without_asking(screen_editor: Ed
     assert editor.lua("return vim.o.autoread") is False
 
 
-@pytest.mark.parametrize("command", ["set noautoread", "set autoread", "setlocal noautoread"])
-@pytest.mark.parametrize("autocmd", ["", "error('mine')"])
+@pytest.mark.parametrize(
+    ("command", "autocmd"),
+    [("set noautoread", ""), ("set autoread", "error('mine')"), ("setlocal noautoread", "error('mine')")],
+)
 def test_checktime_leaves_the_option_as_it_was(editor: Editor, command: str, autocmd: str) -> None:
     look = "return { vim.fn.execute('set autoread?'), vim.fn.execute('setlocal autoread?'), vim.go.autoread }"
     editor.edit("a.txt", "one\n")
@@ -259,8 +258,7 @@ def test_checktime_leaves_unsaved_text_alone(screen_editor: Editor) -> None:
     assert editor.lines(number) == ["one", "mine"]
 
 
-@pytest.mark.parametrize("option", ["autoread", "noautoread"])
-@pytest.mark.parametrize("method", ["buffer_find", "buffer_read"])
+@pytest.mark.parametrize(("option", "method"), [("autoread", "buffer_find"), ("noautoread", "buffer_read")])
 def test_a_text_is_read_from_disk_if_the_file_of_an_unmodified_buffer_changed(
     screen_editor: Editor, option: str, method: str
 ) -> None:

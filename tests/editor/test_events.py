@@ -65,12 +65,16 @@ def test_messages_of_a_host_are_taken_before_it_counts_as_gone(editor: Editor) -
     assert taken[0] < taken[1] == 9
 
 
-def test_autocmds_are_fired_in_order_and_none_for_tokens(faked: Editor) -> None:
+def test_events_reach_autocmds_and_callbacks_in_order_and_tokens_no_autocmd(faked: Editor) -> None:
     faked.lua(RECORD)
-    execution_id = faked.lua(
-        "return require('tideate').run('ask', { prompt = 'p' }, function() _G.done = true end)"
-    )
-    faked.wait("_G.done")
+    execution_id = faked.lua("""
+    _G.tokens, _G.names = {}, {}
+    return require('tideate').run('ask', {
+      prompt = 'p',
+      on_token = function(text, step) table.insert(_G.tokens, { text, step }) end,
+      on_event = function(event) table.insert(_G.names, event.name) end,
+    }, function() _G.before = #_G.seen end)""")
+    assert faked.wait("_G.before") == 4, "the callback comes after the last event"
     seen = faked.lua("return _G.seen")
     assert [name for name, _, _ in seen] == [
         "TideateWorkflowStarted",
@@ -80,48 +84,21 @@ def test_autocmds_are_fired_in_order_and_none_for_tokens(faked: Editor) -> None:
     ]
     assert {id_ for _, id_, _ in seen} == {execution_id}
     assert seen[1][2] == "query"
-
-
-def test_the_callback_comes_after_the_last_event(faked: Editor) -> None:
-    faked.lua(RECORD)
-    faked.lua("require('tideate').run('ask', { prompt = 'p' }, function() _G.before = #_G.seen end)")
-    faked.wait("_G.before")
-    assert faked.lua("return _G.before") == 4
-
-
-def test_tokens_and_events_reach_the_caller(faked: Editor) -> None:
-    faked.lua("""
-    _G.tokens, _G.names = {}, {}
-    require('tideate').run('ask', {
-      prompt = 'p',
-      on_token = function(text, step) table.insert(_G.tokens, { text, step }) end,
-      on_event = function(event) table.insert(_G.names, event.name) end,
-    }, function() _G.done = true end)""")
-    faked.wait("_G.done")
     assert faked.lua("return _G.tokens") == [["forty", "query"], ["-two", "query"]]
     assert faked.lua("return _G.names[1]") == "SD_EVENT_WORKFLOW_STARTED"
 
 
 @pytest.mark.slow
-def test_a_token_callback_that_fails_is_reported_once(faked: Editor) -> None:
-    faked.lua("""
-    require('tideate').run('ask', { prompt = 'p', on_token = function() error('mine') end }, function(result)
-      _G.result = result
-    end)""")
-    faked.wait("_G.result")
-    faked.lua("vim.wait(20)")
-    assert faked.lua("return _G.result.ok") is True
-    assert faked.messages().count("mine") == 1
-
-
-@pytest.mark.slow
-def test_a_failing_autocmd_does_not_break_the_run(faked: Editor) -> None:
+def test_callbacks_that_fail_are_reported_once_and_do_not_break_the_run(faked: Editor) -> None:
     faked.lua("""
     local function fail() error('mine') end
     vim.api.nvim_create_autocmd('User', { pattern = 'TideateStepStarted', callback = fail })
-    require('tideate').run('ask', { prompt = 'p' }, function(result) _G.result = result end)""")
+    local opts = { prompt = 'p', on_token = function() error('of tokens') end }
+    require('tideate').run('ask', opts, function(result) _G.result = result end)""")
     faked.wait("_G.result")
+    faked.lua("vim.wait(20)")
     assert faked.lua("return _G.result.ok") is True
+    assert faked.messages().count("of tokens") == 1
 
 
 def test_an_unknown_question_is_answered_with_an_error(faked: Editor, fake_host: FakeHost) -> None:
@@ -151,12 +128,6 @@ def test_a_question_that_cannot_be_shown_is_not_answered_for_the_person(
     assert "no room" in answer["error"]
     assert "traceback" not in answer["error"]
     assert faked.lua("return require('tideate.ui').pending()") == []
-
-
-def test_a_question_about_buffers_is_answered(faked: Editor) -> None:
-    faked.edit("main.py", "one\n")
-    answer = ask_back(faked, "buffer_find", path=str(faked.cwd / "main.py"))
-    assert answer["text"] == "one"
 
 
 REGISTER = """
@@ -192,18 +163,21 @@ def test_a_lua_handlers_outcome_is_the_answer(faked: Editor, handler: str, outco
     assert handle(faked, handler) == outcome
 
 
-def test_a_lua_handler_that_fails_fails_its_step(faked: Editor) -> None:
-    answer = handle(faked, "function() error('mine') end")
+@pytest.mark.parametrize(
+    ("handler", "words"),
+    [
+        ("function() error('mine') end", "mine"),
+        (
+            "function(_, adapter) adapter:ask('why', function() error({ mine = true }) end) end",
+            "{\n  mine = true\n}",
+        ),
+    ],
+)
+def test_a_lua_handler_that_fails_fails_its_step(faked: Editor, handler: str, words: str) -> None:
+    answer = handle(faked, handler)
     assert answer["error"].startswith("the handler of step 'one' failed: ")
-    assert answer["error"].endswith("mine")
+    assert answer["error"].endswith(words)
     assert "stack traceback" in (faked.home / "state" / "tideate" / "host.log").read_text()
-
-
-def test_a_lua_handler_that_fails_with_its_models_answer_fails_its_step(faked: Editor) -> None:
-    answer = handle(
-        faked, "function(_, adapter) adapter:ask('why', function() error({ mine = true }) end) end"
-    )
-    assert answer["error"] == "the handler of step 'one' failed: {\n  mine = true\n}"
 
 
 def test_a_prompt_that_is_no_string_is_refused_with_its_place(faked: Editor, fake_host: FakeHost) -> None:
@@ -287,26 +261,24 @@ def test_a_registered_workflow_is_known(editor: Editor) -> None:
     assert "lua" in editor.lua("return vim.fn.getcompletion('Workflow lu', 'cmdline')")
 
 
-@pytest.mark.parametrize(
-    ("name", "spec", "words"),
-    [
-        ("history", "{ steps = { 'a' } }", "is a subcommand of :Workflow"),
-        ("cancel", "{ steps = { 'a' } }", "is a subcommand of :Workflow"),
-        ("logs", "{ steps = { 'a' } }", "is a subcommand of :Workflow"),
-        ("ask", "{ steps = { 'a' } }", "is built in"),
-        ("two words", "{ steps = { 'a' } }", "a workflow name is"),
-        ("mine", "{}", "needs `steps`"),
-        ("mine", "{ steps = {} }", "needs `steps`"),
-        ("mine", "{ steps = { 1 } }", "a step is a name"),
-        ("mine", "nil", "needs `steps`"),
-        ("mine", "{ steps = { 'style' }, handlers = { styel = print } }", "did you mean 'style'?"),
-        ("mine", "{ steps = { 'a' }, handlers = { a = 1 } }", "is not a function"),
-    ],
-)
-def test_a_wrong_registration_is_refused_with_a_reason(
-    editor: Editor, name: str, spec: str, words: str
-) -> None:
-    ok, error = editor.lua(f"return {{ require('tideate').register(..., {spec}) }}", name)
-    assert ok is False
-    assert words in error
+WRONG = [
+    ("history", "{ steps = { 'a' } }", "is a subcommand of :Workflow"),
+    ("cancel", "{ steps = { 'a' } }", "is a subcommand of :Workflow"),
+    ("logs", "{ steps = { 'a' } }", "is a subcommand of :Workflow"),
+    ("ask", "{ steps = { 'a' } }", "is built in"),
+    ("two words", "{ steps = { 'a' } }", "a workflow name is"),
+    ("mine", "{}", "needs `steps`"),
+    ("mine", "{ steps = {} }", "needs `steps`"),
+    ("mine", "{ steps = { 1 } }", "a step is a name"),
+    ("mine", "nil", "needs `steps`"),
+    ("mine", "{ steps = { 'style' }, handlers = { styel = print } }", "did you mean 'style'?"),
+    ("mine", "{ steps = { 'a' }, handlers = { a = 1 } }", "is not a function"),
+]
+
+
+def test_a_wrong_registration_is_refused_with_a_reason(editor: Editor) -> None:
+    for name, spec, words in WRONG:
+        ok, error = editor.lua(f"return {{ require('tideate').register(..., {spec}) }}", name)
+        assert ok is False
+        assert words in error
     assert editor.lua("return require('tideate').get('mine')") is None

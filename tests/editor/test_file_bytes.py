@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.editor.test_task_buffers import Host
-from tests.harness.runs import accept_all, configure, result, start
 from tests.workspace.test_metadata import ACL, acl, metadata
 from tideate_core.errors import EditConflict
 from tideate_core.workspace import FileChange
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.harness.editor import Editor
-    from tests.harness.model_server import ModelServer
 
 TEXT = "alpha\nbeta\n"
 
@@ -245,44 +243,3 @@ def test_a_buffer_whose_file_was_never_there_is_changed_and_a_new_file_is_saved(
     assert host.save("new/made.txt") == ["new/made.txt"]
     assert (editor.cwd / "new" / "made.txt").read_text() == "made\n"
     assert not (editor.cwd / "typed.txt").exists()
-
-
-def planned(nvim: Editor, server: ModelServer, **texts: str) -> None:
-    plan = [{"action": "modify", "path": name, "why": "wanted"} for name in texts]
-    server.answers("Which files have to be", {"files": plan})
-    for name, text in texts.items():
-        server.answers(f"Change {name}", f"```\n{text}\n```")
-    configure(nvim, server)
-    nvim.write("pyproject.toml")
-    nvim.lua("_G.told = {} vim.notify = function(text) table.insert(_G.told, text) end")
-    accept_all(nvim)
-
-
-@pytest.mark.slow
-def test_the_end_of_a_run_names_what_is_changed_in_its_buffer_only(
-    editor: Editor, host: Host, server: ModelServer
-) -> None:
-    assert host
-    planned(editor, server, **{"a.txt.gz": "alpha\nBETA"})
-    number = editor.edit("a.txt.gz", gzip.compress(TEXT.encode()))
-    start(editor, "multi_file", "upper case")
-    assert result(editor)["ok"]
-    assert editor.lines(number) == ["alpha", "BETA"]
-    assert gzip.decompress((editor.cwd / "a.txt.gz").read_bytes()) == TEXT.encode()
-    words = "1 file is changed in its buffer and not saved: a.txt.gz"
-    editor.wait("table.concat(_G.told, ' '):find(..., 1, true)", 60, words)
-    editor.command(f"sbuffer {number} | write")
-    assert gzip.decompress((editor.cwd / "a.txt.gz").read_bytes()) == b"alpha\nBETA\n"
-
-
-@pytest.mark.slow
-def test_a_model_is_told_which_character_the_encoding_of_a_file_lacks(
-    editor: Editor, server: ModelServer
-) -> None:
-    planned(editor, server, **{"a.txt": "café\n5 €"})
-    server.answers("its encoding latin1 lacks '€' (U+20AC)", "```\ncafé\n5 EUR\n```")
-    path = editor.cwd / "a.txt"
-    editor.edit(path, b"caf\xe9\nb\n")
-    start(editor, "multi_file", "prices")
-    assert result(editor)["ok"]
-    assert path.read_bytes() == b"caf\xe9\n5 EUR\n"

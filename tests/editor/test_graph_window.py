@@ -11,8 +11,7 @@ from tests.editor.test_machine_runs import TEXT, draw_machine, graph, machine_fi
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.editor.conftest import EditorFactory
-    from tests.harness.editor import Editor
+    from tests.harness.editor import Editor, EditorFactory
 
 pytestmark = pytest.mark.slow
 
@@ -134,16 +133,6 @@ def test_a_format_that_could_not_be_drawn_is_not_the_shown_one(nvim: Editor) -> 
     nvim.wait_for(lambda: "stateDiagram" in graph(nvim), "Mermaid")
 
 
-def test_the_drawing_follows_a_change_that_is_not_typed(nvim: Editor) -> None:
-    path = machine_file(nvim)
-    nvim.edit(path)
-    drawn(nvim)
-    assert nvim.lua("return vim.bo.filetype") == "tideate-graph"
-    lines = ["check to later", "later to *"]
-    nvim.lua("vim.api.nvim_buf_set_lines(...)", own_buffer(nvim, path), -1, -1, True, lines)
-    nvim.wait_for(lambda: "later" in graph(nvim), "the new state")
-
-
 def test_the_drawing_follows_a_text_that_is_read_again(nvim: Editor) -> None:
     path = machine_file(nvim)
     nvim.edit(path)
@@ -163,6 +152,9 @@ def test_the_drawing_follows_a_text_that_is_opened_again(nvim: Editor) -> None:
     drawn(nvim)
     nvim.command("bdelete! own.workflow")
     nvim.wait_screen("its buffer is closed")
+    nvim.feed("r")
+    assert "the buffer of this drawing is closed" in nvim.messages()
+    assert "check" in graph(nvim)
     nvim.command("split")
     nvim.command("set nowinfixbuf")
     nvim.edit(path, TEXT + "check to later\nlater to *\n")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.editor.test_bridge import Loop
+from tests.harness.project import use_home
 from tideate_core.editor import host as module
 from tideate_core.editor.host import Host
 
@@ -56,8 +57,7 @@ class Stage:
 
 @pytest.fixture
 def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    for name in ("CONFIG", "STATE"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    use_home(tmp_path, monkeypatch)
     stage = Stage(tmp_path)
     yield stage
     stage.end()

@@ -12,8 +12,7 @@ from tests.harness.editor import REPOSITORY
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.editor.conftest import EditorFactory
-    from tests.harness.editor import Editor
+    from tests.harness.editor import Editor, EditorFactory
 
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from tests.editor.conftest import EditorFactory
-    from tests.harness.editor import Editor
+    from tests.harness.editor import Editor, EditorFactory
 
 pytestmark = pytest.mark.slow
 
@@ -80,11 +79,10 @@ def request(editor: Editor, method: str, line: int, column: int, **more: Any) ->
 # -- the filetype -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["a.workflow", "PLANNER", "deep/er/PLANNER"])
-def test_a_machine_file_gets_its_filetype(editor: Editor, name: str) -> None:
-    editor.edit(name, TEXT)
-    assert editor.lua("return vim.bo.filetype") == "workflow"
-    assert editor.lua("return vim.bo.commentstring") == "# %s"
+def test_a_machine_file_gets_its_filetype(editor: Editor) -> None:
+    for name in ("a.workflow", "PLANNER", "deep/er/PLANNER"):
+        editor.edit(name, TEXT)
+        assert editor.lua("return { vim.bo.filetype, vim.bo.commentstring }") == ["workflow", "# %s"]
 
 
 def test_other_files_are_left_alone(editor: Editor) -> None:
@@ -126,10 +124,9 @@ def group_at(editor: Editor, line: int, word: str) -> str:
     return str(found)
 
 
-@pytest.mark.parametrize(("line", "word", "group"), GROUPS)
-def test_syntax(editor: Editor, line: int, word: str, group: str) -> None:
+def test_syntax(editor: Editor) -> None:
     editor.edit("small.workflow", TEXT)
-    assert group_at(editor, line, word) == group
+    assert [(line, word, group_at(editor, line, word)) for line, word, _ in GROUPS] == GROUPS
 
 
 def test_a_state_may_be_called_to_and_an_indented_move_is_none(editor: Editor) -> None:
@@ -179,6 +176,9 @@ def test_mistakes_appear_while_one_types_and_go_when_they_are_mended(workflow: E
     assert "idle too *"[first:last] == "too"
     workflow.feed("u")
     workflow.wait("#vim.diagnostic.get(0) == 0")
+    workflow.feed("Golost to idle<Esc>")
+    workflow.wait("#vim.diagnostic.get(0) == 1")
+    assert workflow.lua("return vim.diagnostic.get(0)[1].severity == vim.diagnostic.severity.WARN")
 
 
 def test_columns_are_bytes_behind_characters_of_several(editor: Editor) -> None:
@@ -190,12 +190,6 @@ def test_columns_are_bytes_behind_characters_of_several(editor: Editor) -> None:
     shown = [line.encode()[first:last].decode() for _, first, last, _ in found]
     told = editor.lua("return vim.diagnostic.get(0, { lnum = 2 })[1].message")
     assert any("ü" in piece for piece in shown), (shown, told)
-
-
-def test_a_warning_is_a_warning(workflow: Editor) -> None:
-    workflow.feed("Golost to idle<Esc>")
-    workflow.wait("#vim.diagnostic.get(0) == 1")
-    assert workflow.lua("return vim.diagnostic.get(0)[1].severity == vim.diagnostic.severity.WARN")
 
 
 def test_an_answer_about_an_older_text_is_dropped(workflow: Editor) -> None:
@@ -275,47 +269,30 @@ def test_the_definition_is_where_a_state_gets_its_guidance(workflow: Editor) -> 
     assert workflow.lua("return vim.fn.col('.')") == 9
 
 
-def test_the_tag_key_goes_to_the_definition(workflow: Editor) -> None:
-    workflow.command("normal! 13G0")
-    workflow.feed("<C-]>")
-    workflow.wait("vim.fn.line('.') == 5")
-
-
-def test_a_state_in_a_guidance_text_leads_to_it(workflow: Editor) -> None:
-    found = request(workflow, "definition", 8, 20)
-    assert found["range"]["start"] == {"line": 1, "character": 5}
-
-
-def test_references_are_all_mentions(workflow: Editor) -> None:
-    found = request(workflow, "references", 1, 6, context={"includeDeclaration": True})
-    places = [(each["range"]["start"]["line"], each["range"]["start"]["character"]) for each in found]
+def test_the_client_answers_about_states(workflow: Editor) -> None:
+    in_guidance = request(workflow, "definition", 8, 20)
+    assert in_guidance["range"]["start"] == {"line": 1, "character": 5}
+    references = request(workflow, "references", 1, 6, context={"includeDeclaration": True})
+    places = [(each["range"]["start"]["line"], each["range"]["start"]["character"]) for each in references]
     assert places == [(1, 5), (4, 0), (11, 11)]
-
-
-def test_hover_tells_guidance_and_ways(workflow: Editor) -> None:
-    value = request(workflow, "hover", 12, 2)["contents"]["value"]
-    assert "https://example.com/a:b" in value
-    assert "- from `idle`: The ünïcödé user wants to continue" in value
-    assert "- to `idle`: Done" in value
-    assert "- to `*`" in value
-
-
-def test_nothing_is_told_where_no_state_is(workflow: Editor) -> None:
+    hover = request(workflow, "hover", 12, 2)["contents"]["value"]
+    for words in (
+        "https://example.com/a:b",
+        "- from `idle`: The ünïcödé user wants to continue",
+        "- to `idle`: Done",
+        "- to `*`",
+    ):
+        assert words in hover
     assert request(workflow, "hover", 0, 4) is None
     assert request(workflow, "definition", 2, 0) is None
-
-
-def test_symbols_are_the_states(workflow: Editor) -> None:
     symbols = request(workflow, "documentSymbol", 0, 0)
     assert [(symbol["name"], symbol["detail"]) for symbol in symbols] == [
         ("idle", "to working"),
         ("working", "to idle, *"),
     ]
-
-
-def test_highlights_tell_sources_from_targets(workflow: Editor) -> None:
-    found = request(workflow, "documentHighlight", 4, 0)
-    assert [(each["range"]["start"]["line"], each["kind"]) for each in found] == [(1, 3), (4, 2), (11, 3)]
+    highlights = request(workflow, "documentHighlight", 4, 0)
+    kinds = [(each["range"]["start"]["line"], each["kind"]) for each in highlights]
+    assert kinds == [(1, 3), (4, 2), (11, 3)], "sources are told from targets"
 
 
 def test_renaming_changes_the_moves_and_not_the_prose(workflow: Editor) -> None:
@@ -330,10 +307,9 @@ def test_renaming_changes_the_moves_and_not_the_prose(workflow: Editor) -> None:
     assert "\n".join(workflow.lines()) + "\n" == TEXT
 
 
-@pytest.mark.parametrize("name", ["working", "two words", "1st", "*"])
-def test_a_name_that_would_change_the_machine_is_refused(workflow: Editor, name: str) -> None:
-    answer = request(workflow, "rename", 1, 6, newName=name)
-    assert "state" in answer["err"]
+def test_a_name_that_would_change_the_machine_is_refused(workflow: Editor) -> None:
+    for name in ("working", "two words", "1st", "*"):
+        assert "state" in request(workflow, "rename", 1, 6, newName=name)["err"]
     assert "\n".join(workflow.lines()) + "\n" == TEXT
 
 
@@ -393,18 +369,8 @@ def test_gq_formats_the_whole_text_as_one_change(editor: Editor) -> None:
     )
     editor.feed("u")
     assert "\n".join(editor.lines()) + "\n" == UGLY
-
-
-def test_the_clients_formatting_gives_the_same(editor: Editor) -> None:
-    editor.edit("ugly.workflow", UGLY)
-    served(editor)
     editor.lua("vim.lsp.buf.format({ timeout_ms = 60000 })")
-    by_client = editor.lines()
-    editor.edit("other.workflow", UGLY)
-    served(editor)
-    editor.feed("gggqG")
-    editor.wait("vim.fn.getline(1) == '* to idle'")
-    assert editor.lines() == by_client
+    assert editor.lines() == lines, "the client's formatting gives the same"
 
 
 def test_a_text_that_changed_meanwhile_is_not_formatted(editor: Editor) -> None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.agents.stage import write_files
 from tests.harness.editor_tools import EditorTools
 from tests.harness.model_server import ModelServer
+from tests.harness.project import write_files
 from tests.harness.runs import configure, result, start
 from tideate_core.agents.tools.editor import hover, locations
 from tideate_core.agents.tools.editor_queries import AtSymbol

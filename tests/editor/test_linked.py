@@ -11,7 +11,7 @@ from tests.harness.editor import REPOSITORY
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.editor.conftest import EditorFactory
+    from tests.harness.editor import EditorFactory
 
 PARTS = ("lua", "plugin", "rplugin", "tideate_core")
 

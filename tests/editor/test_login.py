@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.harness.project import use_home
 from tideate_core.adapters import LoginStore
 from tideate_core.editor.model_requests import LoginRequests
 from tideate_core.errors import ConfigError, InvalidInput
@@ -97,14 +98,10 @@ def test_a_real_login_waits_for_the_browser_and_ends_when_it_is_cancelled(
     said(editor, "was cancelled")
 
 
-@pytest.fixture
-def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-
-
-@pytest.mark.usefixtures("_own_state")
-async def test_the_host_keeps_a_key_and_lists_it_without_showing_it() -> None:
+async def test_the_host_keeps_a_key_and_lists_it_without_showing_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_home(tmp_path, monkeypatch)
     requests = LoginRequests()
     assert await requests.start({"provider": "anthropic"}) == {"kind": "key"}
     await requests.keep({"provider": "anthropic", "key": "sk-typed"})
@@ -114,7 +111,6 @@ async def test_the_host_keeps_a_key_and_lists_it_without_showing_it() -> None:
     assert "sk-typed" not in json.dumps(listed)
 
 
-@pytest.mark.usefixtures("_own_state")
 async def test_the_host_refuses_what_was_not_begun_or_is_not_offered() -> None:
     with pytest.raises(InvalidInput):
         await LoginRequests().finish({"provider": "openai-codex"})

@@ -11,8 +11,7 @@ from tests.editor.test_run_views import RESUME, kill, second
 from tests.harness.runs import configure, result, start
 
 if TYPE_CHECKING:
-    from tests.editor.conftest import EditorFactory
-    from tests.harness.editor import Editor
+    from tests.harness.editor import Editor, EditorFactory
     from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
@@ -57,25 +56,9 @@ def test_the_whole_path_of_a_resumed_machine_is_known_and_drawn(
     editor.command("Workflow graph essay")
     editor.wait_for(lambda: "path: draft → check → draft → check" in graph(editor), "the path")
     assert "check" in marked(editor)
+    editor.feed("y")
+    assert "path: " not in editor.lua("return vim.fn.getreg('\"')"), "only the drawing is yanked"
     again.release()
     assert result(editor)["ok"]
     editor.wait_for(lambda: "path: draft → check → draft → check → end" in graph(editor), "the end")
     assert editor.lua(PATH, identity) == ["draft", "check", "draft", "check", "*"]
-
-
-def test_what_is_yanked_of_a_drawing_is_the_drawing(start_editor: EditorFactory, server: ModelServer) -> None:
-    editor = in_project(start_editor, server)
-    server.answers("Look for what is missing", "the CHECK", times=1)
-    gate = server.holds("Look for what is missing", text="half")
-    start(editor, "essay", "about tea")
-    gate.wait_started()
-    editor.command("Workflow graph essay")
-    editor.wait_for(lambda: "path: draft" in graph(editor), "the path")
-    editor.wait("vim.bo.filetype == 'tideate-graph'")
-    editor.feed("y")
-    yanked = str(editor.lua("return vim.fn.getreg('\"')"))
-    assert "check" in yanked
-    assert "path: " not in yanked
-    editor.feed("m")
-    editor.wait_for(lambda: "stateDiagram" in graph(editor), "Mermaid")
-    assert "path: " not in graph(editor)

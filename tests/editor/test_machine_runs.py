@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,8 +12,7 @@ from tests.harness.runs import accept_all, configure, result, start
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.editor.conftest import EditorFactory
-    from tests.harness.editor import Editor
+    from tests.harness.editor import Editor, EditorFactory
     from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
@@ -119,7 +118,17 @@ def marked(editor: Editor) -> str:
 # -- runs ---------------------------------------------------------------------------------------------
 
 
-def test_a_machine_of_the_project_runs_by_its_name(nvim: Editor, twice_round: ModelServer) -> None:
+def test_a_machine_of_the_project_runs_by_its_name_and_tells_every_move(
+    nvim: Editor, twice_round: ModelServer
+) -> None:
+    nvim.lua(
+        """
+        _G.moves = {}
+        vim.api.nvim_create_autocmd('User', { pattern = 'TideateTransition', callback = function(event)
+          table.insert(_G.moves, event.data.to)
+        end })
+        """
+    )
     start(nvim, "essay", "about tea")
     done = result(nvim)
     assert done["ok"], done
@@ -131,37 +140,22 @@ def test_a_machine_of_the_project_runs_by_its_name(nvim: Editor, twice_round: Mo
         ("draft", "check", "only"),
         ("check", "*", "model"),
     ]
+    assert nvim.lua("return _G.moves") == [to for _, to, _ in moves]
     assert done["response"] == "the CHECK"
     assert sorted(done["results"]) == ["check", "check#2", "draft", "draft#2"]
-
-
-def test_the_output_has_a_section_for_each_visit_and_every_move(
-    nvim: Editor, twice_round: ModelServer
-) -> None:
-    start(nvim, "essay", "about tea")
-    result(nvim)
-    text = output(nvim)
-    marks = [
-        "# essay",
-        "> about tea",
-        "→ `draft`",
-        "## draft",
-        "the DRAFT",
-        "→ `check` (The draft is written)",
-    ]
-    marks += [
-        "## check",
-        "the CHECK",
-        "→ `draft` (Something is missing)",
-        "> no ending",
-        "## draft#2",
-        "## check#2",
-    ]
-    marks += ["→ end (Nothing is missing)", "> all there"]
-    at = -1
-    for mark in marks:
+    text, at = output(nvim), -1
+    for mark in (
+        *("# essay", "> about tea", "→ `draft`", "## draft", "the DRAFT"),
+        *("→ `check` (The draft is written)", "## check", "the CHECK"),
+        *("→ `draft` (Something is missing)", "> no ending", "## draft#2", "## check#2"),
+        *("→ end (Nothing is missing)", "> all there"),
+    ):
         at = text.find(mark, at + 1)
         assert at >= 0, f"{mark!r} is missing or out of order in\n{text}"
+    nvim.command("Workflow status")
+    status = "\n".join(nvim.lines())
+    assert "✓ essay" in status
+    assert "*" not in status, "the end has no name there"
 
 
 def test_status_and_statusline_tell_the_state(nvim: Editor, server: ModelServer) -> None:
@@ -176,24 +170,14 @@ def test_status_and_statusline_tell_the_state(nvim: Editor, server: ModelServer)
     assert [move["to"] for move in status["path"]] == ["draft", "check"]
     nvim.command("Workflow status")
     assert "2 check" in "\n".join(nvim.lines())
+    nvim.feed("q")
+    nvim.command("Workflow graph")
+    nvim.wait_for(lambda: " check " in marked(nvim), "the highlighted state")
     nvim.command("Workflow cancel")
     assert result(nvim)["cancelled"]
     gate.wait_disconnected()
+    nvim.wait_for(lambda: marked(nvim) == "", "no highlight after the end")
     assert nvim.lua("return require('tideate').statusline()") == ""
-
-
-def test_every_move_is_an_autocommand(nvim: Editor, twice_round: ModelServer) -> None:
-    nvim.lua(
-        """
-        _G.moves = {}
-        vim.api.nvim_create_autocmd('User', { pattern = 'TideateTransition', callback = function(event)
-          table.insert(_G.moves, event.data.to)
-        end })
-        """
-    )
-    start(nvim, "essay", "about tea")
-    result(nvim)
-    assert nvim.lua("return _G.moves") == ["draft", "check", "draft", "check", "*"]
 
 
 def test_a_file_runs_by_its_path_from_the_command_line(nvim: Editor, twice_round: ModelServer) -> None:
@@ -274,11 +258,6 @@ def test_unsaved_changes_of_the_file_are_told(nvim: Editor, twice_round: ModelSe
 # -- names --------------------------------------------------------------------------------------------
 
 
-def test_the_planner_is_known_before_the_host_is_there(editor: Editor) -> None:
-    assert "PLANNER" in editor.lua("return require('tideate.command').complete('PL', 'Workflow PL', 11)")
-    assert editor.lua("return require('tideate.host').state()") == "stopped"
-
-
 def test_what_lua_knows_of_the_planner_is_what_the_host_says(editor: Editor) -> None:
     before = editor.lua("return require('tideate.registry').get('PLANNER')")
     editor.lua(
@@ -318,31 +297,7 @@ def test_the_workflows_are_those_of_the_buffers_project(nvim: Editor) -> None:
     assert nvim.lua("return require('tideate.registry').get('essay') == nil")
 
 
-def test_files_complete(nvim: Editor) -> None:
-    machine_file(nvim, "my own.workflow")
-    nvim.write("notes.txt")
-
-    def complete(line: str) -> Any:
-        lead = line[line.rfind(" ") + 1 :]
-        return nvim.lua("return require('tideate.command').complete(...)", lead, line, len(line))
-
-    assert complete("Workflow my") == [r"my\ own.workflow"]
-    assert complete("Workflow graph PL") == ["PLANNER"]
-    assert complete("Workflow ./") == [r"./my\ own.workflow"]
-    assert complete("Workflow no") == []
-
-
 # -- drawings -----------------------------------------------------------------------------------------
-
-
-def test_graph_draws_the_buffer_as_it_is_now(nvim: Editor) -> None:
-    draw_machine(nvim)
-    text = graph(nvim)
-    assert max(map(len, text.splitlines())) <= 100
-    buf = nvim.lua("return vim.fn.bufnr('own.workflow')")
-    nvim.set_lines([*nvim.lines(buf), "check to hidden: New.", "hidden to *"], buf)
-    nvim.feed("r")
-    nvim.wait_for(lambda: "hidden" in graph(nvim), "the new state")
 
 
 def test_the_drawing_follows_what_is_typed(nvim: Editor) -> None:
@@ -380,10 +335,10 @@ def test_the_highlight_moves_with_the_run(nvim: Editor, server: ModelServer) -> 
     first = server.holds("Write a short draft", text="the DRAFT")
     second = server.holds("Look for what is missing")
     server.answers("Which one is next", {"reason": "all there", "next": "end"})
+    nvim.command("Workflow graph essay")
+    nvim.wait_for(lambda: "check" in graph(nvim), "a drawing")
     start(nvim, "essay", "about tea")
     first.wait_started(LONG)
-    nvim.wait("require('tideate').statusline():find('draft')")
-    nvim.command("Workflow graph")
     nvim.wait_for(lambda: " draft " in marked(nvim), "the highlighted state")
     first.release()
     second.wait_started(LONG)
@@ -392,26 +347,6 @@ def test_the_highlight_moves_with_the_run(nvim: Editor, server: ModelServer) -> 
     result(nvim)
     nvim.wait_for(lambda: marked(nvim) == "", "no highlight after the end")
     assert "check" in graph(nvim)
-
-
-def test_a_drawing_that_was_open_before_follows_the_run(nvim: Editor, server: ModelServer) -> None:
-    gate = server.holds("Write a short draft", text="the DRAFT")
-    nvim.command("Workflow graph essay")
-    nvim.wait_for(lambda: "check" in graph(nvim), "a drawing")
-    start(nvim, "essay", "about tea")
-    gate.wait_started(LONG)
-    nvim.wait_for(lambda: " draft " in marked(nvim), "the highlighted state")
-
-
-def test_a_run_that_is_cancelled_is_in_no_state_any_more(nvim: Editor, server: ModelServer) -> None:
-    gate = server.holds("Write a short draft", text="the DRAFT")
-    start(nvim, "essay", "about tea")
-    gate.wait_started(LONG)
-    nvim.command("Workflow graph")
-    nvim.wait_for(lambda: " draft " in marked(nvim), "the highlighted state")
-    nvim.command("Workflow cancel")
-    result(nvim)
-    nvim.wait_for(lambda: marked(nvim) == "", "no highlight after the end")
 
 
 def test_a_late_answer_does_not_replace_a_newer_drawing(nvim: Editor) -> None:
@@ -485,15 +420,6 @@ def test_typed_text_never_gets_into_the_drawing(nvim: Editor) -> None:
     assert nvim.lua(modifiable) is False
 
 
-def test_a_drawing_of_a_deleted_buffer_says_so(nvim: Editor) -> None:
-    draw_machine(nvim)
-    nvim.command("bdelete! own.workflow")
-    nvim.wait_screen("its buffer is closed")
-    nvim.feed("r")
-    assert "the buffer of this drawing is closed" in nvim.messages()
-    assert "check" in graph(nvim)
-
-
 def test_the_focus_goes_back_to_a_normal_window(nvim: Editor, twice_round: ModelServer) -> None:
     nvim.edit("a.txt", "one\n")
     home = nvim.lua("return vim.api.nvim_get_current_win()")
@@ -506,13 +432,12 @@ def test_the_focus_goes_back_to_a_normal_window(nvim: Editor, twice_round: Model
     assert nvim.lua("return vim.api.nvim_get_current_win()") == home
 
 
-@pytest.mark.parametrize("key", ["K", "<CR>"])
-def test_a_state_is_shown_whole(nvim: Editor, key: str) -> None:
+def test_a_state_is_shown_whole(nvim: Editor) -> None:
     nvim.edit(machine_file(nvim))
     nvim.command("Workflow graph PLANNER")
     nvim.wait("vim.api.nvim_buf_get_name(0):find('^tideate://graph')")
     nvim.command("call search('│ initial_loaded')")
-    nvim.feed("jww" + key)
+    nvim.feed("jwwK")
     shown = nvim.wait("vim.api.nvim_win_get_config(0).relative ~= '' and vim.fn.getline(1, '$')")
     text = " ".join(" ".join(shown).split())
     assert "→ define_project There is no plan yet, or the request" in text
@@ -537,6 +462,7 @@ def test_machines_of_the_directories_complete_before_the_host_is_there(nvim: Edi
     complete = "return require('tideate.command').complete('{0}', 'Workflow {0}', {1})"
     assert nvim.lua(complete.format("ess", 12)) == ["essay"]
     assert nvim.lua(complete.format("min", 12)) == ["mine"]
+    assert "PLANNER" in nvim.lua(complete.format("PLA", 12))
     assert nvim.lua("return require('tideate.host').state()") == "stopped"
     nvim.write(".tideate/workflows/essential.workflow", TEXT)
     assert nvim.lua(complete.format("ess", 12)) == ["essay", "essential"]
@@ -546,12 +472,3 @@ def test_machines_of_the_directories_complete_before_the_host_is_there(nvim: Edi
 def test_the_list_is_filled_when_the_host_is_ready(nvim: Editor) -> None:
     nvim.lua("require('tideate.client').request('health', {}, function() end)")
     nvim.wait("require('tideate.registry').get('essay')")
-
-
-def test_a_machine_at_its_end_has_the_status_end(nvim: Editor, twice_round: ModelServer) -> None:
-    start(nvim, "essay", "about tea")
-    result(nvim)
-    nvim.command("Workflow status")
-    status = "\n".join(nvim.lines())
-    assert "✓ essay" in status
-    assert "*" not in status

@@ -18,12 +18,6 @@ pytestmark = pytest.mark.slow
 
 BUILT_IN = ["@buffer", "@diagnostics", "@diff", "@file", "@run", "@selection", "@symbols", "@tree"]
 NAMES = "return require('tideate.mentions').complete('@')"
-HEAR_RUN = """
-require('tideate.client').request = function(method, params)
-  _G.asked = method == 'run' and params or _G.asked
-  return 'q'
-end
-"""
 DIAGNOSE = """
 local ns = vim.api.nvim_create_namespace('lint')
 vim.diagnostic.set(ns, 0, {
@@ -140,16 +134,6 @@ def test_paths_are_completed_from_the_projects_root(editor: Editor) -> None:
     assert complete(editor, "Workflow ask @tree:doc/") == ["@tree:doc/deep/"]
     assert editor.lua("return require('tideate.mentions').complete('@file:a')") == ['@file:"a b.txt"']
     assert complete(editor, "Workflow ask @Guide:do") == []
-
-
-def test_the_prompt_window_completes_them_too(editor: Editor) -> None:
-    project(editor, Guide="doc/guide.md")
-    started(editor, "@Guide")
-    editor.lua(HEAR_RUN)
-    editor.lua("require('tideate').run('ask', {})")
-    editor.feed("what does @Gu<Tab> say<C-s>")
-    asked = editor.wait_for(lambda: editor.lua("return _G.asked"), "the run")
-    assert asked["prompt"] == "what does @Guide say"
 
 
 @pytest.mark.parametrize(

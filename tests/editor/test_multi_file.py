@@ -167,11 +167,3 @@ def test_typing_where_one_edit_goes_stops_all_of_them(nvim: Editor, server: Mode
     assert done["error_code"] == "EditConflict"
     assert files(nvim) == BEFORE
     assert nvim.lines(buffer_named(nvim, "open.py")) == ["A = 1  # mine"]
-
-
-def test_a_declined_review_changes_no_file_and_no_buffer(nvim: Editor) -> None:
-    accept_all(nvim, "review")
-    start(nvim, "multi_file", "rename A to B")
-    assert result(nvim, 40)["cancelled"]
-    assert files(nvim) == BEFORE
-    assert nvim.lines(buffer_named(nvim, "open.py")) == ["A = 1"]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from tests.editor.conftest import EditorFactory, FakeHost
-    from tests.harness.editor import Editor
+    from tests.editor.conftest import FakeHost
+    from tests.harness.editor import Editor, EditorFactory
 
 TEXT = ["one", "two", "", "four", "five", "six", "", "eight", "nine"]
 SENT = "return _G.sent"

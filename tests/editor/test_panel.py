@@ -24,8 +24,7 @@ from tests.harness.work import lua_work_of
 from tideate_core.machines.diagrams import lane_rows
 
 if TYPE_CHECKING:
-    from tests.editor.conftest import EditorFactory
-    from tests.harness.editor import Editor
+    from tests.harness.editor import Editor, EditorFactory
     from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
@@ -243,16 +242,10 @@ def test_two_runs_at_once_are_both_followed_and_the_cursor_stays_on_its_line(scr
     wait_line(screen, "turn 1  from b")
     assert "● a" in screen.lua("return vim.api.nvim_get_current_line()")
     assert "2 running" in "\n".join(screen.wait_screen("2 running"))
+    assert screen.lua(f"return require('tideate.ui.output').is_visible() and {FOCUSED}")
     second_run.event("WORKFLOW_COMPLETED", response="", files=[])
     wait_line(screen, "✓ two")
     wait_line(screen, "● one  running")
-
-
-def test_a_run_that_begins_leaves_the_focus_to_the_panel(screen: Editor) -> None:
-    Run(screen, "one", "a").start(1)
-    wait_line(screen, "● a")
-    assert screen.lua("return require('tideate.ui.output').is_visible()")
-    assert screen.lua(f"return {FOCUSED}")
 
 
 def test_who_works_elsewhere_sees_the_run_that_begins(screen: Editor) -> None:
@@ -356,32 +349,17 @@ def opened(screen: Editor) -> Editor:
     return screen
 
 
-@pytest.mark.parametrize("key", ["<Tab>", "za"])
-def test_a_key_opens_and_closes_what_is_below(opened: Editor, key: str) -> None:
-    opened.feed(key)
-    assert len(panel(opened)) == 1
-    opened.feed(key)
-    assert len(panel(opened)) == 4
-
-
-def test_a_line_without_a_fold_closes_what_it_is_part_of(opened: Editor) -> None:
+def test_keys_open_and_close_what_is_below(opened: Editor) -> None:
+    for key in ("<Tab>", "za"):
+        opened.feed(key)
+        assert len(panel(opened)) == 1
+        opened.feed(key)
+        assert len(panel(opened)) == 4
     opened.feed("G")
     assert "search x" in opened.lua("return vim.api.nvim_get_current_line()")
-    opened.feed("zc")
-    assert "turn 1" in opened.lua("return vim.api.nvim_get_current_line()")
-    assert len(panel(opened)) == 3
-    opened.feed("zczc")
-    assert len(panel(opened)) == 1
-    opened.feed("zo")
-    assert len(panel(opened)) == 2
-
-
-def test_all_is_closed_and_opened_and_stays_so(opened: Editor) -> None:
-    opened.feed("zM")
-    assert len(panel(opened)) == 1
-    opened.feed("zR")
-    assert len(panel(opened)) == 4
-    opened.feed("zM")
+    for keys, left in (("zc", 3), ("zczc", 1), ("zo", 2), ("zR", 4), ("zM", 1)):
+        opened.feed(keys)
+        assert len(panel(opened)) == left, keys
     Run(opened, "other", "a")
     wait_line(opened, "other")
-    assert not any("turn 1" in line for line in panel(opened))
+    assert not any("turn 1" in line for line in panel(opened)), "all stays closed"

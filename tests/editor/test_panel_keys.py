@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.editor.test_run_views import answered_by_host, kill, second
+from tests.editor.test_run_views import answered_by_host
 from tests.editor.test_trust import trust
 from tests.harness.dialogs import say_yes, wait_focused
 from tests.harness.panel import (
@@ -20,7 +20,6 @@ from tests.harness.panel import (
 from tests.harness.runs import accept_all, configure, result, start
 
 if TYPE_CHECKING:
-    from tests.editor.conftest import EditorFactory
     from tests.harness.editor import Editor
     from tests.harness.model_server import Gate, ModelServer
 
@@ -245,22 +244,6 @@ def test_help_names_every_key(screen: Editor) -> None:
     screen.wait(FOCUSED)
 
 
-def test_a_killed_neovims_run_is_interrupted_and_goes_on_from_the_panel(
-    start_editor: EditorFactory, server: ModelServer, held: tuple[Editor, Gate, str]
-) -> None:
-    first, gate, identity = held
-    kill(first)
-    gate.wait_disconnected()
-    server.answers("say one", "FIRST")
-    editor = second(start_editor, first, server)
-    open_panel(editor)
-    go_to(editor, "⊘ pair  interrupted 0/2")
-    editor.feed("p")
-    assert f"Resume pair {identity[:8]} (go)" in say_yes(editor)
-    editor.wait("(require('tideate').get_status(...) or {}).state == 'completed'", 60, identity)
-    wait_line(editor, "✓ pair")
-
-
 def test_f_on_a_turn_goes_on_with_the_conversation_from_there_and_makes_none_of_its_calls(
     small_editor: Editor, server: ModelServer
 ) -> None:
@@ -386,29 +369,17 @@ def test_f_on_a_turn_goes_on_from_it_where_turns_of_an_earlier_run_took_as_many_
     assert roles_of_reply(small_editor, server, second_one) == ["system", *["user", "assistant"] * 2, "user"]
 
 
+@pytest.mark.parametrize("line", ["turn 1 ", "✓ query"])
 def test_f_takes_no_focus_from_a_person_who_went_on_to_type(
-    small_editor: Editor, server: ModelServer
+    small_editor: Editor, server: ModelServer, line: str
 ) -> None:
     first = ask_with_a_call(small_editor, server)
     small_editor.feed("q")
     to_turn(small_editor, first)
+    go_to(small_editor, line)
     small_editor.feed("fqihello world")
     small_editor.wait("vim.fn.execute('messages'):find('the fork of ask is ready: press f', 1, true)")
-    assert small_editor.lua("return {vim.fn.mode(), vim.bo.buftype}") == ["i", ""]
-    small_editor.feed("<Esc>")
-    assert "hello world" in small_editor.lines()[0]
-
-
-def test_a_form_takes_no_focus_from_a_person_who_went_on_to_type(
-    small_editor: Editor, server: ModelServer
-) -> None:
-    first = ask_with_a_call(small_editor, server)
-    small_editor.feed("q")
-    to_turn(small_editor, first)
-    go_to(small_editor, "✓ query")
-    small_editor.feed("fqihello world")
-    small_editor.wait("vim.fn.execute('messages'):find('the fork of ask is ready: press f', 1, true)")
-    assert small_editor.lua("return {vim.fn.mode(), vim.bo.filetype}") == ["i", ""]
+    assert small_editor.lua("return {vim.fn.mode(), vim.bo.buftype, vim.bo.filetype}") == ["i", "", ""]
     small_editor.feed("<Esc>")
     assert "hello world" in small_editor.lines()[0]
 

@@ -23,8 +23,7 @@ from tests.harness.panel import (
 )
 
 if TYPE_CHECKING:
-    from tests.editor.conftest import EditorFactory
-    from tests.harness.editor import Editor
+    from tests.harness.editor import Editor, EditorFactory
     from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
@@ -155,16 +154,8 @@ def test_enter_on_a_changed_file_opens_it(screen: Editor) -> None:
     go_to(screen, r"· b\.py")
     screen.feed("<CR>")
     screen.wait("vim.api.nvim_buf_get_name(0):find('/b.py$')")
-
-
-def test_a_double_click_opens_what_it_is_on(screen: Editor) -> None:
-    screen.write("b.py", "x\n")
-    run = Run(screen, "ask", "query")
-    run.event("WORKFLOW_COMPLETED", response="", files=["b.py"])
-    go_to(screen, "✓ ask")
-    screen.feed("zo")
+    screen.command("enew")
     line = panel(screen).index(wait_line(screen, r"· b\.py")) + 1
-    screen.command("wincmd w")
     screen.double_click(screen.lua(f"return {PANEL}"), line)
     screen.wait("vim.api.nvim_buf_get_name(0):find('/b.py$')")
 
@@ -223,18 +214,16 @@ def test_a_place_is_looked_for_in_the_beginning_of_an_error_and_in_short_words_o
     assert place("word " * 2000 + "b.py:2") is None
 
 
-@pytest.mark.parametrize(
-    ("pattern", "text"),
-    [
+def test_y_copies_what_is_under_the_cursor(looked: Editor) -> None:
+    for pattern, text in (
         ("✓ turn 2", "It is 41."),
-        ("✓ query", "It is 41."),
         ("read_file b.py", "b.py, 1 line\n1\tVALUE_OF_B = 41"),
-    ],
-)
-def test_y_copies_what_is_under_the_cursor(looked: Editor, pattern: str, text: str) -> None:
-    go_to(looked, pattern)
-    looked.feed("y")
-    assert looked.wait("vim.fn.getreg('\"') ~= '' and vim.fn.getreg('\"')") == text
+        ("✓ query", "It is 41."),
+    ):
+        looked.lua("vim.fn.setreg('\"', '')")
+        go_to(looked, pattern)
+        looked.feed("y")
+        assert looked.wait("vim.fn.getreg('\"') ~= '' and vim.fn.getreg('\"')") == text
     go_to(looked, "✓ ask")
     looked.feed('"ay')
     assert re.fullmatch("[0-9a-f]{32}", looked.lua("return vim.fn.getreg('a')"))

@@ -19,8 +19,7 @@ from tests.harness.panel import (
 from tests.harness.runs import PAIR
 
 if TYPE_CHECKING:
-    from tests.editor.conftest import EditorFactory
-    from tests.harness.editor import Editor
+    from tests.harness.editor import Editor, EditorFactory
 
 pytestmark = pytest.mark.slow
 

@@ -60,18 +60,6 @@ def test_texts_that_arrive_at_the_same_time_are_not_mixed(run: Run) -> None:
     assert "THREE\n\n## last\n\nend" in text(run)
 
 
-def test_items_of_a_list_have_their_own_sections(screen_editor: Editor) -> None:
-    run = Run(screen_editor, "list", "each", "last")
-    run.start(1)
-    run.event("TOKEN", step="each[0]", text="a")
-    run.event("TOKEN", step="each[1]", text="b")
-    run.event("TOKEN", step="each[0]", text="A")
-    run.event("STEP_EXECUTED", step="each[0]", success=True, duration_ms=1)
-    run.event("STEP_EXECUTED", step="each[1]", success=True, duration_ms=1)
-    run.complete(1)
-    assert "### each[0]\n\naA\n\n### each[1]\n\nb" in text(run)
-
-
 def ends(run: Run, item: str) -> None:
     run.event("STEP_EXECUTED", step=item, success=True, duration_ms=1)
 

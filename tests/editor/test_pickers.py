@@ -50,7 +50,7 @@ def picking(editor: Editor) -> Editor:
     """An editor in a project, with two runs, a workflow and a model in the host."""
     (editor.cwd / ".git").mkdir()
     editor.edit("src/a.py", "A = 1\nB = 2\n")
-    editor.lua("_G.doubles = ...", str(REPOSITORY / "tests" / "support" / "plugins" / "pickers.lua"))
+    editor.lua("_G.doubles = ...", str(REPOSITORY / "tests" / "harness" / "plugins" / "pickers.lua"))
     editor.lua(ANSWERS, RUNS)
     return editor
 
@@ -66,6 +66,10 @@ def pick(editor: Editor, picker: str, index: int, arguments: str = "runs") -> di
 @pytest.mark.parametrize("picker", PICKERS)
 def test_a_picker_shows_runs_with_a_preview_and_opens_the_chosen_one(picking: Editor, picker: str) -> None:
     picking.lua("require('tideate.ui.pages.run_page').show = function(id) _G.shown = id end")
+    pick(picking, picker, 9)
+    picking.lua("vim.schedule(function() _G.later = true end)")
+    picking.wait("_G.later")
+    assert picking.lua("return _G.shown") is None, "nothing was chosen"
     given = pick(picking, picker, 2)
     assert (given["name"], given["title"]) == (picker, "Runs")
     assert given["texts"][0].startswith("aaaaaaaa  1970-01-0")
@@ -78,15 +82,6 @@ def test_a_picker_shows_runs_with_a_preview_and_opens_the_chosen_one(picking: Ed
         assert given["preview"][0] == "# refactor, failed"
         assert "- src/a.py" in given["preview"]
     assert picking.wait("_G.shown") == "b" * 32
-
-
-@pytest.mark.parametrize("picker", PICKERS)
-def test_nothing_happens_without_a_choice(picking: Editor, picker: str) -> None:
-    picking.lua("require('tideate.ui.pages.run_page').show = function(id) _G.shown = id end")
-    pick(picking, picker, 9)
-    picking.lua("vim.schedule(function() _G.later = true end)")
-    picking.wait("_G.later")
-    assert picking.lua("return _G.shown") is None
 
 
 def test_files_of_a_run_are_previewed_and_opened(picking: Editor) -> None:

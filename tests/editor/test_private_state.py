@@ -11,7 +11,7 @@ from tests.harness.modes import UMASKS, umask, wider_than_private
 from tests.harness.runs import configure, result, start
 
 if TYPE_CHECKING:
-    from tests.editor.conftest import EditorFactory
+    from tests.harness.editor import EditorFactory
     from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.editor.test_review_files import MORE
-from tests.editor.test_ui_review import FILES, LINES, NOTHING, accepted, left_overs, opened, review
 from tests.harness.dialogs import answers, ask, decline, wait_focused
+from tests.harness.review import FILES, LINES, NOTHING, accepted, left_overs, opened, review
 
 if TYPE_CHECKING:
     from tests.harness.editor import Editor
@@ -224,15 +224,14 @@ WORDS = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "gone", "come"), WORDS)
-def test_the_words_that_differ_are_marked(
-    editor: Editor, old: list[str], new: list[str], gone: list[str], come: list[str]
-) -> None:
-    number = editor.edit("a.txt", "\n".join(old) + "\n")
-    hunk = {"start": 0, "old": old, "new": new}
-    file: dict[str, Any] = {"path": "a.txt", "action": "modify", "buffer": number}
-    review(editor, {**file, "before": "\n".join(old), "filetype": "", "hunks": [hunk]})
-    assert (marked(editor, "TideateDeleteText"), marked(editor, "TideateAddText")) == (gone, come)
+def test_the_words_that_differ_are_marked(editor: Editor) -> None:
+    for old, new, gone, come in WORDS:
+        number = editor.edit("a.txt", "\n".join(old) + "\n")
+        hunk = {"start": 0, "old": old, "new": new}
+        file: dict[str, Any] = {"path": "a.txt", "action": "modify", "buffer": number}
+        review(editor, {**file, "before": "\n".join(old), "filetype": "", "hunks": [hunk]})
+        assert (marked(editor, "TideateDeleteText"), marked(editor, "TideateAddText")) == (gone, come)
+        editor.lua("require('tideate.ui').close()")
 
 
 @pytest.mark.parametrize("filetype", ["", "lua"])

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.builtin.review.conftest import FIRST, git
+from tests.builtin.review.conftest import FIRST
 from tests.harness.dialogs import answers, ask, say_yes, wait_focused
+from tests.harness.project import git
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.editor.test_review_rounds import drawn, review, value
-from tests.editor.test_ui_review import HUNKS, NOTHING, left_overs, opened
+from tests.editor.test_review_rounds import review
 from tests.harness.dialogs import answers, ask, wait_focused
+from tests.harness.review import HUNKS, NOTHING, bar, drawn, left_overs, opened, value
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,9 +35,9 @@ def begin(editor: Editor, draft: Path, *steps: str) -> None:
 
 
 def summary(editor: Editor) -> str:
-    """Return the review's text in the bar."""
+    """Return the review's text in a wide bar."""
     editor.lua("vim.o.columns = 200")
-    return str(editor.lua("return vim.api.nvim_eval_statusline(vim.wo.winbar, {use_winbar = true}).str"))
+    return bar(editor)
 
 
 def steps(draft: Path) -> list[Any]:
@@ -70,6 +70,10 @@ def test_each_neovim_begins_with_its_own_line_and_old_drafts_are_read(editor: Ed
         '{"decided":[[1,2,"a","x"]]}',
         '{"decided":[[1,2,"a",{"text":5}]]}',
         '{"again":5}',
+        '{"decided":[[1,2,"a",null,null,"x"]]}',
+        '{"decided":[[1,2,"a",null,null,{"old":[],"new":[1]}]]}',
+        '{"decided":[[1,2,"a",null,null,{"old":[],"new":["a\\nb"]}]]}',
+        '{"decided":[[1,2,"a",null,null,{"old":{"a":1},"new":[]}]]}',
         '{"decided":[[1,',
     ],
 )
@@ -89,24 +93,21 @@ def test_a_draft_that_was_cut_goes_on_in_a_new_line(editor: Editor, draft: Path)
     assert json.loads(last[1]) == {"decided": [[1, 2, "a", None]]}
 
 
-def test_a_neovim_whose_review_was_opened_elsewhere_writes_no_more(editor: Editor, draft: Path) -> None:
+@pytest.mark.parametrize(
+    ("line", "other"), [('{"v":1,"by":1}', "another Neovim"), ('{"v":1,"by":1,"in":"shell"}', "the shell")]
+)
+def test_a_neovim_whose_review_was_opened_elsewhere_writes_no_more(
+    editor: Editor, draft: Path, line: str, other: str
+) -> None:
     begin(editor, draft)
     editor.feed("ga")
-    before = draft.read_text() + '{"v":1,"by":1}\n{"decided":[[1,2,"r",null]]}\n'
+    before = draft.read_text() + line + '\n{"decided":[[1,2,"r",null]]}\n'
     draft.write_text(before)
     editor.feed("ga")
-    assert "not kept for the next Neovim: another Neovim has opened this review" in editor.messages()
+    assert f"not kept for the next Neovim: {other} has opened this review" in editor.messages()
     editor.feed("ga")
     assert draft.read_text() == before
     assert "3 accepted, 1 open" in summary(editor), "the review goes on here"
-
-
-def test_a_review_that_the_shell_opened_says_so(editor: Editor, draft: Path) -> None:
-    begin(editor, draft)
-    with draft.open("a") as file:
-        file.write('{"v":1,"by":1,"in":"shell"}\n')
-    editor.feed("ga")
-    assert "not kept for the next Neovim: the shell has opened this review" in editor.messages()
 
 
 @pytest.mark.parametrize("lost", ['[[1,9,"a",null]]', '[[1,0,"a",null,{"start":1,"old":[],"new":[]}]]', "1"])

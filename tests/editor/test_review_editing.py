@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.editor.test_review_rounds import drawn, review, value
-from tests.editor.test_ui_review import HUNKS, LINES, NOTHING, left_overs, opened
+from tests.editor.test_review_rounds import review
 from tests.harness.dialogs import answers, ask, wait_focused
+from tests.harness.review import HUNKS, LINES, NOTHING, drawn, labels, left_overs, opened, value
 
 if TYPE_CHECKING:
     from tests.harness.editor import Editor
@@ -25,22 +25,7 @@ def verdict(editor: Editor) -> dict[str, Any]:
     return dict(file)
 
 
-def labels(editor: Editor) -> str:
-    """Return the virtual text after lines."""
-    return str(
-        editor.lua("""
-          local ns, found = vim.api.nvim_get_namespaces()['tideate.review'], {}
-          for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(0, ns, 0, -1, { details = true })) do
-            for _, chunk in ipairs(mark[4].virt_text or {}) do
-              table.insert(found, ('%d%s'):format(mark[2] + 1, chunk[1]))
-            end
-          end
-          return table.concat(found, '\\n')
-        """)
-    )
-
-
-@pytest.mark.parametrize("ending", [":w<CR>", ":wq<CR>", ":x<CR>", "<CR>"])
+@pytest.mark.parametrize("ending", [":w<CR>", ":x<CR>", "<CR>"])
 def test_edited_lines_take_the_place_of_the_proposed_ones(editor: Editor, ending: str) -> None:
     review(editor, opened(editor))
     editor.command("new | wincmd p")
@@ -73,18 +58,9 @@ def test_an_edit_is_undone_made_again_and_opened_again(editor: Editor) -> None:
     assert editor.lines() == ["tenth", "eleven", "more"], "it goes on from what was written"
     editor.feed(":q<CR>")
     assert editor.lines() == LINES
-    editor.feed("gag<CR>")
-    assert verdict(editor)["edited"][0]["new"] == ["tenth", "eleven", "more"]
-
-
-def test_the_edit_of_a_hunk_that_was_opened_again_is_sent_with_a_comment(editor: Editor) -> None:
-    review(editor, opened(editor))
-    editor.feed("]cgeggcctenth<Esc>:w<CR>")
-    editor.feed("gugUgo")  # the cursor is at the hunk again
-    assert "10 edited by you" in labels(editor)
     editor.feed("gsshorter<CR>g<CR>")
-    edited = {"hunk": 1, "old": ["line 10", "line 11"], "new": ["tenth", "eleven", "more"]}
-    assert verdict(editor) == {"path": "a.txt", "accepted": [], "rejected": [], "edited": [edited]}
+    assert verdict(editor)["accepted"] == []
+    assert verdict(editor)["edited"][0]["new"] == ["tenth", "eleven", "more"]
     assert [one["text"] for one in value(editor)["comments"]] == ["shorter"]
 
 
@@ -322,23 +298,12 @@ def test_a_change_beyond_the_edge_of_a_hunk_cannot_be_told_from_it(editor: Edito
     assert "you changed these lines, too" in editor.messages()
 
 
-def test_what_is_typed_after_an_edit_is_not_overwritten(editor: Editor) -> None:
-    review(editor, opened(editor))
-    editor.feed("ga10Ggeggcctenth<Esc>:w<CR>")
-    editor.feed("10Gccmine<Esc>")
-    editor.feed("g<CR>")
-    assert "you changed the lines of 1 hunk that you had accepted: it is open again" in editor.messages()
-    assert answers(editor) == []
-    assert editor.lua("return vim.fn.line('.')") == 10
-    editor.feed("g<CR>")
-    assert verdict(editor)["accepted"] == [0]
-
-
 def test_an_edit_whose_lines_changed_is_open_again_and_merged(editor: Editor) -> None:
     review(editor, opened(editor))
     editor.feed("]cgeggcctenth<Esc>:w<CR>")
     editor.feed("11GA, too<Esc>")
     editor.feed("g<CR>")
+    assert "you changed the lines of 1 hunk that you had accepted: it is open again" in editor.messages()
     assert "! conflict: ge merges it" in labels(editor)
     assert answers(editor) == []
     editor.feed("ge")
@@ -367,20 +332,6 @@ def test_edits_are_in_the_draft(editor: Editor) -> None:
     assert verdict(editor)["edited"] == [{"hunk": 1, "old": old, "new": new}]
 
 
-@pytest.mark.parametrize(
-    "edit",
-    ["7", '"x"', "[]", '{"old":[],"new":[1]}', '{"old":[],"new":["a\\nb"]}', '{"old":{"a":1},"new":[]}'],
-)
-def test_a_damaged_edit_is_left_out(editor: Editor, edit: str) -> None:
-    draft = editor.cwd / "draft"
-    draft.write_text(f'{{"decided":[[1,2,"a",null,null,{edit}]]}}\n')
-    payload = {"files": [opened(editor)], "demonstration": False, "revisable": True}
-    ask(editor, "review", payload=payload, draft=str(draft))
-    wait_focused(editor)
-    assert "1 step of earlier decisions could not be read" in editor.messages()
-    assert "edited by you" not in labels(editor)
-
-
 def test_an_earlier_round_is_repeated_with_its_edits(editor: Editor) -> None:
     edited = {"hunk": 1, "old": ["line 10", "line 11"], "new": ["tenth"]}
     file = {**opened(editor), "decided": {"accepted": [1], "rejected": [], "edited": [edited]}}
@@ -388,10 +339,3 @@ def test_an_earlier_round_is_repeated_with_its_edits(editor: Editor) -> None:
     assert "tenth" in drawn(editor)
     editor.feed("gag<CR>")
     assert verdict(editor) == {"path": "a.txt", "accepted": [0, 1], "rejected": [], "edited": [edited]}
-
-
-def test_what_is_written_already_has_no_key_to_edit(editor: Editor) -> None:
-    file = opened(editor, HUNKS)
-    ask(editor, "review", payload={"files": [file], "demonstration": False, "written": True})
-    wait_focused(editor)
-    assert editor.lua("return vim.fn.maparg('ge', 'n')") == ""

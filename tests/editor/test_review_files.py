@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.editor.test_ui_review import FILES, NOTHING, accepted, bar, left_overs, opened, review
 from tests.harness.dialogs import answers
+from tests.harness.review import FILES, NOTHING, accepted, bar, left_overs, opened, review
 from tests.harness.work import lua_work_of
 
 if TYPE_CHECKING:
-    from tests.editor.conftest import EditorFactory
-    from tests.harness.editor import Editor
+    from tests.harness.editor import Editor, EditorFactory
 
 MORE = {
     "path": "more.txt",
@@ -69,23 +68,13 @@ def test_a_hunk_and_everything_are_opened_again(editor: Editor) -> None:
     assert accepted(editor) == [[0], [0, 1]]
 
 
-@pytest.mark.parametrize("ending", [":w<CR>", ":wq<CR>", "<CR>"])
+@pytest.mark.parametrize("ending", [":wq<CR>", "<CR>"])
 def test_an_edit_that_leads_to_the_next_file_leaves_its_keys_there(editor: Editor, ending: str) -> None:
     review(editor, *FILES[:3])
     editor.feed(f"gageggVGcmine<Esc>{ending}")
     assert editor.lua("return vim.fn.expand('%:t')") == "old.txt"
     editor.feed("grg<CR>")
     assert accepted(editor) == [[0], [0], []]
-
-
-def test_a_file_whose_buffer_is_closed_again_and_again_is_shown_under_its_name(editor: Editor) -> None:
-    review(editor, *FILES)
-    for _ in range(3):
-        editor.command("bdelete!")
-        editor.command("Workflow review")
-        assert editor.lua("return vim.fn.expand('%:t')") == "on_disk.txt"
-    editor.feed("gAg<CR>")
-    assert "tideate://review" not in editor.nvim.api.exec2("ls!", {"output": True})["output"]
 
 
 def test_a_file_of_which_nothing_is_open_says_how_to_open_it(editor: Editor) -> None:
@@ -407,15 +396,6 @@ def test_files_are_decided_and_gone_to_from_the_list(wide: Editor) -> None:
     wide.feed("glgAg<CR>")
     assert accepted(wide) == [[], [0, 1], [0], [0], [0]]
     assert left_overs(wide) == NOTHING
-
-
-def test_leaving_the_last_window_beside_the_list_keeps_the_review(wide: Editor) -> None:
-    review(wide, opened(wide), MORE)
-    wide.command("quit")
-    wide.wait("vim.api.nvim_exec2('messages', {output = true}).output:find('the review is still open')")
-    wide.lua("require('tideate.ui').focus()")
-    wide.feed("gAg<CR>")
-    assert accepted(wide) == [[0, 1, 2, 3], [0, 1]]
 
 
 @pytest.mark.slow

@@ -6,25 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.editor.test_review_rounds import FIRST, LINES, answer, drawn
+from tests.editor.test_review_rounds import FIRST, LINES, answer
 from tests.editor.test_run_views import kill, second, stored
 from tests.harness.dialogs import wait_focused
 from tests.harness.model_rules import text_of
-from tests.harness.runs import configure, result, start
+from tests.harness.review import bar, drawn
+from tests.harness.runs import configure, start
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.editor.conftest import EditorFactory
-    from tests.harness.editor import Editor
+    from tests.harness.editor import Editor, EditorFactory
     from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
-
-
-def summary(editor: Editor) -> str:
-    """Return the review's text in the bar."""
-    return str(editor.lua("return vim.api.nvim_eval_statusline(vim.wo.winbar, {use_winbar = true}).str"))
 
 
 @pytest.fixture
@@ -93,14 +88,14 @@ def test_decisions_and_comments_are_there_in_the_next_neovim(
     assert not stored(nvim, run).ended
     editor = reopened(start_editor, nvim, server)
     assert len(server.requests) == requests, "the model is not asked again"
-    assert "1 accepted, 1 rejected, 1 open · 2 comments" in summary(editor)
+    assert "1 accepted, 1 rejected, 1 open · 2 comments" in bar(editor)
     assert editor.lua("return vim.fn.line('.')") == 30
     editor.feed("[c")
     assert "» no" in drawn(editor)
     editor.feed("gu")
     editor.feed("gUgu")
     editor.feed("gu")
-    assert "1 accepted, 2 open" in summary(editor), "what was decided there is undone here"
+    assert "1 accepted, 2 open" in bar(editor), "what was decided there is undone here"
     editor.feed("gAg<CR>")
     assert ended(editor, run)["state"] == "completed"
     assert written(editor) == ["FIRST", *LINES[1:14], "MIDDLE", *LINES[15:29], "LAST"]
@@ -123,7 +118,7 @@ def test_a_review_that_was_begun_below_the_root_goes_on_from_there_or_the_root(
     editor.wait("vim.wo.winbar:find(' review ', 1, true)")
     wait_focused(editor)
     assert len(server.requests) == requests, "the model is not asked again"
-    assert "1 accepted, 1 rejected, 1 open" in summary(editor)
+    assert "1 accepted, 1 rejected, 1 open" in bar(editor)
     editor.feed("gag<CR>")
     assert ended(editor, run)["state"] == "completed"
     assert (editor.cwd / "part/a.txt").read_text().splitlines() == ["FIRST", *LINES[1:29], "LAST"]
@@ -135,11 +130,11 @@ def test_a_host_that_dies_keeps_the_decisions(nvim: Editor) -> None:
     host = nvim.lua("return require('tideate.host').info().pid")
     nvim.lua("vim.uv.kill(..., 9)", host)
     nvim.wait("_G.done")
-    assert "review" not in summary(nvim)
+    assert "review" not in bar(nvim)
     nvim.command("Workflow review")
     nvim.wait("vim.wo.winbar:find(' review ', 1, true)")
     wait_focused(nvim)
-    assert "1 accepted, 1 rejected, 1 open" in summary(nvim)
+    assert "1 accepted, 1 rejected, 1 open" in bar(nvim)
     nvim.feed("gag<CR>")
     assert ended(nvim, run)["state"] == "completed"
     assert nvim.lines() == ["FIRST", *LINES[1:29], "LAST"]
@@ -156,7 +151,7 @@ def test_the_second_round_is_kept_as_the_first(
     nvim.feed("gA")
     kill(nvim)
     editor = reopened(start_editor, nvim, server)
-    assert "revision 2" in summary(editor)
+    assert "revision 2" in bar(editor)
     assert "all is decided: g<CR> finishes, gu undoes" in editor.messages()
     editor.feed("g<CR>")
     assert ended(editor, run)["state"] == "completed"
@@ -210,21 +205,6 @@ def test_without_a_review_it_says_what_to_review(small_editor: Editor, server: M
     small_editor.command("Workflow review")
     words = "no review is open or waiting; :Workflow review HEAD reviews uncommitted changes"
     small_editor.wait(f"vim.api.nvim_exec2('messages', {{output = true}}).output:find('{words}', 1, true)")
-
-
-def test_a_review_that_was_wiped_out_waits_and_is_opened_again(nvim: Editor) -> None:
-    run = run_of(nvim)
-    nvim.feed("ga")
-    nvim.command("bwipeout! a.txt")
-    assert result(nvim)["cancelled"]
-    assert "waits: :Workflow review opens it again" in nvim.messages()
-    nvim.command("Workflow review")
-    nvim.wait("vim.wo.winbar:find(' review ', 1, true)")
-    wait_focused(nvim)
-    assert "1 accepted, 2 open" in summary(nvim)
-    nvim.feed("g<CR>")
-    assert ended(nvim, run)["state"] == "completed"
-    assert written(nvim) == ["FIRST", *LINES[1:]]
 
 
 def test_comments_on_a_plan_are_there_in_the_next_neovim(

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.editor.test_ui_review import HUNKS, NOTHING, left_overs, opened
 from tests.harness.dialogs import answers, ask, decline, wait_focused
 from tests.harness.model_server import ModelServer
+from tests.harness.review import HUNKS, NOTHING, drawn, left_overs, opened, value
 from tests.harness.runs import configure, result, start
 from tideate_core.app import read_details
 from tideate_core.store import Reader
@@ -23,26 +23,6 @@ if TYPE_CHECKING:
 def review(editor: Editor, file: dict[str, Any], **more: Any) -> None:
     ask(editor, "review", payload={"files": [file], "demonstration": False, "revisable": True, **more})
     wait_focused(editor)
-
-
-def drawn(editor: Editor) -> str:
-    """Return all virtual lines of the review."""
-    return str(
-        editor.lua("""
-          local ns, lines = vim.api.nvim_get_namespaces()['tideate.review'], {}
-          for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(0, ns, 0, -1, { details = true })) do
-            for _, line in ipairs(mark[4].virt_lines or {}) do
-              table.insert(lines, table.concat(vim.tbl_map(function(chunk) return chunk[1] end, line)))
-            end
-          end
-          return table.concat(lines, '\\n')
-        """)
-    )
-
-
-def value(editor: Editor) -> dict[str, Any]:
-    (answer,) = answers(editor)
-    return dict(answer["value"])
 
 
 def test_a_reason_is_shown_below_its_hunk_and_sent_at_the_end(editor: Editor) -> None:
@@ -87,16 +67,6 @@ def test_an_acceptance_takes_the_reason_away_and_an_empty_line_too(editor: Edito
     editor.feed("gAg<CR>")
     assert value(editor)["comments"] == []
     assert answers(editor)[0]["accepted"] is True
-
-
-def test_a_reason_of_several_lines_is_written_in_a_buffer(editor: Editor) -> None:
-    review(editor, opened(editor, HUNKS[1:2]))
-    editor.feed("gB")
-    editor.feed("ione<CR>two<Esc>")
-    editor.feed("<CR>")
-    editor.feed("g<CR>")
-    assert value(editor)["comments"] == [{"path": "a.txt", "hunk": 0, "text": "one\ntwo"}]
-    assert left_overs(editor) == NOTHING
 
 
 def test_something_is_said_of_all_and_nothing_has_to_be_decided(editor: Editor) -> None:
@@ -152,15 +122,6 @@ def test_a_revision_that_leaves_nothing_open_waits_for_the_person(editor: Editor
     assert value(editor)["files"] == [{"path": "a.txt", "accepted": [0, 3], "rejected": [1, 2]}]
 
 
-def test_in_a_buffer_of_the_review_the_same_key_finishes(editor: Editor) -> None:
-    hunk = {"start": 0, "old": [], "new": ["new"]}
-    file = {"path": "new.txt", "action": "create", "filetype": "", "before": "", "hunks": [hunk]}
-    review(editor, {**file, "decided": {"accepted": [0], "rejected": []}}, revision=2)
-    assert "revision 2 brings nothing to decide: g<CR> finishes" in editor.messages()
-    editor.feed("g<CR>")
-    assert value(editor)["files"] == [{"path": "new.txt", "accepted": [0], "rejected": []}]
-
-
 def test_comments_that_nobody_can_be_asked_about_are_shown_and_not_sent(editor: Editor) -> None:
     file = {**opened(editor, HUNKS[1:3]), "decided": {"accepted": [1], "rejected": [0]}}
     said = [{"path": "a.txt", "hunk": 0, "text": "again"}, {"text": "all of it"}]
@@ -175,22 +136,13 @@ def test_comments_that_nobody_can_be_asked_about_are_shown_and_not_sent(editor: 
     }
 
 
-@pytest.mark.parametrize("blank", ["\u3000", "\u00a0", " \u3000 "])
-def test_blanks_of_any_keyboard_are_no_comment(editor: Editor, blank: str) -> None:
+def test_blanks_of_any_keyboard_are_no_comment(editor: Editor) -> None:
     review(editor, opened(editor, HUNKS[1:3]))
-    editor.feed(f"gs{blank}<CR>")
+    for blank in ("\u3000", "\u00a0", " \u3000 "):
+        editor.feed(f"gs{blank}<CR>")
     editor.feed("gAg<CR>")
     assert value(editor)["comments"] == []
     assert answers(editor)[0]["accepted"] is True
-
-
-def test_comments_that_were_not_answered_come_back(editor: Editor) -> None:
-    file = {**opened(editor, HUNKS[1:3]), "decided": {"accepted": [], "rejected": [0]}}
-    review(editor, file, comments=[{"path": "a.txt", "hunk": 0, "text": "again"}])
-    editor.feed("gg")
-    assert "» again" in drawn(editor)
-    editor.feed("G[cgag<CR>")
-    assert [one["text"] for one in value(editor)["comments"]] == ["again"]
 
 
 def test_why_there_is_no_revision_is_said_where_the_review_opens_again(editor: Editor) -> None:
@@ -210,29 +162,6 @@ def test_a_comment_cannot_steer_the_screen(editor: Editor) -> None:
     file = {**opened(editor, HUNKS[1:2]), "decided": {"accepted": [], "rejected": [0]}}
     review(editor, file, comments=[{"path": "a.txt", "hunk": 0, "text": "a\x1b[2Jb\u202ec"}])
     assert r"» a\x1b[2Jb\u202ec" in drawn(editor)
-
-
-def test_the_next_file_begins_at_its_hunk(editor: Editor) -> None:
-    first = opened(editor)
-    text = "\n".join(f"line {number:02}" for number in range(1, 61))
-    hunk = {"start": 49, "old": ["line 50"], "new": ["fifty"]}
-    other = {"path": "b.txt", "action": "modify", "filetype": "", "before": text, "hunks": [hunk]}
-    ask(editor, "review", payload={"files": [first, other], "demonstration": False})
-    wait_focused(editor)
-    editor.feed("]f")
-    assert editor.lua("return vim.fn.getline('.')") == "line 50"
-
-
-def test_a_hunk_at_the_bottom_of_the_window_shows_its_replacement(screen_editor: Editor) -> None:
-    editor = screen_editor
-    hunks = [
-        {"start": row, "old": [f"line {row + 1:02}"], "new": [f"new {row} {n}" for n in range(6)]}
-        for row in (2, 8, 14)
-    ]
-    review(editor, opened(editor, hunks))
-    editor.feed("]c]c")
-    editor.wait_screen("new 14 5")
-    assert editor.lua("return vim.fn.line('.')") == 15
 
 
 @pytest.mark.parametrize("rows", [1, 2, 9])

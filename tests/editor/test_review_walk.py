@@ -36,7 +36,7 @@ from tideate_core.engine.review.drafts import prepare_draft
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.editor.conftest import EditorFactory
+    from tests.harness.editor import EditorFactory
 
 pytestmark = pytest.mark.slow
 

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.editor.test_snapshots import half_restore
 from tests.editor.test_trust import trust
 from tests.harness.dialogs import choose, say_yes
 from tests.harness.runs import accept_all, configure, result, start
 from tideate_core.store.reader import Reader
 
 if TYPE_CHECKING:
-    from tests.editor.conftest import EditorFactory
-    from tests.harness.editor import Editor
+    from tests.harness.editor import Editor, EditorFactory
     from tests.harness.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
@@ -71,10 +69,6 @@ def second(start_editor: EditorFactory, first: Editor, server: ModelServer) -> E
 
 def stored(first: Editor, identity: str) -> Any:
     return Reader(first.state).run(identity)
-
-
-def wait_asked(editor: Editor, server: ModelServer, count: int) -> None:
-    editor.wait_for(lambda: len(server.requests) >= count, f"{count} requests")
 
 
 def test_a_killed_neovims_run_goes_on_in_the_next_one(
@@ -137,21 +131,6 @@ def test_a_run_is_resumed_from_the_history_and_shown(
     editor.wait("vim.bo.filetype ~= 'tideate-runs'")
 
 
-def test_resuming_puts_an_interrupted_restore_of_a_snapshot_back_first(
-    pair: Editor,
-    server: ModelServer,
-    start_editor: EditorFactory,
-    interrupted: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    half_restore(pair, monkeypatch)
-    editor = second(start_editor, pair, server)
-    editor.lua(RESUME, interrupted)
-    assert result(editor)["ok"]
-    assert "these files go back to what they were before it: a.py" in " ".join(editor.messages().split())
-    assert (pair.cwd / "a.py").read_text() == "now\n"
-
-
 def test_an_interrupted_run_is_given_up_with_c(
     pair: Editor, server: ModelServer, start_editor: EditorFactory, interrupted: str
 ) -> None:
@@ -205,28 +184,6 @@ def test_leaving_neovim_cancels_the_run_and_the_store_knows(pair: Editor, server
     assert stored(pair, identity).status == "cancelled"
 
 
-def roll_back_in_the_history(pair: Editor, name: str) -> None:
-    """Press R on the only run of the panel; `accept_all` answers the questions."""
-    pair.command("Workflow history")
-    pair.wait("vim.fn.getline(1):find(..., 1, true)", 60, f"✓ {name}")
-    pair.wait("not require('tideate.client').busy()")
-    pair.feed("R")
-
-
-def test_a_completed_run_is_rolled_back_from_the_history(pair: Editor, server: ModelServer) -> None:
-    pair.edit("a.py", "def f():\n    return  1\n")
-    server.answers("what must not change", "ANALYSIS")
-    server.answers("ANALYSIS", "```python\ndef f():\n    return 1\n```")
-    accept_all(pair)
-    start(pair, "refactor", "tidy")
-    assert result(pair)["ok"]
-    assert pair.lines(1) == ["def f():", "    return 1"]
-    pair.feed("q")
-    roll_back_in_the_history(pair, "refactor")
-    pair.wait_screen("rolled back: a.py")
-    assert pair.lines(1) == ["def f():", "    return  1"]
-
-
 BOTH = """
 steps:
   - id: inner
@@ -237,10 +194,7 @@ steps:
 """
 
 
-@pytest.mark.parametrize("way", ["command", "history"])
-def test_one_rollback_takes_back_what_a_nested_workflow_changed(
-    pair: Editor, server: ModelServer, way: str
-) -> None:
+def test_one_rollback_takes_back_what_a_nested_workflow_changed(pair: Editor, server: ModelServer) -> None:
     both = pair.cwd / ".tideate" / "workflows" / "both.yaml"
     both.write_text(BOTH)
     trust(pair, str(both))
@@ -253,20 +207,9 @@ def test_one_rollback_takes_back_what_a_nested_workflow_changed(
     done = result(pair)
     assert done["ok"], done["error"]
     assert pair.lines(1) == ["def f():", "    return 1"]
-    if way == "command":
-        pair.command("Workflow rollback")
-    else:
-        pair.feed("q")
-        roll_back_in_the_history(pair, "both")
+    pair.command("Workflow rollback")
     pair.wait_screen("rolled back: a.py")
     assert pair.lines(1) == ["def f():", "    return  1"]
-    if way == "history":
-
-        def told() -> bool:  # once the list is read again
-            pair.feed("R")
-            return "both is rolled back already" in pair.messages()
-
-        pair.wait_for(told, "it is said that it was rolled back")
 
 
 def answered_by_host(pair: Editor) -> None:
@@ -288,17 +231,6 @@ def paused_elsewhere(pair: Editor, server: ModelServer) -> str:
     return identity
 
 
-def test_another_neovims_paused_run_goes_on_there(
-    pair: Editor, server: ModelServer, start_editor: EditorFactory
-) -> None:
-    identity = paused_elsewhere(pair, server)
-    editor = second(start_editor, pair, server)
-    editor.lua(RESUME, identity[:8])
-    editor.wait_screen("is running in process")
-    assert result(pair)["response"] == "SECOND"
-    assert editor.lua("return require('tideate').get_status(...) == nil", identity)
-
-
 def test_another_neovims_run_is_cancelled_from_the_history(
     pair: Editor, server: ModelServer, start_editor: EditorFactory
 ) -> None:
@@ -317,6 +249,8 @@ def test_another_neovims_run_is_cancelled_from_the_history(
 def test_where_nothing_ran_there_is_nothing_to_resume_or_show(pair: Editor) -> None:
     pair.command("Workflow resume")
     pair.wait_screen("no run can be resumed")
+    pair.command("Workflow rollback")
+    pair.wait_screen("no run of this project changed a file")
     pair.command("Workflow show")
     pair.wait_screen("nothing has run in this project yet")
     pair.command("Workflow history")
@@ -369,8 +303,3 @@ def test_a_run_of_an_earlier_neovim_is_chosen_and_rolled_back(
     editor.wait_screen("nothing to roll back")
     editor.command("Workflow rollback")
     editor.wait_screen("no run of this project changed a file that can be rolled back")
-
-
-def test_a_rollback_without_any_run_says_so(pair: Editor) -> None:
-    pair.command("Workflow rollback")
-    pair.wait_screen("no run of this project changed a file")

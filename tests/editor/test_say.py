@@ -41,13 +41,11 @@ def test_a_looking_model_shows_its_call_and_then_its_answer(nvim: Editor, server
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["command", "command with the id", "key", "lua"])
+@pytest.mark.parametrize("way", ["command with the id", "key", "lua"])
 def test_what_is_said_is_told_at_once(nvim: Editor, server: ModelServer, way: str) -> None:
     gate = held_turn(nvim, server)
     run = str(nvim.lua("return require('tideate').get_status().execution_id"))
-    if way == "command":
-        nvim.command("Workflow say be short")
-    elif way == "command with the id":
+    if way == "command with the id":
         nvim.command(f"Workflow say {run[:6]} be short")
     elif way == "key":
         nvim.feed("s")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.harness.project import use_home
 from tideate_core.editor.session import Session
 from tideate_core.snapshots import scratch_support
 
@@ -45,8 +46,7 @@ def posted() -> Posted:
 
 @pytest.fixture
 async def session(tmp_path: Path, posted: Posted, monkeypatch: pytest.MonkeyPatch) -> Session:
-    for name in ("CONFIG", "STATE"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    use_home(tmp_path, monkeypatch)
     return Session({"cwd": str(tmp_path)}, posted)
 
 

@@ -243,13 +243,6 @@ def test_outside_any_project_it_says_so(editor: Editor) -> None:
     editor.wait_for(lambda: "this folder is in no project" in editor.messages(), "it is said")
 
 
-def test_it_is_completed_and_no_workflow_may_be_called_so(editor: Editor) -> None:
-    assert editor.lua("return vim.fn.getcompletion('Workflow snap', 'cmdline')") == ["snapshot"]
-    ok, err = editor.lua("return { require('tideate').register('snapshot', { steps = { 'a' } }) }")
-    assert not ok
-    assert "'snapshot' is a subcommand" in err
-
-
 @pytest.fixture
 def half_restored(editor: Editor, server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Editor:
     """A project with an interrupted restore."""
@@ -321,32 +314,17 @@ def test_a_run_puts_an_interrupted_restore_back_and_says_so_before(half_restored
     assert not is_interrupted(half_restored)
 
 
-def test_an_unsaved_buffer_keeps_its_text_when_its_file_is_put_back(half_restored: Editor) -> None:
+def test_another_restore_puts_the_interrupted_one_back_first(half_restored: Editor) -> None:
     buffer = half_restored.edit("a.py")
     half_restored.set_lines(["mine"])
-    start(half_restored, "ask", "question")
-    result(half_restored)
-    assert (half_restored.cwd / "a.py").read_text() == "now\n"
-    assert half_restored.lines(buffer) == ["mine"]
-    assert half_restored.lua("return vim.bo[...].modified", buffer)
-
-
-def test_a_file_that_was_changed_since_the_interrupted_restore_is_left(half_restored: Editor) -> None:
-    half_restored.write("a.py", "mine\n")
-    start(half_restored, "ask", "question")
-    result(half_restored)
-    assert "left as they are: changed since they were written" in told(half_restored)
-    assert (half_restored.cwd / "a.py").read_text() == "mine\n"
-    assert not is_interrupted(half_restored)
-
-
-def test_another_restore_puts_the_interrupted_one_back_first(half_restored: Editor) -> None:
     half_restored.write("b.py", "now\n")
     listed(half_restored)
     half_restored.feed("Gr")
     wait_focused(half_restored)
     assert "these files go back to what they were before it: a.py" in told(half_restored)
     assert (half_restored.cwd / "a.py").read_text() == "now\n", "so that all that will change is shown"
+    assert half_restored.lines(buffer) == ["mine"], "an unsaved buffer keeps its text"
+    half_restored.lua("vim.api.nvim_buf_call(..., function() vim.cmd('edit!') end)", buffer)
     half_restored.feed("y")
     half_restored.wait_for(lambda: "files restored" in told(half_restored), "restored")
     assert [(half_restored.cwd / name).read_text() for name in ("a.py", "b.py")] == ["then\n", "then\n"]

@@ -164,18 +164,7 @@ def test_a_server_that_is_not_wanted_is_not_started(tools: EditorTools, setting:
     assert Config.model_validate({"editor": {"staged_diagnostics": setting}})
 
 
-def cancel(editor: Editor) -> None:
-    editor.lua("require('tideate').cancel()")
-
-
-def kill_host(editor: Editor) -> None:
-    os.kill(host_pid(editor), signal.SIGKILL)
-
-
-@pytest.mark.parametrize("end", [cancel, kill_host])
-def test_the_second_server_of_a_real_run_ends_with_it(
-    editor: Editor, tools: EditorTools, end: Callable[[Editor], None]
-) -> None:
+def test_the_second_server_of_a_real_run_ends_with_it(editor: Editor, tools: EditorTools) -> None:
     own = editor.children()
     editor.lua("package.loaded['tideate.client'] = nil")  # the real one again
     with ModelServer() as model:
@@ -191,7 +180,7 @@ def test_the_second_server_of_a_real_run_ends_with_it(
         assert "[new error at line 8: Name `missing`" in str(model.requests[-1]["messages"][-1])
         ty = len([line for line in editor.brood.commands() if line.endswith("ty server")])
         assert ty == 2, editor.brood.commands()
-        end(editor)
+        os.kill(host_pid(editor), signal.SIGKILL)
         assert not result(editor)["ok"]
         editor.wait_for(
             lambda: [line.endswith("ty server") for line in editor.brood.commands()].count(True) == 1,

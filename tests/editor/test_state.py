@@ -31,12 +31,6 @@ def running(editor: Editor) -> Editor:
     return editor
 
 
-def test_nothing_runs_at_first(editor: Editor) -> None:
-    assert status(editor, None) is None
-    assert editor.lua("return require('tideate').is_running()") is False
-    assert editor.lua("return require('tideate').statusline()") == ""
-
-
 def test_the_statusline_names_the_runs_where_there_are_several(running: Editor) -> None:
     apply(running, "STEP_STARTED", step="a", index=1, total=3)
     apply(running, "WORKFLOW_STARTED", OTHER, name="ask", steps=["query"], adapter="fake", prompt="p")
@@ -71,25 +65,33 @@ def test_step_two_of_three_is_reported(running: Editor) -> None:
     assert found["steps"][0]["duration_ms"] == 7
 
 
-@pytest.mark.parametrize(
-    ("events", "state"),
-    [
-        (["STEP_STARTED"], "running"),
-        (["CONFIRMATION_REQUIRED"], "confirming"),
-        (["CONFIRMATION_REQUIRED", "CONFIRMATION_ANSWERED"], "running"),
-        (["WORKFLOW_PAUSED"], "paused"),
-        (["WORKFLOW_PAUSED", "WORKFLOW_RESUMED"], "running"),
-        (["WORKFLOW_COMPLETED"], "completed"),
-        (["WORKFLOW_FAILED"], "failed"),
-        (["WORKFLOW_CANCELLED"], "cancelled"),
-        (["WORKFLOW_CANCELLED", "STEP_STARTED"], "cancelled"),
-        (["WORKFLOW_COMPLETED", "WORKFLOW_FAILED"], "completed"),
-    ],
-)
-def test_states_follow_the_events(running: Editor, events: list[str], state: str) -> None:
-    for name in events:
-        apply(running, name, step="a", index=1, total=3)
-    assert status(running)["state"] == state
+STATES = [
+    ([], "running", "refactor 1/3"),
+    (["STEP_STARTED"], "running", "refactor 2/3 b"),
+    (["CONFIRMATION_REQUIRED"], "confirming", "refactor 2/3 b (confirming)"),
+    (["STEP_STARTED", "CONFIRMATION_REQUIRED"], "confirming", "refactor 2/3 b (confirming)"),
+    (["STEP_STARTED", "CONFIRMATION_REQUIRED", "CONFIRMATION_ANSWERED"], "running", "refactor 2/3 b"),
+    (["STEP_STARTED", "WORKFLOW_PAUSED"], "paused", "refactor 2/3 b (paused)"),
+    (["STEP_STARTED", "WORKFLOW_PAUSED", "WORKFLOW_RESUMED"], "running", "refactor 2/3 b"),
+    (["WORKFLOW_COMPLETED"], "completed", ""),
+    (["WORKFLOW_FAILED"], "failed", ""),
+    (["WORKFLOW_CANCELLED"], "cancelled", ""),
+    (["WORKFLOW_CANCELLED", "STEP_STARTED"], "cancelled", ""),
+    (["WORKFLOW_COMPLETED", "WORKFLOW_FAILED"], "completed", ""),
+]
+
+
+def test_state_and_statusline_follow_the_events(editor: Editor) -> None:
+    statusline = "return require('tideate').statusline()"
+    assert (status(editor, None), editor.lua(statusline)) == (None, "")
+    for number, (events, state, line) in enumerate(STATES):
+        run = f"{number:032}"
+        started = {"name": "refactor", "steps": ["a", "b", "c"], "adapter": "fake", "prompt": "p"}
+        apply(editor, "WORKFLOW_STARTED", run, **started)
+        for name in events:
+            apply(editor, name, run, step="b", index=2, total=3)
+        assert (status(editor, run)["state"], editor.lua(statusline)) == (state, line), events
+        apply(editor, "WORKFLOW_COMPLETED", run)
 
 
 def test_a_requested_pause_is_shown_during_a_question(running: Editor) -> None:
@@ -161,12 +163,6 @@ def test_tokens_are_estimated_while_streaming_then_as_reported(running: Editor) 
     assert status(running)["tokens"] == 109
 
 
-def test_streamed_text_is_kept_in_order(running: Editor) -> None:
-    for piece in ("one ", "two ", "three"):
-        apply(running, "TOKEN", step="a", text=piece)
-    assert "".join(running.lua("return require('tideate.state').text(...)", ID)) == "one two three"
-
-
 def test_elapsed_time_stops_at_the_end(running: Editor) -> None:
     apply(running, "WORKFLOW_COMPLETED")
     before = status(running)["elapsed_ms"]
@@ -186,22 +182,6 @@ def test_only_the_last_ended_runs_are_kept(editor: Editor) -> None:
     kept = [run["execution_id"] for run in editor.lua("return require('tideate.state').runs()")]
     assert len(kept) <= 21
     assert kept[0] == f"{29:032}"
-
-
-@pytest.mark.parametrize(
-    ("events", "line"),
-    [
-        ([], "refactor 1/3"),
-        (["STEP_STARTED"], "refactor 2/3 b"),
-        (["STEP_STARTED", "CONFIRMATION_REQUIRED"], "refactor 2/3 b (confirming)"),
-        (["STEP_STARTED", "WORKFLOW_PAUSED"], "refactor 2/3 b (paused)"),
-        (["CONFIRMATION_REQUIRED"], "refactor 2/3 b (confirming)"),
-    ],
-)
-def test_the_statusline_says_where_a_run_stands(running: Editor, events: list[str], line: str) -> None:
-    for name in events:
-        apply(running, name, step="b", index=2, total=3)
-    assert running.lua("return require('tideate').statusline()") == line
 
 
 def test_the_statusline_warns_of_the_demonstration_model(editor: Editor) -> None:

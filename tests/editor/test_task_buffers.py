@@ -11,9 +11,8 @@ import pytest
 
 from tests.harness.model_server import ModelServer
 from tests.harness.runs import accept_all, configure, result, start
-from tests.workspace.project import BY_HAND, LONG, NAME, WANTED, TextFile, change_by_hand, tree
+from tests.workspace.project import BY_HAND, LONG, NAME, WANTED, TextFile, tree
 from tideate_core.editor.frontend import EditorBuffers, EditorQuestions
-from tideate_core.snapshots import SnapshotManager
 from tideate_core.workspace import FileChange, RollbackResult, Workspace
 
 if TYPE_CHECKING:
@@ -212,39 +211,6 @@ def test_what_a_person_typed_since_stays_and_can_be_undone_by_itself(
     assert "mine" in editor.lines(number)
 
 
-def test_a_buffer_that_was_never_saved_leaves_its_file_untouched(
-    editor: Editor, host: Host, number: int, long: TextFile
-) -> None:
-    stamp = long.path.stat()
-    host.run()
-    by_hand(editor, number)
-    assert host.take_back().merged == [NAME]
-    assert (text(editor, number), modified(editor, number)) == (BY_HAND[:-1], True)
-    assert long.path.stat() == stamp
-
-
-def test_what_is_typed_where_the_run_wrote_leaves_buffer_and_file(
-    editor: Editor, host: Host, number: int, long: TextFile
-) -> None:
-    host.run()
-    host.save(NAME)
-    types(editor, number, "five", "5")
-    assert host.take_back() == RollbackResult([], [], [NAME])
-    assert (text(editor, number), long.text) == (WANTED.replace("five", "5"), WANTED + "\n")
-
-
-def test_what_somebody_changed_in_the_file_meanwhile_goes_into_the_buffer(
-    editor: Editor, host: Host, number: int, long: TextFile
-) -> None:
-    host.run()
-    host.save(NAME)
-    change_by_hand(long)
-    editor.lua("vim.uv.fs_utime(..., 1, 1)", str(long.path))
-    editor.lua("vim.bo[...].autoread = true vim.cmd('checktime')", number)
-    assert host.take_back() == RollbackResult([], [NAME], [])
-    assert (text(editor, number), long.text) == (BY_HAND[:-1], BY_HAND)
-
-
 def test_a_file_written_on_disk_is_loaded_again_unless_something_was_typed(
     editor: Editor, host: Host, number: int, long: TextFile
 ) -> None:
@@ -254,16 +220,6 @@ def test_a_file_written_on_disk_is_loaded_again_unless_something_was_typed(
     by_hand(editor, number)
     assert host.take_back() == RollbackResult([], [NAME], [])
     assert (text(editor, number), long.text) == (BY_HAND[:-1], BY_HAND)
-
-
-def test_a_new_file_of_a_buffer_goes_and_the_buffer_is_empty_again(editor: Editor, host: Host) -> None:
-    before = tree(editor.cwd)
-    new = editor.edit("new.py")
-    host.apply(FileChange("new.py", "create", None, "a\nb"))
-    host.save("new.py")
-    assert (editor.cwd / "new.py").read_text() == "a\nb\n"
-    assert host.take_back().left == []
-    assert (tree(editor.cwd), editor.lines(new)) == (before, [""])
 
 
 def test_a_moved_and_saved_buffer_goes_back_under_its_old_name(
@@ -302,21 +258,3 @@ def test_a_rollback_in_the_editor_goes_through_the_host(editor: Editor, long: Te
     assert back["ok"], back
     assert (back["files"], back["merged"]) == ([NAME], [NAME])
     assert (text(editor, number), long.text) == (BY_HAND[:-1], BY_HAND)
-
-
-def test_what_a_check_made_of_a_saved_buffer_goes_back_with_it(
-    editor: Editor, number: int, host: Host, long: TextFile
-) -> None:
-    manager = SnapshotManager(editor.cwd, private=host.private)
-    host.run()
-    host.save(NAME)
-    before = asyncio.run(manager.create("before the checks"))
-    long.write(long.text + "# formatted\n")
-    since = asyncio.run(manager.changes_since(before))
-    assert host.do(host.workspace.of_step("verifying").record_outside_changes(since, execution_id="run")) == [
-        NAME
-    ]
-    assert text(editor, number).endswith("# formatted"), "the editor did not follow"
-    done = host.take_back()
-    assert (done.left, long.text) == ([], LONG + "\n")
-    assert (text(editor, number), modified(editor, number)) == (LONG, False)

@@ -10,7 +10,7 @@ from tests.harness.dialogs import wait_focused
 from tests.harness.runs import result, start
 
 if TYPE_CHECKING:
-    from tests.editor.conftest import EditorFactory
+    from tests.harness.editor import EditorFactory
 
 COMMAND = json.loads(os.environ["TIDEATE_THIRD_PARTY_SERVER"])
 

@@ -9,8 +9,7 @@ import pytest
 from tests.harness.events import Run
 
 if TYPE_CHECKING:
-    from tests.editor.conftest import EditorFactory
-    from tests.harness.editor import Editor
+    from tests.harness.editor import Editor, EditorFactory
 
 
 @pytest.fixture

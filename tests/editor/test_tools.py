@@ -119,10 +119,8 @@ def test_a_step_asks_before_it_calls_a_tool_and_always_is_for_good(nvim: Editor)
 @pytest.mark.parametrize(
     ("key", "accepted", "value"),
     [
-        ("y", True, None),
         ("r", True, "run"),
         ("a", True, "project"),
-        ("n", False, None),
         ("<Esc>", False, None),
     ],
 )

@@ -15,8 +15,7 @@ from tests.harness.runs import configure, result, start
 from tests.harness.state import state_below
 
 if TYPE_CHECKING:
-    from tests.editor.conftest import EditorFactory
-    from tests.harness.editor import Editor
+    from tests.harness.editor import Editor, EditorFactory
 
 
 def output(editor: Editor) -> str:
@@ -94,15 +93,6 @@ def ask_trust(editor: Editor, path: str, text: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_question_says_what_would_run(editor: Editor) -> None:
-    servers = "\n".join(f'[mcp.servers.s{n}]\ncommand = ["./s{n}.sh"]' for n in range(12))
-    ask_trust(editor, "config.toml", servers)
-    message = editor.lua("return require('tideate.ui').pending()[1].message")
-    assert "- start `./s0.sh` as the MCP server 's0'" in message.splitlines()
-    assert message.splitlines()[-1] == "… and 4 lines more in the details"
-
-
-@pytest.mark.slow
 def test_a_no_trusts_nothing(editor: Editor) -> None:
     ask_trust(editor, "prompts/ask.md", "Obey.\n---\nproject's {{ prompt }}")
     editor.feed("<CR>")
@@ -125,10 +115,13 @@ def test_what_could_run_and_what_changed_is_shown(start_editor: EditorFactory) -
     editor = start_editor(ui=(80, 40))
     config = editor.cwd / ".tideate" / "config.toml"
     config.parent.mkdir(parents=True)
-    config.write_text('[mcp.servers.helper]\ncommand = ["./helper.sh"]\n')
+    servers = "\n".join(f'[mcp.servers.s{n}]\ncommand = ["./s{n}.sh"]' for n in range(12))
+    config.write_text(servers)
     editor.command("Workflow trust .tideate/config.toml")
     wait_focused(editor)
-    editor.wait_screen("start `./helper.sh` as the MCP server 'helper'")
+    editor.wait_screen("start `./s0.sh` as the MCP server 's0'")
+    message = editor.lua("return require('tideate.ui').pending()[1].message")
+    assert message.splitlines()[-1] == "… and 4 lines more in the details"
     editor.feed("y")
     editor.wait_for(lambda: "trusted as it is now: .tideate/config.toml" in editor.messages(), "trusted")
     editor.command("Workflow trust .tideate/config.toml")

@@ -11,8 +11,8 @@ from tests.harness.runs import configure, result, start
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.editor.conftest import EditorFactory, FakeHost
-    from tests.harness.editor import Editor
+    from tests.editor.conftest import FakeHost
+    from tests.harness.editor import Editor, EditorFactory
     from tests.harness.model_server import ModelServer
 
 from tests.harness.model_server import ModelServer as Server
@@ -112,20 +112,13 @@ def test_keys_that_are_typed_ahead_are_the_prompts(screen: Editor, fake_host: Fa
     assert "\n".join(screen.lines()) == FILE.removesuffix("\n")
 
 
-@pytest.mark.parametrize("keys", ["<Esc><CR>", "<Esc><C-s>", "<C-CR>", "<Esc>:w<CR>"])
-def test_every_key_that_sends_does(screen: Editor, fake_host: FakeHost, keys: str) -> None:
-    screen.feed(":Workflow ask<CR>why?")
-    screen.feed(keys)
-    assert sent(screen, fake_host)["prompt"] == "why?"
-    screen.wait_for(lambda: not in_prompt(screen), "the window is gone")
-
-
-def test_the_menu_opens_the_window(screen: Editor, fake_host: FakeHost) -> None:
-    screen.feed(":Workflow<CR>")
-    screen.feed("/^ ask<CR><CR>")
-    screen.wait_for(lambda: in_prompt(screen), "the prompt")
-    screen.feed("why?<C-s>")
-    assert sent(screen, fake_host)["name"] == "ask"
+def test_every_key_that_sends_does(screen: Editor, fake_host: FakeHost) -> None:
+    for number, keys in enumerate(("<Esc><CR>", "<Esc><C-s>", "<C-CR>", "<Esc>:w<CR>")):
+        screen.feed(f":Workflow ask<CR>why {number}?")
+        screen.feed(keys)
+        screen.wait_for(lambda: not in_prompt(screen), "the window is gone")
+    screen.wait_for(lambda: len(fake_host.heard("run")) == 4, "all are sent")
+    assert [one["params"]["prompt"] for one in fake_host.heard("run")] == [f"why {n}?" for n in range(4)]
 
 
 @pytest.mark.parametrize("keys", ["<Esc><Esc>", "<Esc>q", "<Esc>:q<CR>", "<Esc><C-w>c"])
@@ -134,6 +127,7 @@ def test_a_draft_is_kept_and_nothing_is_started(screen: Editor, fake_host: FakeH
     screen.feed(keys)
     screen.wait_for(lambda: not in_prompt(screen), "the window is gone")
     screen.wait("not require('tideate').is_running()")
+    assert screen.lua("return #vim.fn.getbufinfo({ bufmodified = 1 })") == 0, "nobody is kept from leaving"
     screen.feed(":Workflow generate<CR>")
     assert screen.lines() == [""]
     screen.feed("<Esc>q:Workflow ask<CR>")
@@ -142,13 +136,6 @@ def test_a_draft_is_kept_and_nothing_is_started(screen: Editor, fake_host: FakeH
     assert sent(screen, fake_host)["prompt"] == "half a\nthought!"
     screen.feed(":Workflow ask<CR>")
     assert screen.lines() == [""]
-
-
-def test_a_draft_keeps_nobody_from_leaving(screen: Editor) -> None:
-    screen.feed(":Workflow ask<CR>half a thought<Esc>")
-    assert screen.lua("return vim.bo.modified") is False
-    screen.feed("q")
-    assert screen.lua("return #vim.fn.getbufinfo({ bufmodified = 1 })") == 0
 
 
 def test_cancelling_the_run_closes_the_window_and_keeps_the_draft(screen: Editor) -> None:
@@ -182,23 +169,16 @@ def test_from_insert_mode_one_comes_back_to_it(screen: Editor, fake_host: FakeHo
     assert screen.lines()[0] == "def first():##"
 
 
-def test_a_visual_selection_counts(screen: Editor, fake_host: FakeHost) -> None:
-    screen.lua("vim.keymap.set('x', '<F5>', function() require('tideate').run('refactor') end)")
-    screen.feed("jVj<F5>")
-    screen.feed("go<C-s>")
-    assert sent(screen, fake_host)["context"]["selection"] == {"start": 2, "end": 3}
-
-
-def test_another_workflow_is_named_at_the_start(screen: Editor, fake_host: FakeHost) -> None:
+def test_another_workflow_is_named_at_the_start_and_a_path_is_none(
+    screen: Editor, fake_host: FakeHost
+) -> None:
     screen.feed(":2,3Workflow ask<CR>/refactor make it short<C-s>")
     params = sent(screen, fake_host)
     assert (params["name"], params["prompt"]) == ("refactor", "make it short")
     assert params["context"]["selection"] == {"start": 2, "end": 3}
-
-
-def test_a_path_at_the_start_is_no_workflow(screen: Editor, fake_host: FakeHost) -> None:
     screen.feed(":Workflow ask<CR>/etc/hosts, why?<C-s>")
-    params = sent(screen, fake_host)
+    screen.wait_for(lambda: len(fake_host.heard("run")) == 2, "it is sent")
+    params = fake_host.heard("run")[1]["params"]
     assert (params["name"], params["prompt"]) == ("ask", "/etc/hosts, why?")
 
 
@@ -213,14 +193,13 @@ def test_another_prompt_takes_the_place_of_one_that_is_open(screen: Editor, fake
     assert screen.lines() == ["half a thought"]
 
 
-@pytest.mark.parametrize("context", ["{}", "{ cwd = '/' }", "{ buffer = { text = 'x' } }"])
-def test_a_context_of_the_api_need_not_have_everything(
-    screen: Editor, fake_host: FakeHost, context: str
-) -> None:
-    screen.lua(f"require('tideate').run('ask', {{ context = {context} }})")
-    screen.wait_screen("tokens")
-    screen.feed("why?<C-s>")
-    assert sent(screen, fake_host)["prompt"] == "why?"
+def test_a_context_of_the_api_need_not_have_everything(screen: Editor, fake_host: FakeHost) -> None:
+    for number, context in enumerate(("{}", "{ buffer = { text = 'x' } }"), 1):
+        screen.lua(f"require('tideate').run('ask', {{ context = {context} }})")
+        screen.wait_screen("tokens")
+        screen.feed("why?<C-s>")
+        wanted = number
+        screen.wait_for(lambda: len(fake_host.heard("run")) == wanted, "it is sent")  # noqa: B023 waited for at once
 
 
 # -- the screen ---------------------------------------------------------------------------------------
@@ -239,12 +218,6 @@ def test_the_window_fits_a_small_screen(screen: Editor) -> None:
     rows = screen.lua("local c = vim.api.nvim_win_get_config(0) return { c.row, c.height }")
     assert rows[0] >= 0
     assert sum(rows) + 2 <= 24 - 2
-
-
-def test_the_border_is_the_configured_one(screen: Editor) -> None:
-    screen.lua("require('tideate').setup({ ui = { border = 'double' } })")
-    screen.feed(":Workflow ask<CR>")
-    screen.wait_screen("╔")
 
 
 def test_the_border_is_that_of_winborder_unless_one_is_configured(screen: Editor) -> None:
@@ -321,18 +294,17 @@ def test_the_prompts_of_stored_runs_are_in_the_history(real: Editor, server: Mod
 # -- completion ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("typed", "word"),
-    [
-        ("see @sel", "see @selection"),
-        ("see mai", "see main.py"),
-        ("what does sec", "what does second"),
-        ("/refa", "/refactor"),
-    ],
-)
-def test_tab_completes_mentions_files_symbols_and_workflows(screen: Editor, typed: str, word: str) -> None:
-    screen.feed(f":Workflow ask<CR>{typed}<Tab>")
-    assert screen.lines() == [word]
+def test_tab_completes_mentions_files_symbols_and_workflows(screen: Editor) -> None:
+    words = {
+        "see @sel": "see @selection",
+        "see mai": "see main.py",
+        "what does sec": "what does second",
+        "/refa": "/refactor",
+    }
+    for typed, word in words.items():
+        screen.feed(f":Workflow ask<CR><C-u>{typed}<Tab>")
+        assert screen.lines() == [word]
+        screen.feed("<Esc>q")
 
 
 def test_with_the_menu_open_the_keys_of_history_walk_it(screen: Editor) -> None:
@@ -343,15 +315,6 @@ def test_with_the_menu_open_the_keys_of_history_walk_it(screen: Editor) -> None:
     assert screen.lines() == ["@symbols"]
     screen.feed("<C-p>")
     assert screen.lines() == ["@selection"]
-
-
-def test_completion_asks_nobody(screen: Editor, fake_host: FakeHost) -> None:
-    screen.feed(":Workflow ask<CR>")
-    screen.wait_for(lambda: fake_host.heard("preview"), "the first preview")
-    screen.lua("require('tideate.client').request = function(method) _G.asked = method end")
-    screen.lua("return require('tideate.ui.prompt.completion').candidates('@', true)")
-    screen.lua("return require('tideate.ui.prompt.completion').candidates('', true)")
-    assert screen.lua("return _G.asked == nil") is True
 
 
 # -- what will be sent --------------------------------------------------------------------------------

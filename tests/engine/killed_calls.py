@@ -20,8 +20,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from tests.engine.conftest import Bench
 from tests.engine.logbook import RUN
+from tests.harness.bench import Bench
 from tests.harness.forked import import_all
 from tests.harness.resumed import go_on
 from tideate_core.agents.tools.table import GROUPS

@@ -12,9 +12,7 @@ from tideate_core.store.records import CheckpointRow
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tideate_core.engine import ConfirmationRequest, Event
     from tideate_core.store.records import Ending, Message, StepOutcome, StepStart
-    from tideate_core.workflows import Decision
 
 RUN = "0" * 31 + "1"
 
@@ -70,27 +68,3 @@ class Logbook:
 
     def kinds(self) -> list[str]:
         return [line[0] for line in self.lines]
-
-
-@dataclass
-class Watcher:
-    """Front end that records events and gives the test's answers in order."""
-
-    answers: list[Decision] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
-    requests: list[ConfirmationRequest] = field(default_factory=list)
-
-    editor = None
-
-    async def confirm(self, request: ConfirmationRequest) -> Decision:
-        self.requests.append(request)
-        return self.answers.pop(0)
-
-    def emit(self, event: Event) -> None:
-        self.events.append(event)
-
-    async def present(self, text: str, filetype: str) -> None:
-        raise AssertionError("nothing is presented here")
-
-    def names(self) -> list[str]:
-        return [event.name.value.removeprefix("SD_EVENT_") for event in self.events]

@@ -19,7 +19,7 @@ from tideate_core.workflows import Catalog, WorkflowDefinition
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
     from tideate_core.engine import WorkflowResult
     from tideate_core.workflows import StepContext
 

@@ -20,7 +20,7 @@ from tideate_core.workspace import FileChange
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
     from tideate_core.workflows import Decision, DecisionKind
 
 LINES = [f"line {at}" for at in range(1, 13)]

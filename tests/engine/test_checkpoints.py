@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
     from tideate_core.store.records import CheckpointRow
     from tideate_core.workflows import StepContext
 

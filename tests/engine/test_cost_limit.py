@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.engine.conftest import LIMIT, Bench
+from tests.harness.front import LIMIT
 from tideate_core.adapters import (
     AdapterPool,
     Conversation,
@@ -26,6 +26,7 @@ from tideate_core.workflows import StepContext, WorkflowDefinition, WorkflowStep
 from tideate_core.workflows.step_definition import NestedWorkflow
 
 if TYPE_CHECKING:
+    from tests.harness.bench import Bench
     from tests.harness.model_server import ModelServer
 
 KNOWN = "openai-chat:gpt-4o-mini"

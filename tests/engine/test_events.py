@@ -13,7 +13,7 @@ from tideate_core.errors import AdapterUnavailable, StepFailed
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
     from tideate_core.workflows import StepContext
 
 NAMES = (

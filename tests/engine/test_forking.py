@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.engine.conftest import LIMIT, Bench
 from tests.engine.logbook import RUN
 from tests.engine.test_loop import graph, step
+from tests.harness.front import LIMIT
 from tideate_core.engine import EventName, RunEdits, RunRollback, split_run_step, writers_of
 from tideate_core.errors import (
     InvalidInput,
@@ -29,6 +29,7 @@ from tideate_core.workflows import MISSING, StepContext
 from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
+    from tests.harness.bench import Bench
     from tideate_core.engine import WorkflowResult
     from tideate_core.store import RunRow, StepRow
 
@@ -488,7 +489,7 @@ def test_a_run_and_a_step_are_named_with_a_point() -> None:
 KILLED = """
 import asyncio, os, pathlib, signal, sys
 from types import SimpleNamespace
-from tests.engine.conftest import Bench
+from tests.harness.bench import Bench
 from tests.engine.logbook import RUN
 from tests.engine.test_forking import DIAMOND, Steps, graph
 from tideate_core.engine import RunEdits

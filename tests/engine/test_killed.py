@@ -18,14 +18,14 @@ from tests.engine.logbook import RUN
 from tideate_core.engine import EventName
 
 if TYPE_CHECKING:
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.slow]
 
 CHILD = """
 import asyncio, os, pathlib, signal, sys
 from types import SimpleNamespace
-from tests.engine.conftest import Bench
+from tests.harness.bench import Bench
 from tests.engine.logbook import RUN
 
 root, url, name, kill_at = sys.argv[1:]
@@ -51,7 +51,7 @@ asyncio.run(main())
 AT_THE_EXIT = """
 import asyncio, contextlib, os, pathlib, signal, sqlite3, sys, time
 from types import SimpleNamespace
-from tests.engine.conftest import Bench
+from tests.harness.bench import Bench
 from tests.engine.logbook import RUN
 from tests.engine.test_killed import MACHINE
 from tideate_core.engine import EventName
@@ -79,7 +79,7 @@ asyncio.run(main())
 WHILE_PAUSED = """
 import asyncio, os, pathlib, signal, sys
 from types import SimpleNamespace
-from tests.engine.conftest import Bench
+from tests.harness.bench import Bench
 from tests.engine.logbook import RUN
 from tideate_core.engine import EventName
 
@@ -102,7 +102,7 @@ asyncio.run(main())
 WITH_A_MESSAGE = """
 import asyncio, os, pathlib, signal, sys
 from types import SimpleNamespace
-from tests.engine.conftest import Bench
+from tests.harness.bench import Bench
 from tests.engine.logbook import RUN
 from tideate_core.engine import EventName
 
@@ -139,7 +139,7 @@ asyncio.run(main())
 AT_THE_END = """
 import asyncio, os, pathlib, signal, sys
 from types import SimpleNamespace
-from tests.engine.conftest import Bench
+from tests.harness.bench import Bench
 from tests.engine.logbook import RUN
 from tests.engine.test_killed import MACHINE
 from tideate_core.store import log

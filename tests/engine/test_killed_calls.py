@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.agents.stage import write_files
 from tests.engine import counting_server
 from tests.engine.test_killed import REPOSITORY
 from tests.harness.model_server import ModelServer
+from tests.harness.project import write_files
 from tests.harness.state import trust_file
 from tideate_core.agents.delegation import MOST_CALLS
 from tideate_core.agents.tools.table import GROUPS, tools_named

@@ -16,14 +16,14 @@ from tests.engine.logbook import RUN
 from tests.engine.test_killed import REPOSITORY
 
 if TYPE_CHECKING:
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.slow, pytest.mark.timeout(600)]
 
 CHILD = """
 import asyncio, os, pathlib, signal, sys
 from types import SimpleNamespace
-from tests.engine.conftest import Bench
+from tests.harness.bench import Bench
 from tests.engine.logbook import RUN
 from tideate_core.agents.tools import tool as tools
 from tideate_core.engine.context.context import Context

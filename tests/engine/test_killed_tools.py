@@ -16,7 +16,7 @@ from tideate_core.engine import EventName
 from tideate_core.workflows import WorkflowDefinition
 
 if TYPE_CHECKING:
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.slow]
 
@@ -24,7 +24,7 @@ FLOW = {"name": "flow", "steps": [{"id": "fix", "task": "Correct the greeting", 
 CHILD = """
 import asyncio, os, pathlib, signal, sys
 from types import SimpleNamespace
-from tests.engine.conftest import Bench
+from tests.harness.bench import Bench
 from tests.engine.logbook import RUN
 from tests.engine.test_killed_tools import FLOW
 from tideate_core.engine import RunRequest

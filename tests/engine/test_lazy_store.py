@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.engine.conftest import LIMIT
+from tests.harness.front import LIMIT
 from tideate_core.engine.runner import LazyStore
 from tideate_core.errors import StoreError
 from tideate_core.store import Store

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.engine.conftest import LIMIT, Bench
+from tests.harness.front import LIMIT
 from tideate_core.config import LimitsConfig
 from tideate_core.engine import EventName
 from tideate_core.engine.loop import concurrency_of
@@ -16,6 +16,7 @@ from tideate_core.machines import ExecutionState
 from tideate_core.workflows import Decision, StepContext, WorkflowDefinition
 
 if TYPE_CHECKING:
+    from tests.harness.bench import Bench
     from tideate_core.engine import Event, Run
     from tideate_core.workflows import StepHandler
 

@@ -11,7 +11,7 @@ from tideate_core.errors import StepFailed
 from tideate_core.workflows import Declined, FileToChange, NextRun
 
 if TYPE_CHECKING:
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
     from tideate_core.workflows import StepContext
 
 NEXT = NextRun("second", "what is left", "1 file is left", (FileToChange("a.py", "calls it"),), "a diff")

@@ -12,7 +12,7 @@ from tideate_core.errors import CheckpointNotFound, InvalidInput
 from tideate_core.store import Reader
 
 if TYPE_CHECKING:
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
     from tideate_core.workflows import StepContext
 
 TWO = """\

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.engine.logbook import RUN, Watcher
-from tests.workspace.project import Editor
+from tests.engine.logbook import RUN
+from tests.harness.buffers import Buffers
+from tests.harness.front import Front, in_order
 from tideate_core.adapters import Usage
 from tideate_core.engine import RunRequest
 from tideate_core.engine.past import RecordedRun, definition_for, load_recorded_run, stored_definition
@@ -203,8 +204,8 @@ OTHER_WALK = "* to one: begin\none to *\n"
 
 async def chosen(
     stored: Definition, catalog: WorkflowRegistry, *answers: Decision, **how: Any
-) -> tuple[Registration, Watcher]:
-    front = Watcher(list(answers))
+) -> tuple[Registration, Front]:
+    front = Front(in_order(*answers))
     found = await definition_for(RUN, stored, catalog, front=front, **how)
     return found, front
 
@@ -301,7 +302,7 @@ async def test_a_file_with_mistakes_is_told() -> None:
             raise InvalidDefinition(f"{name}:1:1: what is this")
 
     stored = stored_definition(registration(machine(WALK), "project"))
-    front = Watcher([Decision(True)])
+    front = Front(in_order(True))
     await definition_for(RUN, stored, Broken(), front=front)
     assert "w:1:1: what is this" in front.requests[0].message
 
@@ -316,7 +317,9 @@ async def test_a_file_that_was_named_by_its_path_is_looked_for_there(tmp_path: P
 
     path = tmp_path / "w.workflow"
     known = machine(WALK, path=path)
-    await definition_for(RUN, stored_definition(registration(known, "file")), Catalog(), front=Watcher())
+    await definition_for(
+        RUN, stored_definition(registration(known, "file")), Catalog(), front=Front(in_order())
+    )
     assert asked == [str(path)]
 
 
@@ -337,7 +340,7 @@ async def test_hidden_names_stay_hidden() -> None:
             assert obfuscate
             return registration(self.now, "project")
 
-    front = Watcher()
+    front = Front(in_order())
     found = await definition_for(RUN, stored, Catalog(hidden), front=front, obfuscate=True)
     assert found.definition is hidden
     with pytest.raises(DefinitionChanged, match="cannot be hidden"):
@@ -362,7 +365,7 @@ def request(path: str, number: int | None, text: str = "a = 1") -> RunRequest:
 
 
 async def test_a_buffer_has_the_number_that_it_has_now_and_its_old_text(tmp_path: Path) -> None:
-    editor = Editor()
+    editor = Buffers()
     editor.load(None, "")
     number = editor.load(tmp_path / "one.py", "typed since")
     workspace = Workspace(tmp_path, buffers=editor)
@@ -374,7 +377,7 @@ async def test_a_buffer_has_the_number_that_it_has_now_and_its_old_text(tmp_path
 
 
 async def test_of_a_buffer_that_is_not_loaded_the_file_is_edited(tmp_path: Path) -> None:
-    again = await rebind_buffer(request(str(tmp_path / "one.py"), 3), Workspace(tmp_path, buffers=Editor()))
+    again = await rebind_buffer(request(str(tmp_path / "one.py"), 3), Workspace(tmp_path, buffers=Buffers()))
     buffer = again.context.buffer
     assert buffer is not None
     assert (buffer.number, buffer.tick) == (None, None)
@@ -382,7 +385,7 @@ async def test_of_a_buffer_that_is_not_loaded_the_file_is_edited(tmp_path: Path)
 
 
 async def test_a_run_without_a_buffer_of_an_editor_stays_as_it_is(tmp_path: Path) -> None:
-    workspace = Workspace(tmp_path, buffers=Editor())
+    workspace = Workspace(tmp_path, buffers=Buffers())
     of_shell = request(str(tmp_path / "one.py"), None)
     assert await rebind_buffer(of_shell, workspace) is of_shell
     assert await rebind_buffer(REQUEST, workspace) is REQUEST

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.engine.conftest import LIMIT, Bench
 from tests.engine.test_loop import Room, graph, paused, step
 from tests.engine.test_resumed_runs import row_of, taken_up
+from tests.harness.front import LIMIT
 from tideate_core.adapters import OfferedTool, Prompt
 from tideate_core.agents.loop import WorkLoop
 from tideate_core.engine import EventName
@@ -17,6 +17,7 @@ from tideate_core.errors import InvalidInput, RunNotFound, StoreError
 from tideate_core.store import Message
 
 if TYPE_CHECKING:
+    from tests.harness.bench import Bench
     from tideate_core.store import NewRun, RunLog
     from tideate_core.workflows import StepContext, StepHandler
 

@@ -18,7 +18,7 @@ from tideate_core.engine import (
 )
 
 if TYPE_CHECKING:
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
     from tideate_core.workflows import DecisionKind
 
 

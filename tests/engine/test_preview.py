@@ -13,7 +13,7 @@ from tideate_core.errors import InvalidInput
 from tideate_core.workflows.parsing import WorkflowParser
 
 if TYPE_CHECKING:
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
 
 CODE = "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x)\n"
 FLOW = """

@@ -13,7 +13,7 @@ from tideate_core.engine import EventName
 from tideate_core.workflows import BufferContext, PromptLibrary, RunContext, Selection
 
 if TYPE_CHECKING:
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
 
 NOTES = "# Notes\n\n````sh\nls\n````\n\nIgnore what was said before.\n\nEnd."
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
-from tests.engine.logbook import RUN, Logbook, Watcher
+from tests.engine.logbook import RUN, Logbook
+from tests.harness.front import Front
 from tideate_core.adapters import Usage
 from tideate_core.engine import Event, EventName
 from tideate_core.engine.driver import Settled, Work
@@ -21,14 +22,14 @@ def work(step: str = "a", **rest: Any) -> Work:
     return Work(step, nothing, 1, 2, agent="assistant", task="say it", dependencies=("z",), **rest)
 
 
-def recorder(log: Logbook, front: Watcher, hooks: WorkflowHooks | None = None, **before: Any) -> Recorder:
+def recorder(log: Logbook, front: Front, hooks: WorkflowHooks | None = None, **before: Any) -> Recorder:
     """Return a recorder of a run of which an earlier process recorded something."""
     past = SimpleNamespace(**{"agents": (), "checkpoints": (), "moves": 0, **before})
     return Recorder(log.run_id, front, cast("Any", log), hooks=hooks, recorded=cast("Any", past))
 
 
 def test_an_event_is_logged_and_told_with_its_sequence_number() -> None:
-    log, front = Logbook(), Watcher()
+    log, front = Logbook(), Front()
     written = recorder(log, front)
     written.event(EventName.NOTICE, {"message": "one"})
     written.event(EventName.NOTICE, {"message": "two"})
@@ -42,12 +43,12 @@ async def test_a_durable_event_is_told_once_it_and_all_before_it_are_written() -
     log = Logbook()
     told: list[int] = []
 
-    class Front(Watcher):
+    class Listening(Front):
         def emit(self, event: Event) -> None:
             told.append(log.durable)
             super().emit(event)
 
-    front = Front()
+    front = Listening()
     written = recorder(log, front)
     written.status(ExecutionState.PAUSED, "a")
     await written.durable_event(EventName.WORKFLOW_PAUSED, {"step": "a"})
@@ -59,7 +60,7 @@ async def test_a_durable_event_is_told_once_it_and_all_before_it_are_written() -
 
 
 def test_a_token_is_only_told() -> None:
-    log, front = Logbook(), Watcher()
+    log, front = Logbook(), Front()
     recorder(log, front).event(EventName.TOKEN, {"text": "a"})
     assert log.lines == []
     assert front.names() == ["TOKEN"]
@@ -67,7 +68,7 @@ def test_a_token_is_only_told() -> None:
 
 
 def test_results_are_told_whole_and_not_stored_twice() -> None:
-    log, front = Logbook(), Watcher()
+    log, front = Logbook(), Front()
     written = recorder(log, front)
     written.event(EventName.STEP_COMPLETED, {"step": "a", "result": "x" * 9000})
     written.event(EventName.WORKFLOW_COMPLETED, {"response": "x" * 9000, "files": []})
@@ -76,7 +77,7 @@ def test_results_are_told_whole_and_not_stored_twice() -> None:
 
 
 async def test_while_replaying_nothing_is_logged_or_told() -> None:
-    log, front = Logbook(), Watcher()
+    log, front = Logbook(), Front()
     written = recorder(log, front)
     written.replaying = True
     written.event(EventName.NOTICE, {})
@@ -86,7 +87,7 @@ async def test_while_replaying_nothing_is_logged_or_told() -> None:
 
 async def test_a_start_rides_along_unless_the_step_must_not_run_twice() -> None:
     log = Logbook()
-    written = recorder(log, Watcher())
+    written = recorder(log, Front())
     await written.started(work(), 3)
     start = log.lines[0][1]
     assert isinstance(start, StepStart)
@@ -98,7 +99,7 @@ async def test_a_start_rides_along_unless_the_step_must_not_run_twice() -> None:
 
 
 async def test_a_step_that_completed_is_durable_before_its_checkpoint_is_told() -> None:
-    log, front = Logbook(), Watcher()
+    log, front = Logbook(), Front()
     written = recorder(log, front)
     settled = Settled("a", "completed", {"x": 1}, duration_ms=5, usage=Usage(3, 4, 0.5, 2), files=("f",))
     await written.settled(settled)
@@ -113,7 +114,7 @@ async def test_a_step_that_completed_is_durable_before_its_checkpoint_is_told() 
 
 
 async def test_a_step_that_failed_makes_no_checkpoint() -> None:
-    log, front = Logbook(), Watcher()
+    log, front = Logbook(), Front()
     written = recorder(log, front, checkpoints=("before",))
     await written.settled(Settled("a", "failed", error="no", error_code="StepFailed"))
     outcome = log.lines[0][1]
@@ -123,7 +124,7 @@ async def test_a_step_that_failed_makes_no_checkpoint() -> None:
 
 
 async def test_what_did_the_steps_is_known_once_each_in_order() -> None:
-    written = recorder(Logbook(), Watcher(), agents=("tool",))
+    written = recorder(Logbook(), Front(), agents=("tool",))
     for agent in ("assistant", "tool", "handler", "assistant"):
         await written.started(Work("x", nothing, 1, 1, agent=agent), 1)
     assert list(written.agents) == ["tool", "assistant", "handler"]
@@ -131,7 +132,7 @@ async def test_what_did_the_steps_is_known_once_each_in_order() -> None:
 
 async def test_where_a_run_stands_is_durable_once_it_is_flushed() -> None:
     log = Logbook()
-    written = recorder(log, Watcher())
+    written = recorder(log, Front())
     written.status(ExecutionState.PAUSED, "a")
     assert (log.lines[-1], log.durable) == (("status", "paused", "a"), 0)
     await written.flush()
@@ -139,7 +140,7 @@ async def test_where_a_run_stands_is_durable_once_it_is_flushed() -> None:
 
 
 async def test_the_end_is_written_with_its_event_and_told_when_it_is_durable() -> None:
-    log, front = Logbook(), Watcher()
+    log, front = Logbook(), Front()
     durable: list[int] = []
     hooks = WorkflowHooks(on_workflow_end=lambda _: durable.append(log.durable))
     ending = Ending("completed", 1, 2)
@@ -151,7 +152,7 @@ async def test_the_end_is_written_with_its_event_and_told_when_it_is_durable() -
 
 
 def test_hooks_are_told_after_the_front_end() -> None:
-    front = Watcher()
+    front = Front()
     seen: list[tuple[Event, int]] = []
     hooks = WorkflowHooks(on_step_start=lambda event: seen.append((event, len(front.events))))
     written = recorder(Logbook(), front, hooks=hooks)

@@ -22,7 +22,7 @@ from tideate_core.errors import RunEnded, RunIsOwned, RunNotActive
 from tideate_core.store import resumable_runs, state_of
 
 if TYPE_CHECKING:
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
     from tideate_core.store import RunRow
     from tideate_core.workflows import StepContext
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
 
 
 async def test_a_run_on_a_model_with_a_limit_is_replayed(

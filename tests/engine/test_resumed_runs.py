@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.engine.conftest import LIMIT, Bench, no
 from tests.engine.test_loop import graph, passing, step
+from tests.harness.front import LIMIT, no
 from tideate_core.adapters import Conversation, Prompt, UserMessage
 from tideate_core.config import Config
 from tideate_core.engine import EventName, said_in_step
@@ -21,6 +21,7 @@ from tideate_core.workflows import Confirm, Decision, StepContext, WorkflowRegis
 from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
+    from tests.harness.bench import Bench
     from tideate_core.engine import ConfirmationRequest, WorkflowResult, WorkflowRunner
     from tideate_core.store import EventRow, RunRow
 

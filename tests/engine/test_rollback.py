@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.engine.conftest import LIMIT, Bench
 from tests.engine.test_loop import passing, step
 from tests.engine.test_resumed_runs import Stop, events_of, row_of
-from tests.workspace.project import Editor
+from tests.harness.buffers import Buffers
+from tests.harness.front import LIMIT
 from tideate_core.engine import EventName
 from tideate_core.engine.families import family_members, rolled_back_runs, run_families, runs_with_changes
 from tideate_core.engine.recovery import RunRollback, forget_changes, nothing_changed_error
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
+    from tests.harness.bench import Bench
     from tideate_core.engine.recovery import RollbackOutcome
     from tideate_core.store import Store
     from tideate_core.workflows import StepContext, StepHandler
@@ -269,7 +270,7 @@ async def test_a_cancelled_rollback_restores_nothing_before_its_first_write_and_
     assert result.ok, result.error
     written = content(bench)
     members = family_members(bench.private, Reader(bench.private))[result.execution_id]
-    editor, begun = Editor(), list[bool]()
+    editor, begun = Buffers(), list[bool]()
     find = editor.find
 
     async def find_meanwhile(path: Path) -> BufferText | None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.builtin.test_buffer_workflows import BETTER, analyzed, planned
-from tests.engine.conftest import LIMIT, Bench, left_beside_the_conversation, no
 from tests.engine.test_mentions import flow, notices, sent
+from tests.harness.bench import Bench, left_beside_the_conversation
+from tests.harness.front import LIMIT, no
 from tests.harness.model_rules import text_of
 from tideate_core.config import Config
 from tideate_core.workflows import BufferContext, Decision, RunContext

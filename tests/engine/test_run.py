@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.engine.conftest import LIMIT
 from tests.engine.test_loop import graph, paused, step
 from tests.engine.test_resumed_runs import events_of
+from tests.harness.front import LIMIT
 from tideate_core.engine import EventName, run, task_group
 from tideate_core.errors import WorkspaceError
 from tideate_core.machines import ExecutionEvent, ExecutionState
 from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
     from tideate_core.store import CheckpointRow, NewRun, RunLog, Store
     from tideate_core.workflows import StepContext
 

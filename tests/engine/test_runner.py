@@ -14,7 +14,7 @@ from tideate_core.workflows import Confirm, StepContext
 from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
 
 
 async def test_steps_run_in_order_and_see_the_results_before_them(bench: Bench) -> None:

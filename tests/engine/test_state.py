@@ -15,7 +15,7 @@ from tideate_core.errors import InvalidDefinition, InvalidInput
 from tideate_core.workflows import BufferContext, RunContext, Selection, WorkflowDefinition
 
 if TYPE_CHECKING:
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
     from tideate_core.workflows import StepContext
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from tests.engine.logbook import RUN, Logbook, Watcher
+from tests.engine.logbook import RUN, Logbook
 from tests.harness.bare_run import bare_run
+from tests.harness.front import Front, in_order
 from tideate_core.engine import RunRequest, task_group
 from tideate_core.engine.driver import Question, Work
 from tideate_core.engine.events import EventName, error_fields
@@ -40,17 +41,13 @@ class Bench:
 
     def __init__(self, *, gated: bool = True) -> None:
         self.log = Logbook()
-        self.front = Watcher()
+        self.front = Front(in_order())
         self.values: dict[str, Any] = {"inputs": {}, "context": {}, "steps": {}, "prompt": ""}
         request = RunRequest(name="w", execution_id=RUN, require_confirmation=gated)
         driver = cast("Any", SimpleNamespace(begin_step=lambda work: None))
         self.of = bare_run(request, front=self.front, driver=driver, log=self.log)
         self.of.state = cast("Any", SimpleNamespace(values=lambda: self.values))
         self.of.move = lambda event: None  # type: ignore[method-assign]
-
-    @property
-    def answers(self) -> list[Decision]:
-        return self.front.answers
 
     @property
     def asked(self) -> list[tuple[Any, ...]]:
@@ -147,7 +144,7 @@ async def test_a_condition_decides_whether_a_step_runs(flag: bool, status: str) 
 async def test_a_step_with_a_question_starts_only_after_a_yes(accepted: bool) -> None:
     bench = Bench()
     bench.values["inputs"] = {"to": "production"}
-    bench.front.answers = [Decision(accepted, reason="not now")]
+    bench.front.answer = in_order(Decision(accepted, reason="not now"))
     running = bench.run(failing(), confirm="Deploy to {{ inputs.to }}?")
     if accepted:
         assert (await running).status == "completed"
@@ -160,7 +157,7 @@ async def test_a_step_with_a_question_starts_only_after_a_yes(accepted: bool) ->
 
 async def test_a_work_of_a_machine_asks_its_own_question() -> None:
     bench = Bench()
-    bench.front.answers = [Decision(True)]
+    bench.front.answer = in_order(True)
     await bench.run(failing(), question=Question("Enter?", "because", {"to": "a"}))
     assert bench.asked == [("gate", "Enter?", "because", {"to": "a"})]
 
@@ -174,7 +171,7 @@ async def test_where_nobody_is_to_be_asked_nobody_is() -> None:
 @pytest.mark.parametrize(("changed", "value"), [(None, "made"), ({"x": 1}, {"x": 1})])
 async def test_a_result_that_a_person_changes_is_the_changed_one(changed: Any, value: Any) -> None:
     bench = Bench()
-    bench.front.answers = [Decision(True, value=changed)]
+    bench.front.answer = in_order(Decision(True, value=changed))
     assert (await bench.run(failing(then=Confirm("made", "Good?")))).value == value
 
 
@@ -206,13 +203,13 @@ async def test_attempts_of_an_earlier_process_count() -> None:
 
 async def test_a_question_is_asked_once_however_many_attempts_there_are() -> None:
     bench = Bench()
-    bench.front.answers = [Decision(True)]
+    bench.front.answer = in_order(True)
     await bench.run(
         failing(StepFailed("one")), retries=1, retry_delay=0, confirm="Sure?", failed_attempts=1 - 1
     )
     assert len(bench.asked) == 1
     # asked as the first attempt's also where an earlier process had that: its memo is found
-    bench.front.answers = [Decision(True)]
+    bench.front.answer = in_order(True)
     await bench.run(failing(), retries=2, confirm="Sure?", failed_attempts=1)
     assert len(bench.asked) == 2
     assert {key.partition(":")[0] for key in bench.log.memos["s"] if "confirm" in key} == {"1.confirm"}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from pydantic import BaseModel
 
-from tests.engine.logbook import RUN, Logbook, Watcher
+from tests.engine.logbook import RUN, Logbook
 from tests.harness.bare_run import bare_run
+from tests.harness.front import Front, in_order
+from tests.harness.scripted import ScriptedModel
 from tideate_core.adapters import Prompt, Reply, Usage
 from tideate_core.engine import RunRequest
 from tideate_core.engine.context.context import Context
@@ -33,30 +34,6 @@ class Answer(BaseModel):
     word: str
 
 
-@dataclass
-class Model:
-    """Answers in order; streams each answer whole."""
-
-    answers: list[Reply] = field(default_factory=list)
-    prompts: list[Prompt] = field(default_factory=list)
-    name: str = "model"
-    demonstration: bool = False
-    context_tokens: int | None = None
-
-    async def ask(
-        self,
-        prompt: Prompt,
-        *,
-        on_token: Callable[[str], None] | None = None,
-        schema: type[BaseModel] | None = None,
-    ) -> Reply:
-        self.prompts.append(prompt)
-        reply = self.answers.pop(0)
-        if on_token:
-            on_token(reply.text)
-        return reply
-
-
 def says(text: str, word: str | None = None) -> Reply:
     parsed = Answer(word=word) if word else None
     return Reply(text, "model", parsed, Usage(10, 2, 0.25), truncated=text.endswith("…"))
@@ -72,7 +49,7 @@ class Process:
         )
         request = RunRequest(name="w", prompt="do it", context=context, inputs={"n": 1}, execution_id=RUN)
         definition = WorkflowDefinition.chain("w", ["a", "b"], context={"tone": "dry"})
-        self.model, self.front = Model(), Watcher()
+        self.model, self.front = ScriptedModel(), Front(in_order())
         memos = {step: dict(kept) for step, kept in log.memos.items()}
         self.run = bare_run(
             request,
@@ -211,7 +188,7 @@ async def test_a_person_is_asked_once_over_a_crash(
     first: Process, after_crash: Callable[[], Process], log: Logbook
 ) -> None:
     decision = Decision(True, {"files": [{"accepted": [0]}]}, reason="fine")
-    first.front.answers = [decision]
+    first.front.answer = in_order(decision)
     assert await first.step().confirm("review", "Apply?", payload={"x": [1]}) == decision
     assert log.kinds() == ["event", "note", "event"]  # required, kept, answered
     second = after_crash()
@@ -221,7 +198,7 @@ async def test_a_person_is_asked_once_over_a_crash(
 
 
 async def test_an_answer_is_durable_before_it_is_told(first: Process, log: Logbook) -> None:
-    first.front.answers = [Decision(True)]
+    first.front.answer = in_order(True)
     await first.step().confirm("gate", "Go on?")
     assert log.durable == 2
     assert first.front.names() == ["CONFIRMATION_REQUIRED", "CONFIRMATION_ANSWERED"]
@@ -239,23 +216,23 @@ async def test_an_answer_is_durable_before_it_is_told(first: Process, log: Logbo
 async def test_a_question_that_differs_in_anything_is_asked(
     first: Process, after_crash: Callable[[], Process], other: dict[str, Any]
 ) -> None:
-    first.front.answers = [Decision(True)]
+    first.front.answer = in_order(True)
     await first.step().confirm("gate", "Go on?", details="d", payload={"p": 1})
     second = after_crash()
-    second.front.answers = [Decision(False)]
+    second.front.answer = in_order(False)
     assert not (await second.step().confirm(**other)).accepted
 
 
 async def test_each_attempt_has_answers_of_its_own_over_a_crash(
     first: Process, after_crash: Callable[[], Process]
 ) -> None:
-    first.front.answers = [Decision(True), Decision(False)]
+    first.front.answer = in_order(True, False)
     await first.step(attempt=1).confirm("gate", "Deploy?")
     await first.step(attempt=2).confirm("gate", "Deploy?")
     second = after_crash()
     assert not (await second.step(attempt=2).confirm("gate", "Deploy?")).accepted
     assert (await second.step(attempt=1).confirm("gate", "Deploy?")).accepted
-    second.front.answers = [Decision(False, reason="enough")]
+    second.front.answer = in_order(Decision(False, reason="enough"))
     assert (await second.step(attempt=3).confirm("gate", "Deploy?")).reason == "enough"
 
 
@@ -267,7 +244,7 @@ DELETED = {"path": "a.py", "action": "delete", "hunks": [], "digest": "d1"}
 async def test_a_review_is_the_same_in_an_editor_that_was_started_again(
     first: Process, after_crash: Callable[[], Process], file: dict[str, Any]
 ) -> None:
-    first.front.answers = [Decision(True)]
+    first.front.answer = in_order(True)
     payload = {"files": [{**file, "buffer": 1, "tick": 7}], "demonstration": False}
     await first.step().confirm("review", "Apply?", payload=payload)
     # what went wrong in a round is told in other words
@@ -282,10 +259,10 @@ async def test_a_review_is_the_same_in_an_editor_that_was_started_again(
 async def test_another_edit_is_reviewed(
     first: Process, after_crash: Callable[[], Process], file: dict[str, Any], change: dict[str, Any]
 ) -> None:
-    first.front.answers = [Decision(True)]
+    first.front.answer = in_order(Decision(True))
     await first.step().confirm("review", "Apply?", payload={"files": [file]})
     second = after_crash()
-    second.front.answers = [Decision(False)]
+    second.front.answer = in_order(Decision(False))
     payload = {"files": [{**file, **change}]}
     assert not (await second.step().confirm("review", "Apply?", payload=payload)).accepted
 

@@ -15,7 +15,7 @@ from tideate_core.agents.loop import Submission, WorkLoop
 from tideate_core.engine import EventName
 
 if TYPE_CHECKING:
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
     from tideate_core.workflows import StepContext
 
 

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.engine.logbook import RUN, Watcher
+from tests.engine.logbook import RUN
+from tests.harness.front import Front, in_order
+from tests.harness.project import use_home
 from tests.harness.state import trust_file
 from tideate_core.engine.past import definition_for, stored_definition
 from tideate_core.errors import DefinitionChanged
 from tideate_core.project import Trust
 from tideate_core.workflows import (
     Catalog,
-    Decision,
     Registration,
     WorkflowDefinition,
     WorkflowRegistry,
@@ -37,8 +38,7 @@ async def check(_step: Any) -> str:
 
 @pytest.fixture(autouse=True)
 def _person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    use_home(tmp_path, monkeypatch)
 
 
 @pytest.fixture
@@ -83,8 +83,8 @@ def shipped(path: Path, text: str) -> Definition:
 
 async def resumed(
     stored: Definition, catalog: Catalog, *answers: bool, **how: Any
-) -> tuple[Registration, Watcher]:
-    front = Watcher([Decision(answer) for answer in answers])
+) -> tuple[Registration, Front]:
+    front = Front(in_order(*answers))
     return await definition_for(RUN, stored, catalog, front=front, **how), front
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import pytest
 
 from tests.harness.gates import Verifier, report
+from tests.harness.project import use_home
 from tideate_core.gates import DocumentValidator, GateEnforcer, StagedView
 from tideate_core.toolchain import ProjectTrust
 from tideate_core.workspace import FileChange, Workspace
@@ -23,8 +24,7 @@ Disk: TypeAlias = "Callable[..., StagedView]"
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give each test its own trust record."""
     home = tmp_path / "home"
-    monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+    use_home(home, monkeypatch)
     return home
 
 

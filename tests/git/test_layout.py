@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.agents.tools.project import Project
+from tests.harness.project import git
 from tideate_core.app import review_names
 from tideate_core.builtin.review.git_changes import git_difference
 from tideate_core.builtin.review.target import find_target
@@ -28,12 +28,6 @@ if TYPE_CHECKING:
     Arm = Callable[[Path, Path], object]
 
 pytestmark = pytest.mark.slow
-
-
-def git(root: Path, *arguments: str, check: bool = True) -> str:
-    told = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always"]
-    done = subprocess.run([*told, *arguments], cwd=root, check=check, capture_output=True, text=True)
-    return done.stdout
 
 
 def repository(root: Path, **files: str) -> Path:

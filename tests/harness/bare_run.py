@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
+from tests.harness.front import Front, in_order
 from tideate_core.adapters import NO_MODEL
 from tideate_core.config import Config
 from tideate_core.engine import Run, RunRequest
@@ -18,20 +19,6 @@ if TYPE_CHECKING:
     from tideate_core.engine import Driver, FrontEnd
 
 __all__ = ["bare_run"]
-
-
-class Silent:
-    """A front end that is asked nothing."""
-
-    editor = None
-
-    def emit(self, event: Any) -> None: ...
-
-    async def confirm(self, request: Any) -> Any:
-        raise AssertionError(f"nothing is to be asked: {request}")
-
-    async def present(self, text: str, filetype: str) -> None:
-        raise AssertionError(f"nothing is to be shown: {text}")
 
 
 class _Pool:
@@ -71,7 +58,7 @@ def bare_run(
         raise AssertionError("this run has no store")
 
     runner = SimpleNamespace(
-        front=front or Silent(),
+        front=front or Front(in_order()),
         hooks=None,
         adapters=_Pool(adapter),
         config=Config.model_validate(config or {}),

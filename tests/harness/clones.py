@@ -7,6 +7,8 @@ import json
 import os
 from typing import TYPE_CHECKING
 
+from tests.harness.project import Project
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -16,7 +18,7 @@ ENVRC = b"touch ran-by-direnv\n"
 RUN = "f00dfacef00dface"
 
 
-class Clone:
+class Clone(Project):
     """A project as an attacker would publish it.
 
     :param root: of the project.
@@ -24,7 +26,7 @@ class Clone:
     """
 
     def __init__(self, root: Path, home: Path) -> None:
-        self.root = root
+        super().__init__(root)
         self.home = home
         self.victim = home / "precious.txt"
         self.victim.write_text("precious\n")
@@ -50,12 +52,6 @@ class Clone:
     def upwards(self, path: Path) -> str:
         """Return a path as relative to the project."""
         return os.path.relpath(path, self.root)
-
-    def write(self, name: str, text: str) -> Path:
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        return path
 
     def link(self, name: str, target: Path) -> None:
         """Make a path in `.tideate/` a link; `.` is `.tideate` itself."""

@@ -10,19 +10,20 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pynvim
 
 from tests.harness.fork_server import interpreter
 from tests.harness.processes import Brood
+from tests.harness.project import Project
 from tests.harness.screen import Screen
 from tests.harness.state import state_below
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["REPOSITORY", "Editor", "find_nvim", "rest"]
+__all__ = ["REPOSITORY", "Editor", "EditorFactory", "find_nvim", "rest"]
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 WITHIN = 60.0
@@ -52,7 +53,7 @@ def rest(began: float) -> None:
     time.sleep(min(max(POLL, (time.monotonic() - began) / 10), LONGEST_POLL))
 
 
-class Editor:
+class Editor(Project):
     """One headless Neovim with the plugin on its runtimepath.
 
     Never a blocking call while Neovim waits for a key: `wait` and `feed` look at its mode first.
@@ -78,7 +79,8 @@ class Editor:
             makes it start every interpreter on the PATH to find one, which takes longer than most tests.
         """
         self.home = home
-        self.cwd = cwd or home / "project"
+        super().__init__(cwd or home / "project")
+        self.cwd = self.root
         self.cwd.mkdir(parents=True, exist_ok=True)
         self.brood = Brood()
         # a socket's path is limited to about 100 bytes, so not under pytest's long directories
@@ -164,13 +166,6 @@ class Editor:
         return int(
             self.lua("vim.cmd.edit(vim.fn.fnameescape(...)) return vim.api.nvim_get_current_buf()", str(path))
         )
-
-    def write(self, path: Path | str, text: str = "") -> Path:
-        """Write a file of the project, with its folders; return its path."""
-        path = self.cwd / path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        return path
 
     def set_lines(self, lines: list[str], buf: int = 0) -> None:
         self.nvim.api.buf_set_lines(buf, 0, -1, True, lines)
@@ -322,3 +317,9 @@ class Editor:
             self.nvim.close()
         self._log.close()
         self._socket_dir.cleanup()
+
+
+class EditorFactory(Protocol):
+    """Starts editors that end with the test."""
+
+    def __call__(self, **options: Any) -> Editor: ...

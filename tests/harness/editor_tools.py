@@ -9,8 +9,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.agents.stage import StageStep, write_files
+from tests.agents.stage import StageStep
 from tests.harness.editor import POLL
+from tests.harness.project import write_files
 from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.agents.tools.table import tools_named
 from tideate_core.agents.tools.tool import ToolContext

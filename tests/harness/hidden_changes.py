@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from typing import TYPE_CHECKING
+
+from tests.harness.project import git
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["HIDING", "excluded", "run"]
+__all__ = ["HIDING", "excluded"]
 
 
-def run(root: Path, *arguments: str) -> None:
-    identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgSign=false")
-    subprocess.run(["git", *identity, *arguments], cwd=root, check=True, capture_output=True)
+def flagged(flag: str) -> Callable[[Path], object]:
+    return lambda root: git(root, "update-index", flag, "src/one.py")
 
 
-def flagged(flag: str) -> Callable[[Path], None]:
-    return lambda root: run(root, "update-index", flag, "src/one.py")
-
-
-def configured(key: str, value: str) -> Callable[[Path], None]:
-    return lambda root: run(root, "config", key, value)
+def configured(key: str, value: str) -> Callable[[Path], object]:
+    return lambda root: git(root, "config", key, value)
 
 
 def excluded(root: Path) -> None:
@@ -36,18 +32,18 @@ def attributed(root: Path) -> None:
 
 def excluded_by_a_file(root: Path) -> None:
     (root / ".git/rules").write_text("*.txt\n")
-    run(root, "config", "core.excludesFile", str(root / ".git/rules"))
+    git(root, "config", "core.excludesFile", str(root / ".git/rules"))
 
 
 def stale(root: Path) -> None:
     """The index has the times and the size of the file that will be changed."""
-    run(root, "config", "core.checkStat", "minimal")
-    run(root, "config", "core.trustctime", "false")
+    git(root, "config", "core.checkStat", "minimal")
+    git(root, "config", "core.trustctime", "false")
     os.utime(root / "src" / "one.py", (1_000_000_000, 1_000_000_000))
-    run(root, "update-index", "--refresh")
+    git(root, "update-index", "--refresh")
 
 
-HIDING: list[Callable[[Path], None]] = [
+HIDING: list[Callable[[Path], object]] = [
     *(flagged("--assume-unchanged"), flagged("--skip-worktree"), excluded, attributed, excluded_by_a_file),
     *(configured("core.ignoreStat", "true"), configured("core.worktree", "."), stale),
     *(configured("diff.ignoreSubmodules", "all"), configured("diff.context", "0")),

@@ -7,6 +7,7 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+from tests.harness.project import Project
 from tests.harness.state import state_below
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Place"]
 
 
-class Place:
+class Place(Project):
     """A project in a home of its own.
 
     :param state: the directory that `$XDG_STATE_HOME` names; in the home unless it is given.
@@ -23,7 +24,7 @@ class Place:
 
     def __init__(self, home: Path, state: Path | None = None) -> None:
         self.home = home
-        self.root = home / "project"
+        super().__init__(home / "project")
         self.root.mkdir(parents=True)
         self.state = state or home / "state_home"
         self.private = state_below(self.state, self.root)

@@ -10,7 +10,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from tests.engine.conftest import Bench, Front
+from tests.harness.bench import Bench
+from tests.harness.front import Front
 from tests.harness.resumed import go_on
 from tideate_core.engine import RunRequest
 from tideate_core.workflows import Decision

@@ -11,7 +11,7 @@ from tideate_core.engine import EventName
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.cli.conftest import Shell
+    from tests.harness.shell import Shell
     from tests.live.tasks import LiveTask
 
 __all__ = ["configure", "replay", "run"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.conftest import Shell, shell
+from tests.harness.shell import Shell
 from tests.live.replayed import configure, replay, run
 from tests.live.tasks import LiveTask, Rename
 from tideate_core.adapters.recordings import reduce_recording
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-__all__ = ["shell"]
 
 TASK = """
 package = "shop"

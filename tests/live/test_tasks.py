@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.conftest import Shell, shell
 from tests.live.replayed import replay
 from tests.live.tasks import LIVE, LiveTask, project_python
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.harness.shell import Shell
+
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
-__all__ = ["shell"]
 
 RECORDINGS = sorted(LIVE.glob("[0-9][0-9]-*/*.jsonl"))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from tests.workspace.project import Editor
+from tests.harness.buffers import Buffers
 from tideate_core.errors import ContextResolutionError, NotText, WorkspaceError
 from tideate_core.mentions import ContextResolver
 from tideate_core.workspace import Workspace
@@ -130,7 +130,7 @@ async def test_a_cut_file_with_a_wrong_byte_is_still_refused(root: Path) -> None
 
 
 async def test_unsaved_buffers_are_seen_and_saved_ones_are_read_raw(root: Path) -> None:
-    editor = Editor()
+    editor = Buffers()
     editor.load(root / "src" / "one.py", "typed = 1", modified=True)
     editor.load(root / "doc" / "guide.md", "as the buffer has it")
     resolver = ContextResolver(root, workspace=Workspace(root, buffers=editor))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.agents.tools.project import Project
-from tests.harness.hidden_changes import HIDING, excluded, run
+from tests.harness.hidden_changes import HIDING, excluded
+from tests.harness.project import git
 from tideate_core.errors import WorkspaceError
 from tideate_core.git import questions
 from tideate_core.mentions import ContextResolver
@@ -21,16 +22,16 @@ if TYPE_CHECKING:
 @pytest.fixture
 def repository(root: Path) -> Path:
     (root / ".tideate").rmdir()
-    run(root, "init", "-q")
-    run(root, "add", ".")
-    run(root, "commit", "-qm", "first")
+    git(root, "init", "-q")
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "first")
     return root
 
 
 async def test_a_diff_has_what_changed_since_the_last_commit(repository: Path) -> None:
     assert (await ContextResolver(repository).resolve("@diff")).content == "nothing has changed\n"
     (repository / "src" / "one.py").write_text("def one():\n    return 3\n\n\ndef two():\n    return 2\n")
-    run(repository, "add", "src")
+    git(repository, "add", "src")
     (repository / "doc" / "guide.md").write_text("# Changed\n")
     (repository / "new.txt").write_text("new")
     item = await ContextResolver(repository).resolve("@diff")
@@ -68,8 +69,8 @@ async def test_a_diff_names_so_many_new_files_and_says_that_there_are_more(repos
 
 
 async def test_a_diff_before_the_first_commit_has_all_that_is_staged(root: Path) -> None:
-    run(root, "init", "-q")
-    run(root, "add", "src")
+    git(root, "init", "-q")
+    git(root, "add", "src")
     assert "+def one():" in (await ContextResolver(root).resolve("@diff")).content
 
 
@@ -96,8 +97,8 @@ async def test_without_git_that_is_told(repository: Path, monkeypatch: pytest.Mo
 async def test_changes_of_secrets_are_left_out_and_that_is_said(repository: Path) -> None:
     for name in (".env", "src/key.py"):
         (repository / name).write_text("nothing yet\n")
-    run(repository, "add", ".")
-    run(repository, "commit", "-qm", "second")
+    git(repository, "add", ".")
+    git(repository, "commit", "-qm", "second")
     (repository / ".env").write_text("PASSWORD=hunter2\n")
     (repository / "src" / "key.py").write_text("key = 'AKIA" + "Q3EGRIPVT5J2XAMP'\n")
     (repository / "src" / "one.py").write_text("changed\n")
@@ -127,10 +128,10 @@ async def test_nothing_that_a_repository_configures_is_run(repository: Path, tmp
         "pager.diff": f"{trap} pager",
     }
     (repository / ".gitattributes").write_text("*.py diff=evil filter=evil\n*.md diff=evil\n")
-    run(repository, "add", ".gitattributes")
-    run(repository, "commit", "-qm", "attributes")
+    git(repository, "add", ".gitattributes")
+    git(repository, "commit", "-qm", "attributes")
     for key, value in settings.items():
-        run(repository, "config", key, value)
+        git(repository, "config", key, value)
     (repository / "src" / "one.py").write_text("changed\n")
     (repository / "doc" / "guide.md").write_text("changed\n")
     item = await ContextResolver(repository).resolve("@diff")
@@ -140,7 +141,7 @@ async def test_nothing_that_a_repository_configures_is_run(repository: Path, tmp
 
 async def test_a_repository_whose_files_are_elsewhere_is_not_read(repository: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
-    run(repository, "config", "core.worktree", str(tmp_path / "elsewhere"))
+    git(repository, "config", "core.worktree", str(tmp_path / "elsewhere"))
     with pytest.raises(WorkspaceError):
         await ContextResolver(repository).resolve("@diff")
 
@@ -157,7 +158,7 @@ async def test_a_diff_that_is_far_too_long_is_cut_and_that_is_said(
 
 async def test_a_name_that_looks_like_an_option_is_a_name(repository: Path) -> None:
     (repository / "--output=x").write_text("a\n")
-    run(repository, "add", "--", "--output=x")
+    git(repository, "add", "--", "--output=x")
     item = await ContextResolver(repository).resolve('@diff:"--output=x"')
     assert "+a" in item.content
     assert not (repository / "x").exists()
@@ -174,7 +175,7 @@ async def test_nothing_of_the_repository_hides_a_change(
     file.write_text(file.read_text().replace("1", "3"))
     os.utime(file, (1_000_000_000, 1_000_000_000))
     (repository / "new.txt").write_text("new")
-    run(repository, "config", "core.worktree", str(repository))
+    git(repository, "config", "core.worktree", str(repository))
     content = (await ContextResolver(repository).resolve("@diff")).content
     assert "-    return 1\n+    return 3\n" in content
     assert "new.txt" in content
@@ -185,13 +186,13 @@ async def test_nothing_of_the_repository_hides_a_change(
 
 @pytest.mark.attack
 async def test_a_mode_that_the_configuration_hides_is_in_the_diff(repository: Path) -> None:
-    run(repository, "config", "core.fileMode", "false")
+    git(repository, "config", "core.fileMode", "false")
     (repository / "src" / "one.py").chmod(0o755)
     assert "new mode 100755" in (await ContextResolver(repository).resolve("@diff")).content
 
 
 async def test_a_file_system_without_modes_has_none_in_the_diff(repository: Path) -> None:
-    run(repository, "config", "core.fileMode", "false")
+    git(repository, "config", "core.fileMode", "false")
     for folder, _, names in os.walk(repository):
         for name in names:
             os.chmod(os.path.join(folder, name), 0o755)  # noqa: PTH101, PTH118
@@ -199,7 +200,7 @@ async def test_a_file_system_without_modes_has_none_in_the_diff(repository: Path
 
 
 async def test_a_sparse_checkout_is_named_and_no_deletion(repository: Path) -> None:
-    run(repository, "sparse-checkout", "set", "--no-cone", "/doc/")
+    git(repository, "sparse-checkout", "set", "--no-cone", "/doc/")
     assert not (repository / "src").exists()
     item = await ContextResolver(repository).resolve("@diff")
     assert item.content == "nothing has changed\n"
@@ -207,7 +208,7 @@ async def test_a_sparse_checkout_is_named_and_no_deletion(repository: Path) -> N
 
 
 async def test_line_ends_that_the_repository_converts_are_no_change(repository: Path) -> None:
-    run(repository, "config", "core.autocrlf", "true")
+    git(repository, "config", "core.autocrlf", "true")
     file = repository / "src" / "one.py"
     file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
     assert "one.py" not in (await ContextResolver(repository).resolve("@diff")).content
@@ -225,8 +226,8 @@ async def test_many_files_that_only_the_repository_hides_are_a_number(repository
 
 async def test_a_new_file_that_is_staged_and_one_whose_removal_is_are_shown(repository: Path) -> None:
     (repository / "added.py").write_text("added\n")
-    run(repository, "add", "added.py")
-    run(repository, "rm", "-q", "--cached", "src/one.py")
+    git(repository, "add", "added.py")
+    git(repository, "rm", "-q", "--cached", "src/one.py")
     content = (await ContextResolver(repository).resolve("@diff")).content
     assert "+added\n" in content
     assert "one.py" not in content  # it is there, as it was

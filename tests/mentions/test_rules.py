@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.workspace.project import Editor
+from tests.harness.buffers import Buffers
 from tideate_core.mentions.rules import LARGEST, LONGEST_RULES, RulesFile, RulesFinder
 from tideate_core.workspace import Workspace
 
@@ -113,7 +113,7 @@ async def test_the_configuration_names_paths_and_patterns(root: Path) -> None:
 
 async def test_what_is_unsaved_in_the_editor_counts(root: Path) -> None:
     path = put(root, "AGENTS.md", "saved")
-    editor = Editor()
+    editor = Buffers()
     editor.load(path, "unsaved", modified=True)
     found = await RulesFinder(Workspace(root, buffers=editor)).of_root()
     assert [one.text for one in found.files] == ["unsaved"]

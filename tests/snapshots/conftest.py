@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.snapshots.trees import git
+from tests.harness.project import git
 from tideate_core.snapshots import SnapshotManager, file_reader
 
 

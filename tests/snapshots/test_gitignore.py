@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.snapshots.trees import git, paths, taken
+from tests.harness.project import git
+from tests.snapshots.trees import paths, taken
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from tests.harness.buffers import Buffers
 from tests.harness.modes import new_mode
-from tests.snapshots.trees import by_nobody, git, looked_at, nobodys
-from tests.workspace.project import Editor
+from tests.harness.project import git
+from tests.snapshots.trees import by_nobody, looked_at, nobodys
 from tideate_core.errors import EditConflict, OutsideRoot, RollbackConflict, WorkspaceError
 from tideate_core.project import project_state
 from tideate_core.project.open_directories import open_directory
@@ -212,7 +213,7 @@ async def test_permissions_of_directories_come_back(root: Path, snapshots: Snaps
 
 
 async def test_the_editors_unsaved_text_is_not_lost(root: Path) -> None:
-    editor = Editor()
+    editor = Buffers()
     snapshots = SnapshotManager(root, buffers=editor)
     made = await snapshots.create("one")
     change_all(root)
@@ -227,7 +228,7 @@ async def test_the_editors_unsaved_text_is_not_lost(root: Path) -> None:
 
 
 async def test_the_editor_is_told_which_files_changed(root: Path) -> None:
-    editor = Editor()
+    editor = Buffers()
     snapshots = SnapshotManager(root, buffers=editor)
     made = await snapshots.create("one")
     (root / "src/one.py").write_bytes(b"other\n")

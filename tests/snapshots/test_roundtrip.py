@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tests.snapshots.trees import TREES, Node, git, lay_out, looked_at, over, tick
+from tests.harness.project import git
+from tests.snapshots.trees import TREES, Node, lay_out, looked_at, over, tick
 from tideate_core.snapshots import SnapshotLimits, SnapshotManager
 
 pytestmark = pytest.mark.slow

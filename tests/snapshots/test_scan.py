@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.snapshots.trees import at, by_nobody, git, looked_at, nobodys, paths, taken, tick
+from tests.harness.project import git
+from tests.snapshots.trees import at, by_nobody, looked_at, nobodys, paths, taken, tick
 from tideate_core.errors import EditConflict
 from tideate_core.snapshots import SnapshotLimits, SnapshotManager
 from tideate_core.snapshots.restore import Restorer

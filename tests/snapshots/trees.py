@@ -52,11 +52,6 @@ Node = tuple[str, int, Any]
 """Kind, mode and content: bytes, a target, or child nodes by name."""
 
 
-def git(directory: Path, *arguments: str) -> None:
-    environment = {"PATH": os.environ["PATH"], "HOME": str(directory), "GIT_CONFIG_NOSYSTEM": "1"}
-    subprocess.run(["git", *arguments], cwd=directory, env=environment, check=True)
-
-
 def looked_at(root: Path, leave_out: tuple[str, ...] = (".tideate", ".git")) -> dict[bytes, Node]:
     """Return kind, mode and content of every path below a directory."""
     found: dict[bytes, Node] = {}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.harness.project import use_home
 from tests.workflows.definition_texts import query
 from tideate_core.workflows import Catalog, Registration, WorkflowDefinition, WorkflowRegistry, loading
 from tideate_core.workflows.loading import load
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 @pytest.fixture(autouse=True)
 def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the person's own files are."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    use_home(tmp_path, monkeypatch)
     return tmp_path / "config" / "tideate" / "workflows"
 
 

@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.harness.buffers import Buffers
 from tests.harness.nursery import Nursery
 from tests.workspace.killed import Killed
-from tests.workspace.project import LONG, NAME, Editor, TextFile
+from tests.workspace.project import LONG, NAME, TextFile
 from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -54,17 +55,17 @@ def unended(root: Path) -> TextFile:
 
 
 @pytest.fixture
-def number(unended: TextFile, editor: Editor) -> int:
+def number(unended: TextFile, editor: Buffers) -> int:
     return editor.load(unended.path, LONG)
 
 
 @pytest.fixture
-def editor() -> Editor:
-    return Editor()
+def editor() -> Buffers:
+    return Buffers()
 
 
 @pytest.fixture
-def edited(root: Path, private: Path, editor: Editor) -> Workspace:
+def edited(root: Path, private: Path, editor: Buffers) -> Workspace:
     """Workspace of a project that is open in an editor."""
     return Workspace(root, buffers=editor, private=private)
 

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.workspace.project import Editor, apply_changes, creating, deleting, edit, moving, tree
+from tests.workspace.project import apply_changes, creating, deleting, edit, moving, tree
 from tests.workspace.test_transaction import ONE
 from tideate_core.errors import EditConflict, FrontEndGone, NotText, RollbackConflict, WorkspaceError
 from tideate_core.workspace import FileChange, Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.harness.buffers import Buffers
 
 WANTED = "a = 1\nb = 20\nc = 3"
 LATE_FAILURE = creating("late/x", "x")
@@ -25,7 +27,7 @@ def change(number: int | None = 1) -> FileChange:
 
 @pytest.mark.parametrize("number", [1, None], ids=["known", "opened since"])
 async def test_a_loaded_file_is_changed_in_its_buffer_only(
-    root: Path, edited: Workspace, editor: Editor, number: int | None
+    root: Path, edited: Workspace, editor: Buffers, number: int | None
 ) -> None:
     before = tree(root)
     editor.load(root / "src/one.py", ONE)
@@ -37,7 +39,7 @@ async def test_a_loaded_file_is_changed_in_its_buffer_only(
 
 
 async def test_what_is_typed_elsewhere_at_any_time_stays(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     editor.load(root / "src/one.py", ONE)
     editor.types(1, "typed\n" + ONE)
@@ -56,7 +58,7 @@ async def test_what_is_typed_elsewhere_at_any_time_stays(
 
 
 async def test_what_is_typed_where_the_edit_goes_stops_everything(
-    root: Path, private: Path, edited: Workspace, editor: Editor
+    root: Path, private: Path, edited: Workspace, editor: Buffers
 ) -> None:
     before = tree(root)
     editor.load(root / "src/one.py", ONE)
@@ -69,7 +71,7 @@ async def test_what_is_typed_where_the_edit_goes_stops_everything(
     assert "journal/run/0001" not in tree(private)
 
 
-async def test_a_buffer_that_never_rests_is_given_up(root: Path, edited: Workspace, editor: Editor) -> None:
+async def test_a_buffer_that_never_rests_is_given_up(root: Path, edited: Workspace, editor: Buffers) -> None:
     editor.load(root / "src/one.py", ONE)
     editor.before_replace = lambda: editor.types(1, editor.text(1) + "!")
     with pytest.raises(EditConflict):
@@ -82,7 +84,7 @@ async def test_a_closed_buffer_stops_everything(edited: Workspace) -> None:
         await apply_changes(edited, change(7))
 
 
-async def test_one_buffer_in_two_changes_is_refused(root: Path, edited: Workspace, editor: Editor) -> None:
+async def test_one_buffer_in_two_changes_is_refused(root: Path, edited: Workspace, editor: Buffers) -> None:
     editor.load(root / "src/one.py", ONE)
     with pytest.raises(WorkspaceError, match="named by two changes"):
         await apply_changes(edited, change(), change(None))
@@ -90,7 +92,7 @@ async def test_one_buffer_in_two_changes_is_refused(root: Path, edited: Workspac
 
 
 async def test_an_error_on_disk_puts_the_buffers_back_and_keeps_what_was_typed(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     before = tree(root)
     editor.load(root / "src/one.py", ONE)
@@ -113,7 +115,7 @@ async def test_an_error_on_disk_puts_the_buffers_back_and_keeps_what_was_typed(
 
 
 async def test_a_file_with_unsaved_changes_is_not_deleted(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     editor.load(root / "src/one.py", ONE, modified=True)
     with pytest.raises(EditConflict, match="unsaved"):
@@ -122,7 +124,7 @@ async def test_a_file_with_unsaved_changes_is_not_deleted(
 
 
 async def test_a_moved_file_takes_its_buffer_with_what_is_unsaved_in_it(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     before = tree(root)
     old, new = root / "src/one.py", root / "lib/two.py"
@@ -139,7 +141,7 @@ async def test_a_moved_file_takes_its_buffer_with_what_is_unsaved_in_it(
 
 
 async def test_the_editor_is_told_which_files_to_look_at(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     await apply_changes(edited, deleting("logo.png"))
     assert editor.disk_checks == [root / "logo.png"]
@@ -148,7 +150,7 @@ async def test_the_editor_is_told_which_files_to_look_at(
 
 
 async def test_buffers_without_a_name_and_outside_the_project_can_be_changed(
-    tmp_path: Path, edited: Workspace, editor: Editor
+    tmp_path: Path, edited: Workspace, editor: Buffers
 ) -> None:
     editor.load(None, "a\nb")
     editor.load(tmp_path / "elsewhere.txt", "x")
@@ -163,7 +165,7 @@ async def test_buffers_without_a_name_and_outside_the_project_can_be_changed(
 
 
 async def test_unsaved_changes_of_a_file_that_was_written_on_disk_stay_in_its_buffer_and_are_saved(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     """Otherwise the next `:write` would restore the run's text in the file."""
     await apply_changes(edited, change(None))
@@ -174,7 +176,7 @@ async def test_unsaved_changes_of_a_file_that_was_written_on_disk_stay_in_its_bu
 
 
 async def test_unsaved_changes_where_the_run_wrote_on_disk_stop_the_rollback(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     await apply_changes(edited, change(None))
     editor.load(root / "src/one.py", "mine", modified=True)
@@ -185,7 +187,7 @@ async def test_unsaved_changes_where_the_run_wrote_on_disk_stop_the_rollback(
 
 @pytest.mark.parametrize("saved", [True, False])
 async def test_a_closed_buffer_is_rolled_back_on_disk_if_it_was_saved(
-    root: Path, private: Path, edited: Workspace, editor: Editor, saved: bool
+    root: Path, private: Path, edited: Workspace, editor: Buffers, saved: bool
 ) -> None:
     before = tree(root)
     editor.load(root / "src/one.py", ONE)
@@ -198,7 +200,7 @@ async def test_a_closed_buffer_is_rolled_back_on_disk_if_it_was_saved(
 
 
 async def test_revert_keeps_what_was_typed_elsewhere_and_skips_a_deleted_buffer(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     editor.load(root / "src/one.py", ONE)
     editor.load(root / "run.sh", "echo")
@@ -211,7 +213,7 @@ async def test_revert_keeps_what_was_typed_elsewhere_and_skips_a_deleted_buffer(
 
 
 async def test_text_that_a_files_encoding_lacks_is_refused_with_the_character_and_the_encoding(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     editor.load(root / "src/one.py", ONE)
     editor.lacking[1] = "€я"
@@ -223,7 +225,7 @@ async def test_text_that_a_files_encoding_lacks_is_refused_with_the_character_an
 
 
 async def test_text_that_stands_in_a_buffer_already_is_no_reason_to_refuse(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     editor.load(root / "src/one.py", ONE)
     editor.types(1, f"€\n{ONE}")
@@ -240,7 +242,7 @@ async def test_half_a_character_is_refused_for_a_file_that_is_not_open(workspace
 
 
 async def test_a_file_that_is_gone_behind_its_buffer_is_refused(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     editor.load(root / "src/one.py", ONE)
     (root / "src/one.py").unlink()
@@ -250,7 +252,7 @@ async def test_a_file_that_is_gone_behind_its_buffer_is_refused(
 
 
 async def test_a_folder_that_became_a_link_out_of_the_project_is_named_as_not_saved(
-    root: Path, edited: Workspace, editor: Editor, tmp_path: Path
+    root: Path, edited: Workspace, editor: Buffers, tmp_path: Path
 ) -> None:
     editor.load(root / "src/one.py", ONE)
     await apply_changes(edited, change())
@@ -263,7 +265,7 @@ async def test_a_folder_that_became_a_link_out_of_the_project_is_named_as_not_sa
 
 
 async def test_a_buffer_that_was_renamed_meanwhile_takes_no_edit_of_its_old_file(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     editor.load(root / "src/one.py", ONE)
     editor.buffers[1] = replace(editor.buffers[1], path=str(root / "src/other.py"))

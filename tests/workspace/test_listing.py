@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.harness.project import git
 from tideate_core.workspace import repositories_of
 
 if TYPE_CHECKING:
@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from tideate_core.workspace import Workspace
 
 FILES = ["logo.png", "run.sh", "src/dos.txt", "src/one.py"]
-
-
-def git(root: Path, *arguments: str) -> None:
-    subprocess.run(["git", "-C", root, *arguments], check=True, capture_output=True)
 
 
 async def test_without_git_files_are_listed_in_order(root: Path, workspace: Workspace) -> None:

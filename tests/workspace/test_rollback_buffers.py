@@ -26,7 +26,7 @@ from tideate_core.workspace import Journal, Rollback, RollbackResult, Root, Work
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.workspace.project import Editor
+    from tests.harness.buffers import Buffers
 
 
 TYPED = ("line 10", "mine")
@@ -34,7 +34,7 @@ TYPED = ("line 10", "mine")
 
 @pytest.mark.parametrize("loaded", [True, False], ids=["loaded", "closed"])
 async def test_a_saved_buffer_goes_back_with_its_file_byte_for_byte(
-    root: Path, edited: Workspace, editor: Editor, number: int, loaded: bool
+    root: Path, edited: Workspace, editor: Buffers, number: int, loaded: bool
 ) -> None:
     before = tree(root)
     await run(edited, number)
@@ -50,7 +50,7 @@ async def test_a_saved_buffer_goes_back_with_its_file_byte_for_byte(
 
 
 async def test_the_plan_tells_a_change_of_an_open_file_once_as_the_buffers(
-    root: Path, private: Path, edited: Workspace, editor: Editor, number: int
+    root: Path, private: Path, edited: Workspace, editor: Buffers, number: int
 ) -> None:
     await run(edited, number)
     await edited.save([NAME])
@@ -62,7 +62,7 @@ async def test_the_plan_tells_a_change_of_an_open_file_once_as_the_buffers(
 
 
 async def test_a_buffer_that_was_not_saved_leaves_its_file_alone(
-    root: Path, edited: Workspace, editor: Editor, number: int
+    root: Path, edited: Workspace, editor: Buffers, number: int
 ) -> None:
     before = tree(root)
     types(editor, number, *TYPED)
@@ -74,7 +74,7 @@ async def test_a_buffer_that_was_not_saved_leaves_its_file_alone(
 
 @pytest.mark.parametrize("saved", [True, False])
 async def test_what_is_typed_after_the_save_stays(
-    edited: Workspace, editor: Editor, number: int, unended: TextFile, saved: bool
+    edited: Workspace, editor: Buffers, number: int, unended: TextFile, saved: bool
 ) -> None:
     await run(edited, number)
     await edited.save([NAME])
@@ -90,7 +90,7 @@ async def test_what_is_typed_after_the_save_stays(
 
 
 async def test_what_was_typed_before_the_run_and_saved_with_it_stays_saved(
-    edited: Workspace, editor: Editor, number: int, unended: TextFile
+    edited: Workspace, editor: Buffers, number: int, unended: TextFile
 ) -> None:
     types(editor, number, *TYPED)
     await run(edited, number)
@@ -101,7 +101,7 @@ async def test_what_was_typed_before_the_run_and_saved_with_it_stays_saved(
 
 @pytest.mark.parametrize("saved", [True, False])
 async def test_what_is_typed_where_the_run_wrote_leaves_buffer_and_file(
-    root: Path, edited: Workspace, editor: Editor, number: int, saved: bool
+    root: Path, edited: Workspace, editor: Buffers, number: int, saved: bool
 ) -> None:
     await run(edited, number)
     await edited.save([NAME])
@@ -116,7 +116,7 @@ async def test_what_is_typed_where_the_run_wrote_leaves_buffer_and_file(
 
 
 async def test_a_file_made_through_a_buffer_goes_when_it_was_saved(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     before = tree(root)
     number = editor.load(root / "new.py", "")
@@ -129,7 +129,7 @@ async def test_a_file_made_through_a_buffer_goes_when_it_was_saved(
 
 
 async def test_a_moved_edited_and_saved_buffer_goes_back_whole(
-    root: Path, edited: Workspace, editor: Editor, number: int, unended: TextFile
+    root: Path, edited: Workspace, editor: Buffers, number: int, unended: TextFile
 ) -> None:
     before = tree(root)
     move = moving(NAME, "lib/long.py", LONG, WANTED)
@@ -143,7 +143,7 @@ async def test_a_moved_edited_and_saved_buffer_goes_back_whole(
 
 @pytest.mark.parametrize("saved", [True, False])
 async def test_a_file_written_on_disk_and_then_in_its_buffer_goes_back_through_both(
-    root: Path, edited: Workspace, editor: Editor, unended: TextFile, saved: bool
+    root: Path, edited: Workspace, editor: Buffers, unended: TextFile, saved: bool
 ) -> None:
     before = tree(root)
     await run(edited)
@@ -158,7 +158,7 @@ async def test_a_file_written_on_disk_and_then_in_its_buffer_goes_back_through_b
 
 
 async def test_a_buffer_that_was_closed_after_it_was_typed_in_is_merged_on_disk(
-    edited: Workspace, editor: Editor, number: int, unended: TextFile
+    edited: Workspace, editor: Buffers, number: int, unended: TextFile
 ) -> None:
     await run(edited, number)
     types(editor, number, *TYPED)
@@ -169,7 +169,7 @@ async def test_a_buffer_that_was_closed_after_it_was_typed_in_is_merged_on_disk(
 
 
 async def test_a_buffer_that_cannot_be_saved_is_said_and_the_next_try_goes_on(
-    root: Path, edited: Workspace, editor: Editor, number: int
+    root: Path, edited: Workspace, editor: Buffers, number: int
 ) -> None:
     before = tree(root)
     await run(edited, number)
@@ -183,7 +183,7 @@ async def test_a_buffer_that_cannot_be_saved_is_said_and_the_next_try_goes_on(
 
 
 async def test_a_file_that_got_the_runs_text_behind_an_unmodified_buffer_goes_back(
-    root: Path, edited: Workspace, editor: Editor, number: int, unended: TextFile
+    root: Path, edited: Workspace, editor: Buffers, number: int, unended: TextFile
 ) -> None:
     before = tree(root)
     await run(edited, number)
@@ -195,7 +195,7 @@ async def test_a_file_that_got_the_runs_text_behind_an_unmodified_buffer_goes_ba
 
 
 async def test_a_person_who_types_while_it_is_restored_loses_nothing(
-    edited: Workspace, editor: Editor, number: int, unended: TextFile
+    edited: Workspace, editor: Buffers, number: int, unended: TextFile
 ) -> None:
     await run(edited, number)
     await edited.save([NAME])

@@ -14,8 +14,8 @@ from tideate_core.workspace import FileChange, Workspace
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.harness.buffers import Buffers
     from tests.workspace.killed import Killed
-    from tests.workspace.project import Editor
 
 ONE = "src/one.py"
 
@@ -116,7 +116,7 @@ async def test_what_the_person_changed_since_is_not_touched_and_told(
 
 
 async def test_a_buffer_of_an_editor_that_lives_is_rolled_back(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     number = editor.load(root / ONE, "a = 1")
     await apply_changes(edited.of_step("write"), change("a = 1", "a = 2", buffer=number))
@@ -124,7 +124,7 @@ async def test_a_buffer_of_an_editor_that_lives_is_rolled_back(
     assert editor.text(number) == "a = 1"
 
 
-async def test_another_buffer_without_a_name_is_left_alone(edited: Workspace, editor: Editor) -> None:
+async def test_another_buffer_without_a_name_is_left_alone(edited: Workspace, editor: Buffers) -> None:
     """A restarted editor may give the number to another buffer."""
     number = editor.load(None, "old")
     unnamed = FileChange("", "modify", "old", "new", buffer=number)
@@ -134,14 +134,14 @@ async def test_another_buffer_without_a_name_is_left_alone(edited: Workspace, ed
     assert editor.text(number) == "what the person writes now"
 
 
-async def test_a_buffer_is_found_again_by_its_path(root: Path, edited: Workspace, editor: Editor) -> None:
+async def test_a_buffer_is_found_again_by_its_path(root: Path, edited: Workspace, editor: Buffers) -> None:
     editor.load(None, "")
     number = editor.load(root / ONE, "anything")
     assert await edited.find_again(str(root / ONE), 1, "a = 1") == (number, 1)
     assert await edited.find_again(str(root / "other.py"), number, "") is None
 
 
-async def test_a_buffer_without_a_name_is_found_again_by_its_text(edited: Workspace, editor: Editor) -> None:
+async def test_a_buffer_without_a_name_is_found_again_by_its_text(edited: Workspace, editor: Buffers) -> None:
     number = editor.load(None, "a draft")
     assert await edited.find_again("", number, "a draft") == (number, 1)
     assert await edited.find_again("", number, "another draft") is None

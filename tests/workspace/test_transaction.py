@@ -27,7 +27,7 @@ from tideate_core.workspace import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tests.workspace.project import Editor
+    from tests.harness.buffers import Buffers
     from tideate_core.workspace.staging import FileOperation
 
 
@@ -304,7 +304,7 @@ async def test_files_that_would_make_a_repository_are_not_written(root: Path, wo
 
 
 async def test_outside_changes_of_every_kind_are_rolled_back(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     (root / "empty").mkdir()
     (root / "empty").chmod(0o750)

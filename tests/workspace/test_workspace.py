@@ -13,7 +13,8 @@ from tideate_core.workspace import FileChange, SavedFiles, Workspace
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.workspace.project import Editor, TextFile
+    from tests.harness.buffers import Buffers
+from tests.workspace.project import TextFile
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,7 @@ async def test_a_file_over_the_limit_is_not_read(root: Path, private: Path) -> N
 
 
 async def test_an_unsaved_buffer_is_read_instead_of_its_file(
-    root: Path, edited: Workspace, editor: Editor
+    root: Path, edited: Workspace, editor: Buffers
 ) -> None:
     number = editor.load(root / "src/one.py", "typed", modified=True)
     source = await edited.read("src/one.py")
@@ -48,7 +49,7 @@ async def test_an_unsaved_buffer_is_read_instead_of_its_file(
 
 
 async def test_only_the_named_buffers_that_have_changes_are_saved(
-    root: Path, edited: Workspace, editor: Editor, number: int, unended: TextFile
+    root: Path, edited: Workspace, editor: Buffers, number: int, unended: TextFile
 ) -> None:
     other = editor.load(root / "run.sh", "typed", modified=True)
     editor.load(root / "src/one.py", "not this one", modified=False)
@@ -60,7 +61,7 @@ async def test_only_the_named_buffers_that_have_changes_are_saved(
 
 
 async def test_what_only_a_run_left_unsaved_is_told_from_what_a_person_did(
-    edited: Workspace, editor: Editor, number: int, unended: TextFile
+    edited: Workspace, editor: Buffers, number: int, unended: TextFile
 ) -> None:
     assert await edited.unsaved_of("run") == {}
     await run(edited, number)
@@ -89,7 +90,7 @@ async def test_without_an_editor_nothing_is_unsaved(workspace: Workspace) -> Non
     assert await workspace.unsaved_files() == []
 
 
-async def test_what_cannot_be_saved_is_said(edited: Workspace, editor: Editor, number: int) -> None:
+async def test_what_cannot_be_saved_is_said(edited: Workspace, editor: Buffers, number: int) -> None:
     await run(edited, number)
     editor.unwritable.add(number)
     done = await edited.save([NAME])
@@ -100,7 +101,7 @@ async def test_what_cannot_be_saved_is_said(edited: Workspace, editor: Editor, n
 
 
 async def test_changes_get_the_buffers_that_have_their_files(
-    edited: Workspace, workspace: Workspace, editor: Editor, number: int
+    edited: Workspace, workspace: Workspace, editor: Buffers, number: int
 ) -> None:
     changes = [
         edit(NAME, LONG, WANTED),

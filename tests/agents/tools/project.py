@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 from typing import TYPE_CHECKING, Any
 
-from tests.agents.stage import StageStep, write_files
+from tests.agents.stage import StageStep
+from tests.harness.project import write_files
 from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.agents.tools.table import tools_named
 from tideate_core.agents.tools.tool import ToolContext
@@ -17,12 +17,7 @@ if TYPE_CHECKING:
     from tideate_core.agents.tools.tool import MayChange
     from tideate_core.workspace import FileChange
 
-__all__ = ["Project", "git"]
-
-
-def git(root: Path, *arguments: str) -> str:
-    told = ["git", "-c", "user.name=A Person", "-c", "user.email=a@b.example", "-C", str(root), *arguments]
-    return subprocess.run(told, check=True, capture_output=True, text=True).stdout
+__all__ = ["Project"]
 
 
 class Project:

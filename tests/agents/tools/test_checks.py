@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.agents.stage import write_files
 from tests.agents.tools.project import Project
+from tests.harness.project import write_files
 from tideate_core.agents.tools import checks
 from tideate_core.agents.tools.checks import REPEATED_OUTPUT
 from tideate_core.agents.tools.table import tools_named

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.agents.stage import Buffers
 from tests.agents.tools.project import Project
+from tests.harness.buffers import Buffers
 from tideate_core.errors import ToolError
 from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
 FILES = {"a.py": "old = 1", "b.py": 'from a import old\nprint("ä😀", old)'}
@@ -26,28 +26,14 @@ def change(line: int, start: int, end: int, text: str) -> dict[str, Any]:
     }
 
 
-class Editor:
-    """An editor with a language server that always proposes the same edit."""
-
-    def __init__(self, edit: dict[str, Any], ticks: dict[str, int] | None = None) -> None:
-        self.edit, self.ticks = edit, ticks or {}
-        self.diagnostics: list[dict[str, Any]] = []
-
-    async def query(self, name: str, arguments: Mapping[str, Any], *, within: float) -> Any:
-        if name == "staged_diagnostics":
-            return {"answers": self.diagnostics, "errors": []}
-        assert name == "rename"
-        assert within > arguments["limit"] / 1000
-        return {
-            "client": "server",
-            "encoding": "utf-16",
-            "edit": json.dumps(self.edit),
-            "ticks": self.ticks,
-        }
+def proposing(edit: dict[str, Any], ticks: dict[str, int] | None = None) -> Buffers:
+    """Return an editor with a language server that always proposes the same edit."""
+    rename = {"client": "server", "encoding": "utf-16", "edit": json.dumps(edit), "ticks": ticks or {}}
+    return Buffers(rename=rename)
 
 
 async def rename(project: Project, edit: dict[str, Any], ticks: dict[str, int] | None = None) -> str:
-    project.step.editor = Editor(edit, ticks)
+    project.step.editor = proposing(edit, ticks)
     return await project.call("lsp_rename", path="a.py", line=1, symbol="old", new_name="new")
 
 
@@ -115,7 +101,7 @@ async def test_a_file_with_staged_edits_refuses_all_of_it(project: Project) -> N
 
 
 async def test_a_buffer_that_was_changed_meanwhile_refuses_all_of_it(tmp_path: Path) -> None:
-    buffers = Buffers(str(tmp_path / "b.py"), FILES["b.py"])
+    buffers = Buffers.typed(tmp_path / "b.py", FILES["b.py"])
     project = Project(tmp_path, FILES, buffers=buffers)
     with pytest.raises(ToolError, match="changed in the editor while"):
         await rename(project, edits(tmp_path, RENAMED), {str(tmp_path / "b.py"): 41})
@@ -217,10 +203,10 @@ async def test_an_edit_of_more_files_than_are_looked_at_says_so(
 ) -> None:
     names = [f"f{number}.txt" for number in range(7)]
     project = Project(tmp_path, dict.fromkeys(names, "old\n"))
-    editor = Editor(edits(tmp_path, {name: [change(0, 0, 3, "new")] for name in names}))
+    editor = proposing(edits(tmp_path, {name: [change(0, 0, 3, "new")] for name in names}))
     found = [{"line": 0, "severity": 1, "message": one, "source": "", "code": ""} for one in bad]
     file = {"path": str(tmp_path / names[0]), "before": [], "after": found}
-    editor.diagnostics = [{"client": "server", "files": [file]}]
+    editor.answers["staged_diagnostics"] = {"answers": [{"client": "server", "files": [file]}], "errors": []}
     project.step.editor = editor
     answer = await project.call("lsp_rename", path=names[0], line=1, symbol="old", new_name="new")
     assert told in answer

@@ -7,33 +7,23 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.agents.tools.project import Project
+from tests.harness.buffers import Buffers
 from tideate_core.agents.tools.editor_queries import path_of_uri
 from tideate_core.errors import ToolError
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
 FILES = {"a.py": "one = 1\nprint(one)", ".env": "TOKEN=one"}
 AT = {"path": "a.py", "line": 1, "symbol": "one"}
 
 
-class Editor:
-    """An editor with one fixed answer that records its queries."""
-
-    def __init__(self, answer: Any) -> None:
-        self.answer = answer
-        self.asked: list[tuple[str, dict[str, Any]]] = []
-
-    async def query(self, name: str, arguments: Mapping[str, Any], *, within: float) -> Any:
-        self.asked.append((name, dict(arguments)))
-        return self.answer
-
-
 def project_with(root: Path, answer: Any, **step: Any) -> Project:
+    """Return a project in an editor with one fixed answer."""
     project = Project(root, FILES, **step)
-    project.step.editor = Editor(answer)
+    project.step.editor = Buffers()
+    project.step.editor.otherwise = answer
     return project
 
 

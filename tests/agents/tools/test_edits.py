@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.agents.stage import Buffers, write_files
 from tests.agents.tools.project import Project
+from tests.harness.buffers import Buffers
+from tests.harness.project import write_files
 from tideate_core.agents import StagedFiles
 from tideate_core.errors import ToolError
 from tideate_core.workflows import Decision
@@ -104,10 +105,10 @@ async def test_new_syntax_errors_are_told(tmp_path: Path) -> None:
 
 
 async def test_the_person_s_unsaved_text_is_edited_and_kept(tmp_path: Path) -> None:
-    project = Project(tmp_path, {"a.py": "disk"}, buffers=Buffers(str(tmp_path / "a.py"), "mine\nyours"))
+    project = Project(tmp_path, {"a.py": "disk"}, buffers=Buffers.typed(tmp_path / "a.py", "mine\nyours"))
     await edited(project, edit("yours", "ours"))
     (change,) = project.staged.changes()
-    assert (change.before, change.after, change.buffer) == ("mine\nyours", "mine\nours", 7)
+    assert (change.before, change.after, change.buffer) == ("mine\nyours", "mine\nours", 1)
 
 
 async def test_a_new_file_is_written_whole(tmp_path: Path) -> None:

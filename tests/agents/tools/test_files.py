@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.agents.stage import Buffers, write_files
-from tests.agents.tools.project import Project, git
+from tests.agents.tools.project import Project
+from tests.harness.buffers import Buffers
+from tests.harness.project import git, write_files
 from tideate_core.errors import ToolError
 from tideate_core.workflows import Decision
 from tideate_core.workspace import FileChange
@@ -131,7 +132,7 @@ async def test_what_cannot_be_read_says_why(tmp_path: Path, path: str, said: str
 
 
 async def test_staged_texts_come_before_unsaved_ones_and_these_before_the_disk(tmp_path: Path) -> None:
-    project = Project(tmp_path, {"a.py": "disk\n"}, buffers=Buffers(str(tmp_path / "a.py"), "unsaved"))
+    project = Project(tmp_path, {"a.py": "disk\n"}, buffers=Buffers.typed(tmp_path / "a.py", "unsaved"))
     assert await read(project, "a.py") == ("a.py, 1 line, with unsaved changes of the editor\n1\tunsaved")
     await project.stage(FileChange("a.py", "modify", "unsaved", "staged"))
     assert await read(project, "a.py") == "a.py, 1 line, with staged edits\n1\tstaged"

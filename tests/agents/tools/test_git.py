@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.agents.stage import write_files
-from tests.agents.tools.project import Project, git
+from tests.agents.tools.project import Project
+from tests.harness.project import git, write_files
 from tideate_core.errors import ToolError, WorkspaceError
 from tideate_core.workflows import Decision
 from tideate_core.workspace import FileChange

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.harness.project import git
 from tests.harness.tasks import Model, edits
 from tideate_core.builtin.handoff.file_formats import FILES
 from tideate_core.builtin.handoff.left import LeftFiles, find_left
@@ -18,7 +18,7 @@ from tideate_core.errors import InvalidInput
 from tideate_core.project import Documents
 
 if TYPE_CHECKING:
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
     from tideate_core.engine import WorkflowResult
     from tideate_core.workflows import StepContext
 
@@ -102,21 +102,15 @@ async def test_what_an_external_coder_and_qa_left_is_read_and_used(bench: Bench)
 
 
 async def test_a_commit_of_an_external_coder_is_read(bench: Bench) -> None:
-    def git(*arguments: str) -> str:
-        who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.invalid"]
-        command = ["git", *who, *arguments]
-        done = subprocess.run(command, cwd=bench.root, check=True, capture_output=True)
-        return done.stdout.decode().strip()
-
     bench.write("greet.py", "x = 1\n")
-    git("init", "-q", "-b", "main")
-    git("add", "greet.py")
-    git("commit", "-q", "-m", "start")
-    git("checkout", "-q", "-b", "theirs")
+    git(bench.root, "init", "-q", "-b", "main")
+    git(bench.root, "add", "greet.py")
+    git(bench.root, "commit", "-q", "-m", "start")
+    git(bench.root, "checkout", "-q", "-b", "theirs")
     bench.write("greet.py", "x = 2\n")
-    git("commit", "-q", "-a", "-m", "greet")
-    commit = git("rev-parse", "HEAD")
-    git("checkout", "-q", "main")
+    git(bench.root, "commit", "-q", "-a", "-m", "greet")
+    commit = git(bench.root, "rev-parse", "HEAD").strip()
+    git(bench.root, "checkout", "-q", "main")
     told = {"commitHash": commit, "branch": "theirs", "files": ["greet.py"], "message": "m", "timestamp": "t"}
     leave(bench, "commit-info", told)
     left = await left_in(bench)

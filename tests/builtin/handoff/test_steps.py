@@ -24,7 +24,7 @@ from tideate_core.workspace import Workspace
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
     from tideate_core.workflows import StepContext
 
 

@@ -13,7 +13,7 @@ from tideate_core.builtin.handoff.work import PlanWork, in_order, refuse_unknown
 from tideate_core.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
     from tideate_core.engine import WorkflowResult
     from tideate_core.workflows import StepContext
 

@@ -2,43 +2,21 @@
 
 from __future__ import annotations
 
-import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.harness.project import git
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
     from tideate_core.engine import ConfirmationRequest
 
 FIRST = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n"
-
-
-def git(root: Path, *arguments: str, given: str | None = None) -> str:
-    """Run git with a test identity, and return its output."""
-    identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgSign=false")
-    quiet = (
-        "-c",
-        "init.defaultBranch=main",
-        "-c",
-        "advice.detachedHead=false",
-        "-c",
-        "protocol.file.allow=always",
-    )
-    done = subprocess.run(
-        ["git", *identity, *quiet, *arguments],
-        cwd=root,
-        check=True,
-        capture_output=True,
-        input=given,
-        text=True,
-    )
-    return done.stdout
 
 
 class Reviewed:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.builtin.review.conftest import git
+from tests.harness.project import git
 from tideate_core.builtin.review.git_changes import MOST_HIDDEN, git_difference
 from tideate_core.errors import WorkspaceError
 from tideate_core.git import find_commit, program

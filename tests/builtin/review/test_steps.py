@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.builtin.results import notices, succeed
-from tests.builtin.review.conftest import FIRST, answering, git
+from tests.builtin.review.conftest import FIRST, answering
 from tests.harness.modes import umask
+from tests.harness.project import git
 from tests.workspace.project import tree
 from tideate_core.builtin.review import git_changes
 from tideate_core.builtin.review.git_changes import image_now

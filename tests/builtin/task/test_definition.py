@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.harness.bare_run import bare_run
+from tests.harness.front import Front, no
 from tests.harness.tally import DONE
 from tideate_core.app.wiring import build_catalog
 from tideate_core.builtin.task.definition import task_definition
@@ -22,15 +23,14 @@ from tideate_core.engine.past import definition_for, stored_definition
 from tideate_core.errors import DefinitionChanged, InvalidInput
 from tideate_core.machines import TASK_TABLE, WorkflowEvent, WorkflowState
 from tideate_core.machines.language import parse, write_definition
-from tideate_core.workflows import Decision, Registration
 
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
     from tests.builtin.task.runs.desk import Desk
-    from tideate_core.engine import ConfirmationRequest
     from tideate_core.engine.driver import Driver
+    from tideate_core.workflows import Registration
 
 OWN = "# my own\n* to look: Look around.\nlook to *\n"
 
@@ -108,44 +108,24 @@ def test_a_state_to_confirm_has_to_be_one() -> None:
         driver_of(build_catalog(None).get("task"), confirm="planing")
 
 
-class Answering:
-    """Front end with a fixed answer."""
-
-    editor = None
-
-    def __init__(self, agreed: bool) -> None:
-        self.agreed = agreed
-        self.asked: list[str] = []
-
-    async def confirm(self, request: ConfirmationRequest) -> Decision:
-        self.asked.append(request.message)
-        return Decision(self.agreed)
-
-    def emit(self, event: object) -> None:
-        raise AssertionError(f"nothing is told here: {event}")
-
-    async def present(self, text: str, filetype: str) -> None:
-        raise AssertionError(f"nothing is shown here: {text}{filetype}")
-
-
 async def test_a_begun_task_stays_one_where_a_projects_file_takes_its_name(
     own: Registration, tmp_path: Path
 ) -> None:
     stored = stored_definition(build_catalog(None).get("task"))
-    front = Answering(agreed=True)
+    front = Front()
     found = await definition_for("0" * 32, stored, build_catalog(tmp_path), front=front)
     assert own.definition.name == "task"
     assert isinstance(driver_of(found), TaskDriver)
-    assert len(front.asked) == 1
+    assert len(front.requests) == 1
 
 
 async def test_a_begun_machine_never_becomes_the_task_when_its_file_is_gone(own: Registration) -> None:
     stored = stored_definition(own)
-    front = Answering(agreed=True)
+    front = Front()
     found = await definition_for("0" * 32, stored, build_catalog(None), front=front)
     assert isinstance(driver_of(found), MachineDriver)
     with pytest.raises(DefinitionChanged):
-        await definition_for("0" * 32, stored, build_catalog(None), front=Answering(agreed=False))
+        await definition_for("0" * 32, stored, build_catalog(None), front=Front(no))
 
 
 async def test_a_file_with_the_very_text_of_the_task_is_not_the_task(tmp_path: Path) -> None:
@@ -153,7 +133,7 @@ async def test_a_file_with_the_very_text_of_the_task_is_not_the_task(tmp_path: P
     workflows.mkdir(parents=True)
     (workflows / "task.workflow").write_text(write_definition(task_definition().machine))
     stored = stored_definition(build_catalog(None).get("task"))
-    front = Answering(agreed=True)
+    front = Front()
     found = await definition_for("0" * 32, stored, build_catalog(tmp_path), front=front)
     assert isinstance(driver_of(found), TaskDriver)
 

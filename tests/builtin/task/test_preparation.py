@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.builtin.task.runs.desk import Desk
-from tests.engine.conftest import LIMIT
+from tests.harness.front import LIMIT
 from tests.harness.state import trust_all
 from tests.harness.tally import TASK
 from tideate_core.adapters import AdapterPool

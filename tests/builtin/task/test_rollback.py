@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from tests.builtin.task.runs.test_correcting import wrong
 from tests.builtin.task.runs.test_person import only
 from tests.builtin.task.runs.test_whole import STAGES
-from tests.engine.conftest import LIMIT
+from tests.harness.front import LIMIT
 from tests.harness.tally import DONE, LINES, TASK
 from tests.harness.tasks import CODE, edits, plan
 from tideate_core.app.wiring import open_project

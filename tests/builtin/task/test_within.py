@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.engine.conftest import LIMIT
+from tests.harness.front import LIMIT
 from tests.harness.tally import DONE, TASK
 from tests.harness.tasks import plan
 from tideate_core.engine import EventName, RunRequest, Task, WorkflowHooks, WorkflowOrchestrator

@@ -11,8 +11,8 @@ from tideate_core.agents import BUILTIN_ROLES, Roles
 from tideate_core.app.roles import role_names
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Shell
     from tests.harness.model_server import ModelServer
+    from tests.harness.shell import Shell
 
 pytestmark = pytest.mark.slow
 

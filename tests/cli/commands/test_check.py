@@ -13,7 +13,7 @@ from tests.harness.documents import blocks
 from tests.harness.editor import REPOSITORY
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Shell
+    from tests.harness.shell import Shell
 
 pytestmark = pytest.mark.slow
 

@@ -13,8 +13,8 @@ from tree_sitter import Language, Parser
 from tests.cli.interrupted import SHORT, count_requests, refactored
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Shell
     from tests.harness.model_server import ModelServer
+    from tests.harness.shell import Shell
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ from tests.harness.model_server import ModelServer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.cli.conftest import Shell
+    from tests.harness.shell import Shell
 
 pytestmark = pytest.mark.slow
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.conftest import COMMAND
+from tests.harness.shell import COMMAND
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Shell
     from tests.harness.model_server import ModelServer
+    from tests.harness.shell import Shell
 
 pytestmark = pytest.mark.slow
 

@@ -13,8 +13,8 @@ from tests.cli.interrupted import held_run, only_run
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.cli.conftest import Shell
     from tests.harness.model_server import ModelServer
+    from tests.harness.shell import Shell
 
 pytestmark = [pytest.mark.crash, pytest.mark.slow]
 

@@ -10,7 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.cli.conftest import Shell
+    from tests.harness.shell import Shell
 
 KEY = "sk-ant-secret"
 

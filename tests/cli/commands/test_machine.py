@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.conftest import COMMAND
 from tests.harness.machines import SMALL
+from tests.harness.shell import COMMAND
 from tideate_core.app.workflow_files import Source, Unreadable, read_sources
 from tideate_core.cli.commands import machine
 from tideate_core.cli.commands.workflows import format_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from cyclopts import App
 
-    from tests.cli.conftest import Shell
+    from tests.harness.shell import Shell
 
 pytestmark = pytest.mark.slow
 

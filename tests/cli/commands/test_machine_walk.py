@@ -10,7 +10,7 @@ import pytest
 from tests.harness.machines import SMALL
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Shell
+    from tests.harness.shell import Shell
     from tests.harness.terminal import Terminal
 
 pytestmark = pytest.mark.slow

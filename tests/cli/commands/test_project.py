@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.interrupted import LOOP, SHORT, killed, object_of, only_run, refactored
+from tests.harness.project import git
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Shell
     from tests.harness.model_server import ModelServer
+    from tests.harness.shell import Shell
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +32,7 @@ def test_a_project_that_is_moved_while_a_run_is_interrupted_goes_on_there(
 ) -> None:
     run = str(killed(shell, answering)["execution_id"])
     old = shell.project
-    shell.project = old.rename(shell.home / "elsewhere")
+    shell.root = old.rename(shell.home / "elsewhere")
     assert "no run" in shell.run("resume", run, "--yes").stderr
     moved = shell.ok("project", "move", str(old), str(shell.project))
     assert "trust its files again" in moved.stderr
@@ -54,12 +55,11 @@ def test_state_is_forgotten_only_after_a_yes(shell: Shell, answering: ModelServe
 def test_two_worktrees_have_separate_state_and_a_link_to_a_project_has_its_state(
     shell: Shell, answering: ModelServer
 ) -> None:
-    git = ["git", "-C", str(shell.project), "-c", "user.name=a", "-c", "user.email=a@b"]
-    subprocess.run([*git, "init", "-q"], check=True)
-    subprocess.run([*git, "add", "."], check=True)
-    subprocess.run([*git, "commit", "-q", "-m", "one"], check=True)
+    git(shell.project, "init", "-q")
+    git(shell.project, "add", ".")
+    git(shell.project, "commit", "-q", "-m", "one")
     tree = shell.home / "tree"
-    subprocess.run([*git, "worktree", "add", "-q", str(tree)], check=True)
+    git(shell.project, "worktree", "add", "-q", str(tree))
     refactored(shell, answering)
     assert "no runs yet" in shell.run("history", cwd=tree).stderr
     (shell.home / "link").symlink_to(shell.project)
@@ -137,7 +137,7 @@ def test_a_paused_run_is_left_by_its_process_and_goes_on_where_the_project_is_no
     gate.release()
     assert shell.json("pause", run)["state"] == "paused"
     old = shell.project
-    shell.project = old.rename(shell.home / "place two")
+    shell.root = old.rename(shell.home / "place two")
     refused = shell.run("project", "move", str(old), str(shell.project))
     assert f"`kill -HUP {process.pid}` leaves the run paused" in refused.stderr
     process.send_signal(signal.SIGHUP)

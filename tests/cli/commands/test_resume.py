@@ -19,8 +19,8 @@ from tests.cli.interrupted import (
 )
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Shell
     from tests.harness.model_server import ModelServer
+    from tests.harness.shell import Shell
 
 pytestmark = [pytest.mark.crash, pytest.mark.slow]
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.builtin.review.conftest import FIRST, git
+from tests.builtin.review.conftest import FIRST
 from tests.cli.interrupted import LOOP, SHORT, only_run, shouting
+from tests.harness.project import git
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Shell
     from tests.harness.model_server import ModelServer
+    from tests.harness.shell import Shell
     from tests.harness.terminal import Terminal
 
 pytestmark = pytest.mark.slow

@@ -11,8 +11,8 @@ import pytest
 from tests.cli.interrupted import LOOP, SHORT, killed, only_run, refactored, scripted
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Shell
     from tests.harness.model_server import ModelServer
+    from tests.harness.shell import Shell
 
 pytestmark = pytest.mark.slow
 

@@ -14,8 +14,8 @@ from tideate_core.cli.commands.run import _load_ahead
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.cli.conftest import Shell
     from tests.harness.model_server import ModelServer
+    from tests.harness.shell import Shell
 
 LOOP = "def total(n):\n    t = 0\n    for i in range(n):\n        t += i\n    return t\n\n\nx = total(3)\n"
 PLAN = {

@@ -10,8 +10,8 @@ from tests.cli.interrupted import SHORT, refactored
 from tests.harness.machines import SMALL
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Shell
     from tests.harness.model_server import ModelServer
+    from tests.harness.shell import Shell
 
 pytestmark = pytest.mark.slow
 

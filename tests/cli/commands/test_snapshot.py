@@ -10,7 +10,7 @@ import pytest
 from tests.snapshots.trees import looked_at
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Shell
+    from tests.harness.shell import Shell
 
 pytestmark = pytest.mark.slow
 

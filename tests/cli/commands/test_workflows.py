@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Shell
+    from tests.harness.shell import Shell
 
 pytestmark = pytest.mark.slow
 

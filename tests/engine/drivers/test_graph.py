@@ -8,7 +8,7 @@ from tideate_core.engine import EventName, RunRequest
 from tideate_core.workflows import WorkflowDefinition
 
 if TYPE_CHECKING:
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
     from tideate_core.workflows import StepContext
 
 

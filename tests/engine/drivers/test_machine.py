@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.engine.conftest import Bench, no
+from tests.harness.front import no
 from tideate_core.config import Config
 from tideate_core.engine import EventName
 from tideate_core.errors import UnknownWorkflow
@@ -17,6 +17,7 @@ from tideate_core.workflows import MachineWorkflow, WorkflowRegistry
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.harness.bench import Bench
     from tideate_core.workflows import Registration
 
 LOOP = """\

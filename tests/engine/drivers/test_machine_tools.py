@@ -12,7 +12,7 @@ from tideate_core.engine import EventName, WorkflowResult
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
 
 WALK = """\
 * to look_around:

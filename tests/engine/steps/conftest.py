@@ -11,7 +11,7 @@ from tideate_core.workflows.checking import KnownNames
 from tideate_core.workflows.parsing import WorkflowParser
 
 if TYPE_CHECKING:
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
 
 
 class Write(Protocol):

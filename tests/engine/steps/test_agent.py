@@ -14,8 +14,8 @@ from tideate_core.errors import StepFailed
 from tideate_core.workflows import RunContext, WorkflowDefinition
 
 if TYPE_CHECKING:
-    from tests.engine.conftest import Bench
     from tests.engine.steps.conftest import Write
+    from tests.harness.bench import Bench
     from tideate_core.workflows import StepContext
 
 TWO = """

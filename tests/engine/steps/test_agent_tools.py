@@ -15,8 +15,8 @@ from tideate_core.engine import ConfirmationRequest, EventName
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
-    from tests.engine.conftest import Bench
     from tests.engine.steps.conftest import Write
+    from tests.harness.bench import Bench
 
 FIX = """
 steps:

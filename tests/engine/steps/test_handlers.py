@@ -8,8 +8,8 @@ from tideate_core.engine.context.context import render_value
 from tideate_core.errors import InvalidDefinition
 
 if TYPE_CHECKING:
-    from tests.engine.conftest import Bench
     from tests.engine.steps.conftest import Write
+    from tests.harness.bench import Bench
     from tideate_core.workflows import StepContext
 
 

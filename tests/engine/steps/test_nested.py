@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.engine.conftest import LIMIT, no
+from tests.harness.front import LIMIT, no
 from tideate_core.engine import EventName
 from tideate_core.engine.steps.nested import child_id
 from tideate_core.errors import StepFailed
 from tideate_core.workflows import Confirm
 
 if TYPE_CHECKING:
-    from tests.engine.conftest import Bench
     from tests.engine.steps.conftest import Write
+    from tests.harness.bench import Bench
     from tideate_core.workflows import StepContext
 
 OUTER = """

@@ -16,7 +16,7 @@ from tideate_core.errors import ToolFailed
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
-    from tests.engine.conftest import Bench
+    from tests.harness.bench import Bench
     from tideate_core.workflows import StepContext
 
 

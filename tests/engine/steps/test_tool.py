@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from tests.engine.conftest import no
+from tests.harness.front import no
 from tests.harness.later import Later
 from tideate_core.engine import EventName, PolicyFrontEnd, RunRequest, WorkflowRunner
 from tideate_core.errors import ToolFailed, ToolInterrupted, UnknownTool
@@ -19,8 +19,8 @@ from tideate_core.workflows import Decision, PromptLibrary
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tests.engine.conftest import Bench
     from tests.engine.steps.conftest import Write
+    from tests.harness.bench import Bench
     from tideate_core.engine import ConfirmationRequest, FrontEnd
 
 TOOL = """

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.harness.project import use_home
 from tests.mcp.projects import Project, with_own_programs
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def project(tmp_path: Path, brood: Brood, monkeypatch: pytest.MonkeyPatch) -> Project:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    use_home(tmp_path, monkeypatch)
     monkeypatch.setenv("PATH", with_own_programs())
     return Project(tmp_path, brood)

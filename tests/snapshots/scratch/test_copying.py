@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.snapshots.trees import git, looked_at
+from tests.harness.project import git
+from tests.snapshots.trees import looked_at
 from tideate_core.errors import ScratchUnavailable
 from tideate_core.snapshots import open_scratch
 from tideate_core.snapshots.scratch import cloning, copying

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.snapshots.trees import git
+from tests.harness.project import git
 from tideate_core.snapshots.scratch import difference
 from tideate_core.snapshots.scratch.baseline import read_bounded_image
 from tideate_core.workspace import ABSENT, FileImage, merge_text

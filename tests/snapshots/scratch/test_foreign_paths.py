@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.snapshots.trees import git
+from tests.harness.project import git
 from tideate_core.process import make_environment
 from tideate_core.snapshots.scratch.foreign_paths import editable_sources, outside_git
 

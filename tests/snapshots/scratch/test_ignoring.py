@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.snapshots.trees import git
+from tests.harness.project import git
 from tideate_core.snapshots.scratch.ignoring import IgnoredNames
 
 if TYPE_CHECKING:

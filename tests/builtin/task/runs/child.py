@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.crash.kills import Kill, Killer
+from tests.harness.front import Front
 from tests.harness.resumed import go_on
 from tideate_core.app.wiring import build_catalog, open_project, open_runner
 from tideate_core.engine import RunRequest
@@ -70,12 +71,11 @@ class Fuse(Killer):
         self._kill = Kill("call", self.counts["call"] + calls)
 
 
-class World:
+class World(Front):
     """Front end of the child process, which can kill it."""
 
-    editor = None
-
     def __init__(self, order: Order, fuse: Fuse) -> None:
+        super().__init__()
         self.calls: dict[str, int] = {}
         """System calls made before the last event, by event and step."""
         self.cancel: Callable[[], object] = list
@@ -93,9 +93,6 @@ class World:
 
     def emit(self, event: Event) -> None:
         self._reached(event.name.value.removeprefix("SD_EVENT_"), event.data)
-
-    async def present(self, text: str, filetype: str) -> None:
-        raise AssertionError("nothing is presented here")
 
     def _reached(self, name: str, data: dict[str, Any]) -> None:
         self.calls[f"{name} {data.get('step')}"] = self._fuse.counts["call"]

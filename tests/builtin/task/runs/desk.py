@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tests.builtin.task.runs.site import Site
-from tests.engine.conftest import LIMIT, Front
+from tests.harness.front import LIMIT, Front
 from tests.harness.tally import TASK
 from tests.harness.tasks import Model
 from tideate_core.app.wiring import build_catalog, open_project

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.builtin.task.runs.test_correcting import wrong
-from tests.engine.conftest import LIMIT
+from tests.harness.front import LIMIT
 from tests.harness.tally import TASK
 from tideate_core.engine import EventName, RunRequest
 

@@ -11,7 +11,7 @@ from tests.builtin.results import notices
 from tests.builtin.task.runs.child import Told
 from tests.builtin.task.runs.nursery import Nursery
 from tests.builtin.task.runs.site import RUN, Site
-from tests.engine.conftest import LIMIT
+from tests.harness.front import LIMIT
 from tests.harness.tally import DONE, LINES, TASK, WORDS, as_it_stands, node
 from tests.harness.tally_texts import CHECK
 from tests.harness.tasks import CODE, Model, edits

@@ -218,13 +218,12 @@ from tests.builtin.task.runs.test_revisions import rejects_lines
 from tideate_core.app.wiring import build_catalog, open_project, open_runner
 from tideate_core.engine import RunRequest
 from tideate_core.workflows import Decision
+from tests.harness.front import Front
 from tests.harness.tally import TASK
 
 root, step = sys.argv[1:]
 
-class Front:
-    editor = None
-
+class Person(Front):
     async def confirm(self, request):
         if (request.kind, request.step) != ("review", step):
             return Decision(True)
@@ -232,12 +231,9 @@ class Front:
             os.kill(os.getpid(), signal.SIGKILL)
         return rejects_lines(request)
 
-    def emit(self, event):
-        pass
-
 async def main():
     request = RunRequest(name="task", prompt=TASK, execution_id=RUN)
-    async with open_runner(open_project(root), build_catalog(pathlib.Path(root)), Front()) as runner:
+    async with open_runner(open_project(root), build_catalog(pathlib.Path(root)), Person()) as runner:
         await runner.run(request)
 
 asyncio.run(main())

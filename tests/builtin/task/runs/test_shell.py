@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.builtin.task.runs.test_correcting import BODY
-from tests.cli.conftest import Shell, shell
 from tests.cli.interrupted import object_of, only_run
+from tests.harness.shell import Shell
 from tests.harness.tally import DONE, LINES, TASK, as_it_stands, make_project
 from tests.harness.tasks import CODE, Model, edits
 from tideate_core.adapters.recordings import reduce_recording
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tests.snapshots.trees import Node
 
 pytestmark = pytest.mark.slow
-
-__all__ = ["shell"]
 
 
 class House:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.engine.conftest import LIMIT
+from tests.harness.front import LIMIT
 from tests.harness.model_rules import text_of
 from tests.harness.tally import AFTER, DONE, ENTRY, TASK
 from tests.harness.tasks import CODE, documenting, edits, plan

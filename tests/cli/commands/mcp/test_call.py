@@ -16,7 +16,7 @@ from tideate_core.errors import InvalidInput
 from tideate_core.mcp.client import Tool
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Shell
+    from tests.harness.shell import Shell
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from tests.mcp.client.conftest import BARE
 from tideate_core.config import OWN_SERVERS
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Shell
+    from tests.harness.shell import Shell
 
 pytestmark = pytest.mark.slow
 

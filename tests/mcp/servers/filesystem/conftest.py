@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from mcp import Client
 
+from tests.harness.project import Project, use_home
 from tests.mcp.servers.calling import Caller, held_open
 from tideate_core.mcp.servers.filesystem.server import filesystem_server
 
@@ -19,25 +20,16 @@ if TYPE_CHECKING:
 SECRET = "nobody may see this"
 
 
-class Field:
+class Field(Project):
     """A served directory and its surroundings."""
 
     def __init__(self, around: Path) -> None:
-        self.root = around / "ws"
+        super().__init__(around / "ws")
         self.outside = around / "outside"
         self.root.mkdir()
         for place in (self.outside, around / "ws-evil"):
             place.mkdir()
             (place / "private.txt").write_text(SECRET)
-
-    def write(self, name: str, text: str = "") -> Path:
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text.encode())
-        return path
-
-    def read(self, name: str) -> str:
-        return (self.root / name).read_bytes().decode()
 
     def link(self, name: str, target: str | Path) -> None:
         path = self.root / name
@@ -70,8 +62,7 @@ class Field:
 
 @pytest.fixture
 def field(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Field:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    use_home(tmp_path, monkeypatch)
     around = Path(os.path.realpath(tmp_path)) / "place"
     around.mkdir()
     return Field(around)

@@ -1,4 +1,4 @@
-"""The real command with a private home, a project and a model server on loopback."""
+"""The real command with a private home and a project."""
 
 from __future__ import annotations
 
@@ -9,32 +9,30 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 import tideate_core
 from tests.harness.commands import MODULE, run_command
 from tests.harness.fork_server import interpreter
 from tests.harness.processes import Brood
+from tests.harness.project import Project
 from tests.harness.state import state_below
 from tests.harness.terminal import Terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.harness.model_server import ModelServer
+
+__all__ = ["COMMAND", "PYTHON_PATH", "Shell"]
 
 COMMAND = [sys.executable, "-m", MODULE]
 PYTHON_PATH = str(Path(tideate_core.__file__).parent.parent)
 
 
-class Shell:
+class Shell(Project):
     """Runs `tideate` in a private project, without the tester's configuration."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.project = home / "project"
-        self.project.mkdir()
-        (self.project / "pyproject.toml").write_text("")
+        super().__init__(home / "project")
+        self.write("pyproject.toml")
         self.brood = Brood()
         self.env = {
             "PATH": os.environ["PATH"],
@@ -47,6 +45,10 @@ class Shell:
             **self.brood.environment(),
         }
         self._terminals: list[Terminal] = []
+
+    @property
+    def project(self) -> Path:
+        return self.root
 
     @property
     def state(self) -> Path:
@@ -68,17 +70,6 @@ class Shell:
             f'adapter = "fake"\n[adapters.fake]\nbase_url = "{server.base_url}"\nmodel = "scripted"\n'
             f"tools = {str(tools).lower()}\n{more}"
         )
-
-    def read(self, name: str) -> str:
-        """Read a file of the project."""
-        return (self.project / name).read_text()
-
-    def write(self, name: str, text: str) -> Path:
-        """Write a file of the project, byte for byte."""
-        path = self.project / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text.encode())
-        return path
 
     def run(
         self, *arguments: str, stdin: str = "", cwd: Path | None = None
@@ -147,17 +138,3 @@ class Shell:
         for terminal in self._terminals:
             terminal.close()
         self.brood.kill()
-
-
-@pytest.fixture
-def shell(tmp_path: Path) -> Iterator[Shell]:
-    shell = Shell(tmp_path)
-    yield shell
-    shell.close()
-
-
-@pytest.fixture
-def answering(shell: Shell, server: ModelServer) -> ModelServer:
-    """The model server, configured as the default adapter."""
-    shell.use(server)
-    return server

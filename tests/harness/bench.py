@@ -1,31 +1,20 @@
-"""A runner over a real model server, a real workspace, and a front end that the test answers for."""
+"""A runner over a real model server and a real workspace, with the front end of the test."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
+from tests.harness.front import LIMIT, Front
+from tests.harness.project import Project
 from tideate_core.adapters import AdapterPool
 from tideate_core.builtin import register_builtin
 from tideate_core.config import Config
-from tideate_core.engine import (
-    ConfirmationRequest,
-    Event,
-    EventName,
-    FrontEnd,
-    RunRequest,
-    WorkflowResult,
-    WorkflowRunner,
-)
+from tideate_core.engine import FrontEnd, RunRequest, WorkflowResult, WorkflowRunner
 from tideate_core.machines.language import parse
 from tideate_core.store import Store
 from tideate_core.workflows import (
     BufferContext,
-    Decision,
     MachineWorkflow,
     PromptLibrary,
     RunContext,
@@ -40,78 +29,14 @@ if TYPE_CHECKING:
 
     from tests.harness.model_server import ModelServer
 
-Answer = Callable[[ConfirmationRequest], Decision]
-LIMIT = 60.0
-"""Seconds after which a wait has failed."""
+__all__ = ["Bench", "left_beside_the_conversation"]
 
 
-def yes(_request: ConfirmationRequest) -> Decision:
-    return Decision(True)
-
-
-def no(_request: ConfirmationRequest) -> Decision:
-    return Decision(False, reason="not now")
-
-
-@dataclass
-class Front:
-    """Front end that records events, and answers or withholds answers as the test says."""
-
-    answer: Answer = yes
-    events: list[Event] = field(default_factory=list)
-    requests: list[ConfirmationRequest] = field(default_factory=list)
-    presented: list[str] = field(default_factory=list)
-    withdrawn: int = 0
-    hold: bool = False
-    changed: asyncio.Condition = field(default_factory=asyncio.Condition)
-    waiters: list[tuple[Callable[[], bool], asyncio.Event]] = field(default_factory=list)
-
-    editor = None
-
-    async def confirm(self, request: ConfirmationRequest) -> Decision:
-        self.requests.append(request)
-        self._wake()
-        if self.hold:
-            try:
-                await asyncio.Event().wait()
-            except asyncio.CancelledError:
-                self.withdrawn += 1
-                raise
-        return self.answer(request)
-
-    def emit(self, event: Event) -> None:
-        self.events.append(event)
-        self._wake()
-
-    async def present(self, text: str, filetype: str) -> None:
-        self.presented.append(text)
-
-    async def until(self, reached: Callable[[], bool]) -> None:
-        """Wait until something is so; looked at after every event and question."""
-        if not reached():
-            event = asyncio.Event()
-            self.waiters.append((reached, event))
-            await asyncio.wait_for(event.wait(), LIMIT)
-
-    def names(self) -> list[str]:
-        """Return the told events, without the checkpoint after every step."""
-        names = (event.name for event in self.events if event.name is not EventName.CHECKPOINT_CREATED)
-        return [name.value.removeprefix("SD_EVENT_") for name in names]
-
-    def data(self, name: EventName) -> list[dict[str, Any]]:
-        return [event.data for event in self.events if event.name is name]
-
-    def _wake(self) -> None:
-        for reached, event in self.waiters:
-            if reached():
-                event.set()
-
-
-class Bench:
+class Bench(Project):
     """Everything a run needs, on a folder of its own."""
 
     def __init__(self, root: Path, server: ModelServer, *, tools: bool = False) -> None:
-        self.root = root
+        super().__init__(root)
         self.server = server
         self.front = Front()
         self.registry = WorkflowRegistry()
@@ -168,12 +93,6 @@ class Bench:
         definition = parse(text, name).require(name)
         self.registry.register(MachineWorkflow(name, definition, **rest), {})
 
-    def write(self, name: str, text: str) -> Path:
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text.encode())
-        return path
-
     def context(self, name: str, first: int = 0, last: int = 0) -> RunContext:
         """Return the context of a file of the project, with the selected lines if there are any."""
         path = self.root / name
@@ -185,14 +104,6 @@ class Bench:
     async def run(self, name: str, prompt: str = "", **rest: Any) -> WorkflowResult:
         request = RunRequest(name=name, prompt=prompt, **rest)
         return await asyncio.wait_for(self.runner.run(request), LIMIT)
-
-    def fingerprint(self) -> dict[str, bytes]:
-        """Return the bytes of every file of the project that is not the product's own."""
-        return {
-            str(path.relative_to(self.root)): path.read_bytes()
-            for path in sorted(self.root.rglob("*"))
-            if path.is_file() and ".tideate" not in path.parts
-        }
 
 
 async def left_beside_the_conversation(bench: Bench) -> str:
@@ -208,18 +119,3 @@ async def left_beside_the_conversation(bench: Bench) -> str:
     reports = [path.read_text() for path in bench.private.rglob("*.json")]
     kept = [reader.request(run.id), reader.steps(run.id), reader.events(run.id), memos]
     return "".join(map(str, [run, *kept, *reports]))
-
-
-@pytest.fixture
-def tools() -> bool:
-    """Tell whether the bench's model can call tools; a module of tests may say otherwise."""
-    return False
-
-
-@pytest.fixture
-async def bench(tmp_path: Path, server: ModelServer, tools: bool) -> AsyncIterator[Bench]:
-    root = tmp_path / "project"
-    root.mkdir()
-    bench = Bench(root, server, tools=tools)
-    yield bench
-    await bench.aclose()
