@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from copy import copy
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from tideate_core.adapters import Prompt, Reply, Usage
@@ -16,14 +17,16 @@ from tideate_core.workspace import BufferText, Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
-    from pathlib import Path
 
     from pydantic import BaseModel
 
     from tideate_core.adapters import OfferedTool
+    from tideate_core.agents.corrector import Corrected
+    from tideate_core.agents.documenter import Documented
+    from tideate_core.agents.executor import Executed
     from tideate_core.agents.roles import Role
 
-__all__ = ["BRIEF", "Buffers", "StageStep", "role", "write_files"]
+__all__ = ["BRIEF", "Buffers", "StageStep", "block", "role", "texts", "write_files"]
 
 BRIEF = TaskBrief("add a function that doubles")
 
@@ -37,6 +40,16 @@ def write_files(root: Path, files: Mapping[str, str]) -> None:
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text.encode())
+
+
+def block(text: str, path: str = "", info: str = "python") -> str:
+    """Return the text of a file as a model writes it."""
+    return f"{path}\n```{info}\n{text}\n```\n"
+
+
+def texts(done: Executed | Corrected | Documented) -> dict[str, str | None]:
+    """Return the new texts by path."""
+    return {change.path: change.after for change in done.changes}
 
 
 class Buffers:
@@ -54,6 +67,9 @@ class Buffers:
 
     async def read(self, number: int) -> BufferText:
         return self._buffer
+
+    async def modified(self, _root: Path) -> list[Path]:
+        return [Path(self._buffer.path)]
 
 
 class StepDouble:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.agents.stage import BRIEF, Buffers, StageStep, role, write_files
+from tests.agents.stage import BRIEF, Buffers, StageStep, role, texts, write_files
 from tests.harness.gates import Verifier, report
 from tideate_core.agents.documenter import Documented, document_task
 from tideate_core.gates import (
@@ -60,10 +60,6 @@ async def documented(
 async def passes(step: StageStep, done: Documented) -> bool:
     gates = GateEnforcer(DocumentValidator(), Verifier(report()))
     return (await gates.enforce_gate4(done.result, StagedView(step.workspace, done.changes))).passed
-
-
-def texts(done: Documented) -> dict[str, str | None]:
-    return {change.path: change.after for change in done.changes}
 
 
 async def test_changelog_and_checklist_say_what_was_done(root: Path) -> None:

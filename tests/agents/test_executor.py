@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.agents.stage import BRIEF, Buffers, StageStep, role, write_files
+from tests.agents.stage import BRIEF, Buffers, StageStep, block, role, texts, write_files
 from tideate_core.agents.executor import Executed, execute_plan
 from tideate_core.errors import ContextTooLong, RateLimited
 from tideate_core.gates import (
@@ -48,10 +48,6 @@ EDIT = plan(("edit", "add double", ["src/a.py"]))
 BOTH = plan(("edit", "add double", ["src/a.py"]), ("test", "test it", ["tests/test_a.py"]))
 
 
-def block(text: str, path: str = "", info: str = "python") -> str:
-    return f"{path}\n```{info}\n{text}\n```\n"
-
-
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     write_files(tmp_path, {"src/a.py": ONE + "\n", "src/b.py": "b = 1\n", "long.py": LONG + "\n"})
@@ -60,10 +56,6 @@ def root(tmp_path: Path) -> Path:
 
 async def executed(step: StageStep, wanted: ExecutionPlan = EDIT, **more: Any) -> Executed:
     return await execute_plan(step, role("executor"), BRIEF, wanted, **more)  # type: ignore[arg-type]
-
-
-def texts(done: Executed) -> dict[str, str | None]:
-    return {change.path: change.after for change in done.changes}
 
 
 async def test_a_plan_of_several_files_is_one_answer(root: Path) -> None:

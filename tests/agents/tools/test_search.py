@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -15,9 +15,6 @@ from tideate_core.agents.tools.search_child import LOOKS_FAR, compile_pattern, m
 from tideate_core.errors import ToolError
 from tideate_core.workflows import Decision
 from tideate_core.workspace import FileChange
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 FILES = {
     "src/a.py": "def start():\n    return 1\n\n\ndef stop():\n    return start()\n",
@@ -45,13 +42,6 @@ LONG = {
     "long.js": f"{'a' * 400_000}needle{'b' * 400_000}\n" * 2,
     "many.txt": "needle\n" * 9_000,
 }
-
-
-class Editor(Buffers):
-    """An editor that lists its modified files."""
-
-    async def modified(self, _root: Path) -> Sequence[Path]:
-        return [Path(self._buffer.path)]
 
 
 async def test_lines_are_found_by_file(tmp_path: Path, program: str) -> None:
@@ -90,7 +80,7 @@ async def test_staged_and_unsaved_texts_are_searched_in_place_of_the_disk(
     tmp_path: Path, program: str
 ) -> None:
     write_files(tmp_path, FILES)
-    project = Project(tmp_path, buffers=Editor(str(tmp_path / "src/b.ts"), "const begin = 1;"))
+    project = Project(tmp_path, buffers=Buffers(str(tmp_path / "src/b.ts"), "const begin = 1;"))
     await project.stage(
         FileChange(
             "src/a.py", "move", FILES["src/a.py"].rstrip("\n"), "def begin(): ...", move_to="src/n.py"

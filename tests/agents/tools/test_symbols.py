@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.agents.stage import write_files
+from tests.agents.stage import Buffers, write_files
 from tests.agents.tools.project import Project
-from tests.agents.tools.test_search import Editor
 from tideate_core.agents.tools.symbols import may_use_member, signature
 from tideate_core.errors import ToolError
 from tideate_core.mentions import definitions_in
@@ -47,7 +46,7 @@ async def test_definitions_and_uses_are_found(tmp_path: Path) -> None:
 
 async def test_staged_and_unsaved_texts_are_looked_at_in_place_of_those_on_disk(tmp_path: Path) -> None:
     write_files(tmp_path, FILES)
-    project = Project(tmp_path, buffers=Editor(str(tmp_path / "src/main.py"), "def main():\n    Store()"))
+    project = Project(tmp_path, buffers=Buffers(str(tmp_path / "src/main.py"), "def main():\n    Store()"))
     await project.stage(
         FileChange("src/shop.py", "modify", None, "class Store:\n    ...\n"),
         FileChange("src/more.py", "create", None, "class Store: ...\n"),
