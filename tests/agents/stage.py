@@ -22,15 +22,28 @@ if TYPE_CHECKING:
 
     from tests.harness.buffers import Buffers
     from tideate_core.adapters import OfferedTool
+    from tideate_core.agents.corrector import Corrected
+    from tideate_core.agents.documenter import Documented
+    from tideate_core.agents.executor import Executed
     from tideate_core.agents.roles import Role
 
-__all__ = ["BRIEF", "StageStep", "role"]
+__all__ = ["BRIEF", "StageStep", "block", "role", "texts"]
 
 BRIEF = TaskBrief("add a function that doubles")
 
 
 def role(name: str, root: Path | None = None) -> Role:
     return Roles(root).get(name)
+
+
+def block(text: str, path: str = "", info: str = "python") -> str:
+    """Return the text of a file as a model writes it."""
+    return f"{path}\n```{info}\n{text}\n```\n"
+
+
+def texts(done: Executed | Corrected | Documented) -> dict[str, str | None]:
+    """Return the new texts by path."""
+    return {change.path: change.after for change in done.changes}
 
 
 class StepDouble:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.agents.stage import BRIEF, StageStep, role
+from tests.agents.stage import BRIEF, StageStep, block, role, texts
 from tests.harness.gates import failed, report
 from tests.harness.project import write_files
 from tideate_core.agents.corrector import Corrected, correct_task, findings_of, needed_file
@@ -49,14 +49,10 @@ async def corrected(
     return await correct_task(step, who, BRIEF, PLAN, what, ["src/a.py"], **more)  # type: ignore[arg-type]
 
 
-def block(text: str, path: str = "") -> str:
-    return f"{path}\n```python\n{text}\n```\n"
-
-
 async def test_what_was_found_is_corrected(root: Path) -> None:
     step = StageStep(root, block(RIGHT, "src/a.py"))
     done = await corrected(step, found("tests/test_a.py", output="1 failed in 0.1s"))
-    assert [(change.path, change.after) for change in done.changes] == [("src/a.py", RIGHT)]
+    assert texts(done) == {"src/a.py": RIGHT}
     assert done.summary == "corrected src/a.py"
     asked = step.asked[0].user
     assert "tests/test_a.py:5: assert 6 == 4" in asked
@@ -82,7 +78,7 @@ MOVES = "*** Begin Patch\n*** Update File: tests/test_a.py\n*** Move to: src/new
 async def test_what_goes_too_far_is_refused_and_asked_again(root: Path, bad: str, said: str) -> None:
     step = StageStep(root, bad, block(RIGHT, "src/a.py"))
     done = await corrected(step)
-    assert [change.path for change in done.changes] == ["src/a.py"]
+    assert texts(done).keys() == {"src/a.py"}
     assert said in step.asked[1].user
 
 
@@ -90,7 +86,7 @@ async def test_where_nobody_reviews_only_the_tasks_own_files_are_corrected(root:
     gutted = block("def test_double():\n    pass", "tests/test_a.py")
     step = StageStep(root, gutted, block(RIGHT, "src/a.py"))
     done = await corrected(step, beyond=False)
-    assert [change.path for change in done.changes] == ["src/a.py"]
+    assert texts(done).keys() == {"src/a.py"}
     assert "tests/test_a.py" in step.asked[1].user, "it was not refused"
     assert "tests/test_a.py as it is:" not in step.asked[0].user
 
@@ -135,7 +131,7 @@ async def test_an_answer_that_cannot_be_used_is_no_change_and_says_why(root: Pat
 async def test_a_small_model_corrects_one_file_at_a_time_the_failing_one_first(root: Path) -> None:
     step = StageStep(root, "NO CHANGE", block(RIGHT), "NO CHANGE", demonstration=True)
     done = await corrected(step)
-    assert [change.path for change in done.changes] == ["src/a.py"]
+    assert texts(done).keys() == {"src/a.py"}
     assert [prompt.user.count(" as it is:") for prompt in step.asked] == [1, 1, 0]
     assert "tests/test_a.py as it is:" in step.asked[0].user
 
@@ -144,7 +140,7 @@ async def test_files_that_do_not_fit_are_left_out(root: Path) -> None:
     write_files(root, {"tests/test_a.py": "x = 1\n" * 500})
     step = StageStep(root, block(RIGHT), "NO CHANGE", context_tokens=500)
     done = await corrected(step)
-    assert [change.path for change in done.changes] == ["src/a.py"]
+    assert texts(done).keys() == {"src/a.py"}
     assert all("tests/test_a.py as it is" not in prompt.user for prompt in step.asked)
 
 

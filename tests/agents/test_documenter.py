@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.agents.stage import BRIEF, StageStep, role
+from tests.agents.stage import BRIEF, StageStep, role, texts
 from tests.harness.buffers import Buffers
 from tests.harness.gates import Verifier, report
 from tests.harness.project import write_files
@@ -62,10 +62,6 @@ async def documented(
 async def passes(step: StageStep, done: Documented) -> bool:
     gates = GateEnforcer(DocumentValidator(), Verifier(report()))
     return (await gates.enforce_gate4(done.result, StagedView(step.workspace, done.changes))).passed
-
-
-def texts(done: Documented) -> dict[str, str | None]:
-    return {change.path: change.after for change in done.changes}
 
 
 async def test_changelog_and_checklist_say_what_was_done(root: Path) -> None:
@@ -230,5 +226,5 @@ async def test_what_was_not_saved_is_what_is_changed(root: Path) -> None:
     unsaved = CHANGELOG.removesuffix("\n").replace("Old.", "Unsaved.")
     step = StageStep(root, answer(), buffers=Buffers.typed(root / "CHANGELOG.md", unsaved))
     (change,) = (await documented(step)).changes
-    assert (change.before, change.buffer, change.tick) == (unsaved, 1, 2)
+    assert (change.before, change.buffer, change.tick) == (unsaved, 7, 42)
     assert change.after == f"{unsaved}\n- {ENTRY}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.agents.stage import BRIEF, StageStep, role
+from tests.agents.stage import BRIEF, StageStep, block, role, texts
 from tests.harness.buffers import Buffers
 from tests.harness.project import write_files
 from tideate_core.agents.executor import Executed, execute_plan
@@ -50,10 +50,6 @@ EDIT = plan(("edit", "add double", ["src/a.py"]))
 BOTH = plan(("edit", "add double", ["src/a.py"]), ("test", "test it", ["tests/test_a.py"]))
 
 
-def block(text: str, path: str = "", info: str = "python") -> str:
-    return f"{path}\n```{info}\n{text}\n```\n"
-
-
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     write_files(tmp_path, {"src/a.py": ONE + "\n", "src/b.py": "b = 1\n", "long.py": LONG + "\n"})
@@ -62,10 +58,6 @@ def root(tmp_path: Path) -> Path:
 
 async def executed(step: StageStep, wanted: ExecutionPlan = EDIT, **more: Any) -> Executed:
     return await execute_plan(step, role("executor"), BRIEF, wanted, **more)  # type: ignore[arg-type]
-
-
-def texts(done: Executed) -> dict[str, str | None]:
-    return {change.path: change.after for change in done.changes}
 
 
 async def test_a_plan_of_several_files_is_one_answer(root: Path) -> None:
@@ -357,7 +349,7 @@ async def test_two_names_of_a_file_are_one(root: Path) -> None:
 async def test_a_buffers_unsaved_text_is_what_is_edited(root: Path) -> None:
     step = StageStep(root, block("b = 2"), buffers=Buffers.typed(root / "src/b.py", "b = 'unsaved'"))
     (change,) = (await executed(step, editing(["src/b.py"]))).changes
-    assert (change.before, change.after, change.buffer, change.tick) == ("b = 'unsaved'", "b = 2", 1, 2)
+    assert (change.before, change.after, change.buffer, change.tick) == ("b = 'unsaved'", "b = 2", 7, 42)
     assert "b = 'unsaved'" in step.asked[0].user
 
 

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from tests.agents.loop_step import Killed, LoopStep, Memory, said, tool, turn
-from tideate_core.adapters import ModelTurn, Prompt, UserMessage
+from tideate_core.adapters import ModelTurn, OfferedTool, Prompt, UserMessage
 from tideate_core.agents.loop import WRITTEN as WRITTEN_AS_TEXT, LoopResult, Submission, WorkLoop
 from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.errors import BudgetReached, ContextTooLong, CostLimitReached, InvalidReply
@@ -37,6 +37,17 @@ async def work(step: LoopStep, **rest: Any) -> LoopResult[Any]:
     tools = rest.pop("tools", [tool("echo", echo)])
     loop: WorkLoop[Any] = WorkLoop(step, "one", tools, **rest)  # type: ignore[arg-type]
     return await loop.run(Prompt("do it", system="be good"))
+
+
+def counting() -> tuple[list[str], OfferedTool]:
+    """Return a tool `count`, and the keys of its calls."""
+    made: list[str] = []
+
+    async def count(_arguments: dict[str, Any], key: str) -> str:
+        made.append(key)
+        return "ok"
+
+    return made, tool("count", count)
 
 
 def echoes(count: int, more: str = "") -> list[ModelTurn]:
@@ -68,11 +79,6 @@ async def test_a_submission_is_taken_in_the_end_with_what_is_wrong() -> None:
     assert (done.value, done.refused, done.turns) == (Answer(number=3), "no", 4)
 
 
-@pytest.mark.parametrize("text", ['{"number": 4}', ' {"number": 4}\n'])
-async def test_a_text_that_is_what_should_be_submitted_is_taken(text: str) -> None:
-    assert (await work(LoopStep([turn(text)]), submission=accepting())).value == Answer(number=4)
-
-
 async def test_a_model_that_only_talks_is_told_to_submit_and_ends_after_that() -> None:
     step = LoopStep([turn("well"), turn("so"), turn("hm"), turn("never asked")])
     done = await work(step, submission=accepting())
@@ -95,15 +101,9 @@ WRITTEN = [
 
 @pytest.mark.parametrize("text", WRITTEN)
 async def test_a_call_that_is_written_as_text_is_told_and_not_made(text: str) -> None:
-    made = []
-
-    async def note(arguments: dict[str, Any], _key: str) -> str:
-        made.append(arguments)
-        return ""
-
     step = LoopStep([turn(text)])
-    done = await work(step, tools=[tool("echo", note)])
-    assert (done.text, made) == (text, [])
+    done = await work(step)
+    assert (done.text, done.calls) == (text, 0)
     assert step.notices == ["the model wrote a call of the tool 'echo' as text, so it was not executed"]
 
 
@@ -124,18 +124,15 @@ async def test_a_text_without_a_call_of_a_tool_is_an_answer(text: str) -> None:
     assert step.notices == []
 
 
-async def test_a_turn_that_was_cut_off_is_no_answer() -> None:
-    step = LoopStep([turn("half a sent", truncated=True), turn("whole")])
+@pytest.mark.parametrize(
+    ("first", "told"),
+    [(turn("half a sent", truncated=True), "cut off"), (turn(reasoning="hm"), "thoughts only")],
+)
+async def test_a_turn_that_is_not_whole_is_no_answer(first: ModelTurn, told: str) -> None:
+    step = LoopStep([first, turn("whole")])
     done = await work(step)
     assert (done.text, done.turns) == ("whole", 2)
-    assert "cut off" in said(step.asked[-1])[-1]
-
-
-async def test_a_turn_of_thoughts_only_is_no_answer() -> None:
-    step = LoopStep([turn("", reasoning="hm"), turn("whole")])
-    done = await work(step)
-    assert (done.text, done.turns) == ("whole", 2)
-    assert "thoughts only" in said(step.asked[-1])[-1]
+    assert told in said(step.asked[-1])[-1]
 
 
 async def test_a_model_that_goes_on_with_thoughts_only_ends_without_an_answer() -> None:
@@ -271,16 +268,11 @@ async def test_what_the_run_has_left_is_told_as_the_runs() -> None:
 
 
 async def test_no_more_calls_are_made_than_are_allowed() -> None:
-    made: list[str] = []
-
-    async def count(_arguments: dict[str, Any], key: str) -> str:
-        made.append(key)
-        return "ok"
-
+    made, count = counting()
     step = LoopStep(
         [turn("a", *[("count", {})] * 3), turn("b", *[("count", {})] * 3), turn("c")], tool_calls=4
     )
-    done = await work(step, tools=[tool("count", count)])
+    done = await work(step, tools=[count])
     assert len(made) == 3
     assert done.exhausted == "limits.tool_calls (4)"
 
@@ -426,21 +418,16 @@ async def test_the_prompt_is_the_one_that_the_loop_began_with() -> None:
 
 
 async def test_a_text_in_place_of_a_submission_is_looked_at_as_one() -> None:
-    step = LoopStep([turn('{"number": 1}'), turn('{"number": 2}')])
+    step = LoopStep([turn('{"number": 1}'), turn(' {"number": 2}\n')])
     done = await work(step, submission=accepting("too small"))
     assert (done.value, done.refused) == (Answer(number=2), "")
     assert any("not accepted: too small" in line for line in said(step.asked[-1]))
 
 
 async def test_nothing_is_called_once_the_work_is_handed_in() -> None:
-    made: list[str] = []
-
-    async def count(_arguments: dict[str, Any], key: str) -> str:
-        made.append(key)
-        return "ok"
-
+    made, count = counting()
     step = LoopStep([turn("a", ("submit", {"number": 1}), ("count", {}))])
-    done = await work(step, tools=[tool("count", count)], submission=accepting())
+    done = await work(step, tools=[count], submission=accepting())
     assert (done.value, made) == (Answer(number=1), [])
 
 

@@ -12,7 +12,9 @@ from tests.agents.stage import BRIEF, StageStep, role
 from tests.harness.later import Later
 from tests.harness.project import write_files
 from tideate_core.adapters import Usage
-from tideate_core.agents.planner import plan_task
+from tideate_core.agents.auditor import AuditAnswer
+from tideate_core.agents.documenter import DocumentationAnswer
+from tideate_core.agents.planner import PlanAnswer, plan_task
 from tideate_core.agents.stage import TaskBrief, open_stage
 from tideate_core.errors import ConfigError, StepFailed, StepTimedOut
 from tideate_core.gates import ExecutionPlan, PlanStep
@@ -20,6 +22,8 @@ from tideate_core.workflows.time_limits import persons_time
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pydantic import BaseModel
 
     from tideate_core.agents.roles import Role
 
@@ -166,3 +170,18 @@ async def test_a_planner_is_told_which_changelogs_nobody_keeps_for_it(tmp_path: 
     asked = step.asked[0].user
     assert "Changelogs that nobody else keeps: CHANGES.rst, newsfragments/. Plan an entry" in asked
     assert "Kept by somebody else" not in asked
+
+
+@pytest.mark.parametrize("schema", [PlanAnswer, AuditAnswer, DocumentationAnswer])
+def test_every_text_and_list_of_an_answer_is_bounded(schema: type[BaseModel]) -> None:
+    def unbounded(shape: Any) -> list[Any]:
+        if isinstance(shape, list):
+            return [found for each in shape for found in unbounded(each)]
+        if not isinstance(shape, dict):
+            return []
+        free = (shape.get("type") == "string" and not {"maxLength", "enum"} & shape.keys()) or (
+            shape.get("type") == "array" and "maxItems" not in shape
+        )
+        return [*([shape] if free else []), *unbounded(list(shape.values()))]
+
+    assert unbounded(schema.model_json_schema()) == []

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.agents.stage import BRIEF, StageStep, role
-from tests.agents.test_corrector import FOUND, PLAN, RIGHT, A, block
+from tests.agents.stage import BRIEF, StageStep, block, role
+from tests.agents.test_corrector import FOUND, PLAN, RIGHT, A
 from tests.harness.project import write_files
 from tideate_core.agents.corrector import correct_task
 from tideate_core.agents.rules import project_rules

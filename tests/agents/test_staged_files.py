@@ -17,6 +17,7 @@ from tideate_core.workflows import Decision
 from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 NAMES = ["a", "b", "c", "d"]
@@ -36,24 +37,26 @@ async def loaded(step: StageStep, *paths: str) -> StagedFiles:
     return staged
 
 
-class Memory:
-    """Staged files that are loaded without a disk."""
-
-    def __init__(self, files: dict[str, str]) -> None:
-        self.staged = StagedFiles()
-        for name in NAMES:
-            text = files.get(name)
-            source = None if text is None else _Source(text)
-            self.staged._sources[name] = source  # type: ignore[assignment]
-            self.staged._now[name] = text
+def in_memory(files: dict[str, str]) -> StagedFiles:
+    """Return files that are loaded without a disk."""
+    staged = StagedFiles()
+    for name in NAMES:
+        staged.take(name, files.get(name))
+    return staged
 
 
-class _Source:
-    buffer = None
-    tick = None
-
-    def __init__(self, text: str) -> None:
-        self.text = text
+def staged_after(
+    files: dict[str, str], operations: list[Any]
+) -> Iterator[tuple[StagedFiles, dict[str, str]]]:
+    """Stage the operations; yield the staged files after each, and the texts that they must have."""
+    staged, now = in_memory(files), dict(files)
+    for kind, path, other, text in operations:
+        if change := change_of(kind, path, other, text, now):
+            staged.stage([change])
+            now.pop(path, None)
+            if change.after is not None:
+                now[change.move_to or path] = change.after
+        yield staged, now
 
 
 def change_of(kind: str, path: str, other: str, text: str, now: dict[str, str]) -> FileChange | None:
@@ -86,16 +89,9 @@ def applied(files: dict[str, str], changes: list[FileChange]) -> dict[str, str]:
 @settings(max_examples=500)
 @given(st.dictionaries(st.sampled_from(NAMES), TEXTS, min_size=2), OPERATIONS)
 def test_changes_make_what_was_done(files: dict[str, str], operations: list[Any]) -> None:
-    staged, now = Memory(files).staged, dict(files)
-    for kind, path, other, text in operations:
-        if (change := change_of(kind, path, other, text, now)) is None:
-            continue
-        staged.stage([change])
-        now.pop(path, None)
-        if change.after is not None:
-            now[change.move_to or path] = change.after
+    for staged, now in staged_after(files, operations):
         assert {name: staged.text(name) for name in NAMES} == {name: now.get(name) for name in NAMES}
-    assert applied(files, staged.changes()) == now
+        assert applied(files, staged.changes()) == now
 
 
 @pytest.mark.slow
@@ -104,14 +100,8 @@ def test_changes_make_what_was_done(files: dict[str, str], operations: list[Any]
 def test_exported_changes_lead_to_the_same_again(
     files: dict[str, str], operations: list[Any], at_once: int
 ) -> None:
-    staged, now = Memory(files).staged, dict(files)
     exported = []
-    for number, (kind, path, other, text) in enumerate(operations):
-        if (change := change_of(kind, path, other, text, now)) is not None:
-            staged.stage([change])
-            now.pop(path, None)
-            if change.after is not None:
-                now[change.move_to or path] = change.after
+    for number, (staged, _) in enumerate(staged_after(files, operations)):
         if number % at_once == 0:
             exported.append(json.loads(json.dumps(staged.export_change())))
     exported.append(staged.export_change())
@@ -196,13 +186,13 @@ async def test_an_edit_that_is_staged_while_the_file_is_read_stays(tmp_path: Pat
 
 
 def test_listed_files_are_those_that_are_wanted() -> None:
-    staged = Memory({"a": "one", "b": "two"}).staged
+    staged = in_memory({"a": "one", "b": "two"})
     staged.stage([FileChange("a", "move", "one", "one", move_to="c"), FileChange("d", "create", None, "")])
     assert staged.listed(["a", "b", "x"]) == ["b", "c", "d", "x"]
 
 
 def test_a_file_that_is_moved_twice_and_edited_is_moved_once() -> None:
-    staged = Memory({"a": "one"}).staged
+    staged = in_memory({"a": "one"})
     staged.stage([FileChange("a", "move", "one", "one", move_to="b")])
     staged.stage([FileChange("b", "modify", "one", "two")])
     staged.stage([FileChange("b", "move", "two", "two", move_to="c")])
@@ -210,7 +200,7 @@ def test_a_file_that_is_moved_twice_and_edited_is_moved_once() -> None:
 
 
 def test_what_is_made_in_a_moved_files_place_is_not_lost() -> None:
-    staged = Memory({"a": "one"}).staged
+    staged = in_memory({"a": "one"})
     staged.stage([FileChange("a", "move", "one", "one", move_to="b")])
     staged.stage([FileChange("a", "create", None, "new")])
     assert staged.changes() == [
