@@ -26,6 +26,7 @@ def moved(search: list[str], there: list[str], new: list[str]) -> list[str] | No
         (["    a"], ["\ta"], ["        c"], ["\t\tc"]),
         (["\ta", "\t\tb"], ["  a", "    b"], ["\t\t\tc"], ["      c"]),
         (["\ta"], ["    a"], ["\t\tc"], ["        c"]),
+        (["    a", "      b"], ["\ta", "\t  b"], ["        c"], ["\t\tc"]),
         ([], [], ["  c"], ["  c"]),
     ],
 )

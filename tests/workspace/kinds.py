@@ -15,24 +15,24 @@ BINARY: Final = FileImage.of_file(b"\xe9\0\n", 0o644)
 NONE: Final = FileImage(ABSENT)
 
 
-def _create(path: str, image: FileImage) -> FileChange:
+def creating_image(path: str, image: FileImage) -> FileChange:
     return FileChange(path, "create", None, None, images=(NONE, image))
 
 
-def _delete(path: str, image: FileImage) -> FileChange:
+def deleting_image(path: str, image: FileImage) -> FileChange:
     return FileChange(path, "delete", None, None, images=(image, NONE))
 
 
 KINDS: Final = (
-    _create("l/deep/y", TEXT),  # a file becomes a directory that contains it
+    creating_image("l/deep/y", TEXT),  # a file becomes a directory that contains it
     FileChange("l", "move", None, None, move_to="l/x", images=(OLD, OLD)),
-    _create("d", FileImage.of_file(b"file\n", 0o644)),  # a directory becomes a file
-    _delete("d/sub/z", TEXT),
-    _delete("d/x", OLD),
-    _create("k", FileImage.of_link(b"src")),  # a directory becomes a link
-    _delete("k/x", OLD),
-    _create("m/x", FileImage.of_file(b"m\n", 0o644)),  # a link becomes a directory
-    _delete("m", FileImage.of_link(b"src")),
+    creating_image("d", FileImage.of_file(b"file\n", 0o644)),  # a directory becomes a file
+    deleting_image("d/sub/z", TEXT),
+    deleting_image("d/x", OLD),
+    creating_image("k", FileImage.of_link(b"src")),  # a directory becomes a link
+    deleting_image("k/x", OLD),
+    creating_image("m/x", FileImage.of_file(b"m\n", 0o644)),  # a link becomes a directory
+    deleting_image("m", FileImage.of_link(b"src")),
     FileChange("t", "move", None, None, move_to="t/inner", images=(BINARY, BINARY)),
 )
 

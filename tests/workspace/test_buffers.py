@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.workspace.project import apply_changes, creating, deleting, edit, moving, tree
+from tests.workspace.project import TextFile, apply_changes, creating, deleting, edit, moving, tree
 from tests.workspace.test_transaction import ONE
 from tideate_core.errors import EditConflict, FrontEndGone, NotText, RollbackConflict, WorkspaceError
 from tideate_core.workspace import FileChange, Workspace
@@ -21,16 +21,23 @@ WANTED = "a = 1\nb = 20\nc = 3"
 LATE_FAILURE = creating("late/x", "x")
 
 
+@pytest.fixture
+def one(root: Path, editor: Buffers) -> TextFile:
+    """File that is open in the editor's first buffer."""
+    file = TextFile(root / "src/one.py")
+    editor.load(file.path, ONE)
+    return file
+
+
 def change(number: int | None = 1) -> FileChange:
     return FileChange("src/one.py", "modify", ONE, WANTED, buffer=number, tick=None if number is None else 1)
 
 
 @pytest.mark.parametrize("number", [1, None], ids=["known", "opened since"])
 async def test_a_loaded_file_is_changed_in_its_buffer_only(
-    root: Path, edited: Workspace, editor: Buffers, number: int | None
+    root: Path, one: TextFile, edited: Workspace, editor: Buffers, number: int | None
 ) -> None:
     before = tree(root)
-    editor.load(root / "src/one.py", ONE)
     applied = await apply_changes(edited, change(number))
     assert editor.text(1) == WANTED
     assert applied.paths == ("src/one.py",)
@@ -39,9 +46,8 @@ async def test_a_loaded_file_is_changed_in_its_buffer_only(
 
 
 async def test_what_is_typed_elsewhere_at_any_time_stays(
-    root: Path, edited: Workspace, editor: Buffers
+    one: TextFile, edited: Workspace, editor: Buffers
 ) -> None:
-    editor.load(root / "src/one.py", ONE)
     editor.types(1, "typed\n" + ONE)
     times = iter(range(3))
 
@@ -58,10 +64,9 @@ async def test_what_is_typed_elsewhere_at_any_time_stays(
 
 
 async def test_what_is_typed_where_the_edit_goes_stops_everything(
-    root: Path, private: Path, edited: Workspace, editor: Buffers
+    root: Path, one: TextFile, private: Path, edited: Workspace, editor: Buffers
 ) -> None:
     before = tree(root)
-    editor.load(root / "src/one.py", ONE)
     editor.before_replace = lambda: editor.types(1, "a = 1\nb = 99\nc = 3")
     with pytest.raises(EditConflict, match=r"src/one.py was changed where the edit goes") as refused:
         await apply_changes(edited, creating("new", "x"), change())
@@ -71,8 +76,9 @@ async def test_what_is_typed_where_the_edit_goes_stops_everything(
     assert "journal/run/0001" not in tree(private)
 
 
-async def test_a_buffer_that_never_rests_is_given_up(root: Path, edited: Workspace, editor: Buffers) -> None:
-    editor.load(root / "src/one.py", ONE)
+async def test_a_buffer_that_never_rests_is_given_up(
+    one: TextFile, edited: Workspace, editor: Buffers
+) -> None:
     editor.before_replace = lambda: editor.types(1, editor.text(1) + "!")
     with pytest.raises(EditConflict):
         await apply_changes(edited, change())
@@ -84,18 +90,18 @@ async def test_a_closed_buffer_stops_everything(edited: Workspace) -> None:
         await apply_changes(edited, change(7))
 
 
-async def test_one_buffer_in_two_changes_is_refused(root: Path, edited: Workspace, editor: Buffers) -> None:
-    editor.load(root / "src/one.py", ONE)
+async def test_one_buffer_in_two_changes_is_refused(
+    one: TextFile, edited: Workspace, editor: Buffers
+) -> None:
     with pytest.raises(WorkspaceError, match="named by two changes"):
         await apply_changes(edited, change(), change(None))
     assert editor.text(1) == ONE
 
 
 async def test_an_error_on_disk_puts_the_buffers_back_and_keeps_what_was_typed(
-    root: Path, edited: Workspace, editor: Buffers
+    root: Path, one: TextFile, edited: Workspace, editor: Buffers
 ) -> None:
     before = tree(root)
-    editor.load(root / "src/one.py", ONE)
     editor.before_disk_check = lambda: (_ for _ in ()).throw(FrontEndGone("gone"))
     replaced = 0
 
@@ -187,22 +193,20 @@ async def test_unsaved_changes_where_the_run_wrote_on_disk_stop_the_rollback(
 
 @pytest.mark.parametrize("saved", [True, False])
 async def test_a_closed_buffer_is_rolled_back_on_disk_if_it_was_saved(
-    root: Path, private: Path, edited: Workspace, editor: Buffers, saved: bool
+    root: Path, one: TextFile, private: Path, edited: Workspace, editor: Buffers, saved: bool
 ) -> None:
     before = tree(root)
-    editor.load(root / "src/one.py", ONE)
     await apply_changes(edited, change())
     if saved:
-        (root / "src/one.py").write_text(WANTED + "\n")
+        one.write(WANTED + "\n")
     restored = await Workspace(root, private=private).rollback("run")
     assert restored == (["src/one.py"] if saved else [])
     assert tree(root) == before
 
 
 async def test_revert_keeps_what_was_typed_elsewhere_and_skips_a_deleted_buffer(
-    root: Path, edited: Workspace, editor: Buffers
+    root: Path, one: TextFile, edited: Workspace, editor: Buffers
 ) -> None:
-    editor.load(root / "src/one.py", ONE)
     editor.load(root / "run.sh", "echo")
     other = FileChange("run.sh", "modify", "echo", "echo bye", buffer=2, tick=1)
     applied = await apply_changes(edited, change(), other)
@@ -213,9 +217,8 @@ async def test_revert_keeps_what_was_typed_elsewhere_and_skips_a_deleted_buffer(
 
 
 async def test_text_that_a_files_encoding_lacks_is_refused_with_the_character_and_the_encoding(
-    root: Path, edited: Workspace, editor: Buffers
+    one: TextFile, edited: Workspace, editor: Buffers
 ) -> None:
-    editor.load(root / "src/one.py", ONE)
     editor.lacking[1] = "€я"
     wanted = FileChange("src/one.py", "modify", ONE, "a = '€'\nb = 'é'\nc = 'я'", buffer=1, tick=1)
     for refuse in (edited.stage([wanted]), edited.refuse_unwritable(wanted)):
@@ -225,9 +228,8 @@ async def test_text_that_a_files_encoding_lacks_is_refused_with_the_character_an
 
 
 async def test_text_that_stands_in_a_buffer_already_is_no_reason_to_refuse(
-    root: Path, edited: Workspace, editor: Buffers
+    one: TextFile, edited: Workspace, editor: Buffers
 ) -> None:
-    editor.load(root / "src/one.py", ONE)
     editor.types(1, f"€\n{ONE}")
     editor.lacking[1] = "€"
     await apply_changes(
@@ -242,19 +244,17 @@ async def test_half_a_character_is_refused_for_a_file_that_is_not_open(workspace
 
 
 async def test_a_file_that_is_gone_behind_its_buffer_is_refused(
-    root: Path, edited: Workspace, editor: Buffers
+    one: TextFile, edited: Workspace, editor: Buffers
 ) -> None:
-    editor.load(root / "src/one.py", ONE)
-    (root / "src/one.py").unlink()
+    one.path.unlink()
     editor.buffers[1] = replace(editor.buffers[1], gone=True)
     with pytest.raises(EditConflict, match=r"src/one\.py does not exist any more; nothing was written"):
         await edited.stage([change()])
 
 
 async def test_a_folder_that_became_a_link_out_of_the_project_is_named_as_not_saved(
-    root: Path, edited: Workspace, editor: Buffers, tmp_path: Path
+    root: Path, one: TextFile, edited: Workspace, editor: Buffers, tmp_path: Path
 ) -> None:
-    editor.load(root / "src/one.py", ONE)
     await apply_changes(edited, change())
     (root / "src").rename(tmp_path / "elsewhere")
     (root / "src").symlink_to(tmp_path / "elsewhere")
@@ -265,11 +265,10 @@ async def test_a_folder_that_became_a_link_out_of_the_project_is_named_as_not_sa
 
 
 async def test_a_buffer_that_was_renamed_meanwhile_takes_no_edit_of_its_old_file(
-    root: Path, edited: Workspace, editor: Buffers
+    root: Path, one: TextFile, edited: Workspace, editor: Buffers
 ) -> None:
-    editor.load(root / "src/one.py", ONE)
     editor.buffers[1] = replace(editor.buffers[1], path=str(root / "src/other.py"))
     wanted = change()
     await apply_changes(edited, wanted)
     assert editor.text(1) == ONE
-    assert (root / "src/one.py").read_text() == f"{wanted.after}\n"
+    assert one.text == f"{wanted.after}\n"

@@ -51,6 +51,7 @@ def test_an_empty_text_is_one_empty_line_and_no_text_is_none() -> None:
     ("action", "before", "after"),
     [
         ("modify", "\n".join("abcdefghijklmnop"), "\n".join("AbcdefghijklmnoP")),
+        ("modify", "\n".join("abcdefghijklmnop"), "\n".join("abCdeFghijklmnop")),
         ("modify", "\n".join("abcdefghijklmnop"), "\n".join("bcdefghijXklmnop")),
         ("create", None, "one\ntwo"),
         ("create", None, ""),

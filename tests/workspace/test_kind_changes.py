@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.workspace.kinds import KINDS, lay_kinds
+from tests.workspace.kinds import KINDS, creating_image, deleting_image, lay_kinds
 from tests.workspace.project import apply_changes, creating, moving, tree
 from tideate_core.errors import EditConflict, RollbackConflict
 from tideate_core.workspace import ABSENT, FileChange, FileImage, OutsideChanges, Workspace
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tests.workspace.project import Tree
 
 GONE = FileImage(ABSENT)
+EMPTY = FileImage.of_file(b"", 0)
 
 
 @pytest.fixture
@@ -56,11 +57,11 @@ async def test_rolled_back_through_several_applies_each_path_has_its_first_kind(
 ) -> None:
     old = FileImage.of_file(b"old\n", 0o644)
     new = FileImage.of_file(b"new\n", 0o644)
-    there = FileChange("l", "delete", None, None, images=(old, GONE))
-    below = FileChange("l/x", "create", None, None, images=(GONE, new))
+    there = deleting_image("l", old)
+    below = creating_image("l/x", new)
     await apply_changes(workspace, there, below)
-    back = FileChange("l/x", "delete", None, None, images=(new, GONE))
-    again = FileChange("l", "create", None, None, images=(GONE, new))
+    back = deleting_image("l/x", new)
+    again = creating_image("l", new)
     await apply_changes(workspace, again, back)
     assert (root / "l").read_bytes() == b"new\n"
     await workspace.rollback("run")
@@ -73,8 +74,8 @@ async def test_a_new_directory_below_a_link_that_goes_is_not_the_one_that_the_li
     (root / "src/b").mkdir()
     (root / "m").symlink_to("src")
     before = tree(root)
-    link = FileChange("m", "delete", None, None, images=(FileImage.of_link(b"src"), GONE))
-    file = FileChange("m/b/x", "create", None, None, images=(GONE, FileImage.of_file(b"x\n", 0o644)))
+    link = deleting_image("m", FileImage.of_link(b"src"))
+    file = creating_image("m/b/x", FileImage.of_file(b"x\n", 0o644))
     await apply_changes(workspace, file, link)
     assert (tree(root)["m/b/x"][2], tree(root)["src/b"][0]) == (b"x\n", "directory")
     assert "src/b/x" not in tree(root)
@@ -87,15 +88,15 @@ async def test_a_new_directory_below_a_link_that_goes_is_not_the_one_that_the_li
     [
         (creating("l/x", "x"), "l is a file, so nothing can be below it"),
         (
-            FileChange("k/x/y", "create", None, "x", images=(GONE, FileImage.of_file(b"", 0))),
+            creating_image("k/x/y", EMPTY),
             "k/x is a file",
         ),
         (
-            FileChange("m/x", "create", None, "x", images=(GONE, FileImage.of_file(b"", 0))),
+            creating_image("m/x", EMPTY),
             "m is a symbolic link",
         ),
         (
-            FileChange("d", "create", None, "x", images=(GONE, FileImage.of_file(b"", 0))),
+            creating_image("d", EMPTY),
             "d is a directory with d/sub/z in it",
         ),
     ],
@@ -110,7 +111,7 @@ async def test_a_path_of_another_kind_that_stays_is_refused_by_name(
 
 async def test_a_repository_in_the_way_is_named_and_stays(root: Path, workspace: Workspace) -> None:
     (root / "sub/.git").mkdir(parents=True)
-    change = FileChange("sub", "create", None, "x", images=(GONE, FileImage.of_file(b"", 0)))
+    change = creating_image("sub", EMPTY)
     with pytest.raises(EditConflict, match=r"sub is a directory with sub/\.git in it"):
         await apply_changes(workspace, change)
     assert (root / "sub/.git").is_dir()

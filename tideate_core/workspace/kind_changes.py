@@ -1,8 +1,4 @@
-"""Order of writes if a path changes its kind: file, link or directory.
-
-Files and links above or below a new path are removed first, then directories in its place. Applies, rollbacks
-and restores use the same order.
-"""
+"""Files and directories in the way of a path that changes its kind: file, link or directory."""
 
 from __future__ import annotations
 
@@ -13,53 +9,8 @@ from typing import TYPE_CHECKING
 from tideate_core.workspace.paths import PROTECTED, holds_repository
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterator
     from pathlib import Path
-
-    from tideate_core.workspace.staging import DirectoryOperation, FileOperation
-
-
-def in_order(
-    files: Iterable[FileOperation],
-    made: Iterable[DirectoryOperation],
-    removed: Iterable[DirectoryOperation],
-) -> tuple[
-    list[FileOperation],
-    list[DirectoryOperation],
-    list[DirectoryOperation],
-    list[FileOperation],
-    list[DirectoryOperation],
-]:
-    """Sort operations into execution order.
-
-    :param files: files and links to write or, with an absent image, to remove.
-    :param made: directories, outer ones first.
-    :param removed: directories, inner ones first.
-    :returns: files and directories in the way, new directories, other files, other directories.
-    """
-    # a moved file is written at its new path before its old path is removed
-    files = sorted(files, key=lambda file: file.after.state.kind == "absent")
-    made, removed = list(made), list(removed)
-    written = {file.path for file in files if file.after.state.kind != "absent"}
-    directories = {directory.path for directory in made}
-    directories.update(parent for path in (*written, *directories) for parent in path.parents)
-
-    def is_in_the_way(path: Path) -> bool:
-        return path in directories or path in written or not written.isdisjoint(path.parents)
-
-    first = [file for file in files if file.path not in written and is_in_the_way(file.path)]
-    emptied = [
-        directory
-        for directory in removed
-        if directory.path in written or not written.isdisjoint(directory.path.parents)
-    ]
-    return (
-        first,
-        emptied,
-        made,
-        [file for file in files if file not in first],
-        [directory for directory in removed if directory not in emptied],
-    )
 
 
 def non_directory_above(path: Path, root: Path | None) -> tuple[Path, str] | None:

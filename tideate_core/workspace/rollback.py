@@ -28,10 +28,9 @@ from tideate_core.workspace.journal import (
     MoveEntry,
     entries_of,
 )
-from tideate_core.workspace.kind_changes import in_order
 from tideate_core.workspace.rollback_notes import mark_rolled_back, write_notes
 from tideate_core.workspace.rollback_plan import plan_rollback
-from tideate_core.workspace.staging import FileOperation
+from tideate_core.workspace.staging import FileOperation, in_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

@@ -27,7 +27,7 @@ from tideate_core.workspace.kind_changes import blocking_entries, non_directory_
 from tideate_core.workspace.paths import refuse_bad_new_name, refuse_in_repositories, refuse_new_repositories
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from tideate_core.workspace.buffers import Buffers, BufferText
     from tideate_core.workspace.changes import FileChange, Hunk
@@ -108,7 +108,7 @@ class ModeOperation:
 
 @dataclass(slots=True)
 class WritePlan:
-    """All operations of one apply; `kind_changes.in_order` defines their order."""
+    """All operations of one apply; `in_order` defines their order."""
 
     files: list[FileOperation] = field(default_factory=list)
     buffers: list[BufferOperation] = field(default_factory=list)
@@ -138,6 +138,51 @@ class WritePlan:
             if path.parent in missing or path.is_symlink() or not path.is_dir():
                 missing.append(path)
         return missing
+
+
+def in_order(
+    files: Iterable[FileOperation],
+    made: Iterable[DirectoryOperation],
+    removed: Iterable[DirectoryOperation],
+) -> tuple[
+    list[FileOperation],
+    list[DirectoryOperation],
+    list[DirectoryOperation],
+    list[FileOperation],
+    list[DirectoryOperation],
+]:
+    """Sort operations into execution order, for applies, rollbacks and restores alike.
+
+    Files and links above or below a new path are removed first, then directories in its place.
+
+    :param files: files and links to write or, with an absent image, to remove.
+    :param made: directories, outer ones first.
+    :param removed: directories, inner ones first.
+    :returns: files and directories in the way, new directories, other files, other directories.
+    """
+    # a moved file is written at its new path before its old path is removed
+    files = sorted(files, key=lambda file: file.after.state.kind == "absent")
+    made, removed = list(made), list(removed)
+    written = {file.path for file in files if file.after.state.kind != "absent"}
+    directories = {directory.path for directory in made}
+    directories.update(parent for path in (*written, *directories) for parent in path.parents)
+
+    def is_in_the_way(path: Path) -> bool:
+        return path in directories or path in written or not written.isdisjoint(path.parents)
+
+    first = [file for file in files if file.path not in written and is_in_the_way(file.path)]
+    emptied = [
+        directory
+        for directory in removed
+        if directory.path in written or not written.isdisjoint(directory.path.parents)
+    ]
+    return (
+        first,
+        emptied,
+        made,
+        [file for file in files if file not in first],
+        [directory for directory in removed if directory not in emptied],
+    )
 
 
 def buffer_operation(

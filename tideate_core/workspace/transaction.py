@@ -36,7 +36,6 @@ from tideate_core.workspace.journal import (
     RemovedEntry,
     entries_of,
 )
-from tideate_core.workspace.kind_changes import in_order
 from tideate_core.workspace.rollback import roll_back_files
 from tideate_core.workspace.rollback_plan import plan_rollback
 from tideate_core.workspace.staging import (
@@ -46,6 +45,7 @@ from tideate_core.workspace.staging import (
     Stager,
     WritePlan,
     buffer_operation,
+    in_order,
 )
 
 if TYPE_CHECKING:
