@@ -50,15 +50,17 @@ def test_a_deleted_working_directory_is_named(shell: Shell, command: str) -> Non
 PROGRAM = """
 import asyncio, sys
 from tideate_core.cli import interruption
+from tideate_core.cli.render.output import messages
 
 interruption.PATIENCE = float(sys.argv[1])
 
-def say(words):
-    print(words, flush=True)
+class Said(interruption.Interruption):
+    def cancel(self):
+        print("cancel", flush=True)
 
 async def main():
-    with interruption.Interruption(lambda _: say("cancel"), lambda _: say("again"), lambda: say("leave")):
-        say("ready")
+    with Said(messages(), lambda: print("restored", flush=True)):
+        print("ready", flush=True)
         await asyncio.Event().wait()
 
 asyncio.run(main())
@@ -103,18 +105,23 @@ def interrupted(process: subprocess.Popen[str], lines: int) -> list[str]:
 
 def test_each_cancels_again_and_the_second_says_so() -> None:
     with started(PROGRAM, 3600) as process:
+        assert process.stderr is not None
         assert interrupted(process, 1) == ["cancel"]
-        assert interrupted(process, 2) == ["again", "cancel"]
+        assert interrupted(process, 1) == ["cancel"]
+        assert "already stopping" in process.stderr.readline()
         assert interrupted(process, 1) == ["cancel"]
         process.kill()
+        assert process.stderr.read() == ""
 
 
 @pytest.mark.slow
 def test_one_that_comes_after_a_while_leaves_it_at_once() -> None:
     with started(PROGRAM, 0) as process:
         assert interrupted(process, 1) == ["cancel"]
-        assert interrupted(process, 1) == ["leave"]
-        assert (process.wait(60), process.stderr.read() if process.stderr else "") == (130, "")
+        assert interrupted(process, 1) == ["restored"]
+        assert process.stderr is not None
+        told = "\nquit before the run was stopped\n"
+        assert (process.wait(60), process.stderr.read()) == (130, told)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tideate_core.app.runs import run_json, short_id, tokens_json
@@ -39,8 +39,8 @@ class Item:
     state: Literal["done", "failed", "declined", "stopped"]
     """`stopped`: cut off because another item failed or the run was cancelled."""
     tries: int
-    at: int
-    """End, in milliseconds since the epoch."""
+    ended_at: int
+    """Milliseconds since the epoch."""
     duration_ms: int
     error: str | None = None
 
@@ -240,15 +240,9 @@ def items_of(events: Iterable[EventRow]) -> dict[str, list[Item]]:
     return {step: [items[index] for index in sorted(items)] for step, items in found.items()}
 
 
-def item_json(item: Item) -> dict[str, Any]:
-    """Return the JSON form of an item. Times are milliseconds."""
-    shape: dict[str, Any] = {"index": item.index, "state": item.state, "tries": item.tries}
-    return {**shape, "ended_at": item.at, "duration_ms": item.duration_ms, "error": item.error}
-
-
 def step_json(row: StepRow, items: list[Item]) -> dict[str, Any]:
     """Return the JSON form of a step."""
-    shape = {"items": [item_json(item) for item in items]} if items else {}
+    shape = {"items": [asdict(item) for item in items]} if items else {}
     return {
         **shape,
         "step": row.step,
@@ -319,9 +313,7 @@ def _is_gate(row: EventRow) -> bool:
 
 def _item(row: EventRow, index: int, tries: int) -> Item:
     data = row.data
-    duration, error = int(data.get("duration_ms") or 0), data.get("error")
-    if data.get("success"):
-        return Item(index, "done", tries, row.at, duration)
-    if data.get("declined"):
-        return Item(index, "declined", tries, row.at, duration)
-    return Item(index, "failed" if error else "stopped", tries, row.at, duration, error)
+    error = None if data.get("success") or data.get("declined") else data.get("error")
+    state: Any = "done" if data.get("success") else "declined" if data.get("declined") else "stopped"
+    duration = int(data.get("duration_ms") or 0)
+    return Item(index, "failed" if error else state, tries, row.at, duration, error)

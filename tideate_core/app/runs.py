@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -145,18 +146,8 @@ def tokens_json(tokens: Tokens) -> dict[str, Any]:
 
 def metrics_json(row: MetricsRow) -> dict[str, Any]:
     """Return the JSON form of the metrics of one workflow and day."""
-    return {
-        "workflow_id": row.workflow_id,
-        "workflow": row.name,
-        "date": row.date,
-        "total": row.total,
-        "successful": row.successful,
-        "failed": row.failed,
-        "avg_duration_ms": row.avg_duration_ms,
-        "avg_steps_completed": row.avg_steps_completed,
-        "checkpoints": row.checkpoints,
-        "last_executed_at": row.last_executed_at,
-    }
+    shape = asdict(row)
+    return {"workflow_id": shape.pop("workflow_id"), "workflow": shape.pop("name"), **shape}
 
 
 def read_costs(reader: Reader, *, days: int | None = None) -> list[CostRow]:
@@ -198,20 +189,10 @@ def gates_json(counts: Mapping[int, GateCount]) -> list[dict[str, Any]]:
     """Return the JSON form of the statistics of all five gates."""
     found = []
     for number, name in enumerate(GATES, start=1):
-        count = counts.get(number)
-        shape = {
-            "gate": number,
-            "name": name,
-            "passed": count.passed if count else 0,
-            "failed": count.failed if count else 0,
-            "auto_fixed": count.auto_fixed if count else 0,
-        }
-        if count:
-            shape |= {
-                "average_ms": average_ms(count),
-                "longest_ms": count.longest_ms,
-                "last_at": count.last_at,
-            }
+        shape = {"gate": number, "name": name, "passed": 0, "failed": 0, "auto_fixed": 0}
+        if count := counts.get(number):
+            shape |= {**asdict(count), "average_ms": average_ms(count)}
+            del shape["total_ms"]
         found.append(shape)
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import InvalidInput
+from tideate_core.util.cutting import beginning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ LONGEST_TITLE: Final = 60
 def title_of(prompt: str) -> str:
     """Return the first line of a prompt, truncated."""
     line = " ".join(next((line for line in prompt.splitlines() if line.strip()), "").split())
-    return line if len(line) <= LONGEST_TITLE else f"{line[: LONGEST_TITLE - 1].rstrip()}…"
+    return beginning(line, LONGEST_TITLE)
 
 
 def read_thread(reader: Reader, wanted: str) -> tuple[RunRow, list[dict[str, Any]]]:

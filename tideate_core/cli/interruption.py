@@ -32,27 +32,30 @@ PATIENCE: Final = 5.0
 
 
 class Interruption:
-    """Context in which SIGINT, SIGTERM and SIGHUP call `cancel`; ignored signals stay ignored.
+    """Context in which signals stop a run, or compared runs; ignored signals stay ignored.
 
-    Each further Ctrl-C calls `cancel` again, which kills running programs. After `PATIENCE`, Ctrl-C quits at
-    once: store and journal hold everything that another process needs to end the run.
+    Only SIGINT, a request of the person, cancels. SIGTERM and SIGHUP, such as from a closed terminal, leave
+    the run for a resume. Each further Ctrl-C cancels again, which kills running programs. After `PATIENCE`,
+    Ctrl-C quits at once: store and journal hold everything that another process needs to end the run.
 
-    :param cancel: called with True for SIGINT, a request of the person.
-    :param again: called with the remaining seconds at the second Ctrl-C.
-    :param leave: called before the process quits, to tell the person how to continue.
+    :param restore: restores the terminal settings.
+    :param several: the runs are compared; after leaving them, no question is asked.
     """
 
-    def __init__(
-        self, cancel: Callable[[bool], object], again: Callable[[float], None], leave: Callable[[], None]
-    ) -> None:
-        self._cancel = cancel
-        self._notify_again = again
-        self._leave = leave
+    def __init__(self, console: Console, restore: Callable[[], None], *, several: bool = False) -> None:
+        self._console = console
+        self._restore = restore
+        self._several = several
+        self._runner: WorkflowRunner | None = None
+        self._task: asyncio.Task[Any] | None = None
+        self._stopped = False
         self._notified = False
         self._first = 0.0
         self.happened = False
         self.status = INTERRUPTED
         """Exit status for the first signal."""
+        self.left = False
+        """Whether the run was left for a later resume."""
 
     def __enter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
@@ -67,57 +70,11 @@ class Interruption:
             if not (self.happened and number == signal.SIGINT):
                 self._loop.remove_signal_handler(number)
 
-    def _on_signal(self, number: int) -> None:
-        if self.happened:
-            return
-        self.happened = True
-        self.status = SIGNALLED + number
-        self._first = time.monotonic()
-        if signal.SIGINT in self._caught:
-            self._loop.remove_signal_handler(signal.SIGINT)
-            # not the loop's handler: a blocked loop can be left, too
-            signal.signal(signal.SIGINT, self._on_another)
-        self._cancel(number == signal.SIGINT)
-
-    def _on_another(self, _number: int, _frame: FrameType | None) -> None:
-        left = self._first + PATIENCE - time.monotonic()
-        if left <= 0:
-            self._leave()
-            os._exit(INTERRUPTED)
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._cancel_again, left)
-
-    def _cancel_again(self, left: float) -> None:
-        if not self._notified:
-            self._notified = True
-            self._notify_again(left)
-        self._cancel(True)
-
-
-class RunCancellation:
-    """Cancellation of a run, or of compared runs, by signals.
-
-    Only the person cancels. Any other signal, such as from a closed terminal, leaves the run for a resume.
-
-    :param restore: restores the terminal settings.
-    :param several: the runs are compared; after leaving them, no question is asked.
-    """
-
-    def __init__(self, console: Console, restore: Callable[[], None], *, several: bool = False) -> None:
-        self._console = console
-        self._several = several
-        self._restore = restore
-        self._runner: WorkflowRunner | None = None
-        self._task: asyncio.Task[Any] | None = None
-        self._stopped = False
-        self.left = False
-        """Whether a signal left the run for a later resume."""
-
     async def wait_for(self, runner: WorkflowRunner, run: Coroutine[Any, Any, T]) -> T | None:
         """Wait for a run; return its result, or None if a signal stopped it before it started."""
         self._runner, self._task = runner, (task := asyncio.create_task(run))
         if self._stopped:
-            self.cancel(by_person=True)
+            self.cancel()
         try:
             return await task
         except asyncio.CancelledError:
@@ -125,20 +82,13 @@ class RunCancellation:
                 raise
             return None
 
-    def cancel(self, by_person: bool) -> None:
-        """Cancel the run; a repeated call kills running programs at once.
-
-        :param by_person: False leaves the run for a later resume.
-        """
-        if not by_person:
-            self.leave_run()
-            return
+    def cancel(self) -> None:
+        """Cancel the run; a repeated call kills running programs at once."""
         self._stopped = True
         if self._runner is None or self._task is None:
             return
-        if self._runner.cancel():
-            return
-        self._task.cancel()  # at a question before the run starts in this process
+        if not self._runner.cancel():
+            self._task.cancel()  # at a question before the run starts in this process
 
     def leave_run(self) -> None:
         """Leave the active runs for a later resume; if none is active, cancel the start."""
@@ -149,15 +99,40 @@ class RunCancellation:
         if not runs or self._several:
             self._task.cancel()
 
-    def notify_again(self, left: float) -> None:
-        """Print that the run is already stopping."""
-        words = (
-            "already stopping; running programs are killed now. "
-            f"If that takes longer than {left:.0f} s, Ctrl-C quits at once"
-        )
-        tell(self._console, Text(words, style="yellow"))
+    def _on_signal(self, number: int) -> None:
+        if self.happened:
+            return
+        self.happened = True
+        self.status = SIGNALLED + number
+        self._first = time.monotonic()
+        if signal.SIGINT in self._caught:
+            self._loop.remove_signal_handler(signal.SIGINT)
+            # not the loop's handler: a blocked loop can be left, too
+            signal.signal(signal.SIGINT, self._on_another)
+        if number == signal.SIGINT:
+            self.cancel()
+        else:
+            self.leave_run()
 
-    def leave(self) -> None:
+    def _on_another(self, _number: int, _frame: FrameType | None) -> None:
+        left = self._first + PATIENCE - time.monotonic()
+        if left <= 0:
+            self.tell_left()
+            os._exit(INTERRUPTED)
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._cancel_again, left)
+
+    def _cancel_again(self, left: float) -> None:
+        if not self._notified:
+            self._notified = True
+            words = (
+                "already stopping; running programs are killed now. "
+                f"If that takes longer than {left:.0f} s, Ctrl-C quits at once"
+            )
+            tell(self._console, Text(words, style="yellow"))
+        self.cancel()
+
+    def tell_left(self) -> None:
         """Print how to end or resume the run, without buffers and locks."""
         runs = self._runner.running if self._runner else []
         known = [short_id(run.id) for run in runs[-1:]]

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from tideate_core.app import Project, next_command, open_runner, recover_before, short_id
 from tideate_core.cli.confirmations import has_person
-from tideate_core.cli.interruption import Interruption, RunCancellation
+from tideate_core.cli.interruption import Interruption
 from tideate_core.cli.process import DECLINED, DONE, FAILED, USAGE
 from tideate_core.cli.render.output import (
     markdown_source,
@@ -77,7 +77,7 @@ async def attend(
     notices: Iterable[str] = (),
     *,
     several: bool = False,
-) -> tuple[T | None, TerminalFrontEnd, Interruption, RunCancellation]:
+) -> tuple[T | None, TerminalFrontEnd, Interruption]:
     """Run workflows at the terminal with signal handling; no result if a signal prevents the start.
 
     :param several: the runs are compared; they take no typed messages.
@@ -86,16 +86,18 @@ async def attend(
     for notice in (*project.loaded.notices, *notices):
         note(notice)
     await recover_before(project.root, note)
-    with TerminalFrontEnd(console, None if interaction.asks else PolicyFrontEnd(interaction.policy)) as front:
-        cancellation = RunCancellation(console, front.restore_terminal, several=several)
-        front.leave = cancellation.leave_run
-        with Interruption(cancellation.cancel, cancellation.notify_again, cancellation.leave) as interruption:
-            async with (
-                open_runner(project, catalog, front) as runner,
-                nullcontext() if several else front.passing_on(runner.say),
-            ):
-                result = await cancellation.wait_for(runner, start(runner, front))
-    return result, front, interruption, cancellation
+    policy = None if interaction.asks else PolicyFrontEnd(interaction.policy)
+    with (
+        TerminalFrontEnd(console, policy) as front,
+        Interruption(console, front.restore_terminal, several=several) as interruption,
+    ):
+        front.leave = interruption.leave_run
+        async with (
+            open_runner(project, catalog, front) as runner,
+            nullcontext() if several else front.passing_on(runner.say),
+        ):
+            result = await interruption.wait_for(runner, start(runner, front))
+    return result, front, interruption
 
 
 async def run_to_end(
@@ -112,7 +114,7 @@ async def run_to_end(
     :raises TideateError: an error of `start`.
     """
     console = messages()
-    result, front, interruption, cancellation = await attend(
+    result, front, interruption = await attend(
         project, catalog, interaction, lambda runner, _front: start(runner), notices
     )
     if result is None:
@@ -130,7 +132,7 @@ async def run_to_end(
             raise
         return interruption.status  # the terminal is gone, as the signal said
     if result.cancelled:
-        return interruption.status if interruption.happened or cancellation.left else DECLINED
+        return interruption.status if interruption.happened or interruption.left else DECLINED
     proposed = result.next_run
     if proposed is not None and await _wants(proposed, result, interaction, console):
         request = request_of(proposed)

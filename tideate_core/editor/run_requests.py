@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from tideate_core.editor.projects import Projects
     from tideate_core.engine import Changed, WorkflowRunner
-    from tideate_core.store import Reader, RunRow
+    from tideate_core.store import Reader, RunRow, Store
 
 log = logging.getLogger(__name__)
 
@@ -62,8 +62,7 @@ class StoredRuns:
             words = await read_runs(root, lambda reader: waiting_words(reader, run))
             return {"run": {**run_json(run), "waiting": words}, "owned": owned}
         if owned:
-            store = await self._projects.runner(params.get("folder")).store()
-            await store.send_control_request(run.id, "resume")
+            await (await self._store(params)).send_control_request(run.id, "resume")
         elif not run.resumable:
             where = f"process {run.lease.pid}" if run.lease else "another process"
             raise RunIsOwned(
@@ -183,13 +182,13 @@ class StoredRuns:
 
         :raises RunEnded: the run has ended.
         """
-        execution_id, folder = str(params["execution_id"]), params.get("folder")
+        execution_id = str(params["execution_id"])
         try:
             self._projects.runner_of(execution_id).cancel(execution_id)
             return {"files": [], "kept": []}
         except RunNotFound:
-            store = await self._projects.runner(folder).store()
-        workspace = partial(self._projects.workspace, folder)
+            store = await self._store(params)
+        workspace = partial(self._projects.workspace, params.get("folder"))
         done = await cancel_stored_run(store, execution_id, workspace) or Cancellation()
         if done.error is not None:
             raise done.error
@@ -204,8 +203,7 @@ class StoredRuns:
         try:
             self._projects.runner_of(execution_id).pause(execution_id)
         except RunNotFound:
-            store = await self._projects.runner(params.get("folder")).store()
-            await store.send_control_request(execution_id, "pause")
+            await (await self._store(params)).send_control_request(execution_id, "pause")
         return {}
 
     async def say(self, params: dict[str, Any]) -> dict[str, Any]:
@@ -218,8 +216,7 @@ class StoredRuns:
         try:
             await self._projects.runner_of(execution_id).say(execution_id, text)
         except RunNotFound:
-            store = await self._projects.runner(params.get("folder")).store()
-            await store.send_control_request(execution_id, Message(text))
+            await (await self._store(params)).send_control_request(execution_id, Message(text))
         return {}
 
     async def path(self, params: dict[str, Any]) -> dict[str, Any]:
@@ -270,6 +267,9 @@ class StoredRuns:
         runner = self._projects.runner(params.get("folder"))
         await self._projects.recover(params.get("folder"))
         return runner
+
+    async def _store(self, params: dict[str, Any]) -> Store:
+        return await self._projects.runner(params.get("folder")).store()
 
     def _root(self, params: dict[str, Any]) -> Path | None:
         return self._projects.root(params.get("folder"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from tideate_core.app import (
@@ -30,9 +31,10 @@ from tideate_core.engine import is_continued_from
 from tideate_core.errors import InvalidInput
 from tideate_core.project import project_state
 from tideate_core.store import Reader, resumable_runs
+from tideate_core.util.cutting import beginning
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
     from pathlib import Path
 
     from tideate_core.app import ExportFormat, Item, RunDetails
@@ -65,6 +67,18 @@ LONGEST_DATA: Final = 300
 """Characters of the data of an event, on one line."""
 
 
+def _reading(
+    read: Callable[[RunViews, Reader, dict[str, Any]], dict[str, Any]],
+) -> Callable[[RunViews, dict[str, Any]], Awaitable[dict[str, Any]]]:
+    """Make a request of a method that reads the runs of a folder's project; it is called in a thread."""
+
+    @wraps(read)
+    async def request(views: RunViews, params: dict[str, Any]) -> dict[str, Any]:
+        return await read_runs(views._root(params), lambda reader: read(views, reader, params))
+
+    return request
+
+
 class RunViews:
     """Read-only requests about the stored runs of a folder's project."""
 
@@ -95,113 +109,95 @@ class RunViews:
 
         return await read_runs(root, read)
 
-    async def show(self, params: dict[str, Any]) -> dict[str, Any]:
+    @_reading
+    def show(self, reader: Reader, params: dict[str, Any]) -> dict[str, Any]:
         """Return a run with its steps; without `execution_id` the newest run."""
         root, prefix = self._root(params), params.get("execution_id")
+        details = read_details(reader, prefix or _newest(reader).id)
+        run, steps, items = details.run, details.ordered_steps, details.items
+        whole = _export_of(run.id)
+        return {
+            "run": self._listed(root, reader, [run])[0],
+            "steps": [_step(step, items.get(step.step, []), whole) for step in steps],
+            "lanes": {step: row._asdict() for step, row in details.lanes.items()},
+            "response": _text(details.response, whole) if run.ended else None,
+            "checkpoints": len(details.checkpoints),
+            "next": details.next_run,
+            "events": _reported(details),
+            "gist": _gist(details) if run.kind == "machine" else {},
+            "runs": [{**run_json(child), "parent_step": step} for step, child in details.children],
+        }
 
-        def read(reader: Reader) -> dict[str, Any]:
-            details = read_details(reader, prefix or _newest(reader).id)
-            run, steps, items = details.run, details.ordered_steps, details.items
-            whole = _export_of(run.id)
-            return {
-                "run": self._listed(root, reader, [run])[0],
-                "steps": [_step(step, items.get(step.step, []), whole) for step in steps],
-                "lanes": {step: row._asdict() for step, row in details.lanes.items()},
-                "response": _text(details.response, whole) if run.ended else None,
-                "checkpoints": len(details.checkpoints),
-                "next": details.next_run,
-                "events": _reported(details),
-                "gist": _gist(details) if run.kind == "machine" else {},
-                "runs": [{**run_json(child), "parent_step": step} for step, child in details.children],
-            }
-
-        return await read_runs(root, read)
-
-    async def events(self, params: dict[str, Any]) -> dict[str, Any]:
+    @_reading
+    def events(self, reader: Reader, params: dict[str, Any]) -> dict[str, Any]:
         """Return the first `MOST_EVENTS` events of a run."""
+        run = reader.run(str(params["execution_id"]))
+        found = reader.events(run.id, limit=MOST_EVENTS + 1)
+        shown = [_event(event) for event in found[:MOST_EVENTS]]
+        return {"events": shown, "more": len(found) > MOST_EVENTS}
 
-        def read(reader: Reader) -> dict[str, Any]:
-            run = reader.run(str(params["execution_id"]))
-            found = reader.events(run.id, limit=MOST_EVENTS + 1)
-            shown = [_event(event) for event in found[:MOST_EVENTS]]
-            return {"events": shown, "more": len(found) > MOST_EVENTS}
-
-        return await self._read(params, read)
-
-    async def said(self, params: dict[str, Any]) -> dict[str, Any]:
+    @_reading
+    def said(self, reader: Reader, params: dict[str, Any]) -> dict[str, Any]:
         """Return the conversation of a step of a run; long texts are cut.
-
         `continued` tells whether a later run continues this conversation.
         """
+        prefix, step = str(params["execution_id"]), str(params["step"])
+        found = read_step_thread(reader, prefix, step)
+        run = reader.run(prefix)
+        continued = run.ended and is_continued_from(reader, run.id, step)
+        texts = [{**one, "text": _text(one["text"], _export_of(run.id))} for one in found]
+        return {"said": texts, "continued": continued}
 
-        def read(reader: Reader) -> dict[str, Any]:
-            prefix, step = str(params["execution_id"]), str(params["step"])
-            found = read_step_thread(reader, prefix, step)
-            run = reader.run(prefix)
-            continued = run.ended and is_continued_from(reader, run.id, step)
-            texts = [{**one, "text": _text(one["text"], _export_of(run.id))} for one in found]
-            return {"said": texts, "continued": continued}
-
-        return await self._read(params, read)
-
-    async def call(self, params: dict[str, Any]) -> dict[str, Any]:
+    @_reading
+    def call(self, reader: Reader, params: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments and the result of a tool call that its events recorded.
 
         :param params: `sequence`: the number of the event that ended the call.
         :raises InvalidInput: no call ended at this event.
         """
         sequence = int(params["sequence"])
+        run = reader.run(str(params["execution_id"]))
+        found = reader.events(run.id, after=sequence - 1, limit=1)
+        if not found or found[0].name != TOOL_COMPLETED:
+            raise InvalidInput(f"run {run.id[:8]} has no tool call that ended at its event {sequence}")
+        data = found[0].data
+        began = (
+            event.data.get("arguments")
+            for event in reversed(reader.events(run.id, limit=sequence))
+            if event.name == TOOL_CALLED
+            and all(event.data.get(key) == data.get(key) for key in ("call", "step"))
+        )
+        return {"data": data, "arguments": next(began, None)}
 
-        def read(reader: Reader) -> dict[str, Any]:
-            run = reader.run(str(params["execution_id"]))
-            found = reader.events(run.id, after=sequence - 1, limit=1)
-            if not found or found[0].name != TOOL_COMPLETED:
-                raise InvalidInput(f"run {run.id[:8]} has no tool call that ended at its event {sequence}")
-            data = found[0].data
-            began = (
-                event.data.get("arguments")
-                for event in reversed(reader.events(run.id, limit=sequence))
-                if event.name == TOOL_CALLED
-                and all(event.data.get(key) == data.get(key) for key in ("call", "step"))
-            )
-            return {"data": data, "arguments": next(began, None)}
-
-        return await self._read(params, read)
-
-    async def diff(self, params: dict[str, Any]) -> dict[str, Any]:
+    @_reading
+    def diff(self, reader: Reader, params: dict[str, Any]) -> dict[str, Any]:
         """Return the differences between the runs `execution_id` and `other`; long texts are cut."""
         one, other = str(params["execution_id"]), str(params["other"])
+        shape = compare_runs(reader, project_state(self._root(params)), one, other)
+        whole = f"tideate diff {one[:8]} {other[:8]}"
+        for part in (*shape["steps"], *shape["edits"]):
+            part["diff"] = _text(part["diff"], whole)
+        for given in shape["inputs"]:
+            values = given["values"]
+            given["values"] = [None if value is None else _text(value, whole) for value in values]
+        return {**shape, "response": _text(shape["response"], whole)}
 
-        def read(reader: Reader) -> dict[str, Any]:
-            shape = compare_runs(reader, project_state(self._root(params)), one, other)
-            whole = f"tideate diff {one[:8]} {other[:8]}"
-            for part in (*shape["steps"], *shape["edits"]):
-                part["diff"] = _text(part["diff"], whole)
-            for given in shape["inputs"]:
-                values = given["values"]
-                given["values"] = [None if value is None else _text(value, whole) for value in values]
-            return {**shape, "response": _text(shape["response"], whole)}
-
-        return await self._read(params, read)
-
-    async def diff_texts(self, params: dict[str, Any]) -> dict[str, Any]:
+    @_reading
+    def diff_texts(self, reader: Reader, params: dict[str, Any]) -> dict[str, Any]:
         """Return the uncut `texts` of two runs: of the file `path`, the results of `step`, or the answers.
 
         :raises InvalidInput: neither run has this text, or it is too long for a window.
         """
         one, other = str(params["execution_id"]), str(params["other"])
         path, step = params.get("path"), params.get("step")
+        private = project_state(self._root(params))
+        texts = compared_texts(reader, private, one, other, path=path, step=step)
+        if sum(len(text or "") for text in texts) > LONGEST_TEXTS:
+            raise InvalidInput("that is too long for a window; `tideate diff` in a shell shows it")
+        return {"texts": [{"text": text} for text in texts]}
 
-        def read(reader: Reader) -> dict[str, Any]:
-            private = project_state(self._root(params))
-            texts = compared_texts(reader, private, one, other, path=path, step=step)
-            if sum(len(text or "") for text in texts) > LONGEST_TEXTS:
-                raise InvalidInput("that is too long for a window; `tideate diff` in a shell shows it")
-            return {"texts": [{"text": text} for text in texts]}
-
-        return await self._read(params, read)
-
-    async def export(self, params: dict[str, Any]) -> dict[str, Any]:
+    @_reading
+    def export(self, reader: Reader, params: dict[str, Any]) -> dict[str, Any]:
         """Return the runs `execution_ids` as one `text` in a `format`.
 
         :raises InvalidInput: the format is unknown, or the text is too long for a buffer.
@@ -211,20 +207,14 @@ class RunViews:
         if form not in ("markdown", "json"):
             raise InvalidInput(f"there is no format {form!r}; there are markdown and json")
 
-        def read(reader: Reader) -> dict[str, Any]:
-            text = export_runs(reader, chosen, cast("ExportFormat", form), self._root(params))
-            if len(text) > LONGEST_TEXTS:
-                words = "that is too long for a buffer; `tideate export -o FILE` in a shell writes it"
-                raise InvalidInput(words)
-            return {"text": text}
-
-        return await self._read(params, read)
+        text = export_runs(reader, chosen, cast("ExportFormat", form), self._root(params))
+        if len(text) > LONGEST_TEXTS:
+            words = "that is too long for a buffer; `tideate export -o FILE` in a shell writes it"
+            raise InvalidInput(words)
+        return {"text": text}
 
     def _root(self, params: dict[str, Any]) -> Path | None:
         return self._projects.root(params.get("folder"))
-
-    async def _read(self, params: dict[str, Any], read: Callable[[Reader], dict[str, Any]]) -> dict[str, Any]:
-        return await read_runs(self._root(params), read)
 
     def _listed(self, root: Path | None, reader: Reader, runs: list[RunRow]) -> list[dict[str, Any]]:
         """Return runs as a list shows them; the status of a run under way here is newer than its row."""
@@ -293,7 +283,7 @@ def _event(event: EventRow) -> dict[str, Any]:
         "at": event.at,
         "name": event.name.removeprefix("SD_EVENT_"),
         "step": str(event.data.get("step") or ""),
-        "words": words if len(words) <= LONGEST_DATA else f"{words[: LONGEST_DATA - 1]}…",
+        "words": beginning(words, LONGEST_DATA),
     }
 
 

@@ -152,14 +152,14 @@ async def _compare(
     catalog = build_catalog(project.root)
     _refuse_unanswered(interaction, catalog, request)
     # --take chooses the model, and answers no other question
-    done, _, interruption, cancellation = await attend(
+    done, _, interruption = await attend(
         project,
         catalog,
         interaction,
         lambda runner, front: start(Comparison(runner, front, take=take)),
         several=True,
     )
-    if cancellation.left:
+    if interruption.left:
         words = (
             f"the comparison waits; `tideate compare --resume {short_id(request.execution_id)}` resumes it"
         )

@@ -20,8 +20,6 @@ from tideate_core.store import Reader
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from tideate_core.app import Project
-    from tideate_core.cli.terminal import Interaction
     from tideate_core.engine import Changed, ForkPlan, RunEdits
 
 Definition = Annotated[
@@ -47,7 +45,7 @@ def retry(
     # here, because the help needs no engine
     from tideate_core.engine import RunEdits
 
-    return _start(run, RunEdits(), definition, or_whole=False, yes=yes, json=json, root=root)
+    return _rerun(run, RunEdits(), definition, or_whole=False, yes=yes, json=json, root=root)
 
 
 @report_errors
@@ -104,7 +102,7 @@ def fork(
     say = None if say is None else as_text(say, "--say")
     known = _results(results, run, root) if results else {}
     edits = RunEdits(prompt, parse_inputs(inputs), adapter, known, turn=turn, say=say)
-    return _start(run, edits, definition, or_whole=True, yes=yes, json=json, root=root)
+    return _rerun(run, edits, definition, or_whole=True, yes=yes, json=json, root=root)
 
 
 def _results(pairs: tuple[str, ...], wanted: str, root: str | None) -> dict[str, JsonValue]:
@@ -130,7 +128,7 @@ def _results(pairs: tuple[str, ...], wanted: str, root: str | None) -> dict[str,
     return found
 
 
-def _start(
+def _rerun(
     wanted: str,
     edits: RunEdits,
     changed: Changed,
@@ -140,42 +138,32 @@ def _start(
     json: bool,
     root: str | None,
 ) -> int:
-    from tideate_core.cli.terminal import Interaction
-    from tideate_core.engine import split_run_step
+    from tideate_core.cli.terminal import Interaction, run_to_end
+    from tideate_core.engine import PolicyFrontEnd, plan_fork, split_run_step
 
     log_to_file()
-    run, step = split_run_step(wanted)
-    project, interaction = open_project(root), Interaction(yes, json)
-    return run_async(_run(run, step, edits, changed, project, interaction, or_whole=or_whole))
+    prefix, step = split_run_step(wanted)
+    project = open_project(root)
+    catalog = build_catalog(project.root)
 
+    async def rerun() -> int:
+        # before the store is opened, which would create it
+        reader = Reader(project.private)
+        plan = await asyncio.to_thread(plan_fork, reader, prefix, step, edits, or_whole=or_whole)
+        run = plan.source.id
+        if yes is None:
+            async with open_runner(project, catalog, PolicyFrontEnd(None)) as runner:
+                await runner.check_fork(run, step, edits, changed=changed, or_whole=or_whole)
+        if not await confirmed(yes, "fork", _question(plan), run):
+            return declined("no run was started", "starts it", yes, as_json=json)
+        return await run_to_end(
+            project,
+            catalog,
+            Interaction(yes, json),
+            lambda runner: runner.fork_run(run, step, edits, changed=changed, or_whole=or_whole),
+        )
 
-async def _run(
-    wanted: str,
-    step: str | None,
-    edits: RunEdits,
-    changed: Changed,
-    project: Project,
-    interaction: Interaction,
-    *,
-    or_whole: bool,
-) -> int:
-    from tideate_core.cli.terminal import run_to_end
-    from tideate_core.engine import PolicyFrontEnd, plan_fork
-
-    # before the store is opened, which would create it
-    plan = await asyncio.to_thread(plan_fork, Reader(project.private), wanted, step, edits, or_whole=or_whole)
-    run, policy = plan.source.id, interaction.policy
-    if policy is None:
-        async with open_runner(project, build_catalog(project.root), PolicyFrontEnd(None)) as runner:
-            await runner.check_fork(run, step, edits, changed=changed, or_whole=or_whole)
-    if not await confirmed(policy, "fork", _question(plan), run):
-        return declined("no run was started", "starts it", policy, as_json=interaction.json)
-    return await run_to_end(
-        project,
-        build_catalog(project.root),
-        interaction,
-        lambda runner: runner.fork_run(run, step, edits, changed=changed, or_whole=or_whole),
-    )
+    return run_async(rerun())
 
 
 def _question(plan: ForkPlan) -> str:

@@ -36,6 +36,7 @@ from tideate_core.cli.render.steps import items_table, items_words, show_calls, 
 from tideate_core.cli.render.tables import facts, page, state_text, steps_words, table, token_words, when
 from tideate_core.cli.render.words import forked_words, lasted, usage_words
 from tideate_core.errors import InvalidInput
+from tideate_core.util.cutting import beginning
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
@@ -237,8 +238,7 @@ def _outcome(row: StepRow) -> Text:
 def _line(value: Any, longest: int) -> str:
     """Return a value as one line, truncated."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    text = visible(" ".join(text[: 4 * longest].split()))
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+    return beginning(visible(" ".join(text[: 4 * longest].split())), longest)
 
 
 def _show_step(row: StepRow, items: list[Item], *, as_json: bool) -> None:
@@ -320,7 +320,5 @@ def _in_short(text: str) -> str:
 
 
 def _call(call: Mapping[str, Any]) -> Text:
-    arguments = json.dumps(call["arguments"], ensure_ascii=False)
-    if len(arguments) > LONGEST_ARGUMENTS:
-        arguments = f"{arguments[: LONGEST_ARGUMENTS - 1]}…"
+    arguments = beginning(json.dumps(call["arguments"], ensure_ascii=False), LONGEST_ARGUMENTS)
     return Text.assemble((f"  → {visible(call['tool'])} ", "cyan"), (visible(arguments), "dim"))

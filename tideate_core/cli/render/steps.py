@@ -24,6 +24,7 @@ from tideate_core.cli.render.words import (
     rolled_back_lines,
     tool_text,
 )
+from tideate_core.util.cutting import beginning
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
@@ -56,10 +57,9 @@ def items_words(items: list[Item], result: Any) -> str:
     longest = max(items, key=lambda item: item.duration_ms)
     words = f"{', '.join(counts)}; the longest [{longest.index}] took {lasted(longest.duration_ms)}"
     failed = [item for item in items if item.state == "failed"]
-    errors = (" ".join((item.error or "").split()) for item in failed[:NAMED])
     named = "".join(
-        f"; [{item.index}] {error if len(error) <= LONGEST else f'{error[: LONGEST - 1]}…'}"
-        for item, error in zip(failed, errors, strict=False)
+        f"; [{item.index}] {beginning(' '.join((item.error or '').split()), LONGEST)}"
+        for item in failed[:NAMED]
     )
     more = f"; and {len(failed) - NAMED} more" if len(failed) > NAMED else ""
     return f"{words}{named}{more}"
@@ -73,7 +73,7 @@ def items_table(items: list[Item]) -> Table:
             str(item.index),
             Text(item.state, style=STYLES[item.state]),
             str(item.tries),
-            when(item.at, seconds=True).partition(" ")[2],
+            when(item.ended_at, seconds=True).partition(" ")[2],
             lasted(item.duration_ms),
             Text(visible(item.error or ""), style="red"),
         )

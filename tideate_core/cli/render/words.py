@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.text import Text
 
 from tideate_core.app import short_id
+from tideate_core.util.cutting import beginning
 from tideate_core.util.escaping import label, visible
 
 if TYPE_CHECKING:
@@ -219,8 +220,7 @@ def tool_text(data: Mapping[str, Any]) -> Text:
     if data["ok"]:
         took = f"{size_words(data['size'])}  {took}" if "size" in data else took
         return Text.assemble(("✓ ", "green"), visible(_name(data)), (f"  {took}", "dim"))
-    why = " ".join(str(data.get("error") or "stopped").split())
-    why = why if len(why) <= LONGEST_ERROR else f"{why[: LONGEST_ERROR - 1]}…"
+    why = beginning(" ".join(str(data.get("error") or "stopped").split()), LONGEST_ERROR)
     return Text.assemble(("✗ ", "red"), visible(_name(data)), (f"  {took}  ", "dim"), (visible(why), "red"))
 
 
