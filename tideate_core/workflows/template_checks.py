@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from tideate_core.errors import InvalidDefinition
@@ -93,7 +94,6 @@ class TemplateChecks:
         self._nearest = nearest
         self._deadline = deadline
         self._read: dict[tuple[str, bool], References | str] = {}
-        self._beginnings: dict[str, str] | None = None
 
     def check(self, step: RawStep) -> Iterator[Finding]:
         """Yield the mistakes of one step's templates and expressions."""
@@ -131,12 +131,20 @@ class TemplateChecks:
         for name in sorted(found.steps):
             if name not in self._numbers:
                 message = f"the {text.what} uses step {name!r}, which is not a step of this workflow"
-                yield Finding(text.loc, message, self._step_hint(name), needle=name)
+                hint = self._nearest.hint(name, self._numbers)
+                if longer := self._longer.get(name):
+                    hint = f"write `steps[{longer!r}]`: an id with `-` or `.` needs brackets"
+                yield Finding(text.loc, message, hint, needle=name)
             elif name == step.id:
                 message = f"the {text.what} uses the result of its own step"
                 yield Finding(text.loc, message, "use a step that ended before", needle=name)
             elif step.id in self._before and not self._before[step.id] >> self._numbers[name] & 1:
-                yield self._no_ancestor(step, text, name)
+                late = f"which may not have ended before step {step.id!r} starts"
+                message = f"the {text.what} uses step {name!r}, {late}"
+                hint = f"add {name!r} to the dependencies of {step.id!r}"
+                if self._before.get(name, 0) >> self._numbers[step.id] & 1:
+                    hint = f"{name!r} waits for {step.id!r}, so its result cannot be used here"
+                yield Finding(text.loc, message, hint, needle=name)
         for name, asked in sorted(found.fields):
             if name in self._numbers and asked not in STEP_FIELDS:
                 message = f"a step has no {asked!r} (it has: {', '.join(STEP_FIELDS)})"
@@ -146,32 +154,16 @@ class TemplateChecks:
                 )
                 yield Finding(text.loc, message, hint, needle=asked)
 
-    def _no_ancestor(self, step: RawStep, text: _Text, name: str) -> Finding:
-        message = (
-            f"the {text.what} uses step {name!r}, which may not have ended before step {step.id!r} starts"
-        )
-        hint = f"add {name!r} to the dependencies of {step.id!r}"
-        if self._before.get(name, 0) >> self._numbers[step.id] & 1:
-            hint = f"{name!r} waits for {step.id!r}, so its result cannot be used here"
-        return Finding(text.loc, message, hint, needle=name)
-
-    def _step_hint(self, name: str) -> str:
-        if longer := self._longer(name):
-            return f"write `steps[{longer!r}]`: an id with `-` or `.` needs brackets"
-        return self._nearest.hint(name, self._numbers)
-
-    def _longer(self, name: str) -> str:
-        """Return the step with an id that Jinja parses as a subtraction, or as a step and its field."""
-        if name in self._numbers:
-            return ""
-        if self._beginnings is None:
-            self._beginnings = {
-                one[: cut.start()]: one
-                for one in reversed(list(self._numbers))
-                if len(one) <= LONGEST_NAME
-                for cut in re.finditer(r"[-.]", one)
-            }
-        return self._beginnings.get(name, "")
+    @cached_property
+    def _longer(self) -> dict[str, str]:
+        """Ids that Jinja parses as a subtraction, or as a step and its field, by their beginnings."""
+        found = {
+            one[: cut.start()]: one
+            for one in reversed(list(self._numbers))
+            if len(one) <= LONGEST_NAME
+            for cut in re.finditer(r"[-.]", one)
+        }
+        return {name: longer for name, longer in found.items() if name not in self._numbers}
 
     def _values(self, text: _Text, found: References) -> Iterator[Finding]:
         for name in sorted(found.inputs.difference(self._inputs)):
@@ -180,7 +172,7 @@ class TemplateChecks:
         for name in sorted(found.context.difference(self._context)):
             hint = self._nearest.hint(name, self._context) or f"give {name!r} a value under `context`"
             yield Finding(text.loc, f"the context has no {name!r}", hint, "warning", needle=name)
-        if not any(self._longer(name) for name in found.steps):
+        if self._longer.keys().isdisjoint(found.steps):
             for name in sorted(found.names):
                 known = ", ".join(VALUE_NAMES)
                 hint = self._nearest.hint(name, VALUE_NAMES) or f"known names: {known}"

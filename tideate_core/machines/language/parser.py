@@ -160,7 +160,7 @@ class Parser:
         if mistake.diagnostic.code == "unexpected-indent":
             return
         source, target = mistake.source, mistake.target
-        if mistake.clear and source and target:
+        if source and target:
             recovered = token._replace(text=source.text, target=target.text, target_column=target.column)
             self._add(recovered)
             return
@@ -204,12 +204,11 @@ class _Word(NamedTuple):
 
 
 class _Mistake(NamedTuple):
-    """A diagnostic, and the states recognized in the line; `clear`: both form a transition."""
+    """A diagnostic, and the states recognized in the line: both form a transition."""
 
     diagnostic: Diagnostic
     source: _Word | None = None
     target: _Word | None = None
-    clear: bool = False
 
 
 def _character_error(token: Token) -> Diagnostic:
@@ -237,7 +236,7 @@ def _find_mistake(token: Token, *, after_guidance: bool = False) -> _Mistake:
     source, to, target, more = (*words, *[ended] * (4 - len(words)))
     found_end = _END if token.inline is None else "':'"
     if not source.is_state:
-        return _Mistake(_wrong_name(token, source), target=_state(target))
+        return _Mistake(_wrong_name(token, source), target=target if target.is_state else None)
     if to.text != "to":
         return _no_to(token, words, found_end)
     if not target.text:
@@ -245,7 +244,7 @@ def _find_mistake(token: Token, *, after_guidance: bool = False) -> _Mistake:
         return _Mistake(_error(token, target, "expected-state", message), source=source)
     if not target.is_state:
         return _Mistake(_wrong_name(token, target), source=source)
-    return _Mistake(_too_much(token, target, more), source, target, clear=True)
+    return _Mistake(_too_much(token, target, more), source, target)
 
 
 def _indented(token: Token, *, after_guidance: bool) -> _Mistake:
@@ -275,7 +274,7 @@ def _no_to(token: Token, words: list[_Word], found_end: str) -> _Mistake:
     message = f"expected 'to' after {_shown(source)}, found {_shown(found)}{hint}"
     diagnostic = _error(token, found, "expected-to", message)
     if clear and len(words) == 3 and words[2].is_state:
-        return _Mistake(diagnostic, source, words[2], clear=True)
+        return _Mistake(diagnostic, source, words[2])
     return _Mistake(diagnostic)
 
 
@@ -295,10 +294,6 @@ def _wrong_name(token: Token, word: _Word) -> Diagnostic:
 
 def _error(token: Token, word: _Word, code: str, message: str) -> Diagnostic:
     return Diagnostic(Position(token.line, word.column), max(1, len(word.text)), "error", code, message)
-
-
-def _state(word: _Word) -> _Word | None:
-    return word if word.is_state else None
 
 
 def _shown(word: _Word) -> str:
