@@ -13,7 +13,7 @@ from tests.agents.stage import write_files
 from tests.harness.editor_tools import EditorTools
 from tests.harness.model_server import ModelServer
 from tests.harness.runs import configure, result, start
-from tideate_core.agents.tools.editor import definition, hover
+from tideate_core.agents.tools.editor import hover, locations
 from tideate_core.agents.tools.editor_queries import AtSymbol
 from tideate_core.errors import ToolError
 
@@ -174,7 +174,9 @@ def test_two_calls_at_once_share_the_file_and_leave_nothing_behind(tools: Editor
     at = AtSymbol(path="shop/till.py", line=5, symbol="total")
 
     async def both() -> list[str]:
-        return list(await asyncio.gather(definition(tools.context, at), hover(tools.context, at)))
+        return list(
+            await asyncio.gather(locations("definition", tools.context, at), hover(tools.context, at))
+        )
 
     found = tools.run(both(), lambda: None)
     assert found[0].startswith("shop/prices.py:4")
