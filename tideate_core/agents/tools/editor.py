@@ -7,17 +7,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field
 
 from tideate_core.agents.model_input import why_not_shown
 from tideate_core.agents.tools.edit_proposals import Proposal, stage_proposal
 from tideate_core.agents.tools.editor_queries import (
     AtSymbol,
     EditorTexts,
+    InFile,
     ServerAnswers,
     ask,
+    ask_about,
     one_line,
-    open_document,
+    open_file,
     path_of_uri,
 )
 from tideate_core.agents.tools.tool import A, Arguments, Effect, ToolContext, WorkTool
@@ -57,35 +59,27 @@ class _Symbol(BaseModel):
     container: str | None = None
 
 
-_PLACES: Final = TypeAdapter(list[_Place])
-_SYMBOLS: Final = TypeAdapter(list[_Symbol])
-
-
 async def hover(context: ToolContext, arguments: AtSymbol) -> str:
     """Return the language servers' description of a symbol."""
-
-    document = await open_document(context, arguments.path)
-    found = await ask(context, "hover", {"path": str(document.path), **arguments.place()}, ServerAnswers)
+    name, found = await ask_about(context, "hover", arguments, ServerAnswers[Any])
     texts = [str(answer.result or "").strip() for answer in found.answers]
     lines = [beginning(hide_secrets(text), LONGEST_HOVER) for text in texts if text]
     lines = lines or ["the language server says nothing of it"]
-    return _text(lines, found, EditorTexts(context), [document.name])
+    return _text(lines, found, EditorTexts(context), [name])
 
 
 async def locations(kind: Kind, context: ToolContext, arguments: AtSymbol) -> str:
     """Return the places that define, implement or use a symbol."""
-    document = await open_document(context, arguments.path)
-    wanted = {"path": str(document.path), "kind": kind, **arguments.place()}
-    found = await ask(context, "locations", wanted, ServerAnswers)
+    name, found = await ask_about(context, "locations", arguments, ServerAnswers[list[_Place]], kind=kind)
     texts = EditorTexts(context)
-    places = [place for answer in found.answers for place in _parsed(_PLACES, answer.result)]
+    places = [place for answer in found.answers for place in answer.result]
     inside, outside = _sorted(texts, places)
-    lines = [await texts.show(name, line) for name, line in inside[:MOST_PLACES]]
+    lines = [await texts.show(*place) for place in inside[:MOST_PLACES]]
     more = max(len(places), *(answer.total for answer in found.answers), 0) - MOST_PLACES
     if more > 0:
         lines.append(f"[about {more} more places are left out; search for the name in one folder]")
     lines += [f"outside of the project, not shown: {place}" for place in outside[:5]]
-    return _text(lines or [NOTHING[kind]], found, texts, [document.name])
+    return _text(lines or [NOTHING[kind]], found, texts, [name])
 
 
 def _sorted(texts: EditorTexts, places: list[_Place]) -> tuple[list[tuple[str, int]], list[str]]:
@@ -102,28 +96,14 @@ def _sorted(texts: EditorTexts, places: list[_Place]) -> tuple[list[tuple[str, i
     return sorted(inside), list(outside)
 
 
-def _parsed(adapter: TypeAdapter[Any], result: Any) -> Any:
-    try:
-        return adapter.validate_python(result)
-    except ValidationError as error:
-        raise ToolError("the language server's answer makes no sense") from error
-
-
-class DocumentSymbols(Arguments):
-    """Arguments of `lsp_symbols`."""
-
-    path: str
-
-
-async def document_symbols(context: ToolContext, arguments: DocumentSymbols) -> str:
+async def document_symbols(context: ToolContext, arguments: InFile) -> str:
     """List the symbols of a file with their lines, indented by nesting."""
-    document = await open_document(context, arguments.path)
-    found = await ask(context, "document_symbols", {"path": str(document.path)}, ServerAnswers)
-    symbols = [symbol for answer in found.answers for symbol in _parsed(_SYMBOLS, answer.result)]
+    name, found = await ask_about(context, "document_symbols", arguments, ServerAnswers[list[_Symbol]])
+    symbols = [symbol for answer in found.answers for symbol in answer.result]
     lines = [_symbol_line(symbol) for symbol in symbols[:MOST_SYMBOLS]]
     if len(symbols) > MOST_SYMBOLS:
         lines.append("[further symbols are left out]")
-    return _text(lines or ["the file has no symbols"], found, EditorTexts(context), [document.name])
+    return _text(lines or ["the file has no symbols"], found, EditorTexts(context), [name])
 
 
 def _symbol_line(symbol: _Symbol) -> str:
@@ -142,11 +122,10 @@ async def workspace_symbols(context: ToolContext, arguments: WorkspaceSymbols) -
     root = context.step.workspace.root
     if root is None:
         raise ToolError("there is no project here; lsp_symbols lists the symbols of one file")
-    found = await ask(
-        context, "workspace_symbols", {"root": str(root), "query": arguments.query}, ServerAnswers
-    )
+    wanted = {"root": str(root), "query": arguments.query}
+    found = await ask(context, "workspace_symbols", wanted, ServerAnswers[list[_Symbol]])
     texts = EditorTexts(context)
-    symbols = [symbol for answer in found.answers for symbol in _parsed(_SYMBOLS, answer.result)]
+    symbols = [symbol for answer in found.answers for symbol in answer.result]
     lines = []
     names = []
     for symbol in symbols:
@@ -161,7 +140,7 @@ async def workspace_symbols(context: ToolContext, arguments: WorkspaceSymbols) -
     return _text(shown or [f"no symbol matches {arguments.query!r}"], found, texts, names[:MOST_PLACES])
 
 
-def _text(lines: list[str], found: ServerAnswers, texts: EditorTexts, names: Iterable[str]) -> str:
+def _text(lines: list[str], found: ServerAnswers[Any], texts: EditorTexts, names: Iterable[str]) -> str:
     notes = [*found.notes(), *texts.staged_note(names)]
     return "\n".join([*lines, *(f"[{note}]" for note in notes)])
 
@@ -213,10 +192,9 @@ async def diagnostics(context: ToolContext, arguments: Diagnostics) -> str:
         found = await ask(context, "diagnostics", {"root": str(root)}, _Diagnostics, limit=QUICK)
         about, names = "the files that language servers have looked at so far have", []
     else:
-        document = await open_document(context, arguments.path)
-        wanted = {"path": str(document.path)}
-        found = await ask(context, "diagnostics", wanted, _Diagnostics)
-        about, names = f"{document.name} has", [document.name]
+        name, path = await open_file(context, arguments.path)
+        found = await ask(context, "diagnostics", {"path": path}, _Diagnostics)
+        about, names = f"{name} has", [name]
     worst = SEVERITIES[: SEVERITIES.index(arguments.severity) + 1]
     kept = [one for one in found.diagnostics if one.severity in worst]
     lines = [line for one in kept[:MOST_DIAGNOSTICS] for line in await _shown(texts, one)]
@@ -347,19 +325,14 @@ class Rename(AtSymbol):
     new_name: str = Field(min_length=1, max_length=200)
 
 
-class CodeActions(Arguments):
+class CodeActions(InFile):
     """Arguments of `lsp_code_actions`."""
 
-    path: str
     line: int = Field(ge=1, description="First line.")
     end_line: int | None = Field(default=None, ge=1, description="Last line, included.")
     symbol: str | None = Field(
         default=None, min_length=1, max_length=200, description="Only what stands there by this name."
     )
-
-    def place(self) -> dict[str, Any]:
-        """Return the position for the editor's query."""
-        return self.model_dump(include={"line", "end_line", "symbol"}, exclude_none=True)
 
 
 class ApplyCodeAction(CodeActions):
@@ -376,30 +349,21 @@ class _Action(BaseModel):
     command: str | None = None
 
 
-class _Actions(BaseModel):
-    result: list[_Action]
-
-
 async def rename(context: ToolContext, arguments: Rename) -> str:
     """Stage the renaming of a symbol in all files."""
-    document = await open_document(context, arguments.path)
-    wanted = {"path": str(document.path), "new_name": arguments.new_name, **arguments.place()}
-    return await stage_proposal(context, await ask(context, "rename", wanted, Proposal), brief=True)
+    _, proposal = await ask_about(context, "rename", arguments, Proposal)
+    return await stage_proposal(context, proposal, brief=True)
 
 
 async def code_actions(context: ToolContext, arguments: CodeActions) -> str:
     """List the code actions that the language servers offer for lines."""
-    document = await open_document(context, arguments.path)
-    wanted = {"path": str(document.path), **arguments.place()}
-    found = await ask(context, "code_actions", wanted, ServerAnswers)
+    name, found = await ask_about(context, "code_actions", arguments, ServerAnswers[list[_Action]])
     lines = []
     for answer in found.answers:
-        actions = _Actions.model_validate({"result": answer.result}).result
-        lines += [_action_line(action, answer.client) for action in actions]
-        if answer.total > len(actions):
-            lines.append(f"[{answer.total - len(actions)} more of {answer.client} are left out]")
-    notes = [*found.notes(), *EditorTexts(context).staged_note([document.name])]
-    return "\n".join([*(lines or ["there is no code action there"]), *(f"[{note}]" for note in notes)])
+        lines += [_action_line(action, answer.client) for action in answer.result]
+        if answer.total > len(answer.result):
+            lines.append(f"[{answer.total - len(answer.result)} more of {answer.client} are left out]")
+    return _text(lines or ["there is no code action there"], found, EditorTexts(context), [name])
 
 
 def _action_line(action: _Action, client: str) -> str:
@@ -413,9 +377,8 @@ def _action_line(action: _Action, client: str) -> str:
 
 async def apply_code_action(context: ToolContext, arguments: ApplyCodeAction) -> str:
     """Stage the edits of a code action."""
-    document = await open_document(context, arguments.path)
-    wanted = {"path": str(document.path), "title": arguments.title, **arguments.place()}
-    return await stage_proposal(context, await ask(context, "code_action", wanted, Proposal))
+    _, proposal = await ask_about(context, "code_action", arguments, Proposal)
+    return await stage_proposal(context, proposal)
 
 
 def _tool(
@@ -465,7 +428,7 @@ TOOLS: tuple[WorkTool[Any], ...] = (
     _tool(
         "lsp_symbols",
         "Symbols of a file with their lines, by a language server.",
-        DocumentSymbols,
+        InFile,
         document_symbols,
     ),
     _tool(

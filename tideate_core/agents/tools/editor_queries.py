@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tideate_core.agents.tools.tool import ToolContext
-    from tideate_core.workspace import Source
 
 LIMIT: Final = 15.0
 """Seconds that the editor waits for its language servers."""
@@ -29,13 +28,23 @@ GRACE: Final = 3.0
 LONGEST_LINE: Final = 240
 """Characters of a file's line shown with a place."""
 
+R = TypeVar("R")
 T = TypeVar("T", bound=BaseModel)
 
 
-class AtSymbol(Arguments):
-    """Arguments of a tool about one symbol."""
+class InFile(Arguments):
+    """Arguments of a tool about a file."""
 
     path: str
+
+    def as_query(self) -> dict[str, Any]:
+        """Return the arguments of the editor's query, other than the path."""
+        return self.model_dump(exclude={"path"}, exclude_none=True)
+
+
+class AtSymbol(InFile):
+    """Arguments of a tool about one symbol."""
+
     line: int = Field(ge=1, description="Line where the symbol stands.")
     symbol: str | None = Field(
         default=None, min_length=1, max_length=200, description="The name as it stands on that line."
@@ -44,21 +53,21 @@ class AtSymbol(Arguments):
         default=None, ge=1, description="Character on that line, from 1; only where there is no name."
     )
 
-    def place(self) -> dict[str, Any]:
-        """Return the position for the editor's query.
+    def as_query(self) -> dict[str, Any]:
+        """Return the arguments of the editor's query, other than the path.
 
         :raises ToolError: neither a name nor a column is given.
         """
         if self.symbol is None and self.column is None:
             raise ToolError("name the symbol that stands on the line: symbol=…")
-        return {"line": self.line, **self.model_dump(include={"symbol", "column"}, exclude_none=True)}
+        return super().as_query()
 
 
 class _Answer(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class ServerAnswer(_Answer):
+class ServerAnswer(_Answer, Generic[R]):
     """A language server's answer to a query."""
 
     client: str
@@ -67,13 +76,13 @@ class ServerAnswer(_Answer):
     """Work in progress, such as indexing."""
     total: int = 0
     """Number of entries, even if the result has only some of them."""
-    result: Any = None
+    result: R
 
 
-class ServerAnswers(_Answer):
+class ServerAnswers(_Answer, Generic[R]):
     """Answers of all language servers that could be asked."""
 
-    answers: list[ServerAnswer]
+    answers: list[ServerAnswer[R]]
     errors: list[str]
 
     def notes(self) -> list[str]:
@@ -84,16 +93,6 @@ class ServerAnswers(_Answer):
             if one.busy
         )
         return [one_line(note) for note in (*self.errors, *busy)]
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A file of the project as open in the editor, or as on disk."""
-
-    name: str
-    """Path relative to the root."""
-    path: Path
-    source: Source
 
 
 async def ask(
@@ -114,8 +113,16 @@ async def ask(
         raise ToolError(f"{name}: the language server's answer makes no sense") from error
 
 
-async def open_document(context: ToolContext, path: str) -> Document:
-    """Return a file as the editor has it, with unsaved changes and without staged edits.
+async def ask_about(
+    context: ToolContext, name: str, arguments: InFile, shape: type[T], **more: str
+) -> tuple[str, T]:
+    """Return a file's name in the project, and the editor's answer to a query about it."""
+    file, path = await open_file(context, arguments.path)
+    return file, await ask(context, name, {"path": path, **arguments.as_query(), **more}, shape)
+
+
+async def open_file(context: ToolContext, path: str) -> tuple[str, str]:
+    """Return the name and the absolute path of a file that the editor can be asked about.
 
     :raises ToolError: the file does not exist, is outside the project, or may not be shown to a model.
     """
@@ -133,7 +140,7 @@ async def open_document(context: ToolContext, path: str) -> Document:
         )
     if why := await why_not_shown(context.step, name, source.text):
         raise ToolError(f"{name}: {why}, and no person agreed to send it to the model")
-    return Document(name, real, source)
+    return name, str(real)
 
 
 def path_of_uri(uri: str) -> Path | None:
