@@ -58,15 +58,6 @@ def test_help_version_and_completion(shell: Shell) -> None:
     assert "refactor" in shell.run("__complete", "run", "re").stdout
 
 
-def test_the_list_shows_every_workflow(shell: Shell) -> None:
-    done = shell.ok("list")
-    for name in ("ask", "generate", "multi_file", "summarize", "analyze → refactor"):
-        assert name in done.stdout
-    listed = shell.json("list")
-    refactor = next(one for one in listed["workflows"] if one["name"] == "refactor")
-    assert (refactor["steps"], refactor["source"]) == (["analyze", "refactor"], "builtin")
-
-
 def test_the_doctor_finds_a_healthy_installation_beside_an_old_neovim_and_an_unused_adapter(
     shell: Shell, answering: ModelServer
 ) -> None:

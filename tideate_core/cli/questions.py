@@ -205,10 +205,10 @@ class Questions:
     async def _document(self, request: ConfirmationRequest) -> Decision:
         draft = Draft.of(request.payload)
         comments = _Comments(request.payload)
-        edit = {"e": "edit it in $VISUAL or $EDITOR"}
-        shown = {"y": "yes", "N": "no", **edit, **comments.options, PAGES: "show it again"}
+        shown = {"y": "yes", "N": "no", "e": "edit it in $VISUAL or $EDITOR", **comments.options}
+        options = Options({**shown, PAGES: "show it again"}, LEAVING)
         while True:
-            answer = await self.choose(request.message, Options(shown, LEAVING))
+            answer = await self.choose(request.message, options)
             if answer is None or answer == LEAVE:
                 return ENDED
             if answer == "y":

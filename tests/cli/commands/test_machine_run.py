@@ -76,21 +76,6 @@ def test_states_appear_at_a_terminal_as_they_are_visited(
     assert terminal.wait_exit() == 0
 
 
-def test_the_rows_of_a_long_run_stay_on_the_screen(shell: Shell, answering: ModelServer) -> None:
-    names = [f"state_{number}" for number in range(20)]
-    moves = [f"{here} to {there}\n" for here, there in zip(["*", *names], names, strict=False)]
-    last = moves.pop().replace("\n", ":\n  Say hello.\n")
-    shell.write("long.workflow", "".join([*moves, last, "state_19 to *\n"]))
-    gate = answering.holds("Say hello", text="hello to all", before_first=True)
-    terminal = shell.open("run", "long.workflow", rows=12)
-    terminal.wait_for("→ state_19")
-    gate.wait_started()
-    gate.release()
-    terminal.wait_for("✓ state_0")
-    terminal.wait_for("✓ state_19")
-    assert terminal.wait_exit() == 0
-
-
 def test_a_person_who_is_asked_sees_why_and_what_was_written_and_keeps_it(
     shell: Shell, small: Path, answering: ModelServer
 ) -> None:
@@ -143,7 +128,9 @@ def test_the_list_and_the_doctor_tell_of_machines(shell: Shell, answering: Model
     assert "wrong.workflow:1:" in listed.stderr
     by_name = {one["name"]: one for one in shell.json("list")["workflows"]}
     assert (by_name["mine"]["kind"], by_name["mine"]["states"]) == ("machine", ["first", "second"])
-    assert by_name["ask"]["kind"] == "graph"
+    assert (by_name["ask"]["kind"], by_name["ask"]["source"]) == ("graph", "builtin")
+    assert by_name["refactor"]["steps"] == ["analyze", "refactor"]
+    assert rows["refactor"].startswith("analyze → refactor ")
     checked = shell.run("doctor")
     assert checked.returncode == 0, checked.stdout
     assert "mine (machine, 2 states (this project's))" in checked.stdout

@@ -14,7 +14,6 @@ from tests.cli.interrupted import (
     killed,
     object_of,
     only_run,
-    refactored,
     shouting,
 )
 
@@ -89,14 +88,6 @@ def test_a_run_that_a_living_process_has_is_left_to_it(shell: Shell, answering: 
     gate.release()
     assert process.wait(60) == 0
     process.communicate()
-
-
-def test_a_run_that_ended_does_not_go_on(shell: Shell, answering: ModelServer) -> None:
-    run = refactored(shell, answering)
-    done = shell.run("resume", run, "--yes", "--json")
-    assert (done.returncode, object_of(done)["error_code"]) == (1, "RunEnded")
-    unknown = shell.run("resume", "0" * 32, "--json")
-    assert (unknown.returncode, object_of(unknown)["error_code"]) == (2, "RunNotFound")
 
 
 def test_cancel_reaches_the_process_that_has_the_run(shell: Shell, answering: ModelServer) -> None:

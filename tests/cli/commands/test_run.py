@@ -61,16 +61,6 @@ def test_json_is_one_object_on_stdout(shell: Shell, answering: ModelServer) -> N
     assert result["usage"]["output_tokens"] == 2
 
 
-def test_only_the_lines_of_the_range_are_read(shell: Shell, answering: ModelServer) -> None:
-    shell.write("a.py", LOOP)
-    answering.answers("lines 3 to 4", "a loop")
-    done = shell.run("run", "summarize", "--file", "a.py:3-4")
-    assert done.stdout == "a loop\n", done.stderr
-    asked = answering.requests[0]["messages"][-1]["content"]
-    assert "t += i" in asked
-    assert "return t" not in asked
-
-
 @pytest.mark.slow
 def test_yes_applies_exactly_the_selected_lines_also_from_below_the_root(
     shell: Shell, answering: ModelServer

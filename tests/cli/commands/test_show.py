@@ -56,12 +56,6 @@ def test_the_way_of_a_machine_is_shown(shell: Shell, answering: ModelServer) -> 
     assert [move["to"] for move in path] == ["first", "*"]
 
 
-def test_an_unknown_run_is_told_with_the_nearest(shell: Shell, answering: ModelServer) -> None:
-    run = refactored(shell, answering)
-    near = ("0" if run[7] != "0" else "1").join((run[:7], run[8:]))
-    shell.fails(2, f"did you mean '{run}'", "show", near)
-
-
 EACH = """\
 name: cities
 steps:

@@ -309,6 +309,16 @@ def test_the_running_check_shows_its_command_and_its_last_line_in_one_row_each()
     assert max(map(len, (check, output))) < 200, "a row is a line"
 
 
+def test_old_steps_scroll_out_of_the_view_and_are_printed_at_its_end() -> None:
+    view = RunView(Console(width=80, height=12))
+    view.steps = {f"state_{number}": StepState("done") for number in range(20)}
+    latest, whole = (
+        [str(row).split()[1] for row in rows.renderables[1:]] for rows in (view.latest(), view.whole())
+    )
+    assert latest == whole[-10:]
+    assert whole == [*view.steps]
+
+
 def test_a_row_is_never_wider_than_the_terminal() -> None:
     view = RunView(Console(width=80, height=20))
     check = RunningCheck("tests", "x" * 200, 0.0, "y" * 200)
