@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.harness.model_server import ModelServer
+    from tideate_core.store import Reader
 
 Answer = Callable[[ConfirmationRequest], Decision]
 LIMIT = 60.0
@@ -100,6 +101,18 @@ class Front:
 
     def data(self, name: EventName) -> list[dict[str, Any]]:
         return [event.data for event in self.events if event.name is name]
+
+    def notices(self) -> list[str]:
+        """Return the messages of all notices."""
+        return [data["message"] for data in self.data(EventName.NOTICE)]
+
+    async def until_told(self, name: str, times: int = 1) -> None:
+        """Wait until an event was told so many times."""
+        await self.until(lambda: len(self.data(EventName[name])) >= times)
+
+    async def until_asked(self, times: int = 1) -> None:
+        """Wait until so many questions were asked."""
+        await self.until(lambda: len(self.requests) >= times)
 
     def _wake(self) -> None:
         for reached, event in self.waiters:
@@ -186,6 +199,23 @@ class Bench:
         request = RunRequest(name=name, prompt=prompt, **rest)
         return await asyncio.wait_for(self.runner.run(request), LIMIT)
 
+    async def succeed(self, name: str, prompt: str = "", **rest: Any) -> WorkflowResult:
+        """Run a workflow that must succeed."""
+        result = await self.run(name, prompt, **rest)
+        assert result.ok, (result.error, self.server.unmatched)
+        return result
+
+    def begin(self, name: str, prompt: str = "", **rest: Any) -> asyncio.Task[WorkflowResult]:
+        """Start a run without waiting for its end."""
+        return asyncio.create_task(self.run(name, prompt, **rest))
+
+    async def resume(self, run: str, **how: Any) -> WorkflowResult:
+        return await asyncio.wait_for(self.runner.resume_run(run, **how), LIMIT)
+
+    async def reader(self) -> Reader:
+        """Return a reader of the stored runs."""
+        return (await self.runner.store()).reader()
+
     def fingerprint(self) -> dict[str, bytes]:
         """Return the bytes of every file of the project that is not the product's own."""
         return {
@@ -197,7 +227,7 @@ class Bench:
 
 async def left_beside_the_conversation(bench: Bench) -> str:
     """Return all that a run leaves but its conversation: records, events, answers, reports."""
-    reader = (await bench.runner.store()).reader()
+    reader = await bench.reader()
     (run,) = reader.runs()
     memos = reader.memos(run.id)
     said = [key for key in memos[""] if key.startswith("conversation:")]
