@@ -7,22 +7,11 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from tests.harness.front import LIMIT
-from tideate_core.engine import EventName
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tests.builtin.task.runs.desk import Desk
     from tests.harness.bench import Bench
     from tideate_core.engine import WorkflowResult
-
-
-async def succeed(bench: Bench, name: str, prompt: str = "", **rest: Any) -> WorkflowResult:
-    """Run a workflow that must succeed."""
-    result = await bench.run(name, prompt, **rest)
-    assert result.ok, (result.error, bench.server.unmatched)
-    return result
 
 
 async def run_killed(program: str, *arguments: str) -> None:
@@ -47,11 +36,6 @@ def limit(bench: Bench, **limits: int) -> None:
 
 async def resume(bench: Bench, run: str) -> WorkflowResult:
     """Resume a run that must succeed."""
-    result = await asyncio.wait_for(bench.runner.resume_run(run), LIMIT)
+    result = await bench.resume(run)
     assert result.ok, (result.error, bench.server.unmatched)
     return result
-
-
-def notices(of: Bench | Desk) -> list[str]:
-    """Return the messages of all notices."""
-    return [data["message"] for data in of.front.data(EventName.NOTICE)]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.builtin.results import notices, succeed
 from tests.builtin.test_with_tools import AREA, edit, hand_in, last, offered
 from tideate_core.builtin.affected import LONGEST_DIFF, NAMED
 from tideate_core.engine import ConfirmationRequest, EventName, RunRollback
@@ -89,7 +88,7 @@ async def test_a_model_without_tools_names_them_in_a_block(bench: Bench) -> None
     assert "<affected>" not in bench.front.requests[0].details
     assert "<affected>" in bench.server.requests[0]["messages"][-1]["content"]
     assert "<affected>" not in last(bench), "the rewrite is one block"
-    assert any("src/app.py does not exist (there is app.py)" in one for one in notices(bench))
+    assert any("src/app.py does not exist (there is app.py)" in one for one in bench.front.notices())
 
 
 @pytest.mark.parametrize("tools", [True, False])
@@ -116,7 +115,7 @@ async def test_files_outside_the_root_are_not_taken(bench: Bench, tools: bool) -
         bench.server.answers(ASKED, f"So.\n<affected>\n{lines}\n</affected>", times=1)
     result = await refactored(bench)
     assert paths(result) == ["app.py"], bench.server.unmatched
-    told = json.dumps(bench.server.requests[1]["messages"]) if tools else "\n".join(notices(bench))
+    told = json.dumps(bench.server.requests[1]["messages"]) if tools else "\n".join(bench.front.notices())
     assert "outside the project" in told
     assert not tools or "appp.py does not exist (there is app.py" in told
 
@@ -177,7 +176,7 @@ async def test_the_next_run_plans_from_the_conversation_the_diff_and_the_list(be
     planned(bench)
     edit(bench, "app.py", "print(area(3))", "print(size(3))")
     hand_in(bench)
-    second = await succeed(bench, "multi_file", continues=first.execution_id)
+    second = await bench.succeed("multi_file", continues=first.execution_id)
     asked = next(one for one in bench.server.requests if "Which files have to" in json.dumps(one["messages"]))
     said = "\n".join(str(one["content"]) for one in asked["messages"])
     assert "rename it to size" in said
@@ -189,7 +188,7 @@ async def test_the_next_run_plans_from_the_conversation_the_diff_and_the_list(be
     assert "The task: Change what else must change with the refactoring of a.py." in question
     assert b"print(size(3))" in bench.fingerprint()["app.py"]
     assert second.next_run is None
-    row = (await bench.runner.store()).reader().run(second.execution_id)
+    row = (await bench.reader()).run(second.execution_id)
     assert (row.continues, row.prompt) == (first.execution_id, first.next_run and first.next_run["prompt"])
     rollback = RunRollback(bench.root, bench.private)
     for run, expected in ((second, after_first), (first, before)):
@@ -206,7 +205,7 @@ async def test_only_what_was_accepted_is_in_the_diff(bench: Bench) -> None:
     bench.server.answers(REWRITE, "```python\nfirst = 1\ntwo = 2\nthird = 3\n```", times=1)
     half = {"files": [{"path": "a.py", "accepted": [0]}]}
     bench.front.answer = lambda request: Decision(True, half if request.kind == "review" else None)
-    first = await succeed(bench, "refactor", "reword", context=bench.context("a.py", 1, 3))
+    first = await bench.succeed("refactor", "reword", context=bench.context("a.py", 1, 3))
     bench.front.answer = lambda request: Decision(request.kind != "plan")
     planned(bench)
     await bench.run("multi_file", continues=first.execution_id)
@@ -224,7 +223,7 @@ async def test_one_prompt_a_file_has_the_request_and_the_diff(bench: Bench) -> N
     plan = {"files": [{"action": "modify", "path": "app.py", "why": "calls it"}]}
     bench.server.answers("Which files have to", json.dumps(plan), times=1)
     bench.server.answers("Change app.py: calls it", f"```python\n{APP.replace('area', 'size')}```")
-    await succeed(bench, "multi_file", continues=first.execution_id)
+    await bench.succeed("multi_file", continues=first.execution_id)
     assert "rename it to size" in last(bench)
     assert "+def size(r):" in last(bench)
     assert bench.fingerprint()["app.py"].decode() == APP.replace("area", "size")
@@ -254,7 +253,7 @@ async def test_a_follow_up_proposes_only_what_it_reports_itself(bench: Bench) ->
     first = await refactored(bench)
     back = "```python\ndef area(r):\n    return math.pi * r**2\n```"
     bench.server.answers("keep the name", back, times=1)
-    second = await succeed(bench, "refactor", "keep the name", continues=first.execution_id)
+    second = await bench.succeed("refactor", "keep the name", continues=first.execution_id)
     assert second.next_run is None
     reports(bench, LISTED[:1], "now anew")
     bench.server.answers("now anew", RENAMED)
@@ -298,7 +297,7 @@ async def test_of_a_very_long_diff_the_next_run_is_shown_the_beginning(bench: Be
     answer = "\n".join(["```python", "def size(r):", *lines, "    return r", "```"])
     bench.server.answers(ASKED, "It squares.", times=1)
     bench.server.answers(REWRITE, answer, pieces=1, times=1)
-    first = await succeed(bench, "refactor", "explain it", context=bench.context("a.py", 4, 6))
+    first = await bench.succeed("refactor", "explain it", context=bench.context("a.py", 4, 6))
     bench.front.answer = lambda request: Decision(request.kind != "plan")
     planned(bench)
     await bench.run("multi_file", continues=first.execution_id)

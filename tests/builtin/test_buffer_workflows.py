@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.builtin.results import notices, succeed
 from tests.harness.front import no
 from tideate_core.adapters import AdapterPool, Prompt
 from tideate_core.config import Config
@@ -88,7 +87,7 @@ async def test_the_projects_memory_is_shown_told_and_given_to_the_model(bench: B
     await bench.run(workflow, NEAR, context=context)
     sent = bench.server.requests[1]["messages"][-1]["content"]
     assert all(words in sent for words in given)
-    told = notices(bench)
+    told = bench.front.notices()
     assert set(shown.notices) <= set(told)
 
 
@@ -139,7 +138,7 @@ async def test_a_nested_run_with_another_adapter_finds_its_own_earlier_runs(benc
     outer = WorkflowDefinition.model_validate({"name": "outer", "steps": steps})
     bench.registry.register(outer, {})
     await bench.run("ask", EARLIER)
-    await succeed(bench, "outer", NEAR)
+    await bench.succeed("outer", NEAR)
     sent = [str(request["messages"]) for request in bench.server.requests]
     assert [EARLIER in words for words in sent] == [True, True, False]
 
@@ -153,7 +152,7 @@ async def test_a_run_goes_on_without_earlier_runs_that_cannot_be_read(
     monkeypatch.setattr(Reader, "near", damaged)
     bench.server.answers("", "Because.")
     assert (await bench.run("ask", NEAR)).response == "Because."
-    told = notices(bench)
+    told = bench.front.notices()
     assert "earlier runs were left out: the index is damaged" in told
 
 
@@ -224,7 +223,7 @@ async def test_refactor_without_a_range_says_the_whole_buffer_and_asks(
 async def test_refactor_keeps_crlf_and_a_missing_last_line_end(bench: Bench) -> None:
     bench.write("a.py", "def f():\r\n    return  1\r\nf()")
     analyzed(bench, "```python\ndef f():\n    return 1\n```")
-    await succeed(bench, "refactor", "tidy", context=bench.context("a.py", 1, 2))
+    await bench.succeed("refactor", "tidy", context=bench.context("a.py", 1, 2))
     assert bench.fingerprint()["a.py"] == b"def f():\r\n    return 1\r\nf()"
 
 
@@ -320,7 +319,7 @@ async def test_generate_inserts_below_the_cursor_or_fills_a_blank_line(
     bench.write("a.py", text)
     bench.server.answers("a constant", "```python\nLIMIT = 3\n```")
     context = bench.context("a.py", *selected).model_copy(update={"cursor": Cursor(line=line)})
-    result = await succeed(bench, "generate", "a constant", context=context)
+    result = await bench.succeed("generate", "a constant", context=context)
     assert (str(result.response).strip(), bench.fingerprint()["a.py"]) == ("LIMIT = 3", wanted.encode())
 
 
@@ -346,7 +345,7 @@ def planned(bench: Bench, plan: Any = None) -> None:
 @pytest.mark.slow
 async def test_multi_file_plans_confirms_and_writes_everything(bench: Bench) -> None:
     planned(bench)
-    result = await succeed(bench, "multi_file", "move f into a library")
+    result = await bench.succeed("multi_file", "move f into a library")
     assert bench.fingerprint() == {
         "a.py": b"from lib.b import f\n\nf()\n",
         "lib/b.py": b"def f():\n    return 1\n",
@@ -401,7 +400,7 @@ async def test_a_plan_that_the_project_cannot_bear_is_sent_back(bench: Bench) ->
         "This plan cannot be carried out", {"files": [{"action": "delete", "path": "a.py", "why": "x"}]}
     )
     bench.server.answers("Which files have to be", wrong)
-    await succeed(bench, "multi_file", "clean up")
+    await bench.succeed("multi_file", "clean up")
     assert bench.fingerprint() == {}
     assert "nowhere.py does not exist" in bench.server.requests[1]["messages"][-1]["content"]
 
@@ -453,7 +452,7 @@ async def test_secrets_around_what_is_worked_on_are_hidden_unasked(bench: Bench)
         ("refactor", bench.context("a.py", 6, 7)),
         ("summarize", bench.context("a.py")),
     ):
-        await succeed(bench, workflow, "what is it?", context=context)
+        await bench.succeed(workflow, "what is it?", context=context)
         assert KEY not in sent(bench)
         assert all("Give" not in one.message for one in bench.front.requests)
     assert f"KEY = '{MARK}'" in sent(bench)
@@ -485,7 +484,7 @@ async def test_a_file_that_usually_holds_secrets_is_asked_about_whatever_is_in_i
     result = await bench.run("ask", "what is it?", context=bench.context(".env"))
     assert (result.ok, bench.server.requests) == (False, [])
     bench.front.answer = only("review", Decision(False))
-    await succeed(bench, "ask", "what is it?", context=bench.context(".env"))
+    await bench.succeed("ask", "what is it?", context=bench.context(".env"))
     assert "WORDS=plain" in sent(bench)
 
 
@@ -510,7 +509,7 @@ async def test_what_a_person_types_and_what_a_model_said_is_not_hidden(bench: Be
     )
     bench.server.answers("first", f"use {own}")
     bench.server.answers("again", "fine")
-    await succeed(bench, "two", f"why not {KEY}?")
+    await bench.succeed("two", f"why not {KEY}?")
     assert f"again use {own}" in sent(bench)
     assert f"why not {KEY}?" in sent(bench)
 

@@ -286,7 +286,7 @@ async def test_cancelling_one_attempt_leaves_the_others(models: Models) -> None:
     models.refactors("c", LOUD)
     models.front.hold = True
     comparing = asyncio.create_task(models.compare("a", "b", "c"))
-    await models.front.until(lambda: bool(models.front.requests))
+    await models.front.until_asked()
     asked = models.front.requests[-1]
     models.front.hold, models.front.answer = False, taking("b")
     models.runner.cancel(asked.payload["runs"][0]["execution_id"])
@@ -302,7 +302,7 @@ async def test_attempts_that_a_process_left_are_resumed_and_ask_no_model_again(m
     models.refactor()
     models.front.hold = True
     comparing = asyncio.create_task(models.compare("a", "b"))
-    await models.front.until(lambda: bool(models.front.requests))
+    await models.front.until_asked()
     run = models.front.requests[0].execution_id
     models.runner.leave()
     await comparing

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.builtin.results import notices, succeed
 from tests.builtin.test_with_tools import AREA, EXECUTE, SHOP, edit, hand_in, last, plan_of_shop
-from tideate_core.engine import ConfirmationRequest, EventName
 from tideate_core.workflows import BufferContext, Decision, RunContext, Selection
 
 if TYPE_CHECKING:
     from tests.harness.bench import Bench
-    from tideate_core.engine import WorkflowResult
+    from tideate_core.engine import ConfirmationRequest, WorkflowResult
 
 WITH_TOOLS = pytest.mark.parametrize("tools", [True])
 EITHER = pytest.mark.parametrize("tools", [True, False])
@@ -53,8 +50,8 @@ async def test_last_is_the_newest_run_with_a_conversation(bench: Bench) -> None:
     first = await bench.run("ask", "first")
     bench.server.fails("broken", 400)
     assert not (await bench.run("ask", "broken")).ok
-    second = await succeed(bench, "ask", "again", continues="last")
-    reader = (await bench.runner.store()).reader()
+    second = await bench.succeed("ask", "again", continues="last")
+    reader = await bench.reader()
     assert reader.run(second.execution_id).continues == first.execution_id
 
 
@@ -77,8 +74,8 @@ async def test_a_fork_leaves_out_what_came_after_the_turn(bench: Bench) -> None:
     bench.server.calls("what is in b", "read_file", {"path": "b.py"}, times=1)
     bench.server.answers("X = 41", "It is 41.", times=1)
     bench.server.answers("look elsewhere", "Nowhere.")
-    first = await succeed(bench, "ask", "what is in b?")
-    await succeed(bench, "ask", "look elsewhere", continues=first.execution_id, turn=1)
+    first = await bench.succeed("ask", "what is in b?")
+    await bench.succeed("ask", "look elsewhere", continues=first.execution_id, turn=1)
     assert roles(bench) == ["system", "user", "user"], "the call has no result any more and went, too"
     assert "41" not in told(bench)
 
@@ -122,8 +119,8 @@ async def test_a_refactoring_goes_on_with_a_refactoring_only(bench: Bench) -> No
 
 async def test_a_run_that_is_still_running_is_not_gone_on_with(bench: Bench) -> None:
     gate = bench.server.holds("slowly")
-    task = asyncio.create_task(bench.run("ask", "slowly"))
-    await bench.front.until(lambda: bool(bench.front.data(EventName.TOKEN)))
+    task = bench.begin("ask", "slowly")
+    await bench.front.until_told("TOKEN")
     (run,) = bench.runner.running
     second = await bench.run("ask", "more", continues=run.id)
     assert (second.ok, second.error_code) == (False, "InvalidInput")
@@ -160,7 +157,7 @@ async def test_a_follow_up_rewrites_the_lines_that_were_just_written(bench: Benc
     assert first.ok, (first.error, bench.server.unmatched)
     bench.write("a.py", "# new head\n" + bench.fingerprint()["a.py"].decode())
     bench.server.answers("keep the name", "```python\ndef area(r):\n    return math.pi * r**2\n```")
-    await succeed(bench, "refactor", "not like this, keep the name", continues=first.execution_id)
+    await bench.succeed("refactor", "not like this, keep the name", continues=first.execution_id)
     text = bench.fingerprint()["a.py"].decode()
     assert (
         text == "# new head\nimport math\n\n\ndef area(r):\n    return math.pi * r**2\n\n\nprint(area(2))\n"
@@ -178,7 +175,7 @@ async def test_a_follow_up_of_a_declined_change_rewrites_the_old_lines(bench: Be
     assert first.cancelled
     bench.front.answer = lambda _request: Decision(True)
     bench.server.answers("keep the name", "```python\ndef area(r):\n    return math.pi * r**2\n```")
-    await succeed(bench, "refactor", "keep the name", continues=first.execution_id)
+    await bench.succeed("refactor", "keep the name", continues=first.execution_id)
     assert b"def area(r):\n    return math.pi * r**2\n\n\nprint" in bench.fingerprint()["a.py"]
     assert "as nothing of your last answer was written" in last(bench)
     assert "def size(r)" in told(bench), "the declined answer is in the conversation"
@@ -195,10 +192,10 @@ async def test_a_follow_up_edits_the_file_where_its_lines_are_lost(bench: Bench)
     bench.server.calls("keep the name", "read_file", {"path": "a.py"}, times=1)
     edit(bench, "a.py", "def size(radius)", "def area(r)", on="keep the name")
     hand_in(bench, on="keep the name")
-    await succeed(bench, "refactor", "keep the name", continues=first.execution_id)
+    await bench.succeed("refactor", "keep the name", continues=first.execution_id)
     assert b"def area(r):" in bench.fingerprint()["a.py"]
     assert bench.front.requests[-1].kind == "review"
-    assert "the lines cannot be found in a.py any more: the model edits the file" in notices(bench)
+    assert "the lines cannot be found in a.py any more: the model edits the file" in bench.front.notices()
 
 
 async def test_lost_lines_are_said_where_the_model_has_no_tools(bench: Bench) -> None:
@@ -213,7 +210,7 @@ async def test_selected_lines_are_taken_as_they_are(bench: Bench) -> None:
     bench.write("b.py", "def other():\n    pass\n")
     bench.server.answers("the same here", "```python\ndef same():\n    pass\n```")
     context = bench.context("b.py", 1, 2)
-    await succeed(bench, "refactor", "the same here", continues=first.execution_id, context=context)
+    await bench.succeed("refactor", "the same here", continues=first.execution_id, context=context)
     assert bench.fingerprint()["b.py"] == b"def same():\n    pass\n"
 
 
@@ -228,7 +225,7 @@ async def test_a_follow_up_of_generated_lines_replaces_them_or_inserts_them(
     assert first.ok is written
     bench.front.answer = lambda _request: Decision(True)
     bench.server.answers("call it z", "```python\nz = 2\n```")
-    await succeed(bench, "generate", "call it z", continues=first.execution_id)
+    await bench.succeed("generate", "call it z", continues=first.execution_id)
     assert bench.fingerprint()["a.py"] == b"x = 1\nz = 2\n"
 
 
@@ -236,7 +233,7 @@ async def test_a_follow_up_of_a_text_that_belongs_to_no_file_presents_it_anew(be
     bench.server.answers("a constant", "```\nLIMIT = 3\n```", times=1)
     first = await bench.run("generate", "a constant")
     bench.server.answers("rather four", "```\nLIMIT = 4\n```")
-    second = await succeed(bench, "generate", "rather four", continues=first.execution_id)
+    second = await bench.succeed("generate", "rather four", continues=first.execution_id)
     assert (second.response, second.files) == ("LIMIT = 4", [])
     assert bench.front.presented == ["LIMIT = 3", "LIMIT = 4"]
     assert "LIMIT = 3" in told(bench), "the conversation goes on"
@@ -259,7 +256,7 @@ async def test_a_follow_up_of_several_files_goes_on_with_what_was_written(bench:
     asked = len(bench.front.requests)
     edit(bench, "shop/price.py", "def cost(item):", "def cost(item, rate):", on="take the rate")
     hand_in(bench, on="take the rate")
-    await succeed(bench, "multi_file", "take the rate, too", continues=first.execution_id)
+    await bench.succeed("multi_file", "take the rate, too", continues=first.execution_id)
     assert bench.fingerprint()["shop/price.py"] == b"def cost(item, rate):\n    return item.net * 1.2\n"
     assert "these files were written: shop/price.py, shop/cart.py" in told(bench)
     assert [request.kind for request in bench.front.requests[asked:]] == ["review"], "no second plan"
@@ -275,7 +272,7 @@ async def test_declined_edits_are_staged_again_for_the_follow_up(bench: Bench) -
     bench.front.answer = lambda _request: Decision(True)
     edit(bench, "shop/price.py", "def cost(item):", "def price_of(item):", on="other name")
     hand_in(bench, on="other name")
-    await succeed(bench, "multi_file", "another, other name", continues=first.execution_id)
+    await bench.succeed("multi_file", "another, other name", continues=first.execution_id)
     assert bench.fingerprint()["shop/price.py"].startswith(b"def price_of(item):")
     assert b"cost(i) for" in bench.fingerprint()["shop/cart.py"], "what was staged then is written now"
 
@@ -289,7 +286,7 @@ async def test_declined_edits_of_a_file_that_changed_since_are_not_staged_again(
     mine = "from shop.price import price  # mine\n"
     bench.write("shop/cart.py", mine)
     hand_in(bench, on="only the price")
-    await succeed(bench, "multi_file", "only the price", continues=first.execution_id)
+    await bench.succeed("multi_file", "only the price", continues=first.execution_id)
     assert bench.fingerprint()["shop/price.py"].startswith(b"def cost(item):")
     assert bench.fingerprint()["shop/cart.py"].decode() == mine
 
@@ -311,7 +308,7 @@ async def test_a_declined_move_is_staged_again_where_its_new_name_is_free(bench:
     if taken:
         bench.write("new.py", "MINE = 1\n")
     hand_in(bench, on="as before")
-    await succeed(bench, "multi_file", "as before", continues=first.execution_id)
+    await bench.succeed("multi_file", "as before", continues=first.execution_id)
     expected = {"new.py": b"MINE = 1\n", "old.py": b"X = 1\n"} if taken else {"new.py": b"X = 1\n"}
     assert bench.fingerprint() == expected
 
@@ -323,10 +320,10 @@ async def test_a_model_without_tools_plans_again_with_what_was_asked_for_before(
     bench.server.answers("Which files", json.dumps(plan), times=1)
     bench.server.answers("in one fenced", "```python\ny = 1\n```", times=1)
     bench.server.answers("complete new text of the file", "```python\ny = 1\n```", times=1)
-    first = await succeed(bench, "multi_file", "rename x to y")
+    first = await bench.succeed("multi_file", "rename x to y")
     bench.server.answers("rather z", "```python\nz = 1\n```")
     bench.server.answers("rather z\n\nWhich files", json.dumps(plan))
-    await succeed(bench, "multi_file", "rather z", continues=first.execution_id)
+    await bench.succeed("multi_file", "rather z", continues=first.execution_id)
     assert bench.fingerprint()["a.py"] == b"z = 1\n"
     assert "rename x to y" in last(bench)
     sent = [one["messages"] for one in bench.server.requests]
@@ -346,7 +343,7 @@ async def test_a_question_about_a_refactoring_becomes_several_files(bench: Bench
     bench.server.calls("Which files have to", "submit_plan", {"files": files}, times=1)
     edit(bench, "a.py", "print(area(2))", "print(size(2))")
     hand_in(bench)
-    await succeed(bench, "multi_file", "change them", continues=question.execution_id)
+    await bench.succeed("multi_file", "change them", continues=question.execution_id)
     assert b"print(size(2))" in bench.fingerprint()["a.py"]
     assert "It squares." in told(bench)
 
@@ -358,7 +355,7 @@ async def test_another_model_is_given_texts_of_the_conversation(bench: Bench) ->
 
     bench.server.answers("hello", "hi")
     first = await bench.run("ask", "hello")
-    reader = (await bench.runner.store()).reader()
+    reader = await bench.reader()
     (kept,) = reader.memos_of(first.execution_id, RUN, CONVERSATION).values()
     made_by = kept["messages"][-1]["turn"]["made_by"]
     assert made_by == f"fake:scripted {bench.server.base_url}"
@@ -370,7 +367,7 @@ async def test_another_model_is_given_texts_of_the_conversation(bench: Bench) ->
     bench.pool = AdapterPool(bench.config)
     bench.runner = bench.make_runner(bench.config)
     bench.server.answers("more", "yes")
-    await succeed(bench, "ask", "more", continues=first.execution_id, adapter="other")
+    await bench.succeed("ask", "more", continues=first.execution_id, adapter="other")
     assert [one["content"] for one in bench.server.requests[-1]["messages"]][2] == "hi"
 
 
@@ -384,13 +381,13 @@ async def test_a_follow_up_that_was_left_goes_on_with_the_same_edits(bench: Benc
     hand_in(bench, on="other name")
     reviews = len(bench.front.requests)
     bench.front.hold = True
-    task = asyncio.create_task(bench.run("multi_file", "another, other name", continues=first.execution_id))
+    task = bench.begin("multi_file", "another, other name", continues=first.execution_id)
     await bench.front.until(lambda: len(bench.front.requests) > reviews)
     (run,) = bench.runner.leave()
     assert (await task).reason == "interrupted"
     asked = len(bench.server.requests)
     bench.front.hold = False
-    done = await bench.runner.resume_run(run)
+    done = await bench.resume(run)
     assert done.ok, (done.error, bench.server.unmatched)
     assert len(bench.server.requests) == asked, "no turn was asked for again"
     assert bench.fingerprint()["shop/price.py"].startswith(b"def price_of(item):")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tideate_core.adapters import Conversation
-from tideate_core.builtin.follow_up import find_lines
+from tideate_core.builtin.buffer_workflows import find_lines
 from tideate_core.workflows import BufferContext, EarlierRun, RunContext
 
 TEXT = "a\nb\nc\nd\ne"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.builtin.results import notices, resume, succeed
+from tests.builtin.results import resume
 from tests.builtin.test_buffer_workflows import PLAN, planned
 from tests.harness.model_rules import text_of
 from tideate_core.cli.render.tables import waiting_lines
@@ -59,7 +59,7 @@ def asked_again(bench: Bench) -> list[ConfirmationRequest]:
 async def test_a_file_that_fails_is_left_out_by_the_person_and_the_others_are_kept(bench: Bench) -> None:
     failing(bench, LEFT_OUT)
     bench.front.answer = about_failed(Decision(False))
-    await succeed(bench, "multi_file", TASK)
+    await bench.succeed("multi_file", TASK)
     assert bench.fingerprint() == {path: text for path, text in NEW.items() if path != "lib/b.py"}
     (question,) = asked_again(bench)
     assert "lib/b.py: " in question.message
@@ -74,7 +74,7 @@ async def test_a_file_that_fails_can_be_tried_again_with_other_words(bench: Benc
     bench.server.answers("Write the new file lib/b.py: all of it", GOOD)
     again = {"files": [{**PLAN["files"][1], "why": "all of it"}]}
     bench.front.answer = about_failed(Decision(True, again))
-    await succeed(bench, "multi_file", TASK)
+    await bench.succeed("multi_file", TASK)
     assert bench.fingerprint() == NEW
     assert len(asked_again(bench)) == 1
     assert "+from lib.b import f" in prompt_of(bench, "Write the new file lib/b.py: all of it")
@@ -92,7 +92,7 @@ async def test_what_is_said_of_a_file_that_fails_goes_to_the_model_and_comes_bac
         Decision(False, {"comments": said}),
         Decision(False, {"files": [PLAN["files"][1]], "comments": [said[0], {"text": short}]}),
     )
-    await succeed(bench, "multi_file", TASK)
+    await bench.succeed("multi_file", TASK)
     assert bench.fingerprint() == NEW
     first, unsaid, again = asked_again(bench)
     assert first.payload["revisable"]
@@ -112,7 +112,7 @@ async def test_a_plan_of_failed_files_that_is_not_valid_is_shown_again_as_it_was
         Decision(False, {"files": typed, "comments": [said]}),
         Decision(False, {"files": mended, "comments": [{**said, "path": "lib/c.py"}]}),
     )
-    await succeed(bench, "multi_file", TASK)
+    await bench.succeed("multi_file", TASK)
     _, again = asked_again(bench)
     assert again.payload["files"] == typed
     assert "lib/c.py does not exist, so it cannot be moved" in again.message
@@ -125,8 +125,8 @@ async def test_a_comment_on_a_failed_file_that_is_taken_out_is_told_as_not_sent(
     failing(bench, LEFT_OUT)
     said = [{"path": "lib/b.py", "text": "write it in full"}]
     bench.front.answer = about_failed(Decision(False, {"files": [], "comments": said}))
-    await succeed(bench, "multi_file", TASK)
-    told = notices(bench)
+    await bench.succeed("multi_file", TASK)
+    told = bench.front.notices()
     assert "the comment on lib/b.py is not sent: lib/b.py is not tried again" in told
 
 
@@ -151,10 +151,10 @@ async def test_a_file_that_needs_no_change_is_told_and_the_others_are_written(
 ) -> None:
     planned(bench)
     bench.server.answers("Change a.py: use the new name", said)
-    result = await succeed(bench, "multi_file", TASK)
+    result = await bench.succeed("multi_file", TASK)
     assert bench.fingerprint() == {**NEW, "a.py": b"from old import f\n\nf()\n"}
     assert "= a.py: no change" in str(result.response)
-    assert any("no change in a.py" in notice for notice in notices(bench))
+    assert any("no change in a.py" in notice for notice in bench.front.notices())
     prompts = [str(request["messages"]) for request in bench.server.requests]
     assert any("NO CHANGE" in prompt and "Change a.py" in prompt for prompt in prompts)
     assert not any("NO CHANGE" in prompt for prompt in prompts if "Write the new file" in prompt)
@@ -198,7 +198,7 @@ async def test_a_file_is_asked_for_behind_those_that_it_uses_and_is_shown_what_t
     bench: Bench,
 ) -> None:
     planned(bench)
-    await succeed(bench, "multi_file", TASK)
+    await bench.succeed("multi_file", TASK)
     asked = [text_of(one) for one in bench.server.requests]
     of_new, of_old = prompt_of(bench, "Write the new file lib/b.py"), prompt_of(bench, "Change a.py: ")
     assert asked.index(of_new) < asked.index(of_old), "it imports old.py, which goes first"
@@ -219,14 +219,14 @@ async def test_tests_are_asked_for_last_though_they_are_new_and_name_no_file(ben
     bench.server.answers("Which files have to be", {"files": files})
     bench.server.answers("Change a.py", "```python\nx = 2\n```")
     bench.server.answers("Write the new file tests/test_f.py", "```python\ndef test_x():\n    assert 1\n```")
-    await succeed(bench, "multi_file", TASK)
+    await bench.succeed("multi_file", TASK)
     assert "+++ b/a.py" in prompt_of(bench, "Write the new file tests/test_f.py")
 
 
 async def test_a_model_with_little_room_is_shown_what_fits(bench: Bench) -> None:
     await bench.limit(120)
     planned(bench)
-    await succeed(bench, "multi_file", TASK)
+    await bench.succeed("multi_file", TASK)
     assert "are done" not in prompt_of(bench, "Change a.py: ")
 
 
@@ -243,7 +243,7 @@ async def test_a_planned_file_with_a_secret_is_given_only_after_a_yes(bench: Ben
     given = [request for request in bench.server.requests if secret.strip() in text_of(request)]
     assert (result.ok, result.cancelled, bool(given)) == (agrees, not agrees, agrees), result.error
     assert bench.fingerprint()["a.py"].decode() == secret
-    memos = (await bench.runner.store()).reader().memos(result.execution_id)
+    memos = (await bench.reader()).memos(result.execution_id)
     assert ("texts:" in str(memos)) is agrees
     assert secret.strip() not in str(memos), "a text that is no secret is kept for a resumed run"
 
@@ -257,7 +257,7 @@ async def test_each_revision_of_a_plan_has_a_draft_of_its_own_that_is_found_agai
     request = RunRequest(name="multi_file", prompt=TASK)
     front.hold = True
     running = asyncio.create_task(bench.runner.run(request))
-    await front.until(lambda: bool(front.requests))
+    await front.until_asked()
     begun = Path(front.requests[0].draft)
     await asyncio.to_thread(write_draft, begun, [{"said": {"comments": said}}])
     bench.runner.leave()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 from dataclasses import dataclass
@@ -224,11 +223,10 @@ async def test_what_changed_where_the_person_decided_is_merged_as_in_a_review_th
     if restarted:
         await killed(bench, "multi_file")
         change()
-        result = await asyncio.wait_for(bench.runner.resume_run(RUN), 60)
+        await bench.resume(RUN)
     else:
         project(bench)
-        result = await bench.run(**planned(bench))
-    assert result.ok, (result.error, bench.server.unmatched)
+        await bench.succeed(**planned(bench))
     again = reviews(bench)[-1].payload
     assert again["revision"] == 2
     assert [words.partition(":")[0] for words in again["warnings"]] == ["a.txt", "old.txt"]

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.builtin.results import notices, succeed
 from tests.builtin.test_buffer_workflows import BETTER, LOOP, PLAN, analyzed, only, planned
 from tests.harness.buffers import Buffers
 from tideate_core.builtin.buffer_workflows import analyze
@@ -62,7 +61,7 @@ async def test_an_answer_that_changes_nothing_is_told_and_not_reviewed(bench: Be
     result = await bench.run("refactor", "simplify", context=bench.context("a.py", 4, 6))
     assert (result.ok, result.files) == (True, [])
     assert [request.kind for request in bench.front.requests] == ["gate"]
-    assert notices(bench) == ["the answer changes nothing"]
+    assert bench.front.notices() == ["the answer changes nothing"]
     assert bench.fingerprint() == before
     assert result.as_json()["unchanged"] is True
     assert bench.front.data(EventName.WORKFLOW_COMPLETED)[0]["unchanged"] is True
@@ -111,7 +110,7 @@ async def test_a_review_that_accepts_no_hunk_declines_the_change(bench: Bench) -
 async def test_of_several_files_those_without_an_accepted_hunk_stay(bench: Bench) -> None:
     planned(bench)
     bench.front.answer = verdicts([], [0], [0], [])
-    result = await succeed(bench, "multi_file", "move f into a library")
+    result = await bench.succeed("multi_file", "move f into a library")
     assert sorted(result.files) == ["lib/b.py", "old.py"]
     assert sorted(bench.fingerprint()) == ["a.py", "lib/b.py", "m.py"]
 
@@ -138,7 +137,7 @@ async def test_an_answer_that_is_none_to_the_review_is_asked_for_again(
     analyzed(bench, "```\nONE\ntwo\nTHREE\n```")
     given = iter([value, {"files": [{"path": "a.txt", "accepted": [1]}]}])
     bench.front.answer = lambda request: Decision(True, next(given) if request.kind == "review" else None)
-    await succeed(bench, "refactor", "shout", context=bench.context("a.txt", 1, 3))
+    await bench.succeed("refactor", "shout", context=bench.context("a.txt", 1, 3))
     assert bench.fingerprint()["a.txt"] == b"one\ntwo\nTHREE\n"
     first, again = [request.message for request in bench.front.requests if request.kind == "review"]
     assert (why in again, again.endswith(first)) == (True, True), again
@@ -161,7 +160,7 @@ async def test_an_answer_that_is_no_plan_is_asked_for_again_with_the_one_before(
     bench.front.answer = lambda request: (
         Decision(True, next(given)) if request.kind == "plan" else Decision(True)
     )
-    await succeed(bench, "multi_file", "move f into a library")
+    await bench.succeed("multi_file", "move f into a library")
     asked = [request for request in bench.front.requests if request.kind == "plan"]
     assert [request.payload["files"] == PLAN["files"] for request in asked] == [True] * 4
     assert all("the plan cannot be read" in request.message for request in asked[1:])
@@ -210,7 +209,7 @@ async def test_a_buffer_that_cannot_be_saved_is_named_and_the_rest_is_written(
     monkeypatch.setattr(
         bench, "workspace", lambda: Workspace(bench.root, buffers=editor, private=bench.private)
     )
-    await succeed(bench, "multi_file", "move f into a library")
+    await bench.succeed("multi_file", "move f into a library")
     assert bench.fingerprint()["lib/b.py"]
     warned = [notice["message"] for notice in bench.front.data(EventName.NOTICE) if notice["level"] == "warn"]
     assert warned == ["1 file is changed in its buffer and not saved: a.py (E45: 'readonly' option is set)"]
@@ -237,7 +236,7 @@ async def test_what_was_changed_in_an_editors_buffers_is_saved_unless_it_had_uns
     monkeypatch.setattr(
         bench, "workspace", lambda: Workspace(bench.root, buffers=editor, private=bench.private)
     )
-    await succeed(bench, "multi_file", "move f into a library")
+    await bench.succeed("multi_file", "move f into a library")
     assert editor.text(number) == "from lib.b import f\n\nf()"
     assert bench.fingerprint()["a.py"] == on_disk
     warned = [notice["message"] for notice in bench.front.data(EventName.NOTICE) if notice["level"] == "warn"]
@@ -259,7 +258,7 @@ async def test_a_buffer_is_changed_where_it_stands(bench: Bench, monkeypatch: py
             "selection": {"start": 4, "end": 6},
         }
     )
-    await succeed(bench, "refactor", "simplify", context=context)
+    await bench.succeed("refactor", "simplify", context=context)
     assert "    return math.pi * r**2\n" in editor.text(number)
     assert "lines 4-6 of the buffer" in bench.front.requests[0].message
 
@@ -275,7 +274,9 @@ async def test_an_edit_that_cannot_be_written_is_shown_with_a_warning(
     bench.front.answer = lambda _request: Decision(True, by="policy:yes")  # a person would be asked again
     result = await bench.run("refactor", "simplify", context=context)
     assert (result.ok, result.error_code) == (False, "EditConflict")
-    assert any("as things are this change cannot be written: a.py" in words for words in notices(bench))
+    assert any(
+        "as things are this change cannot be written: a.py" in words for words in bench.front.notices()
+    )
     assert [request.kind for request in bench.front.requests].count("review") == 1
     (failed,) = bench.front.data(EventName.STEP_FAILED)
     assert [(entry["filename"], entry["tool"]) for entry in failed["entries"]] == [("a.py", "edit")]
@@ -298,6 +299,6 @@ async def test_a_hard_link_is_named_before_the_question_and_its_other_name_keeps
         return Decision(True)
 
     bench.front.answer = answer
-    await succeed(bench, "refactor", "simplify", context=bench.context("a.py", 4, 6))
+    await bench.succeed("refactor", "simplify", context=bench.context("a.py", 4, 6))
     assert [words for words in said if "a.py is a hard link: only this name gets the new text" in words]
     assert (bench.root / "a.py").read_text() != other.read_text() == LOOP

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.builtin.results import limit, notices, succeed
+from tests.builtin.results import limit
 from tests.builtin.test_buffer_workflows import analyzed, planned
 from tests.builtin.test_with_tools import SHOP, edit, hand_in, raise_prices
 from tests.engine.logbook import RUN
@@ -94,7 +94,7 @@ def refactored(bench: Bench) -> dict[str, Any]:
 async def test_each_review_after_three_rounds_of_comments_opens_only_what_differs(bench: Bench) -> None:
     rounds(bench)
     bench.front.answer, left = decisions(*three_rounds())
-    result = await succeed(bench, "refactor", "shout", **refactored(bench))
+    result = await bench.succeed("refactor", "shout", **refactored(bench))
     shown = [opened(request) for request in reviews(bench)]
     assert shown == [["ONE", "THREE", "FIVE"], ["ein"], ["funf"], ["fünf"]]
     assert [request.payload.get("revision") for request in reviews(bench)] == [None, 2, 3, 4]
@@ -130,7 +130,7 @@ async def test_of_several_files_only_those_are_written_again_that_something_is_s
         "comments": [{"path": "a.py", "text": FIRST}],
     }
     bench.front.answer, _ = decisions(Decision(False, verdict), Decision(True))
-    await succeed(bench, "multi_file", "move f into a library")
+    await bench.succeed("multi_file", "move f into a library")
     _, again = reviews(bench)
     assert opened(again) == ["print(f())"]
     decided = [file["decided"] for file in again.payload["files"]]
@@ -156,7 +156,7 @@ async def test_a_model_with_tools_goes_on_with_its_staged_edits(bench: Bench) ->
         "comments": [{"path": "shop/price.py", "hunk": 0, "text": FIRST}],
     }
     bench.front.answer, _ = decisions(Decision(False, verdict), Decision(True))
-    result = await succeed(bench, "multi_file", "raise it")
+    result = await bench.succeed("multi_file", "raise it")
     assert opened(reviews(bench)[1]) == ["    return item.net * 1.4"]
     assert bench.fingerprint()["shop/price.py"] == SHOP["shop/price.py"].replace("1.2", "1.4").encode()
     assert b"rate=1" in bench.fingerprint()["shop/cart.py"]
@@ -171,13 +171,13 @@ async def test_a_revision_that_cannot_be_used_opens_the_same_review_with_its_com
     analyzed(bench, "```\nONE\ntwo\nTHREE\nfour\nfive\n```")
     bench.server.fails(FIRST, 400)
     bench.front.answer, _ = decisions(say([1], [0], because(0, FIRST)), say([1], [0]))
-    await succeed(bench, "refactor", "shout", **refactored(bench))
+    await bench.succeed("refactor", "shout", **refactored(bench))
     again = reviews(bench)[1].payload
     assert again["comments"] == [because(0, FIRST)]
     assert again["files"][0]["decided"] == {"accepted": [1], "rejected": [0]}
     (told,) = again["warnings"]
     assert "could not revise it" in told
-    assert told in notices(bench)
+    assert told in bench.front.notices()
     assert bench.fingerprint()["a.txt"] == b"one\ntwo\nTHREE\nfour\nfive\n"
 
 
@@ -186,7 +186,7 @@ async def test_rounds_are_bounded(bench: Bench) -> None:
     limit(bench, revisions=1)
     rounds(bench)
     bench.front.answer, _ = decisions(*three_rounds()[:2], Decision(True))
-    await succeed(bench, "refactor", "shout", **refactored(bench))
+    await bench.succeed("refactor", "shout", **refactored(bench))
     first, second, third = reviews(bench)
     assert third.payload["files"][0]["decided"] == {"accepted": [0, 1], "rejected": [2]}, "they are kept"
     assert "comments" not in third.payload, "a front end has nothing that it would send again"
@@ -202,7 +202,7 @@ async def test_the_model_is_asked_to_correct_a_syntax_error(bench: Bench) -> Non
     told = "What was accepted of it brings new syntax errors"
     bench.server.answers(told, "```python\nx = 10\n\ny = 3\n```")
     bench.front.answer, _ = decisions(Decision(True), Decision(True), override=Decision(False, "fix"))
-    await succeed(bench, "refactor", "simplify", context=bench.context("a.py", 1, 3))
+    await bench.succeed("refactor", "simplify", context=bench.context("a.py", 1, 3))
     (question,) = [one for one in bench.front.requests if one.kind == "override"]
     assert question.payload == {"fixable": True, "back": True}
     asked = bench.server.requests[-1]["messages"][-1]["content"]
@@ -233,7 +233,7 @@ async def test_no_with_comments_of_blanks_writes_nothing_and_keeps_the_decisions
 async def test_rejections_without_a_word_ask_no_model(bench: Bench) -> None:
     rounds(bench)
     bench.front.answer, _ = decisions(say([1], [0, 2]))
-    await succeed(bench, "refactor", "shout", **refactored(bench))
+    await bench.succeed("refactor", "shout", **refactored(bench))
     assert len(bench.server.requests) == 2
     assert bench.fingerprint()["a.txt"] == b"one\ntwo\nTHREE\nfour\nfive\n"
 
@@ -243,7 +243,7 @@ async def test_a_correction_that_leaves_the_error_out_is_not_undone(bench: Bench
     analyzed(bench, "```python\nx = (\n\ny = 3\n```")
     bench.server.answers("What was accepted of it brings new", "```python\nx = 1\n\ny = 3\n```")
     bench.front.answer, _ = decisions(Decision(True), Decision(True), override=Decision(False, "fix"))
-    await succeed(bench, "refactor", "simplify", context=bench.context("a.py", 1, 3))
+    await bench.succeed("refactor", "simplify", context=bench.context("a.py", 1, 3))
     assert [one.kind for one in bench.front.requests].count("override") == 1
     assert bench.fingerprint()["a.py"] == b"x = 1\n\ny = 3\n"
     assert notice(bench, "a.py:1: the correction leaves out an accepted hunk")
@@ -265,7 +265,7 @@ async def test_a_comment_on_a_file_without_a_text_of_the_models_is_kept(bench: B
     planned(bench)
     comment = because(0, FIRST, path)
     bench.front.answer, _ = decisions(about_files(comment), Decision(True))
-    await succeed(bench, "multi_file", "move f into a library")
+    await bench.succeed("multi_file", "move f into a library")
     first, again = reviews(bench)
     assert again.payload["comments"] == [comment]
     assert "revision" not in again.payload, "it is the same"
@@ -284,7 +284,7 @@ async def test_a_file_that_was_revised_is_kept_where_another_fails(bench: Bench)
     failing, kept = because(0, SECOND, "lib/b.py"), because(0, FIRST, "old.py")
     said = about_files(because(0, FIRST, "a.py"), failing, kept)
     bench.front.answer, _ = decisions(said, Decision(True))
-    await succeed(bench, "multi_file", "move f into a library")
+    await bench.succeed("multi_file", "move f into a library")
     _, again = reviews(bench)
     assert opened(again) == ["print(f())"], "what failed is as it was, with its decision"
     assert again.payload["comments"] == [failing, kept]
@@ -304,7 +304,7 @@ MALFORMED: dict[str, tuple[Any, str]] = {
 async def test_comments_on_nothing_that_was_shown_are_refused(bench: Bench, comments: Any, why: str) -> None:
     rounds(bench)
     bench.front.answer, _ = decisions(say([1], [], *comments), say([1], []))
-    await succeed(bench, "refactor", "shout", **refactored(bench))
+    await bench.succeed("refactor", "shout", **refactored(bench))
     assert why in reviews(bench)[1].message
     assert len(bench.server.requests) == 2
 
@@ -347,7 +347,7 @@ async def test_a_comment_on_a_plan_has_it_made_anew_in_its_conversation(bench: B
     else:
         bench.server.answers(SAID, {"files": FEWER})
     bench.front.answer = comments_on_plan
-    result = await succeed(bench, "multi_file", "move f into a library")
+    result = await bench.succeed("multi_file", "move f into a library")
     first, second = plans_asked(bench)
     assert (first.payload["revisable"], second.payload["revision"], second.payload["changed"]) == (
         True,
@@ -371,7 +371,7 @@ async def test_a_plan_that_cannot_be_made_anew_is_asked_about_as_it_was(bench: B
     planned(bench)
     bench.server.fails(SAID, 400)
     bench.front.answer = comments_on_plan
-    await succeed(bench, "multi_file", "move f into a library")
+    await bench.succeed("multi_file", "move f into a library")
     _, again = plans_asked(bench)
     assert again.payload["comments"] == [{"path": "lib/b.py", "text": SAID}]
     assert "m.py" not in {file["path"] for file in again.payload["files"]}, "as the person left it"
@@ -399,7 +399,7 @@ async def test_what_was_typed_for_lines_that_change_on_disk_is_merged_and_review
         return next(given)
 
     bench.front.answer = answer
-    await succeed(bench, "refactor", "shout", context=bench.context("a.txt", 1, 5))
+    await bench.succeed("refactor", "shout", context=bench.context("a.txt", 1, 5))
     _, again = reviews(bench)
     assert again.message == "Apply the change to a.txt (+3 -3 lines)?", "the model made no revision"
     (file,) = again.payload["files"]
@@ -424,7 +424,7 @@ async def test_a_yes_to_all_after_a_round_of_decisions_is_asked_again_where_the_
         return next(given)
 
     bench.front.answer = answer
-    await succeed(bench, "refactor", "shout", context=bench.context("a.txt", 1, 5))
+    await bench.succeed("refactor", "shout", context=bench.context("a.txt", 1, 5))
     assert len(reviews(bench)) == 3
     assert reviews(bench)[2].payload["files"][0]["decided"] == {"accepted": [1], "rejected": [2]}
     assert bench.fingerprint()["a.txt"] == b"ein\ntwo\nTHREE\nfour\nfive\n"
@@ -440,5 +440,5 @@ async def test_accepted_changes_that_the_person_made_on_disk_are_done(bench: Ben
         return say([0, 1, 2], [])
 
     bench.front.answer = answer
-    await succeed(bench, "refactor", "shout", context=bench.context("a.txt", 1, 5))
+    await bench.succeed("refactor", "shout", context=bench.context("a.txt", 1, 5))
     assert len(reviews(bench)) == 1

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.builtin.results import succeed
 from tideate_core.builtin.buffer_workflows import ORIENTATION
 from tideate_core.builtin.surroundings import WHOLE
 
@@ -27,7 +26,7 @@ async def refactored(bench: Bench, text: str) -> str:
     bench.write("a.py", text)
     bench.server.answers("how will you change it", "It squares.", times=1)
     bench.server.answers("Rewrite these lines of", REWRITTEN, times=1)
-    await succeed(bench, "refactor", "simplify", context=bench.context("a.py", 4, 5))
+    await bench.succeed("refactor", "simplify", context=bench.context("a.py", 4, 5))
     assert b"return math.pi * r**2\n" in bench.fingerprint()["a.py"]
     return sent(bench, 0)
 
@@ -59,7 +58,7 @@ async def test_a_small_model_that_writes_new_lines_sees_only_what_is_around_them
     await bench.limit(4_096)
     bench.write("a.py", HEAD + "# remark\n" * 2 * ORIENTATION)
     bench.server.answers("a constant", "```python\nLIMIT = 3\n```")
-    await succeed(bench, "generate", "a constant", context=bench.context("a.py"))
+    await bench.succeed("generate", "a constant", context=bench.context("a.py"))
     assert bench.fingerprint()["a.py"].endswith(b"LIMIT = 3\n")
     assert "# remark" in sent(bench, -1)
     assert "area" not in sent(bench, -1)

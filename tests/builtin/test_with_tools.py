@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.builtin.results import limit, notices, succeed
+from tests.builtin.results import limit
 from tideate_core.engine import EventName
 from tideate_core.workflows import BufferContext, Cursor, Decision, DiagnosticContext, RunContext
 
@@ -76,7 +76,7 @@ async def test_a_refactoring_goes_on_with_the_conversation_of_its_analysis(bench
     bench.server.calls("what must not change", "search", {"pattern": "area"}, times=1)
     bench.server.answers("9:print(area(2))", "It is called in a.py:9.", times=1)
     bench.server.answers("in one fenced block", "```python\ndef area(r):\n    return math.pi * r**2\n```")
-    await succeed(bench, "refactor", "simplify", context=bench.context("a.py", 4, 6))
+    await bench.succeed("refactor", "simplify", context=bench.context("a.py", 4, 6))
     assert "    return math.pi * r**2\n\n\nprint" in bench.fingerprint()["a.py"].decode()
     messages = bench.server.requests[-1]["messages"]
     assert [message["role"] for message in messages] == [
@@ -134,7 +134,7 @@ async def test_one_writer_carries_out_a_plan_and_sees_what_it_read_and_edited(be
     edit(bench, "shop/cart.py", "def total(items):", "def total(items, rate=1.2):")
     edit(bench, "shop/cart.py", "price(i) for", "price(i, rate) for")
     hand_in(bench)
-    result = await succeed(bench, "multi_file", "make the rate an argument")
+    result = await bench.succeed("multi_file", "make the rate an argument")
     assert bench.fingerprint()["shop/price.py"] == b"def price(item, rate=1.2):\n    return item.net * rate\n"
     assert b"price(i, rate) for i" in bench.fingerprint()["shop/cart.py"]
     assert str(result.response).startswith("Done as planned.")
@@ -153,7 +153,7 @@ async def test_the_writer_is_told_the_rules_of_the_folders_that_are_planned(benc
     edit(bench, "shop/price.py", "1.2", "1.3")
     hand_in(bench)
     hand_in(bench)
-    await succeed(bench, "multi_file", "raise it")
+    await bench.succeed("multi_file", "raise it")
     planning, working = [
         next(str(one["content"]) for one in bench.server.requests[-1]["messages"] if words in str(one))
         for words in ("Which files have to", EXECUTE)
@@ -171,7 +171,7 @@ async def test_a_file_beside_the_plan_is_asked_about(bench: Bench, agrees: bool)
     raise_prices(bench)
     hand_in(bench)
     bench.front.answer = lambda request: Decision(agrees or request.kind != "gate")
-    await succeed(bench, "multi_file", "raise it")
+    await bench.succeed("multi_file", "raise it")
     (question,) = [one for one in bench.front.requests if one.kind == "gate"]
     assert "also change README.md?" in question.message
     assert (b"1.3" in bench.fingerprint()["README.md"]) is agrees
@@ -184,10 +184,10 @@ async def test_what_the_plan_wants_and_nobody_did_is_said_once(bench: Bench) -> 
     edit(bench, "shop/price.py", "1.2", "1.3")
     hand_in(bench)
     hand_in(bench, open_points=["The cart needs no change."])
-    result = await succeed(bench, "multi_file", "raise it")
+    result = await bench.succeed("multi_file", "raise it")
     assert "shop/cart.py: the plan wants to modify it" in last(bench)
     assert "= shop/cart.py: no change" in result.as_json()["response"]
-    assert "The cart needs no change." in notices(bench)
+    assert "The cart needs no change." in bench.front.notices()
 
 
 async def test_a_new_syntax_error_is_given_back_before_the_work_is_taken(bench: Bench) -> None:
@@ -197,7 +197,7 @@ async def test_a_new_syntax_error_is_given_back_before_the_work_is_taken(bench: 
     hand_in(bench)
     edit(bench, "shop/price.py", "item.net * * 1.2", "item.net * 1.3")
     hand_in(bench, "Mended.")
-    await succeed(bench, "multi_file", "raise it")
+    await bench.succeed("multi_file", "raise it")
     told = json.dumps(bench.server.requests[-1]["messages"])
     assert "not accepted: shop/price.py:2: new syntax error" in told
     assert b"item.net * 1.3" in bench.fingerprint()["shop/price.py"]
@@ -213,7 +213,7 @@ def unfinished(bench: Bench) -> None:
 @pytest.mark.slow
 async def test_a_person_may_take_work_that_a_limit_ended(bench: Bench) -> None:
     unfinished(bench)
-    await succeed(bench, "multi_file", "raise it")
+    await bench.succeed("multi_file", "raise it")
     assert b"1.3" in bench.fingerprint()["shop/price.py"]
     assert [request.kind for request in bench.front.requests] == ["plan", "override", "review"]
     asked = bench.front.requests[1]
@@ -276,7 +276,7 @@ async def test_a_file_that_is_moved_and_changed_is_shown_with_its_change(bench: 
     hand_in(bench)
     edit(bench, "shop/new.py", "return evil(", "return 2")
     hand_in(bench)
-    await succeed(bench, "multi_file", "rename it")
+    await bench.succeed("multi_file", "rename it")
     assert "not accepted: shop/new.py:" in json.dumps(bench.server.requests[-1]["messages"])
     (review,) = [request for request in bench.front.requests if request.kind == "review"]
     (shown,) = review.payload["files"]

@@ -205,8 +205,7 @@ async def test_the_stored_status_follows_the_machine(bench: Bench) -> None:
         return "done"
 
     bench.register("one", {"a": look, "b": look})
-    result = await bench.run("one")
-    assert result.ok
+    result = await bench.succeed("one")
     assert seen == ["awaiting_completion", "awaiting_completion"]
     assert Reader(bench.private).run(result.execution_id).status == "completed"
 
@@ -219,8 +218,8 @@ async def test_a_run_goes_through_the_states_of_the_table(bench: Bench) -> None:
         return "done"
 
     bench.register("one", {"a": wait})
-    run = asyncio.create_task(bench.run("one"))
-    await bench.front.until(lambda: "STEP_STARTED" in bench.front.names())
+    run = bench.begin("one")
+    await bench.front.until_told("STEP_STARTED")
     [execution] = bench.runner.running
     done.set()
     await run
@@ -258,8 +257,8 @@ async def test_each_batch_of_the_execution_order_is_completed_once(bench: Bench)
 
     definition = WorkflowDefinition.model_validate({"name": "three", "steps": steps})
     bench.registry.register(definition, dict.fromkeys("abcd", wait))
-    run = asyncio.create_task(bench.run("three"))
-    await bench.front.until(lambda: "STEP_STARTED" in bench.front.names())
+    run = bench.begin("three")
+    await bench.front.until_told("STEP_STARTED")
     [execution] = bench.runner.running
     done.set()
     assert (await run).ok

@@ -244,6 +244,6 @@ async def test_a_run_whose_person_is_needed_is_left_with_its_decisions(bench: Be
     assert json.dumps(comment) in [json.dumps(json.loads(line)) for line in draft.read_text().splitlines()]
     bench.runner = bench.make_runner(bench.config)
     asked_before = len(bench.server.requests)
-    again = await bench.runner.resume_run(result.execution_id)
+    again = await bench.resume(result.execution_id)
     assert (again.ok, len(bench.server.requests)) == (True, asked_before)
     assert bench.front.requests[-1].draft == str(draft)

@@ -253,8 +253,8 @@ async def test_each_steps_checkpoint_is_a_file_where_the_person_wants_it(bench: 
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
     shutil.rmtree(folder)
     folder.write_text("not a directory")
-    assert (await bench.run("two")).ok
-    told = [data["message"] for data in bench.front.data(EventName.NOTICE)]
+    await bench.succeed("two")
+    told = bench.front.notices()
     assert len([words for words in told if words.startswith("the checkpoint was not exported: ")]) == 2
 
 
@@ -275,7 +275,7 @@ async def test_a_run_cancelled_while_it_exports_tells_of_its_checkpoint(
     result = await bench.run("one")
     assert result.cancelled
     (made,) = bench.front.data(EventName.CHECKPOINT_CREATED)
-    reader = (await bench.runner.store()).reader()
+    reader = await bench.reader()
     assert made["checkpoint_id"] == reader.checkpoints(result.execution_id)[0].id
 
 

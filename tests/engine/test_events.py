@@ -107,7 +107,7 @@ async def test_events_of_a_workflow_have_its_id_and_its_plans(bench: Bench, fail
         (EventName.WORKFLOW_STARTED, wanted),
         (EventName[end], wanted),
     ]
-    kept = (await bench.runner.store()).reader().events(run)
+    kept = (await bench.reader()).events(run)
     assert [one.name for one in kept if one.data.items() >= wanted.items()] == [
         "SD_EVENT_WORKFLOW_STARTED",
         f"SD_EVENT_{end}",

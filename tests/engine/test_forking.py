@@ -62,12 +62,12 @@ async def forked(bench: Bench, run: str, step: str | None = None, **edits: Any) 
 
 
 async def rows(bench: Bench, run: str) -> dict[str, StepRow]:
-    reader = (await bench.runner.store()).reader()
+    reader = await bench.reader()
     return {row.step: row for row in await asyncio.to_thread(reader.steps, run)}
 
 
 async def run_row(bench: Bench, run: str) -> RunRow:
-    return await asyncio.to_thread((await bench.runner.store()).reader().run, run)
+    return await asyncio.to_thread((await bench.reader()).run, run)
 
 
 async def test_a_retry_reuses_what_was_completed_and_runs_the_failed_step_and_what_needs_it(
@@ -172,7 +172,7 @@ async def test_a_fork_asks_the_model_that_it_is_given(bench: Bench) -> None:
     done = await bench.run("g")
     with pytest.raises(UnknownAdapter):
         await forked(bench, done.execution_id, "e", adapter="nobody")
-    reader = (await bench.runner.store()).reader()
+    reader = await bench.reader()
     assert len(reader.runs()) == 1, "a run was begun that nobody can answer"
     result = await forked(bench, done.execution_id, "e", adapter="fake")
     assert reader.request(result.execution_id)["adapter"] == "fake"
@@ -182,7 +182,7 @@ async def test_a_fork_says_that_the_workflow_was_changed_and_how_the_current_one
     bench: Bench,
 ) -> None:
     def messages() -> list[str]:
-        return [one["message"] for one in bench.front.data(EventName.NOTICE)]
+        return bench.front.notices()
 
     steps = Steps("b")
     graph(bench, steps.for_all("a", "b"), step("a"), step("b", "a"))
@@ -216,7 +216,7 @@ async def test_what_cannot_be_forked_is_refused_and_begins_no_run(bench: Bench) 
     ):
         with pytest.raises(error, match=words):
             await forked(bench, run, at, **edits)
-    assert len((await bench.runner.store()).reader().runs()) == 1
+    assert len((await bench.reader()).runs()) == 1
 
 
 async def test_a_run_that_has_not_ended_is_resumed_not_forked(bench: Bench) -> None:
@@ -302,7 +302,7 @@ async def test_what_a_repeated_step_remembered_is_forgotten_and_what_a_reused_on
     assert done.ok, done.error
     result = await forked(bench, done.execution_id, "b")
     assert result.ok, result.error
-    reader = (await bench.runner.store()).reader()
+    reader = await bench.reader()
     assert [key for key in reader.memos(result.execution_id)["a"] if key.endswith("number")]
     assert seen[0] == seen[1] == (MISSING, {"by_a": "a", "by_b": ""})
 
@@ -329,7 +329,7 @@ async def test_runs_that_did_reused_steps_are_each_read_once(
     graph(bench, steps.for_all(*names, "last"), *chain, step("last", names[-1]))
     first = await bench.run("g")
     second = await forked(bench, first.execution_id)
-    reader = (await bench.runner.store()).reader()
+    reader = await bench.reader()
     rows, run, read = reader.steps(second.execution_id), reader.run(second.execution_id), reader.steps
     asked: list[str] = []
 
@@ -390,7 +390,7 @@ async def test_what_a_reused_step_wrote_stays_and_is_the_old_runs_to_roll_back(
 @pytest.mark.parametrize("nested", [False, True])
 async def test_a_step_whose_writes_were_rolled_back_cannot_be_reused(bench: Bench, nested: bool) -> None:
     failed = await wrote(bench, nested=nested)
-    reader = (await bench.runner.store()).reader()
+    reader = await bench.reader()
     inner = [run.id for run in reader.runs(parents_only=False) if run.parent == failed.execution_id]
     await rolled_back(bench, failed.execution_id, *inner)
     short = failed.execution_id[:8]
@@ -424,7 +424,7 @@ async def test_files_of_steps_that_run_anew_are_named(bench: Bench) -> None:
 @pytest.mark.parametrize("nested", [False, True])
 async def test_what_was_rolled_back_is_not_said_to_be_left(bench: Bench, nested: bool) -> None:
     failed = await wrote(bench, nested=nested)
-    reader = (await bench.runner.store()).reader()
+    reader = await bench.reader()
     inner = [run.id for run in reader.runs(parents_only=False) if run.parent == failed.execution_id]
     await rolled_back(bench, failed.execution_id, *inner)
     before = len(bench.front.data(EventName.NOTICE))
@@ -523,9 +523,9 @@ async def test_a_fork_that_was_killed_is_resumed_and_repeats_nothing(bench: Benc
     assert child.returncode == -signal.SIGKILL, child.stderr
     steps = Steps()
     graph(bench, steps.for_all(), *DIAMOND)
-    (killed,) = [run for run in (await bench.runner.store()).reader().runs() if run.resumable]
+    (killed,) = [run for run in (await bench.reader()).runs() if run.resumable]
     assert (killed.forked_from, killed.forked_step) == (RUN, "d")
-    result = await asyncio.wait_for(bench.runner.resume_run(killed.id), LIMIT)
+    result = await bench.resume(killed.id)
     assert (result.ok, steps.ran) == (True, ["e"])
     assert result.results["d"] == {"said": "d again"}
     assert result.results["a"] == {"said": "a once"}

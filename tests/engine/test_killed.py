@@ -186,7 +186,7 @@ async def test_an_apply_cut_in_half_is_whole_after_the_run_went_on(
     planned(bench)
     await asyncio.to_thread(killed, CHILD, bench, call, str(times))
     asked = len(bench.server.requests)
-    result = await asyncio.wait_for(bench.runner.resume_run(RUN), 60)
+    result = await bench.resume(RUN)
     assert result.ok, result.error
     assert bench.fingerprint() == AFTERWARDS
     assert bench.front.requests == []  # the plan and the review were agreed to before
@@ -200,10 +200,10 @@ async def test_an_apply_cut_in_half_is_whole_after_the_run_went_on(
 async def test_a_run_that_was_killed_while_its_end_was_written_ends_once(bench: Bench) -> None:
     bench.machine(MACHINE)
     await asyncio.to_thread(killed, AT_THE_END, bench)
-    reader = (await bench.runner.store()).reader()
+    reader = await bench.reader()
     assert EventName.WORKFLOW_COMPLETED not in [event.name for event in reader.events(RUN)]
     assert not reader.run(RUN).ended
-    result = await asyncio.wait_for(bench.runner.resume_run(RUN), 60)
+    result = await bench.resume(RUN)
     assert result.ok, result.error
     assert [event.name for event in reader.events(RUN)].count(EventName.WORKFLOW_COMPLETED) == 1
 
@@ -211,10 +211,10 @@ async def test_a_run_that_was_killed_while_its_end_was_written_ends_once(bench: 
 async def test_a_machine_that_was_killed_behind_its_exit_leaves_once(bench: Bench) -> None:
     bench.machine(MACHINE)
     await asyncio.to_thread(killed, AT_THE_EXIT, bench)
-    result = await asyncio.wait_for(bench.runner.resume_run(RUN), 60)
+    result = await bench.resume(RUN)
     assert result.ok, result.error
     assert [move["to"] for move in result.path or ()] == ["a", "b", "*"]
-    events = (await bench.runner.store()).reader().events(RUN)
+    events = (await bench.reader()).events(RUN)
     moves = [event.data["to"] for event in events if event.name == EventName.TRANSITION]
     assert moves == ["a", "b", "*"]
     assert [event.name for event in events].count(EventName.WORKFLOW_COMPLETED) == 1
@@ -227,7 +227,7 @@ async def test_a_run_that_was_killed_while_it_was_paused_in_a_loop_goes_on_there
     bench.server.answers("VALUE_OF_B", "It is 41.")
     await asyncio.to_thread(killed, WHILE_PAUSED, bench)
     assert len(bench.server.requests) == 1
-    result = await asyncio.wait_for(bench.runner.resume_run(RUN), 60)
+    result = await bench.resume(RUN)
     assert result.response == "It is 41.", result.error
     assert len(bench.server.requests) == 2
     assert "TOOL_CALLED" not in bench.front.names(), "its call was recorded"
@@ -242,9 +242,9 @@ async def test_messages_to_a_run_that_was_killed_are_read_once(bench: Bench, whe
     bench.server.answers("VALUE_OF_B", "It is 41.")
     await asyncio.to_thread(killed, WITH_A_MESSAGE, bench, where)
     assert len(bench.server.requests) == 1, "no turn came after the messages"
-    result = await asyncio.wait_for(bench.runner.resume_run(RUN), 60)
+    result = await bench.resume(RUN)
     assert result.response == "It is 41.", result.error
-    told = [data["message"] for data in bench.front.data(EventName.NOTICE)]
+    told = bench.front.notices()
     words = ["keep the name", "and be short"]
     read = [f"the model reads your message: {one}" for one in words]
     assert told == ([f"you: {one}" for one in words] + read if where == "said" else [])

@@ -52,7 +52,7 @@ async def main():
     else:
         tools.WorkTool.parse = die
     try:
-        await bench.runner.resume_run(RUN)
+        await bench.resume(RUN)
     except Exception as error:
         if type(error).__name__ != "RunNotFound":
             raise
@@ -104,7 +104,7 @@ async def test_killed_inside_a_call_it_makes_that_call_again_and_no_other(bench:
     for _ in range(2):  # twice inside the same call, which is not recorded then
         assert await asyncio.to_thread(run_until_killed, bench, "call")
         assert len(bench.server.requests) == 1
-    result = await asyncio.wait_for(bench.runner.resume_run(RUN), 60)
+    result = await bench.resume(RUN)
     assert result.ok, (result.error, bench.server.unmatched)
     assert_done(bench)
 

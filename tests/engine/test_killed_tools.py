@@ -92,7 +92,7 @@ async def test_killed_after_every_turn_it_asks_nothing_twice_and_writes_at_its_e
         assert await asyncio.to_thread(run_until_killed, bench, "turn")
         assert len(bench.server.requests) == turn
         assert bench.fingerprint() == {"a.txt": b"helo\n"}
-    result = await asyncio.wait_for(bench.runner.resume_run(RUN), 60)
+    result = await bench.resume(RUN)
     assert result.results["fix"] == {"response": "It says hello now.", "files": ["a.txt"]}, result.error
     assert len(bench.server.requests) == 3
     assert bench.fingerprint() == {"a.txt": b"hello\n"}
@@ -101,7 +101,7 @@ async def test_killed_after_every_turn_it_asks_nothing_twice_and_writes_at_its_e
 async def test_killed_when_its_edits_are_written_it_writes_them_anew_without_a_question(bench: Bench) -> None:
     assert await asyncio.to_thread(run_until_killed, bench, "written")
     assert bench.fingerprint() == {"a.txt": b"hello\n"}
-    result = await asyncio.wait_for(bench.runner.resume_run(RUN), 60)
+    result = await bench.resume(RUN)
     assert result.as_json()["results"]["fix"]["files"] == ["a.txt"], result.error
     assert bench.front.data(EventName.CONFIRMATION_REQUIRED) == [], "it was answered before"
     assert bench.fingerprint() == {"a.txt": b"hello\n"}

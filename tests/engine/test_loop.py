@@ -89,7 +89,7 @@ async def test_a_step_starts_as_soon_as_its_own_dependencies_have_ended(bench: B
     room = Room()
     steps = [step("slow"), step("quick"), step("after", "quick"), step("end", "slow", "after")]
     graph(bench, dict.fromkeys(("slow", "after"), room.enter), *steps)
-    task = asyncio.create_task(bench.run("g"))
+    task = bench.begin("g")
     await room.holds("slow", "after")  # `after` is of the second batch, `slow` of the first
     room.let_out("slow", "after")
     result = await task
@@ -102,7 +102,7 @@ async def test_no_more_steps_run_at_once_than_the_workflow_allows(bench: Bench) 
     room = Room()
     names = [f"s{i}" for i in range(6)]
     graph(bench, dict.fromkeys(names, room.enter), *map(step, names), concurrency=2)
-    task = asyncio.create_task(bench.run("g"))
+    task = bench.begin("g")
     await room.holds("s0", "s1")
     room.let_out(*names)
     assert (await task).ok
@@ -113,7 +113,7 @@ async def test_fifty_steps_of_handlers_run_side_by_side_by_default(bench: Bench)
     room = Room()
     names = [f"s{i}" for i in range(50)]
     graph(bench, dict.fromkeys(names, room.enter), *map(step, names))
-    task = asyncio.create_task(bench.run("g"))
+    task = bench.begin("g")
     await room.holds(*names)
     room.let_out(*names)
     assert (await task).ok
@@ -143,7 +143,7 @@ async def test_the_longest_way_goes_first(bench: Bench) -> None:
     names = ("short", "middle", "long", "after")
     graph(bench, dict.fromkeys(names, room.enter), *steps, concurrency=1)
     room.let_out(*names)
-    assert (await bench.run("g")).ok
+    await bench.succeed("g")
     assert [name for name in room.order if name != "after"] == ["long", "middle", "short"]
 
 
@@ -151,7 +151,7 @@ async def test_a_step_that_runs_alone_has_nothing_beside_it(bench: Bench) -> Non
     room = Room()
     steps = [step("a", duration=9), step("alone", parallel=False, duration=5), step("b")]
     graph(bench, dict.fromkeys(("a", "alone", "b"), room.enter), *steps)
-    task = asyncio.create_task(bench.run("g"))
+    task = bench.begin("g")
     await room.holds("a")
     room.let_out("a")
     await room.holds("alone")
@@ -174,7 +174,7 @@ async def test_a_failed_step_ends_the_run_stops_what_runs_and_skips_the_rest(ben
         {"bad": fails, "beside": room.enter},
         *(step("bad"), step("beside"), step("after", "bad"), step("last", "after", "beside")),
     )
-    task = asyncio.create_task(bench.run("g"))
+    task = bench.begin("g")
     await room.holds("beside")
     go.set()
     result = await task
@@ -200,7 +200,7 @@ async def test_a_run_goes_on_without_a_step_that_may_fail_and_its_dependents_get
     assert result.results["bad"] == error
     assert "STEP_FAILED" in bench.front.names()
     assert bench.front.names()[-1] == "WORKFLOW_COMPLETED"
-    row = await asyncio.to_thread((await bench.runner.store()).reader().run, result.execution_id)
+    row = await asyncio.to_thread((await bench.reader()).run, result.execution_id)
     assert (row.status, row.failed_steps, row.completed_steps) == ("completed", 1, 1)
 
 
@@ -212,15 +212,14 @@ async def test_what_follows_only_a_skipped_step_is_skipped_and_branches_meet_aga
         step("meet", "after_off", "on"),
     ]
     graph(bench, {}, *steps, inputs={"on": {"type": "boolean"}})
-    result = await bench.run("g", inputs={"on": False})
-    assert result.ok, result.error
+    result = await bench.succeed("g", inputs={"on": False})
     assert result.results == {"on": "ON", "meet": "MEET"}
     skipped = {data["step"]: data["reason"] for data in bench.front.data(EventName.STEP_SKIPPED)}
     assert skipped == {
         "off": "its condition does not hold: inputs.on",
         "after_off": "all steps that it depends on were skipped",
     }
-    rows = await asyncio.to_thread((await bench.runner.store()).reader().steps, result.execution_id)
+    rows = await asyncio.to_thread((await bench.reader()).steps, result.execution_id)
     assert {row.step: row.status for row in rows} == {
         "off": "skipped",
         "after_off": "skipped",
@@ -258,7 +257,7 @@ async def test_a_pause_lets_what_runs_finish_and_starts_nothing(bench: Bench) ->
     room = Room()
     names = ("a", "b", "c")
     graph(bench, dict.fromkeys(names, room.enter), step("a"), step("b"), step("c", "a"))
-    task = asyncio.create_task(bench.run("g"))
+    task = bench.begin("g")
     await room.holds("a", "b")
     (run,) = bench.runner.running
     bench.runner.pause(run.id)
@@ -266,7 +265,7 @@ async def test_a_pause_lets_what_runs_finish_and_starts_nothing(bench: Bench) ->
     await room.holds("b")
     assert not paused(run)
     room.let_out("b", "c")
-    await bench.front.until(lambda: "WORKFLOW_PAUSED" in bench.front.names())
+    await bench.front.until_told("WORKFLOW_PAUSED")
     assert paused(run)
     assert room.order == ["a", "b"]
     (told,) = bench.front.data(EventName.WORKFLOW_PAUSED)
@@ -284,7 +283,7 @@ async def test_a_pause_that_is_taken_back_before_it_came_holds_nothing_back(benc
 
     handlers: dict[str, StepHandler] = {"slow": room.enter, "a": pauses, "b": room.enter}
     graph(bench, handlers, step("slow"), step("a"), step("b", "a"))
-    task = asyncio.create_task(bench.run("g"))
+    task = bench.begin("g")
     await room.holds("slow")
     (run,) = bench.runner.running
     ended = [EventName.CHECKPOINT_CREATED]
@@ -303,7 +302,7 @@ async def test_a_pause_holds_back_the_steps_of_the_runs_within_too(bench: Bench)
     room = Room()
     bench.register("inner", {"a": room.enter, "b": room.enter})
     graph(bench, {}, {"id": "nested", "workflow": "inner"})
-    task = asyncio.create_task(bench.run("g"))
+    task = bench.begin("g")
     await room.holds("a")
     child, parent = bench.runner.running
     bench.runner.pause(parent.id)
@@ -329,8 +328,8 @@ async def test_a_run_within_that_begins_when_a_pause_is_wanted_waits_too(
             bench.runner.pause(event.execution_id)
 
     monkeypatch.setattr(bench.front, "emit", pauses)
-    task = asyncio.create_task(bench.run("g"))
-    await bench.front.until(lambda: "WORKFLOW_PAUSED" in bench.front.names())
+    task = bench.begin("g")
+    await bench.front.until_told("WORKFLOW_PAUSED")
     child, parent = bench.runner.running
     assert (paused(child), room.order) == (True, [])
     bench.runner.resume(parent.id)
@@ -343,7 +342,7 @@ async def test_a_cancel_reaches_all_running_steps_at_once(bench: Bench) -> None:
     room = Room()
     names = [f"s{i}" for i in range(20)]
     graph(bench, dict.fromkeys(names, room.enter), *map(step, names), concurrency=20)
-    task = asyncio.create_task(bench.run("g"))
+    task = bench.begin("g")
     await room.holds(*names)
     bench.runner.cancel()
     for _ in range(TURNS):
@@ -361,8 +360,8 @@ async def test_a_resume_that_comes_after_a_cancel_starts_nothing(bench: Bench) -
 
     handlers: dict[str, StepHandler] = {"slow": room.enter, "a": pauses, "b": room.enter}
     graph(bench, handlers, step("slow"), step("a"), step("b", "a"))
-    task = asyncio.create_task(bench.run("g"))
-    await bench.front.until(lambda: bool(bench.front.data(EventName.CHECKPOINT_CREATED)))
+    task = bench.begin("g")
+    await bench.front.until_told("CHECKPOINT_CREATED")
     for _ in range(TURNS):  # what is ready by then waits for the pause
         await asyncio.sleep(0)
     (run,) = bench.runner.running
@@ -384,7 +383,7 @@ async def test_what_a_step_makes_of_a_cancel_does_not_change_that_it_was_one(ben
             raise StepFailed("I had not finished") from None
 
     graph(bench, {"a": stubborn}, step("a"))
-    task = asyncio.create_task(bench.run("g"))
+    task = bench.begin("g")
     await asyncio.wait_for(started.wait(), LIMIT)
     bench.runner.cancel()
     assert (await task).reason == "cancelled"
@@ -401,7 +400,7 @@ async def test_a_steps_usage_and_files_are_kept_with_it(bench: Bench) -> None:
 
     graph(bench, {"a": asks}, step("a"), step("b", "a"))
     result = await bench.run("g")
-    a, b = await asyncio.to_thread((await bench.runner.store()).reader().steps, result.execution_id)
+    a, b = await asyncio.to_thread((await bench.reader()).steps, result.execution_id)
     assert (a.tokens.output, a.files) == (result.usage.output_tokens, ("a.py",))
     assert a.tokens.output > 0
     assert (b.tokens.output, b.files) == (0, ())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import subprocess
 import sys
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.harness.bench import Bench, left_beside_the_conversation
-from tests.harness.front import LIMIT, no
+from tests.harness.front import no
 from tests.harness.model_rules import text_of
 from tideate_core.config import Config
 from tideate_core.engine import EventName
@@ -47,26 +46,26 @@ async def test_what_a_prompt_mentions_stands_before_it_as_material(bench: Bench)
     bench.write("doc/guide.md", "Be brief.\n")
     configure(bench, Guide="doc/guide.md")
     bench.server.answers("", "fine")
-    assert (await bench.run("ask", "what does @Guide say?")).ok
+    await bench.succeed("ask", "what does @Guide say?")
     user = bench.server.requests[0]["messages"][-1]["content"]
     assert "### @Guide (doc/guide.md)\n\n```markdown\nBe brief.\n```\n\n---\n\n" in user
     assert user.rstrip().endswith("what does @Guide say?")
-    assert notices(bench) == ["given to the model: @Guide (doc/guide.md, ~3 tokens)"]
+    assert bench.front.notices() == ["given to the model: @Guide (doc/guide.md, ~3 tokens)"]
 
 
 async def test_a_prompt_without_a_mention_is_sent_as_it_is_and_reads_nothing(bench: Bench) -> None:
     bench.write(".tideate/context.json", "{ broken")
     bench.server.answers("", "fine")
-    assert (await bench.run("ask", "what is it?")).ok
+    await bench.succeed("ask", "what is it?")
     assert bench.server.requests[0]["messages"][-1]["content"].strip() == "what is it?"
-    assert notices(bench) == []
+    assert bench.front.notices() == []
 
 
 async def test_an_unknown_word_stays_text_and_the_nearest_is_named(bench: Bench) -> None:
     bench.write("doc/guide.md", "Be brief.\n")
     configure(bench, Guide="doc/guide.md")
     bench.server.answers("", "fine")
-    assert (await bench.run("ask", "what does @Giude say, @Guide?")).ok
+    await bench.succeed("ask", "what does @Giude say, @Guide?")
     assert "no mention is called @Giude; did you mean '@Guide'?; it stays a word of the prompt" in notices(
         bench
     )
@@ -78,7 +77,7 @@ async def test_a_malformed_file_is_told_and_the_rest_goes_on(bench: Bench) -> No
     bench.write(".tideate/context.json", '{"mappings": 1}')
     bench.write("a.txt", "from a")
     bench.server.answers("", "fine")
-    assert (await bench.run("ask", "see @Guide, @Other and @file:a.txt")).ok
+    await bench.succeed("ask", "see @Guide, @Other and @file:a.txt")
     assert "from a" in sent(bench)[0]
     assert [one for one in notices(bench, "warn") if ".tideate/context.json:1:2" in one] == notices(
         bench, "warn"
@@ -100,8 +99,8 @@ async def test_what_cannot_be_resolved_fails_no_run(bench: Bench, mention: str, 
     bench.write("bin", "\0")
     bench.write("a.py", "x = 1\n")
     bench.server.answers("", "fine")
-    assert (await bench.run("ask", f"see {mention}", context=bench.context("a.py"))).ok
-    assert words in "".join(notices(bench))
+    await bench.succeed("ask", f"see {mention}", context=bench.context("a.py"))
+    assert words in "".join(bench.front.notices())
     assert "Material" not in sent(bench)[0]
 
 
@@ -111,7 +110,7 @@ async def test_buffer_selection_and_diagnostics_are_the_runs(bench: Bench) -> No
     found = [{"line": 2, "column": 1, "severity": "error", "message": "bad y", "source": "lint"}]
     bench.server.answers("", "fine")
     given = RunContext.model_validate({**context, "diagnostics": found})
-    assert (await bench.run("ask", "@buffer @selection @diagnostics", context=given)).ok
+    await bench.succeed("ask", "@buffer @selection @diagnostics", context=given)
     (text,) = sent(bench)
     assert "### @buffer (a.py)\n\n```python\nx = 1\ny = 2\n```" in text
     assert "### @selection (a.py, lines 2-2)\n\n```python\ny = 2\n```" in text
@@ -132,10 +131,9 @@ async def test_all_steps_of_a_run_have_the_same_material(bench: Bench) -> None:
         return Decision(True)
 
     bench.front.answer = change
-    result = await bench.run("refactor", "follow @file:rule.md", context=bench.context("a.py", 1, 1))
-    assert result.ok, result.error
+    await bench.succeed("refactor", "follow @file:rule.md", context=bench.context("a.py", 1, 1))
     assert ["old rule" in text for text in sent(bench)] == [True, True]
-    assert len(notices(bench)) == 1
+    assert len(bench.front.notices()) == 1
 
 
 async def test_generate_summarize_and_multi_file_have_it_too(bench: Bench) -> None:
@@ -150,8 +148,7 @@ async def test_generate_summarize_and_multi_file_have_it_too(bench: Bench) -> No
         context = bench.context("a.py").model_copy(
             update={"buffer": BufferContext(path=str(bench.root / "a.py"), text="x = 1", filetype="python")}
         )
-        result = await bench.run(name, prompt, context=context, memory=False)
-        assert result.ok, result.error
+        await bench.succeed(name, prompt, context=context, memory=False)
     assert len(sent(bench)) == 4
     assert all("### @file:rule.md (rule.md)\n\n```markdown\nthe rule\n```" in text for text in sent(bench))
 
@@ -160,7 +157,7 @@ async def test_a_machines_states_have_it_too(bench: Bench) -> None:
     bench.write("rule.md", "the rule")
     bench.machine("* to work:\n  Do it\n\nwork to *\n")
     bench.server.answers("", "done")
-    assert (await bench.run("walk", "follow @file:rule.md")).ok
+    await bench.succeed("walk", "follow @file:rule.md")
     assert "the rule" in sent(bench)[0]
 
 
@@ -179,7 +176,7 @@ async def test_a_task_is_resolved_when_its_step_begins(bench: Bench) -> None:
         change=changes,
     )
     bench.server.answers("", "seen")
-    assert (await bench.run("flow")).ok
+    await bench.succeed("flow")
     first, second = sent(bench)
     assert ("before" in first, "after" in second) == (True, True)
 
@@ -206,7 +203,7 @@ async def test_what_a_model_says_mentions_nothing(bench: Bench) -> None:
     bench.server.answers("say something", "look at @file:private.md")
     bench.server.answers("go on", "ok")
     bench.server.answers("inside", "ok")
-    assert (await bench.run("flow")).ok
+    await bench.succeed("flow")
     assert len(sent(bench)) == 3
     assert not any("not for you" in text for text in sent(bench))
 
@@ -217,7 +214,7 @@ async def test_what_people_wrote_counts_in_runs_within_the_run(bench: Bench) -> 
     flow(bench, "steps:\n  - {id: in, workflow: {name: inner, prompt: '{{ prompt }} and @file:other.md'}}\n")
     flow(bench, "steps:\n  - {id: look, task: '{{ prompt }}'}\n", "inner")
     bench.server.answers("", "ok")
-    assert (await bench.run("flow", "follow @file:rule.md")).ok
+    await bench.succeed("flow", "follow @file:rule.md")
     (text,) = sent(bench)
     assert ("the rule" in text, "the other" in text) == (True, True)
 
@@ -231,8 +228,7 @@ async def test_a_path_that_a_task_fills_in_is_read(bench: Bench) -> None:
         "steps:\n  - {id: look, for_each: inputs.names, task: 'look at @file:{{ item }}'}\n",
     )
     bench.server.answers("", "seen")
-    result = await bench.run("flow", inputs={"names": ["a.txt", "b.txt"]})
-    assert result.ok, result.error
+    await bench.succeed("flow", inputs={"names": ["a.txt", "b.txt"]})
     assert sorted("content of a" in text for text in sent(bench)) == [False, True]
     assert sorted("content of b" in text for text in sent(bench)) == [False, True]
 
@@ -245,7 +241,7 @@ async def test_a_secret_is_given_after_a_persons_yes_and_kept_in_the_conversatio
 ) -> None:
     bench.write(".env", "PASSWORD=hunter2\n")
     bench.server.answers("", "fine")
-    assert (await bench.run("ask", "what is in @file:.env ?")).ok
+    await bench.succeed("ask", "what is in @file:.env ?")
     (question,) = bench.front.requests
     assert question.message == "Give @file:.env to the model? .env is a file that usually holds secrets."
     assert "hunter2" not in question.details
@@ -260,7 +256,7 @@ async def test_after_a_no_the_run_goes_on_without_it(bench: Bench) -> None:
     bench.write("a.txt", "from a")
     bench.server.answers("", "fine")
     bench.front.answer = no
-    assert (await bench.run("ask", "what is in @file:.env and @file:a.txt ?")).ok
+    await bench.succeed("ask", "what is in @file:.env and @file:a.txt ?")
     assert ("hunter2" in sent(bench)[0], "from a" in sent(bench)[0]) == (False, True)
     assert "@file:.env was left out" in "".join(notices(bench, "warn"))
 
@@ -269,7 +265,7 @@ async def test_a_policys_yes_is_none(bench: Bench) -> None:
     bench.write(".env", "PASSWORD=hunter2\n")
     bench.server.answers("", "fine")
     bench.front.answer = lambda _request: Decision(True, by="policy")
-    assert (await bench.run("ask", "what is in @file:.env ?")).ok
+    await bench.succeed("ask", "what is in @file:.env ?")
     assert "hunter2" not in sent(bench)[0]
 
 
@@ -281,7 +277,7 @@ async def test_material_is_cut_to_the_budget_and_that_is_said(bench: Bench) -> N
     bench.config = Config.model_validate({**bench.config.model_dump(), "limits": {"mention_tokens": 100}})
     bench.runner = bench.make_runner(bench.config)
     bench.server.answers("", "fine")
-    assert (await bench.run("ask", "sum up @file:long.txt")).ok
+    await bench.succeed("ask", "sum up @file:long.txt")
     assert sent(bench)[0].count("a line of text") == 26
     assert "only the first 26 of 1000 lines fit the budget" in sent(bench)[0]
     assert "only the first 26 of 1000 lines fit the budget" in "".join(notices(bench, "warn"))
@@ -294,7 +290,7 @@ async def test_a_small_model_gets_a_quarter_of_what_it_reads(bench: Bench) -> No
     bench.pool._config = bench.config
     bench.runner = bench.make_runner(bench.config)
     bench.server.answers("", "fine")
-    assert (await bench.run("ask", "sum up @file:long.txt")).ok
+    await bench.succeed("ask", "sum up @file:long.txt")
     assert sent(bench)[0].count("a line of text") == 256 * 4 // 15
 
 
@@ -309,10 +305,10 @@ async def test_a_resumed_run_has_the_material_that_it_began_with(bench: Bench) -
     bench.server.answers("in one fenced block", BETTER)
     bench.front.answer = lambda request: Decision(True)
     prompt = "follow @file:rule.md and @file:.env"
-    task = asyncio.create_task(bench.run("refactor", prompt, context=bench.context("a.py", 1, 1)))
+    task = bench.begin("refactor", prompt, context=bench.context("a.py", 1, 1))
     await bench.front.until(lambda: len(sent(bench)) == 1)
     bench.front.hold = True
-    await bench.front.until(lambda: len(bench.front.requests) == 2)
+    await bench.front.until_asked(2)
     assert bench.runner.leave()
     left = await task
     assert left.reason == "interrupted"
@@ -322,7 +318,7 @@ async def test_a_resumed_run_has_the_material_that_it_began_with(bench: Bench) -
     bench.front.requests.clear()
     bench.front.events.clear()
     bench.runner = bench.make_runner(bench.config)
-    result = await asyncio.wait_for(bench.runner.resume_run(left.execution_id), LIMIT)
+    result = await bench.resume(left.execution_id)
     assert result.ok, result.error
     # the analysis was not asked for again, so its prompt was the same to the letter
     assert len(sent(bench)) == 2
@@ -332,7 +328,7 @@ async def test_a_resumed_run_has_the_material_that_it_began_with(bench: Bench) -
         True,
     )
     assert not any("to the model" in request.message for request in bench.front.requests)
-    assert notices(bench) == []
+    assert bench.front.notices() == []
 
 
 async def test_a_secret_that_is_gone_after_a_crash_is_left_out(bench: Bench) -> None:
@@ -347,8 +343,7 @@ async def test_a_secret_that_is_gone_after_a_crash_is_left_out(bench: Bench) -> 
         return Decision(True)
 
     bench.front.answer = remove
-    result = await bench.run("refactor", "see @file:.env", context=bench.context("a.py", 1, 1))
-    assert result.ok, result.error
+    await bench.succeed("refactor", "see @file:.env", context=bench.context("a.py", 1, 1))
     assert "cannot be read any more" in sent(bench)[1]
 
 
@@ -356,7 +351,7 @@ async def test_steps_side_by_side_ask_about_a_secret_once(bench: Bench) -> None:
     bench.write(".env", "PASSWORD=hunter2\n")
     flow(bench, "steps:\n  - {id: a, task: 'a {{ prompt }}'}\n  - {id: b, task: 'b {{ prompt }}'}\n")
     bench.server.answers("", "fine")
-    assert (await bench.run("flow", "see @file:.env")).ok
+    await bench.succeed("flow", "see @file:.env")
     assert len(bench.front.requests) == 1
     assert all("hunter2" in text for text in sent(bench))
     assert len(sent(bench)) == 2

@@ -91,5 +91,5 @@ async def test_what_a_part_of_a_run_proposes_is_a_notice(bench: Bench) -> None:
     (notice,) = bench.front.data(EventName.NOTICE)
     words, _, run = notice["message"].rpartition(" ")
     assert words == "1 file is left; second can continue the run"
-    child = (await bench.runner.store()).reader().run(run)
+    child = (await bench.reader()).run(run)
     assert (child.name, child.parent) == ("first", result.execution_id)

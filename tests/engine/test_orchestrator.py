@@ -70,7 +70,7 @@ async def test_two_at_once_need_two_engines(bench: Bench, engine: WorkflowEngine
 
     bench.registry.register_handler("wait", wait)
     first = asyncio.create_task(engine.execute("steps: [{id: a, handler: wait}]\n"))
-    await bench.front.until(lambda: "STEP_STARTED" in bench.front.names())
+    await bench.front.until_told("STEP_STARTED")
     with pytest.raises(InvalidInput, match="this engine is awaiting_completion; use another one"):
         await engine.execute(JSON, "json")
     assert (await WorkflowEngine(bench.runner).execute(JSON, "json")).ok
@@ -91,12 +91,12 @@ async def test_a_text_is_resumed_without_a_question_with_what_it_began_with(
     text = "steps:\n  - {id: a, handler: say}\n  - {id: b, handler: wait, dependencies: [a]}\n"
     request = RunRequest(name="mine")
     run = asyncio.create_task(engine.execute(text, request=request))
-    await bench.front.until(lambda: bench.front.names().count("STEP_STARTED") == 2)
+    await bench.front.until_told("STEP_STARTED", 2)
     bench.runner.leave()
     await run
     hold.set()
     bench.front.requests.clear()
-    result = await bench.runner.resume_run(request.execution_id)
+    result = await bench.resume(request.execution_id)
     assert (result.ok, result.workflow, bench.front.requests) == (True, "mine", [])
     with pytest.raises(InvalidInput, match="this engine is"):
         await engine.execute(JSON, "json")  # its run was left, not ended

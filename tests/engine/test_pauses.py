@@ -59,13 +59,13 @@ def called(bench: Bench, *steps: str) -> None:
 
 
 async def until_paused(bench: Bench) -> None:
-    await bench.front.until(lambda: "WORKFLOW_PAUSED" in bench.front.names())
+    await bench.front.until_told("WORKFLOW_PAUSED")
 
 
 async def test_no_turn_is_asked_for_while_a_run_is_paused(bench: Bench) -> None:
     called(bench, "a")
     graph(bench, {"a": Looking(bench, 1)}, step("a"))
-    task = asyncio.create_task(bench.run("g"))
+    task = bench.begin("g")
     await until_paused(bench)
     (run,) = bench.runner.running
     await (await bench.runner.store()).checkpoint(run.id, at=1)
@@ -84,8 +84,8 @@ async def test_a_turn_under_way_is_finished_before_a_pause(bench: Bench) -> None
     gate = bench.server.holds("work in a", text="half")
     bench.server.answers("seen", "never asked")
     graph(bench, {"a": Looking(bench)}, step("a"), step("b", "a"))
-    task = asyncio.create_task(bench.run("g"))
-    await bench.front.until(lambda: bool(bench.front.data(EventName.TOKEN)))
+    task = bench.begin("g")
+    await bench.front.until_told("TOKEN")
     (run,) = bench.runner.running
     bench.runner.pause(run.id)
     assert not paused(run)
@@ -101,9 +101,9 @@ async def test_a_run_is_paused_once_the_steps_beside_the_loop_have_ended(bench: 
     room = Room()
     called(bench, "a")
     graph(bench, {"a": Looking(bench, 1), "slow": room.enter}, step("a"), step("slow"))
-    task = asyncio.create_task(bench.run("g"))
+    task = bench.begin("g")
     await room.holds("slow")
-    await bench.front.until(lambda: bool(bench.front.data(EventName.NOTICE)))
+    await bench.front.until_told("NOTICE")
     (run,) = bench.runner.running
     assert not paused(run)
     room.let_out("slow")
@@ -122,7 +122,7 @@ async def test_items_that_loop_side_by_side_are_one_step_that_stands_still(
     each = {"id": "each", "for_each": {"items": "context.names", "max_parallel": 2}}
     handlers: dict[str, StepHandler] = {"each": Looking(bench, 1), "b": Looking(bench)}
     graph(bench, handlers, each, step("b"), context={"names": items})
-    task = asyncio.create_task(bench.run("g"))
+    task = bench.begin("g")
     await until_paused(bench)
     (run,) = bench.runner.running
     asked = len(bench.server.requests)
@@ -139,7 +139,7 @@ async def test_a_run_that_was_left_while_it_was_paused_within_a_loop_goes_on_the
     called(bench, "a")
     looking = Looking(bench, 1)
     graph(bench, {"a": looking}, step("a"))
-    task = asyncio.create_task(bench.run("g"))
+    task = bench.begin("g")
     await until_paused(bench)
     bench.runner.leave()
     left = await task
@@ -155,7 +155,7 @@ async def test_a_message_is_read_before_the_next_turn_and_told(bench: Bench) -> 
     bench.server.answers("keep the name", "kept", times=1)
     looking = Looking(bench, 1)
     graph(bench, {"a": looking}, step("a"))
-    task = asyncio.create_task(bench.run("g"))
+    task = bench.begin("g")
     await until_paused(bench)
     (run,) = bench.runner.running
     assert await bench.runner.say(None, "keep the name, please") == run.id
@@ -163,14 +163,14 @@ async def test_a_message_is_read_before_the_next_turn_and_told(bench: Bench) -> 
     await asyncio.wait_for(task, LIMIT)
     last = bench.server.requests[-1]["messages"][-1]
     assert (last["role"], last["content"]) == ("user", "keep the name, please")
-    told = [data["message"] for data in bench.front.data(EventName.NOTICE)]
+    told = bench.front.notices()
     assert told[1:] == ["you: keep the name, please", "the model reads your message: keep the name, please"]
 
 
 async def test_a_message_of_another_process_reaches_the_model(bench: Bench) -> None:
     called(bench, "a")
     graph(bench, {"a": Looking(bench, 1)}, step("a"))
-    task = asyncio.create_task(bench.run("g"))
+    task = bench.begin("g")
     await until_paused(bench)
     (run,) = bench.runner.running
     other = await bench.make_runner(bench.config).store()
@@ -184,8 +184,8 @@ async def test_a_message_of_another_process_reaches_the_model(bench: Bench) -> N
 async def test_a_message_that_came_too_late_is_told_at_the_end(bench: Bench) -> None:
     gate = bench.server.holds("work in a", text="half")
     graph(bench, {"a": Looking(bench)}, step("a"))
-    task = asyncio.create_task(bench.run("g"))
-    await bench.front.until(lambda: bool(bench.front.data(EventName.TOKEN)))
+    task = bench.begin("g")
+    await bench.front.until_told("TOKEN")
     await bench.runner.say(None, "too late")
     gate.release()
     assert (await asyncio.wait_for(task, LIMIT)).ok
@@ -198,7 +198,7 @@ async def test_what_is_said_to_nobody_is_refused(bench: Bench) -> None:
         await bench.runner.say(None, "hello")
     called(bench, "a")
     graph(bench, {"a": Looking(bench, 1)}, step("a"))
-    task = asyncio.create_task(bench.run("g"))
+    task = bench.begin("g")
     await until_paused(bench)
     with pytest.raises(InvalidInput, match="nothing to say"):
         await bench.runner.say(None, " ")
@@ -209,8 +209,8 @@ async def test_what_is_said_to_nobody_is_refused(bench: Bench) -> None:
 @pytest.mark.parametrize("tools", [False])
 async def test_a_run_whose_model_takes_no_turns_refuses_a_message(bench: Bench) -> None:
     gate = bench.server.holds("why")
-    task = asyncio.create_task(bench.run("ask", "why"))
-    await bench.front.until(lambda: bool(bench.front.data(EventName.TOKEN)))
+    task = bench.begin("ask", "why")
+    await bench.front.until_told("TOKEN")
     (run,) = bench.runner.running
     with pytest.raises(InvalidInput, match="does not work with tools"):
         await bench.runner.say(run.id, "hello")
@@ -233,7 +233,7 @@ async def test_a_message_waits_until_its_run_is_in_the_store(bench: Bench, monke
     monkeypatch.setattr(store, "begin", begin_later)
     called(bench, "a")
     graph(bench, {"a": Looking(bench)}, step("a"))
-    task = asyncio.create_task(bench.run("g"))
+    task = bench.begin("g")
     await asyncio.wait_for(opening.wait(), LIMIT)
     saying = asyncio.create_task(bench.runner.say(None, "keep the name"))
     may_open.set()
@@ -252,7 +252,7 @@ async def test_a_message_to_a_run_that_cannot_begin_is_refused(bench: Bench, mon
 
     monkeypatch.setattr(store, "begin", fail)
     graph(bench, {"a": Looking(bench)}, step("a"))
-    task = asyncio.create_task(bench.run("g"))
+    task = bench.begin("g")
     await asyncio.wait_for(opening.wait(), LIMIT)
     saying = asyncio.create_task(bench.runner.say(None, "keep the name"))
     may_fail.set()

@@ -30,8 +30,7 @@ def quoted(prompt: str) -> list[str]:
 async def test_a_text_with_fences_stays_in_its_block(bench: Bench, name: str, prompt: str) -> None:
     bench.write("notes.md", NOTES)
     bench.server.answers("", "Notes.")
-    result = await bench.run(name, prompt, context=bench.context("notes.md", 1, 9))
-    assert result.ok, result.error
+    await bench.succeed(name, prompt, context=bench.context("notes.md", 1, 9))
     assert quoted(sent(bench)) == [NOTES]
 
 
@@ -39,8 +38,7 @@ async def test_refactor_quotes_everything_whole_and_asks_for_longer_fences(bench
     bench.write("notes.md", f"{NOTES}\nlast\n{NOTES}")
     bench.server.answers("what must not change", "It is a list.")
     bench.server.answers("in one fenced block", "`````\nthe last\n`````")
-    result = await bench.run("refactor", "reword", context=bench.context("notes.md", 10, 10))
-    assert result.ok, result.error
+    await bench.succeed("refactor", "reword", context=bench.context("notes.md", 10, 10))
     assert quoted(sent(bench)) == [NOTES, NOTES, "last"]
     assert "between two lines of 5 backticks (`````)" in sent(bench)
     assert bench.fingerprint()["notes.md"].decode() == f"{NOTES}\nthe last\n{NOTES}"
@@ -50,7 +48,7 @@ async def test_code_without_fences_is_asked_for_as_ever(bench: Bench) -> None:
     bench.write("a.py", "x = 1\n")
     bench.server.answers("what must not change", "It sets x.")
     bench.server.answers("in one fenced block", "```\nx = 2\n```")
-    assert (await bench.run("refactor", "two", context=bench.context("a.py", 1, 1))).ok
+    await bench.succeed("refactor", "two", context=bench.context("a.py", 1, 1))
     assert "in one fenced block:\n\n```python\nx = 1\n```" in sent(bench)
 
 
@@ -91,8 +89,7 @@ async def test_a_text_above_the_limit_is_not_sent(bench: Bench, name: str, conte
 
 async def test_a_question_beside_a_large_text_is_answered_with_what_is_near(bench: Bench) -> None:
     limited(bench)
-    result = await bench.run("ask", "why", context=RunContext(buffer=LARGE))
-    assert result.ok, result.error
+    await bench.succeed("ask", "why", context=RunContext(buffer=LARGE))
     assert str(bench.server.requests).count("x = 1") <= 200
 
 

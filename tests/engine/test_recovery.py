@@ -43,7 +43,7 @@ async def abandoned(bench: Bench) -> tuple[RunRow, RunRow]:
     left = await bench.run("g")
     assert left.reason == "interrupted"
     bench.runner = bench.make_runner(bench.config)
-    reader = (await bench.runner.store()).reader()
+    reader = await bench.reader()
     runs = await asyncio.to_thread(reader.runs, parents_only=False)
     (parent,) = [run for run in runs if run.parent is None]
     (child,) = [run for run in runs if run.parent == parent.id]

@@ -48,7 +48,7 @@ async def taken_up(bench: Bench, left: WorkflowResult, **how: Any) -> WorkflowRe
     assert (left.cancelled, left.reason) == (True, "interrupted")
     bench.front.events.clear()
     bench.runner = bench.make_runner(bench.config)
-    return await asyncio.wait_for(bench.runner.resume_run(left.execution_id, **how), LIMIT)
+    return await bench.resume(left.execution_id, **how)
 
 
 async def row_of(runner: WorkflowRunner, run: str) -> RunRow:
@@ -98,9 +98,9 @@ async def test_a_run_that_was_left_can_be_resumed_and_one_that_ended_cannot(benc
     assert (await row_of(bench.runner, left.execution_id)).resumable
     result = await taken_up(bench, left)
     with pytest.raises(RunEnded):
-        await bench.runner.resume_run(result.execution_id)
+        await bench.resume(result.execution_id)
     with pytest.raises(RunNotFound):
-        await bench.runner.resume_run("f" * 32)
+        await bench.resume("f" * 32)
 
 
 async def test_a_resumed_run_tells_what_was_rolled_back_before_its_step_starts_again(bench: Bench) -> None:
@@ -121,8 +121,8 @@ async def test_a_resumed_run_tells_what_was_rolled_back_before_its_step_starts_a
 async def test_a_run_that_somebody_has_is_not_taken(bench: Bench) -> None:
     bench.front.hold = True
     graph(bench, {}, step("a", confirm="Sure?"))
-    task = asyncio.create_task(bench.run("g"))
-    await bench.front.until(lambda: bool(bench.front.requests))
+    task = bench.begin("g")
+    await bench.front.until_asked()
     (run,) = bench.runner.running
     with pytest.raises(RunIsOwned):
         await bench.make_runner(bench.config).resume_run(run.id)
@@ -174,7 +174,7 @@ async def test_replies_are_read_in_the_order_they_came_in_over_processes(bench: 
     graph(bench, {"a": asks}, step("a"))
     result = await taken_up(bench, await bench.run("g"))
     assert result.ok, result.error
-    reader = (await bench.runner.store()).reader()
+    reader = await bench.reader()
     _, replies = await asyncio.to_thread(said_in_step, reader, result.execution_id, "a")
     assert [reply["text"] for reply in replies] == [f"to {word}" for word in words]
     assert len(bench.server.requests) == len(words)
@@ -317,7 +317,7 @@ async def test_a_machine_finds_its_way_again_and_its_choices_are_not_asked_for_t
     bench.server.answers("The present state is a.", "In a.")
     bench.server.answers("is in the state a. From there", {"reason": "so", "next": "b"})
     gate = bench.server.holds("The present state is b.", text="In b.")
-    task = asyncio.create_task(bench.run("walk", "go"))
+    task = bench.begin("walk", "go")
     await asyncio.to_thread(gate.wait_started)
     bench.runner.leave()
     left = await task
@@ -342,8 +342,8 @@ async def test_a_paused_run_is_paused_in_the_store_and_goes_on_elsewhere(bench: 
         bench.runner.pause(step.execution_id)
 
     graph(bench, {"a": pauses}, step("a"), step("b", "a"))
-    task = asyncio.create_task(bench.run("g"))
-    await bench.front.until(lambda: "WORKFLOW_PAUSED" in bench.front.names())
+    task = bench.begin("g")
+    await bench.front.until_told("WORKFLOW_PAUSED")
     (run,) = bench.runner.running
     store = await bench.runner.store()
     await store.checkpoint(run.id, at=1)  # what was asked for before it is durable now
@@ -364,15 +364,15 @@ async def test_another_process_can_ask_for_a_pause_or_an_end(bench: Bench, wish:
         await go.wait()
 
     graph(bench, {"a": waits}, step("a"), step("b", "a"))
-    task = asyncio.create_task(bench.run("g"))
+    task = bench.begin("g")
     await asyncio.wait_for(started.wait(), LIMIT)
     (run,) = bench.runner.running
     other = await bench.make_runner(bench.config).store()
     await other.send_control_request(run.id, wish)
     if wish == "pause":
-        await bench.front.until(lambda: "NOTICE" in bench.front.names())
+        await bench.front.until_told("NOTICE")
         go.set()
-        await bench.front.until(lambda: "WORKFLOW_PAUSED" in bench.front.names())
+        await bench.front.until_told("WORKFLOW_PAUSED")
         await other.send_control_request(run.id, "resume")
         assert (await asyncio.wait_for(task, LIMIT)).ok
     else:
@@ -388,7 +388,7 @@ async def test_a_run_that_was_taken_over_stops_at_once_and_writes_nothing_more(b
             await asyncio.Event().wait()
 
     graph(bench, {"a": waits}, step("a"))
-    task = asyncio.create_task(bench.run("g"))
+    task = bench.begin("g")
     await asyncio.wait_for(started.wait(), LIMIT)
     (run,) = bench.runner.running
     robber = bench.make_runner(bench.config)
@@ -412,7 +412,7 @@ async def test_a_nested_run_is_taken_up_with_its_parent(bench: Bench) -> None:
     result = await taken_up(bench, await bench.run("g", "p"))
     assert result.ok, result.error
     assert (result.results["nested"], ran) == ("time 2", ["first"])
-    reader = (await bench.runner.store()).reader()
+    reader = await bench.reader()
     runs = await asyncio.to_thread(reader.runs, parents_only=False)
     assert {(run.name, run.status, run.parent) for run in runs} == {
         ("g", "completed", None),
@@ -456,7 +456,7 @@ async def test_what_runs_within_a_run_that_was_taken_over_is_left_and_not_cancel
 
     bench.register("inner", {"a": waits})
     graph(bench, {}, {"id": "nested", "workflow": "inner"})
-    task = asyncio.create_task(bench.run("g"))
+    task = bench.begin("g")
     await asyncio.wait_for(started.wait(), LIMIT)
     child, parent = bench.runner.running
     store = await bench.make_runner(bench.config).store()
@@ -464,7 +464,7 @@ async def test_what_runs_within_a_run_that_was_taken_over_is_left_and_not_cancel
     assert (await asyncio.wait_for(task, LIMIT)).error_code == "RunLost"
     assert (await row_of(bench.runner, child.id)).resumable
     await log.release()
-    result = await asyncio.wait_for(bench.runner.resume_run(parent.id), LIMIT)
+    result = await bench.resume(parent.id)
     assert (result.ok, result.response) == (True, "done")
 
 
@@ -489,7 +489,7 @@ async def test_a_run_is_left_while_the_run_within_it_cannot_be_taken_up(bench: B
     assert (result.ok, result.error_code) == (False, "RunIsOwned")
     assert (await row_of(bench.runner, left.execution_id)).resumable
     # how long an owner may be silent counts for the runs within it, too
-    result = await bench.runner.resume_run(left.execution_id, takeover_after=-1.0)
+    result = await bench.resume(left.execution_id, takeover_after=-1.0)
     assert (result.ok, result.response) == (True, "time 2")
 
 
@@ -522,7 +522,7 @@ async def test_a_step_that_is_written_down_while_its_run_is_cancelled_counts(ben
     bench.front.emit = cancel_at_the_commit  # type: ignore[method-assign]
     result = await bench.run("g")
     assert (result.reason, result.results) == ("cancelled", {"a": "A"})
-    steps = await asyncio.to_thread((await bench.runner.store()).reader().steps, result.execution_id)
+    steps = await asyncio.to_thread((await bench.reader()).steps, result.execution_id)
     assert [row.status for row in steps] == ["completed", "pending"]
     assert (await row_of(bench.runner, result.execution_id)).completed_steps == 1
 
@@ -543,7 +543,7 @@ async def test_what_a_failed_step_leaves_undone_is_skipped_by_the_next_process_t
     monkeypatch.undo()
     result = await taken_up(bench, left)
     assert (result.ok, result.error, result.error_code) == (False, "broken", "StepFailed")
-    steps = await asyncio.to_thread((await bench.runner.store()).reader().steps, result.execution_id)
+    steps = await asyncio.to_thread((await bench.reader()).steps, result.execution_id)
     assert [row.status for row in steps] == ["completed", "failed", "skipped", "skipped"]
     assert bench.front.data(EventName.WORKFLOW_FAILED)[0]["step"] == "bad"
 
@@ -586,8 +586,8 @@ async def test_a_run_whose_store_fails_is_not_called_completed(
 async def test_a_manual_checkpoint_is_told(bench: Bench) -> None:
     bench.front.hold = True
     graph(bench, {}, step("a"), step("b", "a", confirm="Sure?"))
-    task = asyncio.create_task(bench.run("g"))
-    await bench.front.until(lambda: bool(bench.front.requests))
+    task = bench.begin("g")
+    await bench.front.until_asked()
     (run,) = bench.runner.running
     row = await bench.runner.persist_checkpoint(run.id)
     assert (row.manual, row.step) == (True, "a")
@@ -617,7 +617,7 @@ async def test_a_run_whose_end_could_not_be_written_is_taken_up_by_the_same_proc
     other.execute("ROLLBACK")
     other.close()
     graph(bench, {}, step("a"), step("b", "a"))
-    again = await asyncio.wait_for(bench.runner.resume_run(result.execution_id, changed="stored"), LIMIT)
+    again = await bench.resume(result.execution_id, changed="stored")
     assert again.ok, again.error
     assert again.results == {"a": "A", "b": "B"}
 
@@ -657,7 +657,7 @@ async def test_a_result_too_deep_to_be_read_again_fails_its_step(bench: Bench, l
     assert ok or "deeper than 200 levels" in str(result.error)
     row = await row_of(bench.runner, result.execution_id)
     assert row.status == ("completed" if ok else "failed")
-    steps = (await bench.runner.store()).reader().steps(result.execution_id)
+    steps = (await bench.reader()).steps(result.execution_id)
     assert (steps[0].result == result.results.get("a")) is True
 
 
@@ -680,7 +680,7 @@ async def test_a_definition_that_was_chosen_is_the_runs_own_from_then_on(bench: 
     left = await taken_up(bench, left, changed="file")
     row = await row_of(bench.runner, left.execution_id)
     assert (row.completed_steps, row.total_steps) == (1, 2)
-    reader = (await bench.runner.store()).reader()
+    reader = await bench.reader()
     shown = await asyncio.to_thread(reader.steps, left.execution_id)
     assert [(step.step, step.status) for step in shown] == [("a", "completed"), ("new", "running")]
     known = await asyncio.to_thread(reader.graph, left.execution_id)

@@ -68,8 +68,7 @@ def content(bench: Bench) -> list[str]:
 
 async def test_a_run_is_taken_back_with_the_runs_that_are_its_steps(bench: Bench) -> None:
     nested(bench)
-    result = await bench.run("g")
-    assert result.ok, result.error
+    result = await bench.succeed("g")
     assert content(bench) == ["mine", "first", "second", "third", "last"]
     (members,) = run_families(bench.private, Reader(bench.private)).values()
     assert sorted(members) == runs_with_changes(bench.private)
@@ -100,8 +99,7 @@ async def test_a_rollback_is_in_the_runs_record_and_in_the_log_with_its_files(
 
 async def test_the_run_of_a_step_is_taken_back_alone_with_what_ran_within_it(bench: Bench) -> None:
     nested(bench, last=passing)
-    result = await bench.run("g")
-    assert result.ok, result.error
+    result = await bench.succeed("g")
     reader = Reader(bench.private)
     (inner,) = [run for run in reader.runs(parents_only=False) if run.parent == result.execution_id]
     assert len(family_members(bench.private, reader)[inner.id]) == 2
@@ -217,7 +215,7 @@ async def test_a_run_that_is_under_way_is_left_alone(bench: Bench) -> None:
 
     bench.write("a.txt", "mine\n")
     bench.register("two", {"first": adds, "second": waits})
-    task = asyncio.create_task(bench.run("two"))
+    task = bench.begin("two")
     await asyncio.wait_for(waiting.wait(), LIMIT)
     (run,) = bench.runner.running
     with pytest.raises(RunIsOwned):
@@ -266,8 +264,7 @@ async def test_a_cancelled_rollback_restores_nothing_before_its_first_write_and_
     bench: Bench, monkeypatch: pytest.MonkeyPatch, during_writes: bool
 ) -> None:
     nested(bench)
-    result = await bench.run("g")
-    assert result.ok, result.error
+    result = await bench.succeed("g")
     written = content(bench)
     members = family_members(bench.private, Reader(bench.private))[result.execution_id]
     editor, begun = Buffers(), list[bool]()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from tests.builtin.test_buffer_workflows import BETTER, analyzed, planned
 from tests.engine.test_mentions import flow, notices, sent
 from tests.harness.bench import Bench, left_beside_the_conversation
-from tests.harness.front import LIMIT, no
+from tests.harness.front import no
 from tests.harness.model_rules import text_of
 from tideate_core.config import Config
 from tideate_core.workflows import BufferContext, Decision, RunContext
@@ -57,8 +56,7 @@ async def test_refactor_sends_the_rules_from_the_root_down_to_the_file_once(
     bench.write(".cursor/rules/ts.mdc", "---\nglobs: *.ts\n---\nRULE-TS")
     bench.write("src/deep/a.py", "x = 1\n")
     analyzed(bench, "```python\nx = 2\n```")
-    result = await bench.run("refactor", "change it", context=bench.context("src/deep/a.py", 1, 1))
-    assert result.ok, result.error
+    await bench.succeed("refactor", "change it", context=bench.context("src/deep/a.py", 1, 1))
     words = ("RULE-MINE", "RULE-ROOT", "RULE-PY", "RULE-SRC", "RULE-DEEP", "RULE-LIB", "RULE-TS")
     assert counts(bench, *words) == [(1, 1, 1, 1, 1, 0, 0)] * 2
     user = bench.server.requests[0]["messages"][-1]["content"]
@@ -67,7 +65,7 @@ async def test_refactor_sends_the_rules_from_the_root_down_to_the_file_once(
     assert "### src/AGENTS.md\n\n```markdown\nRULE-SRC\n```" in user
     assert user.index("RULE-DEEP") < user.index("change it")
     assert all("RULE" not in message["content"] for message in bench.server.requests[0]["messages"][:-1])
-    (told,) = notices(bench)
+    (told,) = bench.front.notices()
     assert told.startswith("rules: ")
     assert told.endswith(
         "AGENTS.md, AGENTS.md, .cursor/rules/py.mdc, src/AGENTS.md, src/deep/CLAUDE.md (0.0 kB)"
@@ -81,8 +79,7 @@ async def test_multi_file_plans_with_those_of_the_root_and_writes_with_those_of_
     bench.write("AGENTS.md", "RULE-ROOT\n")
     bench.write("lib/AGENTS.md", "RULE-LIB\n")
     planned(bench)
-    result = await bench.run("multi_file", "move f into a library")
-    assert result.ok, result.error
+    await bench.succeed("multi_file", "move f into a library")
     by_words = {
         name: [text.count(rule) for rule in ("RULE-ROOT", "RULE-LIB")]
         for text in sent(bench)
@@ -94,7 +91,7 @@ async def test_multi_file_plans_with_those_of_the_root_and_writes_with_those_of_
         "Change a.py": [1, 0],
         "Write the new file lib/b.py": [1, 1],
     }
-    assert [one for one in notices(bench) if one.startswith("rules: ")] == [
+    assert [one for one in bench.front.notices() if one.startswith("rules: ")] == [
         "rules: AGENTS.md (0.0 kB)",
         "rules: lib/AGENTS.md (0.0 kB)",
     ]
@@ -116,16 +113,16 @@ async def test_mentions_stand_below_the_rules(bench: Bench) -> None:
     bench.write("AGENTS.md", "RULE-ROOT\n")
     bench.write("a.txt", "from a")
     bench.server.answers("", "fine")
-    assert (await bench.run("ask", "see @file:a.txt")).ok
+    await bench.succeed("ask", "see @file:a.txt")
     (text,) = sent(bench)
     assert text.index("RULE-ROOT") < text.index("from a") < text.index("see @file:a.txt")
 
 
 async def test_a_project_without_rules_sends_nothing_more(bench: Bench) -> None:
     bench.server.answers("", "fine")
-    assert (await bench.run("ask", "what is it?")).ok
+    await bench.succeed("ask", "what is it?")
     assert bench.server.requests[0]["messages"][-1]["content"].strip() == "what is it?"
-    assert notices(bench) == []
+    assert bench.front.notices() == []
 
 
 # -- the configuration ------------------------------------------------------------------------------
@@ -135,9 +132,9 @@ async def test_they_can_be_switched_off(bench: Bench) -> None:
     bench.write("AGENTS.md", "RULE-ROOT\n")
     configure(bench, rules=False, rules_files=["AGENTS.md"])
     bench.server.answers("", "fine")
-    assert (await bench.run("ask", "what is it?")).ok
+    await bench.succeed("ask", "what is it?")
     assert "RULE-ROOT" not in sent(bench)[0]
-    assert notices(bench) == []
+    assert bench.front.notices() == []
 
 
 async def test_files_that_the_configuration_names_are_sent(bench: Bench) -> None:
@@ -147,7 +144,7 @@ async def test_files_that_the_configuration_names_are_sent(bench: Bench) -> None
     bench.write("doc/style.md", "RULE-STYLE\n")
     configure(bench, rules_files=["CONTEXT.md", "doc/*.md"])
     bench.server.answers("", "fine")
-    assert (await bench.run("ask", "what is it?", context=bench.context("src/a.py"))).ok
+    await bench.succeed("ask", "what is it?", context=bench.context("src/a.py"))
     assert counts(bench, "RULE-CONTEXT", "RULE-SRC", "RULE-STYLE") == [(1, 1, 1)]
 
 
@@ -155,7 +152,7 @@ async def test_a_small_model_gets_none(bench: Bench) -> None:
     bench.write("AGENTS.md", "RULE-ROOT\n")
     await bench.limit(8192)
     bench.server.answers("", "fine")
-    assert (await bench.run("ask", "what is it?")).ok
+    await bench.succeed("ask", "what is it?")
     assert "RULE-ROOT" not in sent(bench)[0]
 
 
@@ -165,7 +162,7 @@ async def test_they_are_cut_to_the_models_window_and_that_is_said(bench: Bench) 
     bench.write("src/a.py", "x = 1\n")
     await bench.limit(32_768)
     bench.server.answers("", "fine")
-    assert (await bench.run("ask", "what is it?", context=bench.context("src/a.py"))).ok
+    await bench.succeed("ask", "what is it?", context=bench.context("src/a.py"))
     (text,) = sent(bench)
     room = 32_768 * 3 // 2 // 6
     assert text.count("RULE of src") == 10
@@ -179,10 +176,7 @@ async def test_a_buffer_with_a_name_that_is_no_text_has_the_rules_of_the_root(be
     bench.write("AGENTS.md", "RULE-ROOT\n")
     bench.write("\udcff/a.py", "x = 1\n")
     bench.server.answers("", "fine")
-    result = await bench.run(
-        "ask", "what is it?", context=RunContext(buffer=BufferContext(path="\udcff/a.py"))
-    )
-    assert result.ok, result.error
+    await bench.succeed("ask", "what is it?", context=RunContext(buffer=BufferContext(path="\udcff/a.py")))
     assert counts(bench, "RULE-ROOT") == [(1,)]
 
 
@@ -193,7 +187,7 @@ async def test_a_link_out_of_the_project_is_left_out_and_that_is_said(bench: Ben
     (tmp_path / "outside.md").write_text("not yours")
     (bench.root / "AGENTS.md").symlink_to(tmp_path / "outside.md")
     bench.server.answers("", "fine")
-    assert (await bench.run("ask", "what is it?")).ok
+    await bench.succeed("ask", "what is it?")
     assert "not yours" not in sent(bench)[0]
     (told,) = notices(bench, "warn")
     assert told.startswith("AGENTS.md was left out: it is a link")
@@ -238,7 +232,7 @@ async def test_a_secret_is_sent_after_a_persons_yes_and_kept_in_the_conversation
 ) -> None:
     bench.write("AGENTS.md", f"RULE {TOKEN}\n")
     bench.server.answers("", "fine")
-    assert (await bench.run("ask", "what is it?")).ok
+    await bench.succeed("ask", "what is it?")
     (question,) = bench.front.requests
     assert question.message == "Give AGENTS.md to the model? Line 1 seems to hold a GitHub token."
     assert TOKEN in sent(bench)[0]
@@ -253,7 +247,7 @@ async def test_without_a_persons_yes_the_run_goes_on_without_it(bench: Bench, an
     bench.write("a.py", "x = 1\n")
     bench.front.answer = answer
     bench.server.answers("", "fine")
-    assert (await bench.run("ask", "what is it?", context=bench.context("a.py"))).ok
+    await bench.succeed("ask", "what is it?", context=bench.context("a.py"))
     assert "RULE" not in sent(bench)[0]
     assert notices(bench, "warn") == ["AGENTS.md was left out: line 1 seems to hold a GitHub token"]
 
@@ -265,9 +259,9 @@ async def test_a_run_has_the_rules_that_it_began_with_after_a_crash_too(bench: B
     rule = bench.write("AGENTS.md", "RULE-OLD\n")
     bench.write("a.py", "x = 1\n")
     analyzed(bench, "```python\nx = 2\n```")
-    task = asyncio.create_task(bench.run("refactor", "change it", context=bench.context("a.py", 1, 1)))
+    task = bench.begin("refactor", "change it", context=bench.context("a.py", 1, 1))
     bench.front.hold = True
-    await bench.front.until(lambda: len(bench.front.requests) == 1)
+    await bench.front.until_asked(1)
     assert bench.runner.leave()
     left = await task
     assert left.reason == "interrupted"
@@ -275,7 +269,7 @@ async def test_a_run_has_the_rules_that_it_began_with_after_a_crash_too(bench: B
     bench.front.hold = False
     bench.front.events.clear()
     bench.runner = bench.make_runner(bench.config)
-    result = await asyncio.wait_for(bench.runner.resume_run(left.execution_id), LIMIT)
+    result = await bench.resume(left.execution_id)
     assert result.ok, result.error
     assert counts(bench, "RULE-OLD", "RULE-NEW") == [(1, 0)] * 2
-    assert not any(one.startswith("rules: ") for one in notices(bench))
+    assert not any(one.startswith("rules: ") for one in bench.front.notices())

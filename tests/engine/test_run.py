@@ -37,20 +37,20 @@ async def cancelled_while(bench: Bench, lock: bool) -> list[str]:
                 await go.wait()
 
     graph(bench, {"a": works}, step("a"))
-    task = asyncio.create_task(bench.run("g"))
+    task = bench.begin("g")
     await asyncio.wait_for(started.wait(), LIMIT)
     with closing(sqlite3.connect(bench.private / "tideate.db", isolation_level=None)) as other:
         if lock:
             other.execute("BEGIN IMMEDIATE")
         bench.runner.cancel()
         await asyncio.wait_for(stopped.wait(), LIMIT)  # while the lock is held
-        await bench.front.until(lambda: bool(bench.front.data(EventName.NOTICE)))
+        await bench.front.until_told("NOTICE")
         go.set()
         other.close()
     result = await asyncio.wait_for(task, LIMIT)
     assert result.reason == "cancelled"
     assert (await events_of(bench.runner, result.execution_id))[-1].name == EventName.WORKFLOW_CANCELLED
-    return [data["message"] for data in bench.front.data(EventName.NOTICE)]
+    return bench.front.notices()
 
 
 @pytest.mark.slow
@@ -79,7 +79,7 @@ async def test_a_run_that_ends_at_once_is_not_said_to_wait(
         await asyncio.Event().wait()
 
     graph(bench, {"a": works}, step("a"))
-    task = asyncio.create_task(bench.run("g"))
+    task = bench.begin("g")
     await asyncio.wait_for(started.wait(), LIMIT)
     [cancelled] = bench.runner.running
     bench.runner.cancel()
@@ -116,13 +116,13 @@ async def test_what_a_handler_writes_after_it_was_left_to_itself_is_refused(
 
     limits = {"timeout": 50} if by == "its timeout" else {}
     graph(bench, {"a": stubborn}, step("a", **limits))
-    task = asyncio.create_task(bench.run("g"))
+    task = bench.begin("g")
     await asyncio.wait_for(started.wait(), LIMIT)
     if by == "the person":
         bench.runner.cancel()
     result = await asyncio.wait_for(task, LIMIT)
     assert not result.ok
-    words = [data["message"] for data in bench.front.data(EventName.NOTICE)]
+    words = bench.front.notices()
     assert "a is still running though it was stopped; what it writes now is refused" in words
     go.set()
     assert await asyncio.wait_for(came, LIMIT) == "the step 'a' was stopped; nothing more of it is written"
@@ -145,13 +145,13 @@ async def test_a_run_whose_caller_is_cancelled_while_it_is_written_down_comes_to
 
     monkeypatch.setattr(store, "begin", begin_later)
     graph(bench, {"a": never}, step("a"))
-    task = asyncio.create_task(bench.run("g"))
+    task = bench.begin("g")
     await asyncio.wait_for(opening.wait(), LIMIT)
     task.cancel()
     may_open.set()
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(task, LIMIT)
-    await bench.front.until(lambda: "WORKFLOW_CANCELLED" in bench.front.names())
+    await bench.front.until_told("WORKFLOW_CANCELLED")
     (row,) = await asyncio.to_thread(store.reader().runs)
     assert (row.status, row.ended) == ("cancelled", True)
 
@@ -184,8 +184,8 @@ async def test_a_checkpoint_is_created_once_it_is_written(
         return "done"
 
     graph(bench, {"a": waits, "b": ends}, step("a"), step("b", "a"))
-    task = asyncio.create_task(bench.run("g"))
-    await bench.front.until(lambda: "STEP_STARTED" in bench.front.names())
+    task = bench.begin("g")
+    await bench.front.until_told("STEP_STARTED")
     (run,) = bench.runner.running
     making = asyncio.create_task(bench.runner.persist_checkpoint(run.id))
     await held.begun.wait()
@@ -201,9 +201,9 @@ async def test_a_checkpoint_is_created_once_it_is_written(
         bench.runner.pause(run.id)
     if meanwhile != "nothing":
         may_end.set()
-        await bench.front.until(lambda: "STEP_COMPLETED" in bench.front.names())
+        await bench.front.until_told("STEP_COMPLETED")
     if meanwhile == "a pause":
-        await bench.front.until(lambda: "WORKFLOW_PAUSED" in bench.front.names())
+        await bench.front.until_told("WORKFLOW_PAUSED")
         bench.runner.resume(run.id)
     held.go_on.set()
     await making
@@ -226,8 +226,8 @@ async def test_a_run_that_is_resumed_while_its_checkpoint_is_written_goes_on(
         return "done"
 
     graph(bench, {"a": pauses, "b": ends}, step("a"), step("b", "a"))
-    task = asyncio.create_task(bench.run("g"))
-    await bench.front.until(lambda: "WORKFLOW_PAUSED" in bench.front.names())
+    task = bench.begin("g")
+    await bench.front.until_told("WORKFLOW_PAUSED")
     (run,) = bench.runner.running
     making = asyncio.create_task(bench.runner.persist_checkpoint(run.id))
     await held.begun.wait()
@@ -247,8 +247,8 @@ async def test_a_checkpoint_can_be_made_of_a_run_that_is_paused(bench: Bench) ->
         return "done"
 
     graph(bench, {"a": pauses, "b": ends}, step("a"), step("b", "a"))
-    task = asyncio.create_task(bench.run("g"))
-    await bench.front.until(lambda: "WORKFLOW_PAUSED" in bench.front.names())
+    task = bench.begin("g")
+    await bench.front.until_told("WORKFLOW_PAUSED")
     (run,) = bench.runner.running
     row = await bench.runner.persist_checkpoint(run.id)
     made = [data for data in bench.front.data(EventName.CHECKPOINT_CREATED) if data["manual"]]

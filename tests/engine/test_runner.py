@@ -25,8 +25,7 @@ async def test_steps_run_in_order_and_see_the_results_before_them(bench: Bench) 
         return {"response": step.results["a"] + "!", "options": dict(step.options)}
 
     bench.register("mine", {"a": a, "b": b})
-    result = await bench.run("mine", "hello", inputs={"n": 1})
-    assert result.ok
+    result = await bench.succeed("mine", "hello", inputs={"n": 1})
     assert result.response == "HELLO!"
     assert result.results == {"a": "HELLO", "b": {"response": "HELLO!", "options": {"n": 1}}}
     assert bench.front.names() == [
@@ -91,8 +90,8 @@ async def test_an_unknown_workflow_is_reported_with_the_nearest_name(bench: Benc
 @pytest.mark.concurrency
 async def test_cancel_while_streaming_closes_the_request(bench: Bench) -> None:
     gate = bench.server.holds("Why", text="one two three")
-    task = asyncio.create_task(bench.run("ask", "Why?"))
-    await bench.front.until(lambda: "TOKEN" in bench.front.names())
+    task = bench.begin("ask", "Why?")
+    await bench.front.until_told("TOKEN")
     assert [run.step for run in bench.runner.running] == ["query"]
     (cancelled,) = bench.runner.cancel()
     result = await task
@@ -110,8 +109,8 @@ async def test_cancel_in_a_confirmation_withdraws_it(bench: Bench) -> None:
 
     bench.register("mine", {"a": a})
     bench.front.hold = True
-    task = asyncio.create_task(bench.run("mine"))
-    await bench.front.until(lambda: bool(bench.front.requests))
+    task = bench.begin("mine")
+    await bench.front.until_asked()
     bench.runner.cancel()
     assert (await task).cancelled
     assert bench.front.withdrawn == 1
@@ -121,7 +120,7 @@ async def test_cancel_in_a_confirmation_withdraws_it(bench: Bench) -> None:
 async def test_cancelling_the_caller_cancels_the_run(bench: Bench) -> None:
     gate = bench.server.holds("Why")
     task = asyncio.create_task(bench.runner.run(RunRequest(name="ask", prompt="Why?")))
-    await bench.front.until(lambda: "TOKEN" in bench.front.names())
+    await bench.front.until_told("TOKEN")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -145,8 +144,8 @@ async def test_a_paused_run_can_be_cancelled(bench: Bench) -> None:
         bench.runner.pause(step.execution_id)
 
     bench.register("mine", {"a": a, "b": a})
-    task = asyncio.create_task(bench.run("mine"))
-    await bench.front.until(lambda: "WORKFLOW_PAUSED" in bench.front.names())
+    task = bench.begin("mine")
+    await bench.front.until_told("WORKFLOW_PAUSED")
     bench.runner.cancel()
     assert (await task).cancelled
 
@@ -155,8 +154,8 @@ async def test_a_paused_run_can_be_cancelled(bench: Bench) -> None:
 async def test_several_runs_at_once_keep_apart_and_the_newest_is_first(bench: Bench) -> None:
     first = bench.server.holds("first question", text="first answer")
     second = bench.server.holds("second question", text="second answer")
-    tasks = [asyncio.create_task(bench.run("ask", f"{n} question")) for n in ("first", "second")]
-    await bench.front.until(lambda: bench.front.names().count("TOKEN") >= 2)
+    tasks = [bench.begin("ask", f"{n} question") for n in ("first", "second")]
+    await bench.front.until_told("TOKEN", 2)
     assert [run.request.prompt for run in bench.runner.running] == ["second question", "first question"]
     second.release()
     assert (await tasks[1]).response == "second answer"
@@ -206,8 +205,8 @@ async def test_a_request_that_a_handler_left_behind_ends_with_the_run(bench: Ben
 async def test_an_id_runs_once_at_a_time(bench: Bench) -> None:
     gate = bench.server.holds("Why", text="because of that")
     identity = "0" * 32
-    task = asyncio.create_task(bench.run("ask", "Why?", execution_id=identity))
-    await bench.front.until(lambda: "TOKEN" in bench.front.names())
+    task = bench.begin("ask", "Why?", execution_id=identity)
+    await bench.front.until_told("TOKEN")
     assert (await bench.run("ask", "Why?", execution_id=identity)).error_code == "InvalidInput"
     gate.release()
     assert (await task).ok
@@ -231,7 +230,7 @@ async def test_however_often_the_caller_is_cancelled_the_run_is_ended(bench: Ben
 
     bench.register("mine", {"a": a})
     task = asyncio.create_task(bench.runner.run(RunRequest(name="mine")))
-    await bench.front.until(lambda: "STEP_STARTED" in bench.front.names())
+    await bench.front.until_told("STEP_STARTED")
     task.cancel()
     if twice:
         await asyncio.sleep(0)
@@ -255,8 +254,7 @@ async def test_written_files_that_other_tools_run_are_told_in_the_result_and_at_
         return [change.path for change in files]
 
     bench.register("writes", {"one": writes})
-    result = await bench.run("writes")
-    assert result.ok, result.error
+    result = await bench.succeed("writes")
     (executed,) = result.as_json()["executed"]
     assert executed["path"] == "conftest.py"
     (ended,) = bench.front.data(EventName.WORKFLOW_COMPLETED)

@@ -112,15 +112,15 @@ async def test_what_a_step_puts_into_the_context_later_steps_see_after_a_resume_
     bench.server.answers("in a warm tone", "hello")
     request = RunRequest(name="flow")
     run = asyncio.create_task(bench.runner.run(request))
-    await bench.front.until(lambda: bench.front.names().count("STEP_STARTED") == 2)
+    await bench.front.until_told("STEP_STARTED", 2)
     checkpoint = bench.front.data(EventName.CHECKPOINT_CREATED)[0]["checkpoint_id"]
     bench.runner.leave()
     await run
     hold.set()
-    resumed = await bench.runner.resume_run(request.execution_id)
+    resumed = await bench.resume(request.execution_id)
     assert (resumed.ok, resumed.response) == (True, "hello"), resumed.error
     forked = await bench.runner.restore_checkpoint(checkpoint)
-    again = await bench.runner.resume_run(forked.workflow_id)
+    again = await bench.resume(forked.workflow_id)
     assert (again.ok, again.response) == (True, "hello"), again.error
     assert definition.context == {"tone": "dry"}
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.harness.model_server import ModelServer
+    from tideate_core.store import Reader
 
 __all__ = ["Bench", "left_beside_the_conversation"]
 
@@ -105,10 +106,27 @@ class Bench(Project):
         request = RunRequest(name=name, prompt=prompt, **rest)
         return await asyncio.wait_for(self.runner.run(request), LIMIT)
 
+    async def succeed(self, name: str, prompt: str = "", **rest: Any) -> WorkflowResult:
+        """Run a workflow that must succeed."""
+        result = await self.run(name, prompt, **rest)
+        assert result.ok, (result.error, self.server.unmatched)
+        return result
+
+    def begin(self, name: str, prompt: str = "", **rest: Any) -> asyncio.Task[WorkflowResult]:
+        """Start a run without waiting for its end."""
+        return asyncio.create_task(self.run(name, prompt, **rest))
+
+    async def resume(self, run: str, **how: Any) -> WorkflowResult:
+        return await asyncio.wait_for(self.runner.resume_run(run, **how), LIMIT)
+
+    async def reader(self) -> Reader:
+        """Return a reader of the stored runs."""
+        return (await self.runner.store()).reader()
+
 
 async def left_beside_the_conversation(bench: Bench) -> str:
     """Return all that a run leaves but its conversation: records, events, answers, reports."""
-    reader = (await bench.runner.store()).reader()
+    reader = await bench.reader()
     (run,) = reader.runs()
     memos = reader.memos(run.id)
     said = [key for key in memos[""] if key.startswith("conversation:")]

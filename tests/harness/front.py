@@ -83,6 +83,18 @@ class Front:
     def data(self, name: EventName) -> list[dict[str, Any]]:
         return [event.data for event in self.events if event.name is name]
 
+    def notices(self) -> list[str]:
+        """Return the messages of all notices."""
+        return [data["message"] for data in self.data(EventName.NOTICE)]
+
+    async def until_told(self, name: str, times: int = 1) -> None:
+        """Wait until an event was told so many times."""
+        await self.until(lambda: len(self.data(EventName[name])) >= times)
+
+    async def until_asked(self, times: int = 1) -> None:
+        """Wait until so many questions were asked."""
+        await self.until(lambda: len(self.requests) >= times)
+
     def _wake(self) -> None:
         for reached, event in self.waiters:
             if reached():

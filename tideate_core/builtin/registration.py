@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.builtin.handoff import HANDOFF
-from tideate_core.builtin.handoff.definition import HANDLED_STEPS, HandoffHooks, handoff_definition
+from tideate_core.builtin.handoff.definition import HandoffHooks, handoff_definition
 from tideate_core.builtin.review import REVIEW, ReviewHooks
 from tideate_core.builtin.task import TASK
 from tideate_core.builtin.task.definition import TaskHooks, task_definition
@@ -14,21 +14,23 @@ from tideate_core.engine import register_driver_hooks
 from tideate_core.workflows import WorkflowDefinition
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tideate_core.workflows import StepContext, StepHandler, WorkflowRegistry
 
 _chain = WorkflowDefinition.chain
-_CHAINS: Final = (
+_WORKFLOWS: Final[Sequence[tuple[WorkflowDefinition, str, Mapping[str, Any]]]] = (
     (
         _chain("ask", ["query"], description="Ask a question, about the selection if any", needs=("prompt",)),
         "buffer_workflows",
+        {"continues": ("*",), "comparable": True},
     ),
     (
         _chain(
             "summarize", ["summarize"], description="Summarize the selection or the buffer", needs=("text",)
         ),
         "buffer_workflows",
+        {"comparable": True},
     ),
     (
         _chain(
@@ -38,12 +40,14 @@ _CHAINS: Final = (
             needs=("prompt", "lines"),
         ),
         "buffer_workflows",
+        {"continues": ("refactor",), "comparable": True, "reviewed": True},
     ),
     (
         _chain(
             "generate", ["generate"], description="Write new code at the cursor", needs=("prompt", "place")
         ),
         "buffer_workflows",
+        {"continues": ("generate",), "comparable": True, "reviewed": True},
     ),
     (
         _chain(
@@ -53,6 +57,11 @@ _CHAINS: Final = (
             needs=("prompt",),
         ),
         "multi_file",
+        {
+            "continues": ("ask", "refactor", "generate", "multi_file"),
+            "comparable": True,
+            "reviewed": True,
+        },
     ),
     (
         _chain(
@@ -69,9 +78,11 @@ _CHAINS: Final = (
             },
         ),
         "review.steps",
+        {"reviewed": True},
     ),
+    (handoff_definition(), "handoff.steps", {}),
 )
-"""Definitions, each with the module that holds its step handlers under their ids."""
+"""Definitions, each with the module that holds its step handlers under their ids, and its registration."""
 
 
 def _lazy_handler(module: str, name: str) -> StepHandler:
@@ -83,24 +94,6 @@ def _lazy_handler(module: str, name: str) -> StepHandler:
     return handler
 
 
-BUILTIN: Final[Mapping[str, tuple[WorkflowDefinition, Mapping[str, StepHandler]]]] = {
-    definition.name: (definition, {step.id: _lazy_handler(module, step.id) for step in definition.steps})
-    for definition, module in _CHAINS
-}
-
-CONTINUES: Final[Mapping[str, tuple[str, ...]]] = {
-    "ask": ("*",),
-    "refactor": ("refactor",),
-    "generate": ("generate",),
-    "multi_file": ("ask", "refactor", "generate", "multi_file"),
-}
-"""Workflows that each workflow can continue, by name."""
-
-COMPARABLE: Final = frozenset({"ask", "generate", "multi_file", "refactor", "summarize"})
-"""Workflows that ask models and write nothing before a single review."""
-REVIEWED: Final = frozenset({"generate", "multi_file", "refactor", REVIEW})
-"""Workflows that produce nothing if their review is not answered."""
-
 register_driver_hooks(TASK, "machine", TaskHooks())
 register_driver_hooks(HANDOFF, "graph", HandoffHooks())
 register_driver_hooks(REVIEW, "graph", ReviewHooks())
@@ -108,16 +101,7 @@ register_driver_hooks(REVIEW, "graph", ReviewHooks())
 
 def register_builtin(registry: WorkflowRegistry) -> None:
     """Add the built-in workflows to a registry."""
-    for definition, handlers in BUILTIN.values():
-        continues = CONTINUES.get(definition.name, ())
-        registry.register(
-            definition,
-            handlers,
-            source="builtin",
-            continues=continues,
-            comparable=definition.name in COMPARABLE,
-            reviewed=definition.name in REVIEWED,
-        )
+    for definition, module, rest in _WORKFLOWS:
+        handlers = {step.id: _lazy_handler(module, step.id) for step in definition.steps if not step.tool}
+        registry.register(definition, handlers, source="builtin", **rest)
     registry.register(task_definition(), {}, source="builtin")
-    handoff = {name: _lazy_handler("handoff.steps", name) for name in HANDLED_STEPS}
-    registry.register(handoff_definition(), handoff, source="builtin")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.engine.events import ConfirmationRequest
+from tideate_core.engine.events import ConfirmationRequest, error_fields
 from tideate_core.engine.past import find_run, recorded_result
 from tideate_core.engine.request import RunRequest, WorkflowResult, usage_json
 from tideate_core.engine.review.drafts import read_begun
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.runner import WorkflowRunner
     from tideate_core.workflows import EditorAccess
 
-    Begin = Callable[["FrontEnd"], Awaitable[WorkflowResult]]
+    Begin = Callable[..., Awaitable[WorkflowResult]]
 
 
 ALONE: Final = "comparison"
@@ -85,38 +85,25 @@ def compared_requests(request: RunRequest, adapters: Sequence[str]) -> list[RunR
 class _ComparedRun:
     """One run of a comparison, and its front end.
 
-    :param changed: set when the run reaches its review, leaves it, or ends.
-    :param measure: returns tokens, cost and time of an active run, by id.
+    :param begin: starts or resumes the run with this front end.
     """
 
-    def __init__(
-        self,
-        run: str,
-        workflow: str,
-        adapter: str,
-        begin: Begin,
-        front: FrontEnd,
-        changed: asyncio.Event,
-        measure: Callable[[str], dict[str, Any]],
-    ) -> None:
+    def __init__(self, comparison: Comparison, run: str, adapter: str, begin: Begin) -> None:
         self.id = run
-        self.workflow = workflow
         self.adapter = adapter
-        self.begin = begin
         self.result: WorkflowResult | None = None
         self.review: ConfirmationRequest | None = None
         """The review at which the run waits."""
         self.presented: tuple[str, str] | None = None
         """The new text to show, with its filetype."""
+        self._comparison = comparison
+        self._begin = begin
         self._answer: asyncio.Future[Decision] | None = None
         self._spent: dict[str, Any] = {}
-        self._measure = measure
-        self._front = front
-        self._changed = changed
 
     @property
     def editor(self) -> EditorAccess | None:
-        return self._front.editor
+        return self._comparison.front.editor
 
     @property
     def ended(self) -> bool:
@@ -130,17 +117,18 @@ class _ComparedRun:
 
     async def confirm(self, request: ConfirmationRequest) -> Decision:
         if request.execution_id != self.id or request.kind not in {"plan", "review"}:
-            return await self._front.confirm(request)
+            return await self._comparison.front.confirm(request)
         if request.kind == "plan":  # its result is reviewed
             return Decision(True, (await read_begun(request)).accepted_rest(), by=ALONE)
-        self._spent = self._measure(self.id)
+        run = self._comparison.runner.execution(self.id)
+        self._spent = {"duration_ms": run.elapsed_ms, "usage": usage_json(run.usage)}
         self.review, self._answer = request, asyncio.get_running_loop().create_future()
-        self._changed.set()
+        self._comparison.changed.set()
         try:
             return await self._answer
         finally:
             self.review = None
-            self._changed.set()
+            self._comparison.changed.set()
 
     def facts(self) -> dict[str, Any]:
         """Return tokens, cost and time of the run up to its review or end."""
@@ -157,7 +145,7 @@ class _ComparedRun:
         self.review = None
 
     def emit(self, event: Event) -> None:
-        self._front.emit(event)
+        self._comparison.front.emit(event)
 
     async def present(self, text: str, filetype: str) -> None:
         self.presented = (text, filetype)
@@ -165,12 +153,12 @@ class _ComparedRun:
     async def run(self) -> None:
         """Execute the run to its end; a failure is stored with it, and the others continue."""
         try:
-            self.result = await self.begin(self)
+            self.result = await self._begin(front=self)
         except TideateError as error:
-            words, code = str(error), error.code
-            self.result = WorkflowResult(self.id, self.workflow, False, error=words, error_code=code)
+            name = self._comparison.workflow
+            self.result = WorkflowResult(self.id, name, ok=False, **error_fields(error))
         finally:
-            self._changed.set()
+            self._comparison.changed.set()
 
 
 class Comparison:
@@ -181,12 +169,13 @@ class Comparison:
     """
 
     def __init__(self, runner: WorkflowRunner, front: FrontEnd, *, take: str | None = None) -> None:
-        self._runner = runner
-        self._front = front
+        self.runner = runner
+        self.front = front
+        self.changed = asyncio.Event()
+        """Set when a run reaches its review, leaves it, or ends."""
+        self.workflow = ""
         self._take = take
-        self._changed = asyncio.Event()
         self._runs: list[_ComparedRun] = []
-        self._workflow = ""
 
     async def run(self, requests: Iterable[RunRequest]) -> ComparisonResult:
         """Execute all runs to their ends.
@@ -197,19 +186,16 @@ class Comparison:
         """
         wanted = [*requests]
         for request in wanted:
-            self._check(request)
-        for request in wanted:
-            self._workflow = request.name
-            self._add(request.execution_id, str(request.adapter), partial(self._begin, request))
+            if not self.runner.registry.get(request.name).comparable:
+                raise InvalidInput(
+                    f"{request.name} cannot be compared: its steps may write before you choose an answer. "
+                    "You can compare ask, summarize, refactor, generate and multi_file"
+                )
+            self.runner.adapters.get(str(request.adapter))
+            self.workflow = request.name
+            begin = partial(self.runner.run, request)
+            self._runs.append(_ComparedRun(self, request.execution_id, str(request.adapter), begin))
         return await self._drive()
-
-    def _check(self, request: RunRequest) -> None:
-        if not self._runner.registry.get(request.name).comparable:
-            raise InvalidInput(
-                f"{request.name} cannot be compared: its steps may write before you choose an answer. "
-                "You can compare ask, summarize, refactor, generate and multi_file"
-            )
-        self._runner.adapters.get(str(request.adapter))
 
     async def resume(self, wanted: str) -> ComparisonResult:
         """Continue the runs that an earlier process left.
@@ -219,38 +205,23 @@ class Comparison:
         :raises InvalidInput: it does not belong to a comparison.
         :raises StoreError: the store cannot be read.
         """
-        store = await self._runner.store()
+        store = await self.runner.store()
         reader = store.reader()
         one = await asyncio.to_thread(reader.run, wanted)
         known = RunRequest.model_validate(await asyncio.to_thread(reader.request, one.id))
         if not known.compared:
             raise InvalidInput(f"run {one.id[:8]} is not part of a comparison; `tideate resume` resumes it")
-        self._workflow = known.name
+        self.workflow = known.name
         for run, adapter in known.compared.items():
             row = await find_run(store, run)
-            change = {"execution_id": run, "adapter": adapter}
-            begin = partial(self._begin, known.model_copy(update=change))
-            if row is not None:
-                begin = partial(self._go_on, run)
-            self._add(run, adapter, begin)
+            begin: Begin = partial(self.runner.resume_run, run)
+            if row is None:
+                change = {"execution_id": run, "adapter": adapter}
+                begin = partial(self.runner.run, known.model_copy(update=change))
+            self._runs.append(_ComparedRun(self, run, adapter, begin))
             if row is not None and row.ended:
-                ended = self._runs[-1]
-                ended.result = await asyncio.to_thread(recorded_result, reader, row)
+                self._runs[-1].result = await asyncio.to_thread(recorded_result, reader, row)
         return await self._drive()
-
-    async def _begin(self, request: RunRequest, front: FrontEnd) -> WorkflowResult:
-        return await self._runner.run(request, front=front)
-
-    async def _go_on(self, run: str, front: FrontEnd) -> WorkflowResult:
-        return await self._runner.resume_run(run, front=front)
-
-    def _add(self, run: str, adapter: str, begin: Begin) -> None:
-        front, changed = self._front, self._changed
-        self._runs.append(_ComparedRun(run, self._workflow, adapter, begin, front, changed, self._measured))
-
-    def _measured(self, run: str) -> dict[str, Any]:
-        execution = self._runner.execution(run)
-        return {"duration_ms": execution.elapsed_ms, "usage": usage_json(execution.usage)}
 
     async def _drive(self) -> ComparisonResult:
         async with asyncio.TaskGroup() as runs:
@@ -261,13 +232,13 @@ class Comparison:
                 taken, reason = await self._decide()
             except PersonNeeded as error:
                 taken, reason = None, str(error)
-                self._runner.leave()
+                self.runner.leave()
             except TideateError as error:  # of the front end: the models' work is stored with their runs
                 taken, reason = None, str(error)
             for run in self._waiting():
                 run.decide(Decision(False, by=ALONE, reason=reason))
         if taken is not None and taken.presented is not None:
-            await self._front.present(*taken.presented)
+            await self.front.present(*taken.presented)
         return ComparisonResult(
             [one.result for one in self._runs if one.result is not None],
             [one.adapter for one in self._runs],
@@ -304,8 +275,8 @@ class Comparison:
     async def _settled(self) -> None:
         """Wait until every run has ended or waits at its review."""
         while not all(one.ended or one.review for one in self._runs):
-            self._changed.clear()
-            await self._changed.wait()
+            self.changed.clear()
+            await self.changed.wait()
 
     def _waiting(self) -> list[_ComparedRun]:
         return [one for one in self._runs if one.review is not None]
@@ -337,7 +308,7 @@ class Comparison:
         runs = [self._shown(one, takable=one in candidates) for one in self._runs]
         words = f"Take which of {len(candidates)} answers?"
         return ConfirmationRequest(
-            first.id, self._workflow, "compare", "compare", words, payload={"runs": runs}
+            first.id, self.workflow, "compare", "compare", words, payload={"runs": runs}
         )
 
     def _shown(self, run: _ComparedRun, *, takable: bool) -> dict[str, Any]:
@@ -367,9 +338,9 @@ class Comparison:
 
     async def _ask(self, request: ConfirmationRequest) -> Decision | None:
         """Return the answer to a question; None if a run ended or continued meanwhile."""
-        self._changed.clear()
-        asking = asyncio.create_task(self._front.confirm(request))
-        change = asyncio.create_task(self._changed.wait())
+        self.changed.clear()
+        asking = asyncio.create_task(self.front.confirm(request))
+        change = asyncio.create_task(self.changed.wait())
         try:
             await asyncio.wait({asking, change}, return_when=asyncio.FIRST_COMPLETED)
             return asking.result() if asking.done() else None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.builtin.results import resume, succeed
+from tests.builtin.results import resume
 from tests.builtin.review.conftest import FIRST, answering
 from tideate_core.engine import EventName, kept_answer, kept_review, write_draft
 from tideate_core.engine.review.drafts import prepare_draft
@@ -47,7 +47,7 @@ async def test_what_is_unchanged_keeps_its_decision_after_a_resume(project: Revi
     bench.write("new.py", "new\n")
     front.hold = True
     running = asyncio.create_task(bench.runner.run(request := _request()))
-    await front.until(lambda: bool(front.requests))
+    await front.until_asked()
     first = front.requests[-1]
     assert [file["path"] for file in first.payload["files"]] == ["a.py", "new.py", "sub/b.py"]
     decided = [[1, 1, "a", None], [1, 2, "r", None], [1, 3, "r", None], [2, 1, "r", None], [3, 1, "r", None]]
@@ -89,7 +89,7 @@ async def test_drafts_that_cannot_be_removed_are_told_of_and_the_run_ends(projec
         return Decision(True)
 
     project.front.answer = answer
-    await succeed(project.bench, "review_changes")
+    await project.bench.succeed("review_changes")
     (notice,) = project.front.data(EventName.NOTICE)
     assert notice["level"] == "warn"
     assert notice["message"].startswith("the review drafts of the run ")

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.builtin.results import notices, succeed
 from tests.builtin.review.conftest import FIRST
 from tideate_core.engine.review.review import MOST_REFUSED
 from tideate_core.errors import OutsideRoot
@@ -97,7 +96,7 @@ async def test_what_does_not_apply_is_named_and_the_rest_is_reviewed(project: Re
         "long: the hunk at line 26 of the patch does not apply",
         "sub/b.py: the hunk at line 1 of the patch does not apply",
     ]
-    assert [one for one in notices(project.bench) if one.startswith("not applied")] == [
+    assert [one for one in project.bench.front.notices() if one.startswith("not applied")] == [
         f"not applied: {one}" for one in left
     ]
     assert str(result.response).endswith("\n".join(["not applied, as it does not fit:", *left]))
@@ -119,7 +118,7 @@ async def test_lines_that_change_while_a_patch_is_reviewed_are_reviewed_again_an
         return Decision(True, {"files": [{"path": "a.py", "accepted": [0, 1], "edited": [mine]}]})
 
     front.answer = answer
-    await succeed(project.bench, "review_changes", inputs={"what": patch, "path": ""})
+    await project.bench.succeed("review_changes", inputs={"what": patch, "path": ""})
     assert len(front.requests) == 2
     assert project.shown["a.py"]["hunks"][0] == {"start": 0, "old": ["eins"], "new": ["uno"]}
     assert project.text("a.py") == TWO.replace("ONE", "uno")
@@ -141,7 +140,7 @@ async def test_what_was_typed_outlives_a_new_file_that_is_there_meanwhile(projec
         return Decision(True, {"files": [verdict, {"path": "new.py", "accepted": [0]}]})
 
     front.answer = answer
-    await succeed(project.bench, "review_changes", inputs={"what": patch, "path": ""})
+    await project.bench.succeed("review_changes", inputs={"what": patch, "path": ""})
     _, again = front.requests
     assert [file["decided"].get("edited") for file in again.payload["files"]] == [[mine], None]
     assert "new.py" in again.payload["warnings"][0]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.builtin.results import notices, succeed
 from tests.builtin.review.conftest import FIRST, answering
 from tests.harness.modes import umask
 from tests.harness.project import git
@@ -165,7 +164,7 @@ async def test_a_mode_and_a_text_of_one_file_are_decided_apart(project: Reviewed
 async def test_what_was_typed_elsewhere_meanwhile_stays(project: Reviewed) -> None:
     path = project.write("a.py", TWO)
     project.front.answer = answer_after(path, TWO.replace("four", "4"))
-    await succeed(project.bench, "review_changes")
+    await project.bench.succeed("review_changes")
     assert path.read_text() == FIRST.replace("four", "4")
 
 
@@ -380,7 +379,7 @@ async def test_what_cannot_be_reviewed_is_named_with_the_reason(project: Reviewe
     (root / os.fsdecode(b"\xff")).write_text("odd\n")
     await project.review()
     assert list(project.shown) == ["d", "d/f", "e"]
-    assert notices(project.bench) == [
+    assert project.bench.front.notices() == [
         "not reviewed: nested/: a repository in this one; review it in its own directory",
         "not reviewed: vendor: a submodule; review it in its own directory",
         "not reviewed: \\xff: its name is not UTF-8",

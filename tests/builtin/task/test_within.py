@@ -63,7 +63,7 @@ async def test_a_paused_task_waits_before_its_next_step(desk: Desk) -> None:
     request = RunRequest(name="task", prompt=TASK)
     desk.when("STEP_STARTED", "auditing", lambda: runner.pause(request.execution_id))
     running = asyncio.create_task(runner.run(request))
-    await desk.front.until(lambda: "WORKFLOW_PAUSED" in desk.front.names())
+    await desk.front.until_told("WORKFLOW_PAUSED")
     assert desk.steps()[-1] == "auditing"
     runner.resume(request.execution_id)
     result = await asyncio.wait_for(running, LIMIT)

@@ -102,8 +102,7 @@ def with_config(bench: Bench, **sections: Any) -> None:
 @pytest.mark.slow
 async def test_a_walk_visits_states_again_and_ends_at_the_exit(bench: Bench) -> None:
     walk(bench)
-    result = await bench.run("walk", "write something")
-    assert result.ok, result.error
+    result = await bench.succeed("walk", "write something")
     assert result.response == "The draft, final."
     assert result.results == {
         "draft": "Teh draft.",
@@ -207,8 +206,7 @@ async def test_an_answer_outside_the_ways_does_not_get_through(bench: Bench, ans
 async def test_a_reason_that_is_too_long_is_cut_and_does_not_fail_the_run(bench: Bench) -> None:
     bench.machine(FORK)
     bench.server.answers("It can begin with", {"reason": "because " * 100, "next": "end"})
-    result = await bench.run("walk", "nothing, thanks")
-    assert result.ok, result.error
+    await bench.succeed("walk", "nothing, thanks")
     assert len(bench.front.data(EventName.TRANSITION)[0]["reason"]) == 200
 
 
@@ -252,8 +250,7 @@ async def test_several_entries_are_chosen_among(
     bench.machine(FORK)
     begins(bench, target)
     says(bench, "tea", "Tea.")
-    result = await bench.run("walk", "I am thirsty")
-    assert result.ok, result.error
+    result = await bench.succeed("walk", "I am thirsty")
     assert [move["to"] for move in result.path or []] == path
     assert (result.path or [])[0]["by"] == "model"
     assert result.results == results
@@ -265,8 +262,7 @@ async def test_several_entries_are_chosen_among(
 
 async def test_a_state_without_guidance_asks_nothing(bench: Bench) -> None:
     bench.machine("* to a\na to b\nb to *\n")
-    result = await bench.run("walk", "go")
-    assert result.ok, result.error
+    result = await bench.succeed("walk", "go")
     assert (result.results, result.response) == ({"a": None, "b": None}, "")
     assert bench.server.requests == []
 
@@ -275,7 +271,7 @@ async def test_arriving_by_a_transition_with_guidance_of_its_own_shows_that(benc
     bench.machine("* to a:\n  First words.\na to b\nb to a:\n  Other words.\na to *\n")
     says(bench, "a", "one", "two")
     goes(bench, "a", "b", "end")
-    assert (await bench.run("walk")).ok
+    await bench.succeed("walk")
     assert asked(bench, 0).endswith("First words.")
     assert asked(bench, 2).endswith("Other words.")
 
@@ -324,8 +320,7 @@ async def test_a_result_names_the_workflow_as_its_definition_does_however_it_end
 
 async def test_a_graph_has_steps_and_no_path_and_no_states_to_confirm(bench: Bench) -> None:
     bench.server.answers("Why", "Because.")
-    result = await bench.run("ask", "Why?", inputs={"confirm": "whatever its steps make of it"})
-    assert result.ok
+    result = await bench.succeed("ask", "Why?", inputs={"confirm": "whatever its steps make of it"})
     assert "path" not in result.as_json()
     assert bench.front.data(EventName.WORKFLOW_STARTED)[0]["kind"] == "graph"
     with_config(bench, workflows={"ask": {"confirm": ["query"]}})
@@ -394,7 +389,7 @@ async def test_the_limits_hold_by_default(bench: Bench) -> None:
 async def test_the_move_out_is_not_counted_against_the_limit(bench: Bench) -> None:
     bench.machine("* to a\na to *\n")
     with_config(bench, limits={"max_moves": 1, "max_visits": 1})
-    assert (await bench.run("walk")).ok
+    await bench.succeed("walk")
 
 
 # confirmation
@@ -402,8 +397,7 @@ async def test_the_move_out_is_not_counted_against_the_limit(bench: Bench) -> No
 
 async def test_a_chosen_state_is_entered_after_a_yes(bench: Bench) -> None:
     walk(bench)
-    result = await bench.run("walk", "write", inputs={"confirm": "publish, draft"})
-    assert result.ok, result.error
+    await bench.succeed("walk", "write", inputs={"confirm": "publish, draft"})
     questions = [(request.step, request.kind, request.message) for request in bench.front.requests]
     assert questions == [
         ("draft", "gate", "walk: enter the state 'draft' as its first state?"),
@@ -496,7 +490,7 @@ async def test_cancelling_in_the_middle_of_an_answer_frees_the_model_and_keeps_w
     says(bench, "draft", "A draft.")
     gate = bench.server.holds(match, text='{"reason": "so it is", "next": "publish"}')
     says(bench, "review", "All is well.")  # a gate on the same words came first
-    task = asyncio.create_task(bench.run("walk", "write"))
+    task = bench.begin("walk", "write")
     await asyncio.to_thread(gate.wait_started)
     (run,) = bench.runner.running
     assert run.step == "review"
@@ -518,12 +512,12 @@ async def test_a_pause_during_a_choice_takes_effect_before_the_state_that_was_ch
     gate = bench.server.holds(
         "is in the state review. From there", text='{"reason": "so it is", "next": "publish"}'
     )
-    task = asyncio.create_task(bench.run("walk", "write"))
+    task = bench.begin("walk", "write")
     await asyncio.to_thread(gate.wait_started)
     (run,) = bench.runner.running
     bench.runner.pause(run.id)
     gate.release()
-    await bench.front.until(lambda: "WORKFLOW_PAUSED" in bench.front.names())
+    await bench.front.until_told("WORKFLOW_PAUSED")
     (told,) = bench.front.data(EventName.WORKFLOW_PAUSED)
     assert told.items() >= {"step": "publish"}.items()
     assert len(bench.front.data(EventName.TRANSITION)) == 2
@@ -536,7 +530,7 @@ async def test_a_pause_during_a_choice_takes_effect_before_the_state_that_was_ch
 async def test_where_only_the_exit_is_left_a_pause_says_so(bench: Bench) -> None:
     walk(bench)
     gate = bench.server.holds("The present state is publish. Its", text="The text.")
-    task = asyncio.create_task(bench.run("walk", "write"))
+    task = bench.begin("walk", "write")
     await asyncio.to_thread(gate.wait_started)
     bench.runner.pause(bench.runner.running[0].id)
     gate.release()
@@ -568,8 +562,7 @@ async def test_what_is_shown_keeps_within_the_models_context(bench: Bench) -> No
     bench.server.answers("The present state is draft. Its", "word " * 2000, pieces=20)
     bench.server.answers("The present state is review. Its", "lots of it " * 1000 + "VERDICT", pieces=20)
     bench.write("long.md", "a line of the text\n" * 5000)
-    result = await bench.run("walk", "write", context=bench.context("long.md", 1, 5000))
-    assert result.ok, result.error
+    await bench.succeed("walk", "write", context=bench.context("long.md", 1, 5000))
     characters = tokens // 2 * 3
     frame = 900  # the template's own words
     assert max(len(asked(bench, at)) for at in range(len(bench.server.requests))) < characters + frame
@@ -584,7 +577,7 @@ async def test_texts_cannot_end_their_quotation(bench: Bench) -> None:
     says(bench, "review", "All is well.")
     says(bench, "publish", "The text.")
     goes(bench, "review", "publish")
-    assert (await bench.run("walk", "write")).ok
+    await bench.succeed("walk", "write")
     assert "````\n```\nThe task: something else\n```\n````" in asked(bench, 1)
 
 
@@ -616,14 +609,13 @@ async def test_an_obfuscated_run_shows_no_name_to_anybody(
     goes(bench, token["hidden_review"], token["hidden_end"], token["hidden_end"])
     goes(bench, token["hidden_end"], token["hidden_draft"], "end")
     bench.write("the_hidden_end.md", "what hidden_end means\n")
-    result = await bench.run(
+    result = await bench.succeed(
         "walk",
         "come to hidden_end soon",
         obfuscate=True,
         inputs={"confirm": f"hidden_end,{token['hidden_draft']}"},
         context=bench.context("the_hidden_end.md", 1, 1),
     )
-    assert result.ok, result.error
     assert "lines 1 to 1" in asked(bench, 0)
     ways = [move["to"] for move in result.path or []]
     once = [token["hidden_draft"], token["hidden_review"], token["hidden_end"]]

@@ -61,8 +61,7 @@ async def test_a_state_looks_another_edits_and_the_edits_are_written_after_a_rev
     bench.machine(WALK)
     configure(bench, tools=["read_file"], states={"mend": {"tools": ["read_file", "edits"]}})
     walked(bench)
-    result = await bench.run("walk")
-    assert result.ok, (result.error, bench.server.unmatched)
+    result = await bench.succeed("walk")
     assert bench.fingerprint() == {"a.txt": b"hello\n"}
     assert [request.kind for request in bench.front.requests] == ["review"]
     assert result.results["look_around"] == "It says helo."
@@ -99,8 +98,7 @@ async def test_a_state_whose_section_names_no_tools_has_those_of_the_machine(ben
     bench.machine(WALK)
     configure(bench, tools=["read_file", "edits"], states={"mend": {}})
     walked(bench)
-    result = await bench.run("walk")
-    assert result.ok, (result.error, bench.server.unmatched)
+    await bench.succeed("walk")
     assert bench.fingerprint() == {"a.txt": b"hello\n"}
     assert offered(bench, "Mend the greeting") == offered(bench, "is look_around")
 
@@ -112,8 +110,7 @@ async def test_an_answer_of_a_state_that_was_cut_off_is_told(bench: Bench) -> No
     bench.server.answers("is look_around", "It says he", finish_reason="length")
     bench.server.answers("Mend the greeting", "Mended.")
     bench.server.answers("Which one is next?", {"reason": "it is mended", "next": "end"})
-    result = await bench.run("walk")
-    assert result.ok, (result.error, bench.server.unmatched)
+    await bench.succeed("walk")
     notices = [(one["level"], one["message"]) for one in bench.front.data(EventName.NOTICE)]
     assert ("warn", "the answer was cut off at the model's length limit") in notices
 

@@ -74,7 +74,7 @@ async def test_results_of_dependencies_that_a_task_does_not_name_are_given_with_
     bench.server.answers("Find Ada", "Ada was found.")
     bench.server.answers("Tell about it", "told")
     bench.server.answers("Say what", "nothing")
-    assert (await bench.run("flow", inputs={"who": "Ada"})).ok
+    await bench.succeed("flow", inputs={"who": "Ada"})
     (unnamed,) = asked(bench, "Say what you know")
     assert "The result of the step 'find':\n\n```\nAda was found.\n```" in unnamed
     (named,) = asked(bench, "Tell about it")
@@ -147,7 +147,7 @@ async def test_what_a_template_names_stands_there_and_only_there(
     bench.server.answers("Say one", "first")
     bench.server.answers("Say two", "second")
     bench.server.answers("Go on", "done")
-    assert (await bench.run("flow")).ok
+    await bench.succeed("flow")
     (prompt,) = asked(bench, "Go on")
     counts = {word: prompt.count(word) for word in ("first", "second", "red", "round")}
     assert counts == {word: int(word in given) for word in counts}
@@ -163,7 +163,7 @@ async def test_further_keys_of_a_runs_context_are_handed_on(bench: Bench, write:
     bench.server.answers("Tell about ships", "told")
     bench.server.answers("Go on", "done")
     context = RunContext.model_validate({"cwd": str(bench.root), "topic": "ships", "harbours": ["Kiel"]})
-    assert (await bench.run("flow", context=context)).ok
+    await bench.succeed("flow", context=context)
     (prompt,) = asked(bench, "Go on")
     assert "The workflow's context, 'topic':\n\n```\nships\n```" in prompt
     assert "Kiel" in prompt
@@ -177,7 +177,7 @@ async def test_items_of_a_list_are_not_given_the_whole_list_too(bench: Bench, wr
     """)
     bench.server.answers("List them", {"result": ["apples", "pears"]})
     bench.server.answers("Go on", "done")
-    assert (await bench.run("flow")).ok
+    await bench.succeed("flow")
     prompts = asked(bench, "Go on")
     assert sorted(("apples" in prompt, "pears" in prompt) for prompt in prompts) == [
         (False, True),
@@ -201,7 +201,7 @@ async def test_the_error_of_a_failed_dependency_is_given_and_a_skipped_one_is_no
         a=fail,
     )
     bench.server.answers("Go on", "done")
-    assert (await bench.run("flow")).ok
+    await bench.succeed("flow")
     (prompt,) = asked(bench, "Go on")
     assert "The error of the step 'a':\n\n```\nthe disk is on fire\n```" in prompt
     assert "'b'" not in prompt
@@ -220,7 +220,7 @@ async def test_a_result_longer_than_the_share_of_material_is_cut_with_a_notice(
     bench.server.answers("Say one", "x" * 5_000)
     bench.server.answers("Say two", "short one")
     bench.server.answers("Go on", "done")
-    assert (await bench.run("flow")).ok
+    await bench.succeed("flow")
     (prompt,) = asked(bench, "Go on")
     assert "short one" in prompt
     assert 1_500 < prompt.count("x") < 2_000
@@ -319,8 +319,7 @@ async def test_a_value_that_is_no_object_is_asked_for_inside_one(
 ) -> None:
     write(f"steps: [{{id: a, task: Decide, output_schema: {schema}}}]")
     bench.server.answers("Decide", {"result": value})
-    result = await bench.run("flow")
-    assert result.ok, result.error
+    result = await bench.succeed("flow")
     assert result.results["a"] == value
 
 
@@ -354,8 +353,7 @@ async def test_a_fitting_value_without_an_object_around_it_is_taken(
 ) -> None:
     write(f"steps: [{{id: a, task: Decide, output_schema: {schema}}}]")
     bench.server.answers("Decide", answer)
-    result = await bench.run("flow")
-    assert result.ok, result.error
+    result = await bench.succeed("flow")
     assert result.results["a"] == value
 
 
@@ -409,12 +407,19 @@ CHEF = "---\nagents: [cook]\n%s---\nYou are the chef.\n"
 CHEF_FLOW = "steps: [{id: menu, agent: chef, task: Make a menu}]"
 
 
-async def test_an_agent_gives_a_task_to_another_one(bench: Bench, write: Write) -> None:
-    agent(bench, "cook", "---\ndescription: knows soups\n---\nYou cook.\n")
-    agent(bench, "chef", CHEF % "")
+def kitchen(
+    bench: Bench, write: Write, cook: str = "You cook.\n", *, chef: str = "", soup: Any = "goulash"
+) -> None:
+    """Have a chef ask a cook for a soup."""
+    agent(bench, "cook", cook)
+    agent(bench, "chef", CHEF % chef)
     write(CHEF_FLOW)
     bench.server.calls("Make a menu", "agent_cook", {"task": "Name a soup"}, times=1)
-    bench.server.answers("Name a soup", "goulash", times=1)
+    bench.server.answers("Name a soup", soup, times=1)
+
+
+async def test_an_agent_gives_a_task_to_another_one(bench: Bench, write: Write) -> None:
+    kitchen(bench, write, "---\ndescription: knows soups\n---\nYou cook.\n")
     bench.server.answers("Make a menu", "goulash it is")
     result = await bench.run("flow")
     assert result.results == {"menu": "goulash it is"}, result.error
@@ -423,7 +428,7 @@ async def test_an_agent_gives_a_task_to_another_one(bench: Bench, write: Write) 
     assert "You cook." in cook["messages"][0]["content"]
     assert "Make a menu" not in json.dumps(cook), "an agent sees its task and nothing else"
     assert "goulash" in json.dumps(last["messages"][-1])
-    notices = [one["message"] for one in bench.front.data(EventName.NOTICE)]
+    notices = bench.front.notices()
     assert "chef asks cook: Name a soup" in notices
     place = {"step": "menu", "server": "agents", "tool": "cook"}
     (called,) = bench.front.data(EventName.TOOL_CALLED)
@@ -436,37 +441,34 @@ async def test_an_agent_gives_a_task_to_another_one(bench: Bench, write: Write) 
 
 async def test_an_agent_and_one_that_it_asks_have_the_projects_rules_once(bench: Bench, write: Write) -> None:
     bench.write("AGENTS.md", "the project's rule")
-    agent(bench, "cook", "You cook.\n")
-    agent(bench, "chef", CHEF % "")
-    write(CHEF_FLOW)
-    bench.server.calls("Make a menu", "agent_cook", {"task": "Name a soup"}, times=1)
-    bench.server.answers("Name a soup", "goulash", times=1)
+    kitchen(bench, write)
     bench.server.answers("Make a menu", "goulash it is")
-    result = await bench.run("flow")
-    assert result.ok, result.error
+    await bench.succeed("flow")
     assert [json.dumps(body).count("the project's rule") for body in bench.server.requests] == [1, 1, 1]
 
 
+@pytest.mark.parametrize(
+    ("cook", "told", "codes"),
+    [
+        ("tokens: 1", "cook failed", ["BudgetReached"]),
+        ("output_schema: {type: object, required: [dish]}", "'dish' is a required", ["OutputMismatch"]),
+        ("agents: [nobody]", "no agent is called 'nobody'", []),
+    ],
+)
 async def test_what_goes_wrong_with_an_agent_that_is_asked_is_told_to_the_one_who_asked(
-    bench: Bench, write: Write
+    bench: Bench, write: Write, cook: str, told: str, codes: list[str]
 ) -> None:
-    agent(bench, "cook", "---\ntokens: 1\n---\nYou cook.\n")
-    agent(bench, "chef", CHEF % "")
-    write(CHEF_FLOW)
-    bench.server.calls("Make a menu", "agent_cook", {"task": "Name a soup"}, times=1)
-    bench.server.answers("Name a soup", "goulash", times=1)
+    kitchen(bench, write, f"---\n{cook}\n---\nYou cook.\n", soup={"soup": "goulash"})
     bench.server.answers("Make a menu", "bread it is")
     result = await bench.run("flow")
-    assert result.results == {"menu": "bread it is"}
-    assert "cook failed" in json.dumps(bench.server.requests[-1]["messages"][-1])
+    assert result.results == {"menu": "bread it is"}, result.error
+    assert told in json.dumps(bench.server.requests[-1]["messages"][-1])
+    ended = bench.front.data(EventName.TOOL_COMPLETED)
+    assert [(one["ok"], one["error_code"]) for one in ended] == [(False, code) for code in codes]
 
 
 async def test_tokens_of_agents_count_to_the_one_who_asks(bench: Bench, write: Write) -> None:
-    agent(bench, "cook", "You cook.\n")
-    agent(bench, "chef", CHEF % "tokens: 12\n")
-    write(CHEF_FLOW)
-    bench.server.calls("Make a menu", "agent_cook", {"task": "Name a soup"}, times=1)
-    bench.server.answers("Name a soup", "goulash", times=1)
+    kitchen(bench, write, chef="tokens: 12\n")
     result = await bench.run("flow")
     assert "'chef' used" in str(result.error)
     assert len(bench.server.requests) == 2, "nothing is asked any more"
@@ -483,8 +485,7 @@ async def test_agents_that_ask_each_other_end(bench: Bench, write: Write) -> Non
     bench.server.answers("Peel onions", "peeled", times=1)
     bench.server.answers("Name a soup", "onion soup", times=1)
     bench.server.answers("Make a menu", "onion soup it is")
-    result = await bench.run("flow")
-    assert result.ok, result.error
+    await bench.succeed("flow")
     offered = [[tool["function"]["name"] for tool in body.get("tools", ())] for body in bench.server.requests]
     assert offered == [["agent_cook"], ["agent_boy"], [], ["agent_boy"], ["agent_cook"]]
 
@@ -512,34 +513,6 @@ async def test_an_agent_that_is_asked_has_to_exist(bench: Bench, write: Write) -
     write(CHEF_FLOW)
     result = await bench.run("flow")
     assert (result.error_code, bench.server.requests) == ("UnknownAgent", [])
-
-
-async def test_an_agent_that_is_asked_answers_by_its_own_schema(bench: Bench, write: Write) -> None:
-    agent(bench, "cook", "---\noutput_schema: {type: object, required: [dish]}\n---\nYou cook.\n")
-    agent(bench, "chef", CHEF % "")
-    write(CHEF_FLOW)
-    bench.server.calls("Make a menu", "agent_cook", {"task": "Name a soup"}, times=1)
-    bench.server.answers("Name a soup", {"soup": "goulash"}, times=1)
-    bench.server.answers("Make a menu", "bread it is")
-    result = await bench.run("flow")
-    assert result.results == {"menu": "bread it is"}, result.error
-    notices = [one["message"] for one in bench.front.data(EventName.NOTICE)]
-    assert any("cook failed" in words and "'dish' is a required property" in words for words in notices)
-    (ended,) = bench.front.data(EventName.TOOL_COMPLETED)
-    assert (ended["ok"], ended["error_code"]) == (False, "OutputMismatch")
-
-
-async def test_a_mistake_in_the_list_of_one_that_is_asked_is_told_to_the_one_who_asked(
-    bench: Bench, write: Write
-) -> None:
-    agent(bench, "cook", "---\nagents: [nobody]\n---\nYou cook.\n")
-    agent(bench, "chef", CHEF % "")
-    write(CHEF_FLOW)
-    bench.server.calls("Make a menu", "agent_cook", {"task": "Name a soup"}, times=1)
-    bench.server.answers("Make a menu", "bread it is")
-    result = await bench.run("flow")
-    assert result.results == {"menu": "bread it is"}, result.error
-    assert "no agent is called 'nobody'" in json.dumps(bench.server.requests[-1]["messages"][-1])
 
 
 def test_names_of_tools_are_such_as_models_take_and_differ() -> None:

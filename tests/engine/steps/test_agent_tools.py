@@ -67,8 +67,7 @@ async def test_a_step_reads_edits_and_its_edits_are_reviewed_before_they_are_wri
         return Decision(True)
 
     bench.front.answer = answer
-    result = await bench.run("flow")
-    assert result.ok, (result.error, bench.server.unmatched)
+    result = await bench.succeed("flow")
     assert result.results["fix"] == {"response": "It says hello now.", "files": ["a.txt"]}
     assert result.response == "It says hello now."
     assert [request.kind for request in bench.front.requests] == ["review"]
@@ -102,8 +101,7 @@ async def test_with_a_schema_the_response_is_the_submitted_value(bench: Bench, w
     greet(bench)
     bench.server.calls("Correct", "submit", {"done": "perhaps"}, times=1)
     bench.server.calls("Correct", "submit", {"done": True})
-    result = await bench.run("flow")
-    assert result.ok, (result.error, bench.server.unmatched)
+    result = await bench.succeed("flow")
     assert result.results["fix"] == {"response": {"done": True}, "files": ["a.txt"]}
     assert offered(bench) == {"read_file", "edit_file", "submit"}
 
@@ -114,8 +112,7 @@ async def test_a_schema_with_references_is_handed_in_as_text(bench: Bench, write
     bench.write("a.txt", "helo\n")
     bench.server.calls("Correct", "read_file", {"path": "a.txt"}, times=1)
     bench.server.answers("Correct", "```json\ntrue\n```")
-    result = await bench.run("flow")
-    assert result.ok, (result.error, bench.server.unmatched)
+    result = await bench.succeed("flow")
     assert result.results["fix"] is True
     assert offered(bench) == {"read_file"}, "no tool hands it in"
     assert '"#/$defs/answer"' in bench.server.requests[0]["messages"][-1]["content"].replace("\\", "")
@@ -130,8 +127,7 @@ async def test_each_item_of_a_loop_has_edits_and_a_schema_of_its_own(bench: Benc
         bench.server.calls(f"greeting of {name}", "read_file", {"path": name}, times=1)
         bench.server.calls(f"greeting of {name}", "edit_file", edit, times=1)
         bench.server.calls(f"greeting of {name}", "submit", {"done": True})
-    result = await bench.run("flow")
-    assert result.ok, (result.error, bench.server.unmatched)
+    result = await bench.succeed("flow")
     assert [one["files"] for one in result.as_json()["results"]["fix"]] == [["a.txt"], ["b.txt"]]
     assert set(bench.fingerprint().values()) == {b"hello\n"}
 
@@ -141,8 +137,7 @@ async def test_an_attempt_that_failed_leaves_nothing_staged(bench: Bench, write:
     greet(bench)
     bench.server.fails("Correct", 400, times=1)
     bench.server.answers("Correct", "nothing to do")
-    result = await bench.run("flow")
-    assert result.ok, (result.error, bench.server.unmatched)
+    result = await bench.succeed("flow")
     assert bench.front.data(EventName.STEP_RETRYING)
     assert result.results["fix"] == {"response": "nothing to do", "files": []}
     assert bench.front.requests == []
@@ -157,7 +152,7 @@ async def test_what_was_staged_until_a_limit_is_offered_all_the_same(bench: Benc
     bench.server.answers("This is your last turn", "I am not done.")
     result = await bench.run("flow")
     assert result.results["fix"] == {"response": "I am not done.", "files": ["a.txt"]}
-    notices = [one["message"] for one in bench.front.data(EventName.NOTICE)]
+    notices = bench.front.notices()
     assert any("limits.turns (2)" in notice for notice in notices)
 
 
@@ -229,14 +224,13 @@ async def test_an_agent_names_its_tools_and_one_that_is_asked_sees_what_is_stage
     bench.server.answers("Correct it", "done")
     bench.server.calls("Read it over", "read_file", {"path": "a.txt"}, times=1)
     bench.server.answers("1\thello", "It says hello.")
-    result = await bench.run("flow")
-    assert result.ok, (result.error, bench.server.unmatched)
+    result = await bench.succeed("flow")
     assert result.results["fix"] == {"response": "done", "files": ["a.txt"]}
     of_helper: list[Any] = [
         request for request in bench.server.requests if "Read it over" in str(request["messages"][1])
     ]
     assert {tool["function"]["name"] for tool in of_helper[0]["tools"]} == {"read_file"}
-    notices = [one["message"] for one in bench.front.data(EventName.NOTICE)]
+    notices = bench.front.notices()
     assert "fix: edit_file left out: nothing is edited here" in notices
 
 

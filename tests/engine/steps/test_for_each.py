@@ -69,7 +69,7 @@ async def test_no_more_items_run_at_once_than_the_limit(bench: Bench, write: Wri
         running -= 1
 
     write(each(places=3), each=crowd)
-    assert (await bench.run("flow", inputs={"all": [0] * 20})).ok
+    await bench.succeed("flow", inputs={"all": [0] * 20})
     assert most == 3
 
 
@@ -89,8 +89,7 @@ async def test_what_a_model_says_of_an_item_is_under_its_name(
           "context: {all: [red, blue]}")  # fmt: skip
     for word in ("red", "blue"):
         bench.server.answers(f"Item {word}", f"{word} is a colour")
-    result = await bench.run("flow")
-    assert result.ok, (result.error, bench.server.unmatched)
+    await bench.succeed("flow")
     streamed: dict[str, str] = {}
     for data in bench.front.data(EventName.TOKEN):
         streamed[data["step"]] = streamed.get(data["step"], "") + data["text"]
@@ -152,8 +151,7 @@ async def test_where_it_goes_on_errors_stand_in_the_place_of_their_items(bench: 
         return step.values()["item"]
 
     write(each(goes_on="true"), each=work)
-    result = await bench.run("flow", inputs={"all": ["a", "bad", "c"]})
-    assert result.ok
+    result = await bench.succeed("flow", inputs={"all": ["a", "bad", "c"]})
     assert result.results["each"] == ["a", {"error": "each[1]: broken", "error_code": "StepFailed"}, "c"]
 
 
@@ -270,7 +268,7 @@ async def test_items_that_were_done_before_the_process_ended_are_not_done_again(
         return index
 
     write(each(places=1), each=work)
-    first = asyncio.create_task(bench.run("flow", inputs={"all": [0] * 4}))
+    first = bench.begin("flow", inputs={"all": [0] * 4})
     await asyncio.wait_for(reached.wait(), LIMIT)
     execution = bench.runner.running[0].id
     bench.runner.leave()

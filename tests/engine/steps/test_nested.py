@@ -122,8 +122,8 @@ async def test_a_cancelled_child_cancels_the_parent(bench: Bench, write: Write) 
 
     write("steps: [{id: look}]", "inner", look=stay)
     write(PLAIN)
-    run = asyncio.create_task(bench.run("flow"))
-    await bench.front.until(lambda: bench.front.names().count("STEP_STARTED") == 2)
+    run = bench.begin("flow")
+    await bench.front.until_told("STEP_STARTED", 2)
     parent = next(e.execution_id for e in bench.front.events if e.name is EventName.WORKFLOW_STARTED)
     bench.runner.cancel(child_id(parent, "inside", 1))
     result = await run
@@ -184,8 +184,8 @@ async def test_a_child_that_ended_before_a_crash_is_not_run_again(bench: Bench, 
             for_each: {items: context.all, max_parallel: 1}
             workflow: {name: inner, prompt: "{{ item }}"}
     """)
-    first = asyncio.create_task(bench.run("flow"))
-    await bench.front.until(lambda: bench.front.names().count("STEP_STARTED") == 3)
+    first = bench.begin("flow")
+    await bench.front.until_told("STEP_STARTED", 3)
     parent = next(e.execution_id for e in bench.front.events if e.name is EventName.WORKFLOW_STARTED)
     bench.runner.leave()
     await first
@@ -200,8 +200,7 @@ async def test_a_machine_runs_as_a_step_and_its_response_is_the_result(bench: Be
     bench.machine(MACHINE, "walk")
     bench.server.answers("Do it", "did it")
     write("steps: [{id: go, machine: walk}]")
-    result = await bench.run("flow", "the task")
-    assert result.ok, result.error
+    result = await bench.succeed("flow", "the task")
     assert result.results["go"] == "did it"
 
 

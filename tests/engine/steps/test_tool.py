@@ -159,8 +159,7 @@ async def test_the_tool_gets_its_arguments_filled_in_and_of_their_types(bench: B
 async def test_a_call_is_told_from_its_connection_to_its_end(bench: Bench, write: Write) -> None:
     use(bench, Tools(answers=[ToolFailed("no"), "yes"]))
     write(flow(name="read", more="    retries: 1\n    retry_delay: 0\n    timeout: 5000\n"))
-    result = await bench.run("flow")
-    assert result.ok
+    await bench.succeed("flow")
     place = {"step": "one", "server": "files", "tool": "read"}
     connected = {"step": "one", "server": "files", "transport": "stdio", "protocol": "2026-07-28"}
     assert bench.front.data(EventName.MCP_CONNECTED) == [connected, connected]
@@ -240,16 +239,16 @@ async def test_yes_is_for_one_call_run_for_the_run_and_project_for_ever(bench: B
     use(bench, tools)
     write(flow("one", "two", "three"), "flow")
     bench.front.answer = answering(None, None, None)
-    assert (await bench.run("flow")).ok
+    await bench.succeed("flow")
     assert len(bench.front.requests) == 3
     bench.front.requests.clear()
     bench.front.answer = answering("run")
-    assert (await bench.run("flow")).ok
+    await bench.succeed("flow")
     assert len(bench.front.requests) == 1
     bench.front.requests.clear()
     bench.front.answer = answering("project")
     for _ in range(2):
-        assert (await bench.run("flow")).ok
+        await bench.succeed("flow")
     assert len(bench.front.requests) == 1
     tools.tool_ = replace(WRITE, description="Writes a file, and sends it away.")
     bench.front.answer = no
@@ -260,7 +259,7 @@ async def test_another_attempt_at_the_same_call_needs_no_other_permission(bench:
     tools = writing(ToolFailed("not yet"), "written")
     use(bench, tools)
     write(flow(more="    retries: 1\n    retry_delay: 0\n"))
-    assert (await bench.run("flow")).ok
+    await bench.succeed("flow")
     assert (len(tools.calls), len(bench.front.requests)) == (2, 1)
 
 
@@ -290,7 +289,7 @@ async def test_what_may_be_repeated_is_repeated_unasked(
     tools = writing(ToolInterrupted("it died"), "written", tool=tool)
     use(bench, tools)
     write(flow(more=f"    retries: 1\n    retry_delay: 0\n{more}"))
-    assert (await bench.run("flow")).ok
+    await bench.succeed("flow")
     assert (len(tools.calls), len(bench.front.requests)) == (2, 1)
 
 
@@ -383,7 +382,7 @@ async def test_a_run_that_goes_on_after_a_crash_does_not_call_again_what_was_ans
     await run
     bench.front.hold = False
     bench.front.requests.clear()
-    result = await bench.runner.resume_run(request.execution_id)
+    result = await bench.resume(request.execution_id)
     assert result.ok
     assert [call[1] for call in tools.calls] == ["write", "write"]
 
@@ -398,13 +397,13 @@ async def test_a_call_that_a_crash_cut_off_is_made_again_only_with_a_persons_wor
     write(flow())
     request = RunRequest(name="flow")
     run = asyncio.create_task(bench.runner.run(request))
-    await bench.front.until(lambda: bool(bench.front.data(EventName.TOOL_CALLED)))
+    await bench.front.until_told("TOOL_CALLED")
     bench.runner.leave()
     await run
     tools.hangs = False
     bench.front.requests.clear()
     bench.front.answer = lambda _request: Decision(again)
-    result = await bench.runner.resume_run(request.execution_id)
+    result = await bench.resume(request.execution_id)
     assert result.ok is again
     assert [question.kind for question in bench.front.requests] == ["gate"]
     assert len(tools.calls) == (2 if again else 1)

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from tideate_core.project import Documents
     from tideate_core.store import Ending
 
-HANDLED_STEPS: Final = ("plan", "edit", "manifest", "report")
-"""Steps with a handler; the others are tool calls."""
 _ORDER: Final = ("plan", "status", "edit", "commit", "manifest", "tests", "report")
 _TOOLS: Final[Mapping[str, dict[str, Any]]] = {
     "status": {"server": "git", "name": "git_status"},

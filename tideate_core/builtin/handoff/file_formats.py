@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from pydantic_core import ErrorDetails
+
     from tideate_core.project import Documents
 
 LARGEST: Final = 1024 * 1024
@@ -77,23 +79,18 @@ def read(path: Path, content: bytes, shape: type[_Shape]) -> _Shape:
     :param path: path shown in messages.
     :raises InvalidInput: the content is invalid; lists every error as `file:line:column`.
     """
-    text = _text(path, content)
+    try:
+        text = content.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{shown_path(path)}: not UTF-8 at byte {error.start}") from error
     root, problems = read_json(text)
     if root is None or problems:
         raise InvalidInput(_listed(path, text, problems))
     try:
         return shape.model_validate(root.value)
     except ValidationError as error:
-        raise InvalidInput(
-            _listed(path, text, [*map(_Locations(root).problem, _validation_errors(error))])
-        ) from error
-
-
-def _text(path: Path, content: bytes) -> str:
-    try:
-        return content.decode("utf-8").removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"{shown_path(path)}: not UTF-8 at byte {error.start}") from error
+        details = error.errors(include_url=False, include_context=False, include_input=False)
+        raise InvalidInput(_listed(path, text, [_located(root, one) for one in details])) from error
 
 
 def _listed(path: Path, text: str, problems: Sequence[Problem]) -> str:
@@ -103,26 +100,17 @@ def _listed(path: Path, text: str, problems: Sequence[Problem]) -> str:
     return "\n".join([*lines, *([f"{more} more mistakes are not listed"] if more else [])])
 
 
-def _validation_errors(error: ValidationError) -> list[Any]:
-    return error.errors(include_url=False, include_context=False, include_input=False)
-
-
-class _Locations:
-    """Locations of validation errors in the text."""
-
-    def __init__(self, root: Located) -> None:
-        self._root = root
-
-    def problem(self, detail: dict[str, Any]) -> Problem:
-        at, names = self._root, []
-        for step in detail["loc"]:
-            names.append(str(step))
-            below = at.child(step)
-            if below is None:
-                break
-            at = below
-        where = ".".join(names)
-        return Problem(at.start, at.start + 1, f"{where}: {detail['msg']}" if where else str(detail["msg"]))
+def _located(root: Located, detail: ErrorDetails) -> Problem:
+    """Return a validation error with its place in the text."""
+    at, names = root, []
+    for step in detail["loc"]:
+        names.append(str(step))
+        below = at.child(step)
+        if below is None:
+            break
+        at = below
+    where = ".".join(names)
+    return Problem(at.start, at.start + 1, f"{where}: {detail['msg']}" if where else str(detail["msg"]))
 
 
 def text_of(value: BaseModel) -> str:

@@ -135,9 +135,7 @@ class _Comparison:
             **dict.fromkeys(new),
         }
         now = await self._images_now(sorted(entries))
-        then = await _CommittedFiles(self._root, self._prefix, self._repository, self._objects).images(
-            {name: entries[name] for name in now}, now, self._found.left
-        )
+        then = await self._committed_images({name: entries[name] for name in now}, now)
         for name, before in then.items():
             self._add(name, entries[name], before, now[name], look)
         return self._found
@@ -293,6 +291,108 @@ class _Comparison:
             then = mode | (mode & 0o444) >> 2 if entry.mode & 0o100 else mode & ~0o111
             self._found.modes[name] = (then, mode)
 
+    # -- the committed side -----------------------------------------------------------------------------
+
+    async def _committed_images(
+        self, entries: Mapping[str, TreeEntry | None], now: Mapping[str, FileImage]
+    ) -> dict[str, FileImage]:
+        """Return files as a checkout would write them; report a reason for each path without one."""
+        left = self._found.left
+        blobs = {name: entry for name, entry in entries.items() if entry is not None}
+        attributes = await self._attributes(blobs)
+        texts = await read_objects(
+            self._objects, "blob", {entry.id for entry in blobs.values()}, largest=LARGEST, room=MOST_BYTES
+        )
+        images = {name: FileImage(ABSENT) for name, entry in entries.items() if entry is None}
+        unlike: dict[str, str] = {}
+        for name, entry in blobs.items():
+            data, attribute = texts.get(entry.id), attributes.get(name, set())
+            if data is None:
+                left[name] = "git cannot read the committed version, or the file is too large"
+            elif stat.S_ISLNK(entry.mode):
+                images[name] = FileImage.of_link(data)
+            elif "filter" in attribute:
+                if not _is_kept_by_lfs(data, now[name].data):
+                    left[name] = "a filter of git converts it; `git diff` shows it"
+            else:
+                if attribute or (b"\r\n" in now[name].data and data != now[name].data):
+                    unlike[name] = entry.id
+                images[name] = FileImage.of_file(data, 0o111 if entry.mode & 0o100 else 0)
+        for name, data in (await self._converted(unlike)).items():
+            images[name] = FileImage.of_file(data, images[name].state.mode)
+        for name in await self._only_other_line_ends({name: images[name] for name in unlike}, now, blobs):
+            left[name] = "only its line ends differ, which git converts"
+            del images[name]
+        return images
+
+    async def _attributes(self, names: Iterable[str]) -> dict[str, set[str]]:
+        """Return the git attributes, by file, that change its checkout."""
+        given = b"".join(os.fsencode(name) + b"\0" for name in names)
+        if not given:
+            return {}
+        output = await self._ask("check-attr", "-z", "--stdin", *_ATTRIBUTES, given=given, largest=LARGEST)
+        fields = [os.fsdecode(field) for field in output.split(b"\0")]
+        found: dict[str, set[str]] = {}
+        filters = await self._filters()
+        for name, attribute, value in zip(fields[::3], fields[1::3], fields[2::3], strict=False):
+            # a filter of the repository's own configuration is not run
+            if value not in ("unspecified", "unset") and (attribute != "filter" or value in filters):
+                found.setdefault(name, set()).add(attribute)
+        return found
+
+    async def _filters(self) -> frozenset[str]:
+        """Return the filters of the user's configuration; the repository's is not read."""
+        listed = await self._ask("config", "--list", "--name-only", "-z", largest=LARGEST)
+        keys = (os.fsdecode(key) for key in listed.split(b"\0") if key.lower().startswith(b"filter."))
+        return frozenset(key.partition(".")[2].rpartition(".")[0] for key in keys)
+
+    async def _only_other_line_ends(
+        self, images: Mapping[str, FileImage], now: Mapping[str, FileImage], blobs: Mapping[str, TreeEntry]
+    ) -> list[str]:
+        """Return files that differ only in line ends that git normalizes."""
+        names = [
+            name
+            for name, image in images.items()
+            if image.data != now[name].data and _plain_ends(image.data) == _plain_ends(now[name].data)
+            if "\n" not in name
+        ]
+        if not names:
+            return []
+        given = b"".join(os.fsencode(f"{self._prefix}{name}\n") for name in names)
+        settings = await without_filters(self._root)
+        told = ("hash-object", "--stdin-paths")
+        ids, _ = await ask_git(self._repository.top, *settings, *told, given=given, largest=LARGEST)
+        return [name for name, one in zip(names, ids.decode().split(), strict=True) if blobs[name].id == one]
+
+    async def _converted(self, wanted: Mapping[str, str]) -> dict[str, bytes]:
+        """Return blobs with the line ends, identifiers and encodings of a checkout.
+
+        :param wanted: blob ids by path.
+        """
+        if not wanted:
+            return {}
+        prefix = self._prefix
+        plain = [name for name in wanted if _is_one_line(prefix + name)]
+        converted: dict[str, bytes] = {}
+        room = MOST_BYTES
+        for at in range(0, len(plain), _BLOBS_PER_CALL):
+            some = plain[at : at + _BLOBS_PER_CALL]
+            given = b"".join(os.fsencode(f"{wanted[name]} {prefix}{name}\n") for name in some)
+            # git reports sizes before conversion: an unpredictable mark separates the texts
+            mark = token_hex()
+            output = await self._ask("cat-file", f"--batch={mark}", "--filters", given=given, largest=room)
+            _, *texts = output.split(f"{mark}\n".encode())
+            converted |= {name: text.removesuffix(b"\n") for name, text in zip(some, texts, strict=True)}
+            room -= len(output)
+        for name in wanted.keys() - converted.keys():
+            told = ("cat-file", "--filters", f"--path={prefix}{name}", wanted[name])
+            converted[name] = await self._ask(*told, largest=room)
+            room -= len(converted[name])
+        return converted
+
+    async def _ask(self, *arguments: str, largest: int, given: bytes = b"") -> bytes:
+        return await ask_objects(self._objects, *arguments, cwd=self._root, given=given, largest=largest)
+
 
 def _is_submodule(root: Path, name: str) -> bool:
     is_link = link_above(root, name) or (root / name).is_symlink()
@@ -416,115 +516,6 @@ def link_above(root: Path, name: str) -> str:
     """Return the outermost link among a path's parents, relative to the root; empty if there is none."""
     places = reversed(PurePosixPath(name).parents[:-1])
     return next((str(place) for place in places if (root / place).is_symlink()), "")
-
-
-class _CommittedFiles:
-    """The committed side of a comparison."""
-
-    def __init__(self, root: Path, prefix: str, repository: Repository, objects: Repository) -> None:
-        self._root = root
-        self._prefix = prefix
-        self._repository = repository
-        self._objects = objects
-
-    async def images(
-        self, entries: Mapping[str, TreeEntry | None], now: Mapping[str, FileImage], left: dict[str, str]
-    ) -> dict[str, FileImage]:
-        """Return files as a checkout would write them; report a reason for each path without one."""
-        blobs = {name: entry for name, entry in entries.items() if entry is not None}
-        attributes = await self._attributes(blobs)
-        texts = await read_objects(
-            self._objects, "blob", {entry.id for entry in blobs.values()}, largest=LARGEST, room=MOST_BYTES
-        )
-        images = {name: FileImage(ABSENT) for name, entry in entries.items() if entry is None}
-        unlike: dict[str, str] = {}
-        for name, entry in blobs.items():
-            data, attribute = texts.get(entry.id), attributes.get(name, set())
-            if data is None:
-                left[name] = "git cannot read the committed version, or the file is too large"
-            elif stat.S_ISLNK(entry.mode):
-                images[name] = FileImage.of_link(data)
-            elif "filter" in attribute:
-                if not _is_kept_by_lfs(data, now[name].data):
-                    left[name] = "a filter of git converts it; `git diff` shows it"
-            else:
-                if attribute or (b"\r\n" in now[name].data and data != now[name].data):
-                    unlike[name] = entry.id
-                images[name] = FileImage.of_file(data, 0o111 if entry.mode & 0o100 else 0)
-        for name, data in (await self._converted(unlike)).items():
-            images[name] = FileImage.of_file(data, images[name].state.mode)
-        for name in await self._only_other_line_ends({name: images[name] for name in unlike}, now, blobs):
-            left[name] = "only its line ends differ, which git converts"
-            del images[name]
-        return images
-
-    async def _attributes(self, names: Iterable[str]) -> dict[str, set[str]]:
-        """Return the git attributes, by file, that change its checkout."""
-        given = b"".join(os.fsencode(name) + b"\0" for name in names)
-        if not given:
-            return {}
-        output = await self._ask("check-attr", "-z", "--stdin", *_ATTRIBUTES, given=given, largest=LARGEST)
-        fields = [os.fsdecode(field) for field in output.split(b"\0")]
-        found: dict[str, set[str]] = {}
-        filters = await self._filters()
-        for name, attribute, value in zip(fields[::3], fields[1::3], fields[2::3], strict=False):
-            # a filter of the repository's own configuration is not run
-            if value not in ("unspecified", "unset") and (attribute != "filter" or value in filters):
-                found.setdefault(name, set()).add(attribute)
-        return found
-
-    async def _filters(self) -> frozenset[str]:
-        """Return the filters of the user's configuration; the repository's is not read."""
-        listed = await self._ask("config", "--list", "--name-only", "-z", largest=LARGEST)
-        keys = (os.fsdecode(key) for key in listed.split(b"\0") if key.lower().startswith(b"filter."))
-        return frozenset(key.partition(".")[2].rpartition(".")[0] for key in keys)
-
-    async def _only_other_line_ends(
-        self, images: Mapping[str, FileImage], now: Mapping[str, FileImage], blobs: Mapping[str, TreeEntry]
-    ) -> list[str]:
-        """Return files that differ only in line ends that git normalizes."""
-        names = [
-            name
-            for name, image in images.items()
-            if image.data != now[name].data and _plain_ends(image.data) == _plain_ends(now[name].data)
-            if "\n" not in name
-        ]
-        if not names:
-            return []
-        given = b"".join(os.fsencode(f"{self._prefix}{name}\n") for name in names)
-        settings = await without_filters(self._root)
-        told = ("hash-object", "--stdin-paths")
-        ids, _ = await ask_git(self._repository.top, *settings, *told, given=given, largest=LARGEST)
-        return [name for name, one in zip(names, ids.decode().split(), strict=True) if blobs[name].id == one]
-
-    async def _converted(self, wanted: Mapping[str, str]) -> dict[str, bytes]:
-        """Return blobs with the line ends, identifiers and encodings of a checkout.
-
-        :param wanted: blob ids by path.
-        """
-        if not wanted:
-            return {}
-        prefix = self._prefix
-        plain = [name for name in wanted if _is_one_line(prefix + name)]
-        converted: dict[str, bytes] = {}
-        room = MOST_BYTES
-        for at in range(0, len(plain), _BLOBS_PER_CALL):
-            some = plain[at : at + _BLOBS_PER_CALL]
-            given = b"".join(os.fsencode(f"{wanted[name]} {prefix}{name}\n") for name in some)
-            # git reports sizes before conversion: an unpredictable mark separates the texts
-            mark = token_hex()
-            output = await self._ask("cat-file", f"--batch={mark}", "--filters", given=given, largest=room)
-            _, *texts = output.split(f"{mark}\n".encode())
-            converted |= {name: text.removesuffix(b"\n") for name, text in zip(some, texts, strict=True)}
-            room -= len(output)
-        for name in wanted.keys() - converted.keys():
-            told = ("cat-file", "--filters", f"--path={prefix}{name}", wanted[name])
-            converted[name] = await self._ask(*told, largest=room)
-            room -= len(converted[name])
-        return converted
-
-    async def _ask(self, *arguments: str, largest: int, given: bytes = b"") -> bytes:
-        return await ask_objects(self._objects, *arguments, cwd=self._root, given=given, largest=largest)
 
 
 def _is_one_line(path: str) -> bool:

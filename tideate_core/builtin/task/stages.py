@@ -5,7 +5,19 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from tideate_core.agents import (
+    Corrected,
+    EditsInReview,
+    Executed,
+    audit_plan,
+    correct_task,
+    document_task,
+    execute_plan,
+    plan_task,
+    removes,
+)
 from tideate_core.builtin.task.changes import MOST_NOTES, as_json, name_of, review_changes, revised_by, write
+from tideate_core.builtin.task.gates import MOST_EXTENSIONS, PlanNotExtended, extend_plan
 from tideate_core.errors import UnusableAnswer
 from tideate_core.gates import Correction, CorrectionEnd
 from tideate_core.machines import WorkflowEvent
@@ -17,7 +29,6 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from tideate_core.agents import Corrected, EditsInReview, Executed
     from tideate_core.builtin.task.environment import TaskEnvironment
     from tideate_core.builtin.task.record import TaskRecord
     from tideate_core.gates import ExecutionPlan, VerificationReport
@@ -39,8 +50,6 @@ async def plan(step: StepContext, record: TaskRecord, environment: TaskEnvironme
 
     If the limit of rejected plans is reached, the last plan is kept: gate 1 refuses it without a request.
     """
-    from tideate_core.agents import plan_task
-
     if record.plan is not None and record.rejected >= environment.config.limits.max_replans:
         kept = record.plan.model_dump(mode="json")
         return {"event": WorkflowEvent.PLANNING_COMPLETE.value, "plan": kept}
@@ -53,8 +62,6 @@ async def plan(step: StepContext, record: TaskRecord, environment: TaskEnvironme
 
 async def audit(step: StepContext, record: TaskRecord, environment: TaskEnvironment) -> dict[str, Any]:
     """Ask the auditor to audit the plan."""
-    from tideate_core.agents import audit_plan
-
     brief = await environment.brief(step)
     auditor = environment.components.auditor or audit_plan
     report = await auditor(step, environment.role(step, "auditor"), brief, record.agreed)
@@ -63,8 +70,6 @@ async def audit(step: StepContext, record: TaskRecord, environment: TaskEnvironm
 
 async def execute(step: StepContext, record: TaskRecord, environment: TaskEnvironment) -> dict[str, Any]:
     """Ask the executor for the edits, staged in memory."""
-    from tideate_core.agents import execute_plan
-
     brief = await environment.brief(step)
     done = await (environment.components.executor or execute_plan)(
         step,
@@ -76,7 +81,10 @@ async def execute(step: StepContext, record: TaskRecord, environment: TaskEnviro
         go_on=partial(offer_to_continue, step),
     )
     result = done.result
-    if done.unfinished and not (done.changes and await accept_unfinished(step, done)):
+    question = "Take the unfinished edits? They are reviewed and verified; No ends the task."
+    if done.unfinished and not (
+        done.changes and await _ask_about_unfinished(step, done, question, last=True)
+    ):
         result = result.model_copy(update={"errors": [*result.errors, done.unfinished]})
     made = _staged_result(step, record, WorkflowEvent.EXECUTION_COMPLETE, done.changes, result, done.notes)
     return {**made, "unfinished": done.unfinished} if done.unfinished else made
@@ -95,20 +103,14 @@ async def offer_to_continue(step: StepContext, done: Executed) -> bool:
     return agreed
 
 
-async def accept_unfinished(step: StepContext, done: Executed) -> bool:
-    """Ask whether unfinished edits proceed to gate 3, review and verification.
-
-    :returns: False if no user could be asked.
-    :raises Declined: the user does not want them.
-    """
-    question = "Take the unfinished edits? They are reviewed and verified; No ends the task."
-    return await _ask_about_unfinished(step, done, question, last=True)
-
-
 async def _ask_about_unfinished(
     step: StepContext, done: Executed, question: str, *, last: bool = False
 ) -> bool:
-    """Ask the user about unfinished edits; a policy's yes does not count."""
+    """Ask the user about unfinished edits; a policy's yes does not count.
+
+    :param last: No ends the task.
+    :raises Declined: the user does not want the edits.
+    """
     lines = [f"- {change.action} {label(name_of(change))}" for change in done.changes]
     lines += [f"- nothing yet: {label(path)}" for path in done.missing]
     message = f"The edits are unfinished: {done.limit} was reached. {question}"
@@ -120,8 +122,6 @@ async def _ask_about_unfinished(
 
 async def document(step: StepContext, record: TaskRecord, environment: TaskEnvironment) -> dict[str, Any]:
     """Ask the documenter for the documentation, staged in memory."""
-    from tideate_core.agents import document_task
-
     documenter = environment.components.documenter or document_task
     role, brief = environment.role(step, "documenter"), await environment.brief(step)
     done = await documenter(step, role, brief, record.agreed, record.diff, record.written)
@@ -171,7 +171,8 @@ async def correct(step: StepContext, record: TaskRecord, environment: TaskEnviro
     turn = await loop.verify_and_correct(corrector, record.reports[-1])
     summary = turn.attempts[-1].correction.summary if turn.attempts else ""
     if turn.end is not None:
-        return _exhausted(record, _CORRECTION_ENDS[turn.end] + (f" ({summary})" if summary else ""))
+        why = _CORRECTION_ENDS[turn.end] + (f" ({summary})" if summary else "")
+        return {"event": WorkflowEvent.CORRECTION_EXHAUSTED.value, "end": why, "issues": record.issues}
     wanted = await step.workspace.attach(changes)
     revise = revised_by(step, await _revisable(step, environment, plan, wanted), _refuse_removals)
     accepted = await review_changes(step, environment, wanted, revise)
@@ -190,16 +191,12 @@ async def _revisable(
     step: StepContext, environment: TaskEnvironment, plan: ExecutionPlan, changes: Sequence[FileChange]
 ) -> EditsInReview:
     """Return the correction as edits that comments can revise."""
-    from tideate_core.agents import EditsInReview
-
     brief, role = await environment.brief(step), environment.role(step, "corrector")
     earlier = step.conversation(step.step)
     return EditsInReview(step, role, brief, plan, changes, removals=False, earlier=earlier)
 
 
 async def _refuse_removals(changes: Sequence[FileChange]) -> None:
-    from tideate_core.agents import removes
-
     if refused := [change.path for change in changes if removes(change)]:
         raise UnusableAnswer(f"a correction may not delete, move or empty {', '.join(refused)}")
 
@@ -208,9 +205,6 @@ async def _corrected(
     step: StepContext, record: TaskRecord, environment: TaskEnvironment, report: VerificationReport
 ) -> tuple[ExecutionPlan, Corrected]:
     """Return the plan, extended by needed files, and the edits of a correction."""
-    from tideate_core.agents import Corrected, correct_task
-    from tideate_core.builtin.task.gates import MOST_EXTENSIONS, PlanNotExtended, extend_plan
-
     plan, brief, role = record.agreed, await environment.brief(step), environment.role(step, "corrector")
     for _ in range(MOST_EXTENSIONS + 1):
         done = await correct_task(step, role, brief, plan, report, record.written, beyond=environment.gated)
@@ -222,7 +216,3 @@ async def _corrected(
             return record.agreed, Corrected([], str(refusal))
     words = f"the corrector wanted more than {MOST_EXTENSIONS} files outside the plan"
     return record.agreed, Corrected([], words)
-
-
-def _exhausted(record: TaskRecord, why: str) -> dict[str, Any]:
-    return {"event": WorkflowEvent.CORRECTION_EXHAUSTED.value, "end": why, "issues": record.issues}

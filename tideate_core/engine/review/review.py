@@ -167,37 +167,46 @@ def shown_change(change: FileChange) -> dict[str, Any]:
     return shape
 
 
-def compare_and_check(changes: Sequence[FileChange]) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class NewError:
+    """Syntax error that a change introduces."""
+
+    change: FileChange
+    problem: SyntaxProblem
+
+    def __str__(self) -> str:
+        where = self.change.move_to or file_name(self.change)
+        return f"{where}:{self.problem.line}:{self.problem.column}: {self.problem.message}"
+
+
+def compare_and_check(changes: Sequence[FileChange]) -> list[NewError]:
     """Compare and parse changes in a thread, because both are slow for large texts."""
+    found: list[NewError] = []
     for change in changes:
         _ = change.hunks
-    return [problem for change in changes for problem in new_errors_of(change)]
+        if change.after is None or change.after == change.before:
+            continue
+        language = language_of(change.move_to or change.path, change.filetype)
+        problems = new_errors(language, change.before or "", change.after)
+        found += [NewError(change, problem) for problem in problems]
+    return found
 
 
-def new_errors_of(change: FileChange) -> list[str]:
-    """Return the syntax errors that a change introduces, with their positions."""
-    where = change.move_to or file_name(change)
-    return [f"{where}:{problem.line}:{problem.column}: {problem.message}" for problem in _problems(change)]
-
-
-def _problems(change: FileChange) -> list[SyntaxProblem]:
-    if change.after is None or change.after == change.before:
-        return []
-    language = language_of(change.move_to or change.path, change.filetype)
-    return new_errors(language, change.before or "", change.after)
-
-
-def places_of_errors(changes: Sequence[FileChange]) -> list[dict[str, Any]]:
+def places_of_errors(errors: Sequence[NewError]) -> list[dict[str, Any]]:
     """Return new syntax errors as quickfix entries."""
     from tideate_core.toolchain import Failure
 
-    named = [(change.move_to or change.path, change) for change in changes]
+    named = [(one.change.move_to or one.change.path, one.problem) for one in errors]
     return [
         Failure(name, problem.line, problem.column, problem.message, tool="syntax").as_json()
-        for name, change in named
+        for name, problem in named
         if name
-        for problem in _problems(change)
     ]
+
+
+def listed_errors(errors: Sequence[NewError], words: str = "") -> str:
+    """Return new syntax errors as a Markdown list."""
+    return "\n".join(f"- {words}{error}" for error in errors)
 
 
 MOST_ASKED: Final = 3
@@ -364,11 +373,7 @@ class _Review:
         while self._revision.changes:
             if self._step.refuses_executed and not self._chosen:
                 await self._refuse_executed()
-            problems = await asyncio.to_thread(compare_and_check, self._revision.changes)
-            if self._gated:
-                self._step.gate(
-                    "syntax", problems, await asyncio.to_thread(places_of_errors, self._revision.changes)
-                )
+            problems = await self._check(self._revision.changes)
             answer = await self._ask(problems)
             feedback, corrected = answer.feedback, frozenset[str]()
             if not feedback.comments:
@@ -386,11 +391,18 @@ class _Review:
             await self._next_revision(answer, feedback, corrected)
         return []
 
+    async def _check(self, changes: Sequence[FileChange]) -> list[NewError]:
+        """Return the new syntax errors of changes, reported if the review is gated."""
+        problems = await asyncio.to_thread(compare_and_check, changes)
+        if self._gated:
+            self._step.gate("syntax", [*map(str, problems)], places_of_errors(problems))
+        return problems
+
     @property
     def _revisable(self) -> bool:
         return self._revise is not None and self._asked < self._step.revisions
 
-    async def _ask(self, problems: list[str]) -> ReviewAnswer:
+    async def _ask(self, problems: Sequence[NewError]) -> ReviewAnswer:
         step, wanted = self._step, self._revision.changes
         message = self._question()
         placed = [change for change in wanted if not change.is_of_no_file]
@@ -405,7 +417,7 @@ class _Review:
             decision = await step.confirm(
                 "review",
                 message,
-                details="\n".join(f"- new syntax error: {problem}" for problem in problems),
+                details=listed_errors(problems, "new syntax error: "),
                 payload=self._payload(),
                 executed=executed,
             )
@@ -522,24 +534,21 @@ class _Review:
         self._step.notice(words, level="warn")
 
     async def _let_pass(
-        self, accepted: list[FileChange], decided: list[Decided], problems: list[str]
+        self, accepted: list[FileChange], decided: list[Decided], problems: Sequence[NewError]
     ) -> tuple[Feedback, frozenset[str]] | Literal["back"] | None:
         """Ask about new syntax errors in the accepted changes; None if they may be written.
 
         :returns: the feedback for the model and the files to correct, or `BACK` to review again.
         """
         if accepted != self._revision.changes:  # part of a change is a different text
-            problems = await asyncio.to_thread(compare_and_check, accepted)
-            self._step.gate("syntax", problems, await asyncio.to_thread(places_of_errors, accepted))
+            problems = await self._check(accepted)
         answer = await _override(self._step, problems, fixable=self._revisable) if problems else None
         if answer != FIX:
             return answer
-        words = "\n".join(f"- {problem}" for problem in problems)
+        words = listed_errors(problems)
         errors = Comment(f"What was accepted of it brings new syntax errors. Correct them:\n{words}")
-        faulty = await asyncio.to_thread(
-            lambda: [change.path for change in accepted if new_errors_of(change)]
-        )
-        return Feedback((errors, *self._revision.rejections(decided))), frozenset(faulty)
+        faulty = frozenset(error.change.path for error in problems)
+        return Feedback((errors, *self._revision.rejections(decided))), faulty
 
     async def _next_revision(
         self, answer: ReviewAnswer, feedback: Feedback, corrected: Collection[str]
@@ -610,7 +619,7 @@ def _has_comments(value: Any) -> bool:
 
 
 async def _override(
-    step: PersonAccess, problems: list[str], *, fixable: bool
+    step: PersonAccess, problems: Sequence[NewError], *, fixable: bool
 ) -> Literal["fix", "back"] | None:
     """Ask whether to write a change with new syntax errors.
 
@@ -618,7 +627,7 @@ async def _override(
     :returns: `FIX` to have the model correct them, `BACK` to review again, None to write the change.
     :raises Declined: the person chose none of these.
     """
-    listed = "\n".join(f"- {problem}" for problem in problems)
+    listed = listed_errors(problems)
     decision = await step.confirm(
         "override",
         f"The change brings {len(problems)} new syntax error{'' if len(problems) == 1 else 's'}. "

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.builtin.results import notices
 from tests.builtin.task.runs.child import Told
 from tests.builtin.task.runs.nursery import Nursery
 from tests.builtin.task.runs.site import RUN, Site
@@ -149,7 +148,9 @@ async def test_what_the_person_calls_theirs_stays(formatting: Desk) -> None:
     assert back["left"] == ["src/tally/lines.py"]
     others = {"data/incoming/" if path == "data/incoming" else path for path in TOUCHED}
     assert set(back["foreign"]) == others - {"made", "made/deep", "src/tally/lines.py"}
-    assert not [said for said in notices(desk) if "words.py" in said], "the person was asked, and told once"
+    assert not [said for said in desk.front.notices() if "words.py" in said], (
+        "the person was asked, and told once"
+    )
 
 
 async def test_their_line_stays_where_they_edit_meanwhile(desk: Desk) -> None:
@@ -191,7 +192,7 @@ async def test_nobody_is_asked_where_nobody_is_to_be(formatting: Desk) -> None:
     result = await desk.succeed(require_confirmation=False)
     assert questions(desk) == []
     assert "src/tally/words.py" not in result.files
-    (said,) = [said for said in notices(desk) if "words.py" in said or "and 1 more" in said]
+    (said,) = [said for said in desk.front.notices() if "words.py" in said or "and 1 more" in said]
     assert said.startswith("changed while the checks ran, and not counted as the task's: data/incoming/")
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.builtin.results import notices
 from tests.harness.tally import DONE, LINES
 from tests.harness.tasks import CODE, PLAN, approved, edits, plan, rejected
 from tideate_core.builtin.task.gates import MOST_EXTENSIONS
@@ -226,5 +225,5 @@ async def test_what_is_to_be_known_of_a_correction_is_told(desk: Desk) -> None:
     await taken_back(desk)
     assert (
         "src/tally/lines.py, line 6: '(' was never closed in 'return len(text.splitlines()' is new"
-        in notices(desk)
+        in desk.front.notices()
     )

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.builtin.results import notices
 from tests.builtin.task.runs.desk import Desk
 from tests.builtin.task.runs.test_whole import STAGES
 from tests.harness.tally import DONE, LINES
@@ -162,7 +161,7 @@ async def test_with_all_checks_off_it_is_said_that_nothing_is_verified(desk: Des
     config.write_text("\n".join(["[verify]", *(f'{check} = "off"' for check in checks), ""]))
     desk.site.trust()
     await desk.succeed()
-    assert 'all five checks of [verify] are "off": nothing is going to be verified' in notices(desk)
+    assert 'all five checks of [verify] are "off": nothing is going to be verified' in desk.front.notices()
 
 
 async def test_a_project_that_is_not_trusted_is_reported_before_any_model_is_asked(

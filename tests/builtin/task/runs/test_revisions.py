@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.builtin.results import notices, run_killed
+from tests.builtin.results import run_killed
 from tests.builtin.task.runs.site import RUN
 from tests.builtin.task.runs.test_correcting import BODY
 from tests.harness.tally import AFTER, DONE, ENTRY, LINES
@@ -363,5 +363,5 @@ async def test_comments_that_no_plan_answers_are_sent_again(desk: Desk) -> None:
     await desk.run()
     assert [one.get("comments") for one in shown] == [None, *[[{"line": 1, "text": SHORTER}]] * 2, None]
     assert [one["text"] == shown[0]["text"] for one in shown] == [True, True, True, False]
-    assert any("gate 1 refused the new plan" in one for one in notices(desk))
-    assert any("gate 2 refused the new plan" in one for one in notices(desk))
+    assert any("gate 1 refused the new plan" in one for one in desk.front.notices())
+    assert any("gate 2 refused the new plan" in one for one in desk.front.notices())
