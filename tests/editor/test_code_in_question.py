@@ -116,15 +116,11 @@ def test_after_the_answer_the_person_sees_what_they_saw_and_the_output_is_as_hig
     small_editor.feed("y")
     assert small_editor.lua(VIEW, window) == before
     assert floats(small_editor) == output
-
-
-def test_a_view_that_the_person_changed_stays(small_editor: Editor) -> None:
-    window = begun(small_editor, 16, 20)
-    gate(small_editor)
+    gate(small_editor, "another")
     wait_focused(small_editor)
     small_editor.lua(SCROLL, window)
     small_editor.feed("y")
-    assert small_editor.lua(VIEW, window)["topline"] == 30
+    assert small_editor.lua(VIEW, window)["topline"] == 30, "a view that the person changed stays"
 
 
 def test_a_question_about_no_lines_leaves_the_output_as_it_is(small_editor: Editor) -> None:

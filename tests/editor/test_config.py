@@ -122,16 +122,16 @@ def test_the_same_options_again_keep_the_host(faked: Editor, fake_host: FakeHost
     assert len(starts(fake_host)) == 1
 
 
-@pytest.mark.parametrize("options", ["{}", "{ ui = {} }", "{ workflows = { ask = {} } }"])
-def test_an_empty_table_reaches_python_as_a_map(faked: Editor, fake_host: FakeHost, options: str) -> None:
-    faked.lua(f"require('tideate').setup({options})")
-    faked.lua(RUN_ASK)
-    faked.wait("_G.result")
-    sent: Any = fake_host.heard()[0]["setup"]
-    while sent:
-        assert isinstance(sent, dict)
-        (sent,) = sent.values()
-    assert sent == {}
+def test_an_empty_table_reaches_python_as_a_map(faked: Editor, fake_host: FakeHost) -> None:
+    for number, options in enumerate(("{}", "{ ui = {} }", "{ workflows = { ask = {} } }")):
+        faked.lua(f"_G.result = nil require('tideate').setup({options})")
+        faked.lua(RUN_ASK)
+        faked.wait("_G.result")
+        sent: Any = starts(fake_host)[number]["setup"]
+        while sent:
+            assert isinstance(sent, dict)
+            (sent,) = sent.values()
+        assert sent == {}
 
 
 def test_what_the_host_merged_holds(faked: Editor) -> None:

@@ -6,8 +6,6 @@ import json
 import subprocess
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from tests.harness.editor import REPOSITORY, find_nvim
 from tests.harness.work import lua_work_of
 from tideate_core.workflows import RunContext
@@ -69,58 +67,53 @@ def test_unsaved_text_is_what_counts(editor: Editor) -> None:
     assert capture(editor).buffer.text == "new"  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("keys", ["jVj", "jvj", "j<C-v>j", "jjVk"])
-def test_the_visual_selection_is_whole_lines(editor: Editor, keys: str) -> None:
+def test_the_visual_selection_is_whole_lines(editor: Editor) -> None:
     editor.set_lines(["1", "2", "3", "4"])
-    editor.feed(keys)
-    selection = capture(editor).selection
-    assert selection is not None
-    assert (selection.start, selection.end) == (2, 3)
+    for keys in ("jVj", "jvj", "j<C-v>j", "jjVk"):
+        editor.feed(f"<Esc>gg{keys}")
+        selection = capture(editor).selection
+        assert selection is not None
+        assert (selection.start, selection.end) == (2, 3)
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
+def test_what_is_no_file_has_no_path(editor: Editor) -> None:
+    for make in (
         "",
         "vim.api.nvim_buf_set_name(0, 'oil:///tmp/x')",
-        "vim.api.nvim_buf_set_name(0, '/tmp/x') vim.bo.buftype = 'nofile'",
+        "vim.cmd.enew() vim.api.nvim_buf_set_name(0, '/tmp/x') vim.bo.buftype = 'nofile'",
         "vim.cmd.help()",
-    ],
-)
-def test_what_is_no_file_has_no_path(editor: Editor, make: str) -> None:
-    editor.lua(make)
-    assert capture(editor).buffer.path == ""  # type: ignore[union-attr]
+    ):
+        editor.lua(make)
+        assert capture(editor).buffer.path == ""  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("option", ["modifiable = false", "readonly = true"])
-def test_a_buffer_that_is_not_to_be_changed_says_so(editor: Editor, option: str) -> None:
-    editor.lua(f"vim.bo.{option}")
-    assert not capture(editor).buffer.modifiable  # type: ignore[union-attr]
+def test_a_buffer_that_is_not_to_be_changed_says_so(editor: Editor) -> None:
+    for option in ("modifiable", "readonly"):
+        editor.lua(f"vim.cmd.enew() vim.bo.{option} = not vim.bo.{option}")
+        assert not capture(editor).buffer.modifiable  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize(
-    ("content", "binary"),
-    [
-        (b"plain\n", False),
-        ("naïve 日本 😀\n".encode(), False),
-        (b"a\0b\n", True),
-        (b"caf\xe9\n", True),
-        (b"\xc0\xaf\n", True),
-        (b"\xed\xa0\x80\n", True),
-        (b"\xf5\x80\x80\x80\n", True),
-        (b"cut \xe2\x82\n", True),
-        (b"\xf0\x8f\xbf\xbf\n", True),
-        ("\U0010ffff\ud7ff\ue000\u0800\u07ff\n".encode("utf-8", "surrogatepass"), False),
-    ],
-)
-def test_binary_is_what_is_no_utf8_text(editor: Editor, content: bytes, binary: bool) -> None:
-    path = editor.cwd / "file.bin"
-    path.write_bytes(content)
-    editor.command(f"edit ++enc=utf-8 ++bad=keep {path}")
-    buffer = capture(editor).buffer
-    assert buffer is not None
-    assert buffer.binary is binary
-    assert buffer.text == ("" if binary else content.decode().removesuffix("\n"))
+TEXTS = [b"plain\n", "naïve 日本 😀\n".encode(), "\U0010ffff\ud7ff\ue000\u0800\u07ff\n".encode()]
+BINARIES = [
+    b"a\0b\n",
+    b"caf\xe9\n",
+    b"\xc0\xaf\n",
+    b"\xed\xa0\x80\n",
+    b"\xf5\x80\x80\x80\n",
+    b"cut \xe2\x82\n",
+    b"\xf0\x8f\xbf\xbf\n",
+]
+
+
+def test_binary_is_what_is_no_utf8_text(editor: Editor) -> None:
+    for number, content in enumerate([*TEXTS, *BINARIES]):
+        path = editor.cwd / f"{number}.bin"
+        path.write_bytes(content)
+        editor.command(f"edit ++enc=utf-8 ++bad=keep {path}")
+        buffer = capture(editor).buffer
+        assert buffer is not None
+        binary = content in BINARIES
+        assert (buffer.binary, buffer.text) == (binary, "" if binary else content.decode().removesuffix("\n"))
 
 
 def test_a_latin1_file_is_text_to_neovim(editor: Editor) -> None:

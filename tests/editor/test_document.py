@@ -54,35 +54,34 @@ def withdraw(editor: Editor, question: str) -> None:
     editor.lua("require('tideate.ui').withdraw(...)", question)
 
 
-@pytest.mark.parametrize(("key", "accepted"), [("y", True), ("<CR>", True), ("n", False)])
-def test_an_unchanged_document_is_answered_without_a_text(editor: Editor, key: str, accepted: bool) -> None:
-    opened(editor)
-    editor.feed(key)
-    editor.wait("#_G.answers == 1")
-    (answer,) = answers(editor)
-    assert answer == {"accepted": accepted}
-    assert editor.lua("return #vim.api.nvim_list_wins()") == 1
-    assert editor.lua("return #vim.api.nvim_list_bufs()") == 1
+def test_an_unchanged_document_is_answered_without_a_text(editor: Editor) -> None:
+    for number, (key, accepted) in enumerate({"y": True, "<CR>": True, "n": False}.items(), 1):
+        opened(editor)
+        editor.feed(key)
+        editor.wait(f"#_G.answers == {number}")
+        assert answers(editor)[-1] == {"accepted": accepted}
+        assert editor.lua("return #vim.api.nvim_list_wins()") == 1
+        assert editor.lua("return #vim.api.nvim_list_bufs()") == 1
 
 
-@pytest.mark.parametrize("text", [TEXT, "one\ntwo"])
-def test_what_was_written_is_the_answer_to_the_byte(editor: Editor, text: str) -> None:
-    opened(editor, text)
-    edited(editor)
-    editor.feed(":w<CR>")
-    assert answers(editor) == []
-    editor.feed("y")
-    assert answers(editor) == [{"accepted": True, "value": {"text": f"- by me\n{text}"}}]
-    assert editor.lua("return #vim.api.nvim_list_bufs()") == 1
+def test_what_was_written_is_the_answer_to_the_byte(editor: Editor) -> None:
+    for number, text in enumerate((TEXT, "one\ntwo")):
+        opened(editor, text)
+        edited(editor)
+        editor.feed(":w<CR>")
+        assert len(answers(editor)) == number
+        editor.feed("y")
+        assert answers(editor)[number:] == [{"accepted": True, "value": {"text": f"- by me\n{text}"}}]
+        assert editor.lua("return #vim.api.nvim_list_bufs()") == 1
 
 
-@pytest.mark.parametrize("change", ["eggO- by me<Esc>", "e", "e:%d<CR>:w<CR>|e"])
-def test_a_change_that_was_undone_is_none_and_the_given_text_stays(editor: Editor, change: str) -> None:
-    opened(editor)
-    for keys in change.split("|"):
-        editor.feed(keys)
-    editor.feed("uuu:w<CR>y")
-    assert answers(editor) == [{"accepted": True}]
+def test_a_change_that_was_undone_is_none_and_the_given_text_stays(editor: Editor) -> None:
+    for number, change in enumerate(("eggO- by me<Esc>", "e", "e:%d<CR>:w<CR>|e"), 1):
+        opened(editor)
+        for keys in change.split("|"):
+            editor.feed(keys)
+        editor.feed("uuu:w<CR>y")
+        assert answers(editor) == [{"accepted": True}] * number
 
 
 def test_a_question_that_was_left_says_what_leads_back(small_editor: Editor) -> None:
@@ -197,19 +196,14 @@ def test_what_was_written_comes_back_when_the_question_does(editor: Editor) -> N
     assert answers(editor) == [{"accepted": True, "value": {"text": f"- by me\n{TEXT}"}}]
 
 
-def test_a_text_that_was_kept_keeps_nobody_from_leaving(editor: Editor) -> None:
+def test_neovim_is_not_left_while_edits_wait_and_then_with_the_text_that_was_kept(editor: Editor) -> None:
     question = opened(editor)
-    edited(editor)
-    withdraw(editor, question)
-    editor.quit()
-    assert editor.process.returncode == 0
-
-
-def test_neovim_is_not_left_while_edits_wait(editor: Editor) -> None:
-    opened(editor)
     edited(editor)
     with pytest.raises(Exception, match=r"E37|E162"):
         editor.command("qall")
+    withdraw(editor, question)
+    editor.quit()
+    assert editor.process.returncode == 0
 
 
 def test_a_second_question_waits_and_the_text_stays(editor: Editor) -> None:

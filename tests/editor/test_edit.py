@@ -218,7 +218,7 @@ def test_a_moved_file_takes_its_buffer_along_and_can_be_written(editor: Editor) 
     assert names == [str(target.resolve())]
 
 
-def test_checktime_reloads_an_unmodified_buffer_without_asking(screen_editor: Editor) -> None:
+def test_checktime_reloads_unmodified_buffers_alone_without_asking(screen_editor: Editor) -> None:
     editor = screen_editor
     number = editor.edit("a.txt", "one\n")
     editor.command("set noautoread")
@@ -227,6 +227,11 @@ def test_checktime_reloads_an_unmodified_buffer_without_asking(screen_editor: Ed
     assert not editor.blocked()
     assert editor.lines(number) == ["changed outside"]
     assert editor.lua("return vim.o.autoread") is False
+    editor.feed("omine<Esc>")
+    editor.write("a.txt", "changed again\n")
+    call(editor, "checktime", {"paths": [str(editor.cwd / "a.txt")]})
+    assert not editor.blocked()
+    assert editor.lines(number) == ["changed outside", "mine"], "unsaved text is left alone"
 
 
 @pytest.mark.parametrize(
@@ -248,28 +253,17 @@ def test_checktime_leaves_the_option_as_it_was(editor: Editor, command: str, aut
     assert editor.lua(look) == before
 
 
-def test_checktime_leaves_unsaved_text_alone(screen_editor: Editor) -> None:
+def test_a_text_is_read_from_disk_if_the_file_of_an_unmodified_buffer_changed(screen_editor: Editor) -> None:
     editor = screen_editor
-    number = editor.edit("a.txt", "one\n")
-    editor.feed("omine<Esc>")
-    editor.write("a.txt", "changed outside\n")
-    call(editor, "checktime", {"paths": [str(editor.cwd / "a.txt")]})
-    assert not editor.blocked()
-    assert editor.lines(number) == ["one", "mine"]
-
-
-@pytest.mark.parametrize(("option", "method"), [("autoread", "buffer_find"), ("noautoread", "buffer_read")])
-def test_a_text_is_read_from_disk_if_the_file_of_an_unmodified_buffer_changed(
-    screen_editor: Editor, option: str, method: str
-) -> None:
-    editor = screen_editor
-    number = editor.edit("a.txt", "one\n")
-    editor.command(f"set {option}")
-    editor.write("a.txt", "another branch\n")
-    found = call(editor, method, {"path": str(editor.cwd / "a.txt"), "number": number})
-    assert (found["text"], found["modified"]) == ("another branch", False)
-    assert editor.lines(number) == ["another branch"]
-    assert not editor.blocked()
+    for option, method in (("autoread", "buffer_find"), ("noautoread", "buffer_read")):
+        name = f"{method}.txt"
+        number = editor.edit(name, "one\n")
+        editor.command(f"set {option}")
+        editor.write(name, "another branch\n")
+        found = call(editor, method, {"path": str(editor.cwd / name), "number": number})
+        assert (found["text"], found["modified"]) == ("another branch", False)
+        assert editor.lines(number) == ["another branch"]
+        assert not editor.blocked()
 
 
 def test_an_edit_does_not_land_on_a_text_that_its_file_has_not_any_more(editor: Editor) -> None:

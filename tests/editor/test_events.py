@@ -144,39 +144,31 @@ def handle(editor: Editor, handler: str, step: str = "one") -> Any:
     return ask_back(editor, "handler", execution_id="a" * 32, workflow="lua", step=step, state=state)
 
 
-@pytest.mark.parametrize(
-    ("handler", "outcome"),
-    [
-        ("function(state, _, done) done(state.prompt .. state.results.zero) end", {"value": "p0"}),
-        ("function(_, _, done) vim.schedule(function() done({ a = 1 }) end) end", {"value": {"a": 1}}),
-        ("function(_, _, done) done() end", {"value": None}),
-        ("function(_, _, done) done(false) end", {"value": False}),
-        ("function(_, _, done) done({ error = 'no' }) end", {"error": "no"}),
-        ("function(_, _, done) done('first') done('second') end", {"value": "first"}),
-        (
-            "function(_, _, done) done({ requires_confirmation = true, message = 'Sure?', value = 1 }) end",
-            {"requires_confirmation": True, "message": "Sure?", "details": "", "value": 1},
-        ),
-    ],
-)
-def test_a_lua_handlers_outcome_is_the_answer(faked: Editor, handler: str, outcome: dict[str, Any]) -> None:
-    assert handle(faked, handler) == outcome
+OUTCOMES: list[tuple[str, dict[str, Any]]] = [
+    ("function(state, _, done) done(state.prompt .. state.results.zero) end", {"value": "p0"}),
+    ("function(_, _, done) vim.schedule(function() done({ a = 1 }) end) end", {"value": {"a": 1}}),
+    ("function(_, _, done) done() end", {"value": None}),
+    ("function(_, _, done) done(false) end", {"value": False}),
+    ("function(_, _, done) done({ error = 'no' }) end", {"error": "no"}),
+    ("function(_, _, done) done('first') done('second') end", {"value": "first"}),
+    (
+        "function(_, _, done) done({ requires_confirmation = true, message = 'Sure?', value = 1 }) end",
+        {"requires_confirmation": True, "message": "Sure?", "details": "", "value": 1},
+    ),
+]
 
 
-@pytest.mark.parametrize(
-    ("handler", "words"),
-    [
-        ("function() error('mine') end", "mine"),
-        (
-            "function(_, adapter) adapter:ask('why', function() error({ mine = true }) end) end",
-            "{\n  mine = true\n}",
-        ),
-    ],
-)
-def test_a_lua_handler_that_fails_fails_its_step(faked: Editor, handler: str, words: str) -> None:
-    answer = handle(faked, handler)
-    assert answer["error"].startswith("the handler of step 'one' failed: ")
-    assert answer["error"].endswith(words)
+def test_a_lua_handlers_outcome_is_the_answer(faked: Editor) -> None:
+    for handler, outcome in OUTCOMES:
+        assert handle(faked, handler) == outcome
+
+
+def test_a_lua_handler_that_fails_fails_its_step(faked: Editor) -> None:
+    asks = "function(_, adapter) adapter:ask('why', function() error({ mine = true }) end) end"
+    for handler, words in (("function() error('mine') end", "mine"), (asks, "{\n  mine = true\n}")):
+        answer = handle(faked, handler)
+        assert answer["error"].startswith("the handler of step 'one' failed: ")
+        assert answer["error"].endswith(words)
     assert "stack traceback" in (faked.home / "state" / "tideate" / "host.log").read_text()
 
 

@@ -140,31 +140,34 @@ STYLES: dict[str, tuple[str, bytes, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", STYLES)
+def apply_to_last(host: Host, name: str, before: str, last: str) -> None:
+    """Apply a change of the last character of a file."""
+    wanted = FileChange(name, "modify", before, before[:-1] + last)
+    host.apply(host.do(host.workspace.attach([wanted]))[0])
+
+
 def test_a_file_keeps_encoding_line_ends_and_mark_and_lacks_no_character(
-    editor: Editor, host: Host, case: str
+    editor: Editor, tmp_path: Path
 ) -> None:
-    how, data, lacking = STYLES[case]
-    path = editor.cwd / "a.txt"
-    path.write_bytes(data)
-    editor.command(f"silent edit {how} a.txt")
-    before = "\n".join(editor.lines())
+    for case, (how, data, lacking) in STYLES.items():
+        host = Host(editor, tmp_path / case)
+        name = f"{case.replace(' ', '_')}.txt"
+        path = editor.cwd / name
+        path.write_bytes(data)
+        editor.command(f"silent edit {how} {name}")
+        before = "\n".join(editor.lines())
 
-    def change(last: str) -> FileChange:
-        wanted = FileChange("a.txt", "modify", before, before[:-1] + last)
-        return host.do(host.workspace.attach([wanted]))[0]
-
-    if lacking:
-        with pytest.raises(EditConflict, match=rf"a\.txt: its encoding .+ lacks '{lacking}' \(U\+"):
-            host.apply(change(f"b {lacking}"))
-        assert "\n".join(editor.lines()) == before
-    host.apply(change("B"))
-    assert host.save("a.txt") == ["a.txt"]
-    stands = path.read_bytes()
-    assert stands != data
-    assert stands.replace(b"B", b"b") == data
-    assert host.take_back().left == []
-    assert (path.read_bytes(), "\n".join(editor.lines())) == (data, before)
+        if lacking:
+            with pytest.raises(EditConflict, match=rf"{name}: its encoding .+ lacks '{lacking}' \(U\+"):
+                apply_to_last(host, name, before, f"b {lacking}")
+            assert "\n".join(editor.lines()) == before
+        apply_to_last(host, name, before, "B")
+        assert host.save(name) == [name]
+        stands = path.read_bytes()
+        assert stands != data
+        assert stands.replace(b"B", b"b") == data
+        assert host.take_back().left == []
+        assert (path.read_bytes(), "\n".join(editor.lines())) == (data, before)
 
 
 @pytest.mark.skipif(not hasattr(os, "setxattr"), reason="attributes of files are Linux'")

@@ -124,9 +124,14 @@ def group_at(editor: Editor, line: int, word: str) -> str:
     return str(found)
 
 
-def test_syntax(editor: Editor) -> None:
+def test_syntax_and_folds_of_guidance_which_are_open_at_first(editor: Editor) -> None:
     editor.edit("small.workflow", TEXT)
     assert [(line, word, group_at(editor, line, word)) for line, word, _ in GROUPS] == GROUPS
+    levels = editor.lua("return vim.tbl_map(vim.fn.foldlevel, vim.fn.range(1, 13))")
+    assert levels == [0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 0, 0, 0]
+    assert editor.lua("return vim.fn.foldclosed(6)") == -1
+    editor.command("normal! 7Gzc")
+    assert editor.lua("return { vim.fn.foldclosed(7), vim.fn.foldclosedend(7) }") == [5, 9]
 
 
 def test_a_state_may_be_called_to_and_an_indented_move_is_none(editor: Editor) -> None:
@@ -140,28 +145,10 @@ def test_a_state_may_be_called_to_and_an_indented_move_is_none(editor: Editor) -
     assert group_at(editor, 7, "comment") == "workflowComment"
 
 
-def test_guidance_folds_and_is_open_at_first(editor: Editor) -> None:
-    editor.edit("small.workflow", TEXT)
-    levels = editor.lua("return vim.tbl_map(vim.fn.foldlevel, vim.fn.range(1, 13))")
-    assert levels == [0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 0, 0, 0]
-    assert editor.lua("return vim.fn.foldclosed(6)") == -1
-    editor.command("normal! 7Gzc")
-    assert editor.lua("return { vim.fn.foldclosed(7), vim.fn.foldclosedend(7) }") == [5, 9]
-
-
 def test_a_new_line_below_a_move_with_a_colon_is_indented(editor: Editor) -> None:
     editor.edit("new.workflow", "* to a:\n")
     editor.feed("oFirst.<CR>Second.<Esc>")
     assert editor.lines() == ["* to a:", "  First.", "  Second."]
-
-
-def test_another_filetype_leaves_nothing_behind(workflow: Editor) -> None:
-    workflow.set_lines(["nonsense"])
-    workflow.wait("#vim.diagnostic.get(0) > 0")
-    workflow.command("setfiletype text | set filetype=text")
-    assert workflow.lua("return vim.bo.formatexpr") == ""
-    assert diagnostics(workflow) == []
-    workflow.wait("#vim.lsp.get_clients({ bufnr = 0, name = 'tideate' }) == 0")
 
 
 # -- diagnostics --------------------------------------------------------------------------------------
@@ -179,6 +166,10 @@ def test_mistakes_appear_while_one_types_and_go_when_they_are_mended(workflow: E
     workflow.feed("Golost to idle<Esc>")
     workflow.wait("#vim.diagnostic.get(0) == 1")
     assert workflow.lua("return vim.diagnostic.get(0)[1].severity == vim.diagnostic.severity.WARN")
+    workflow.command("setfiletype text | set filetype=text")
+    assert workflow.lua("return vim.bo.formatexpr") == ""
+    assert diagnostics(workflow) == []
+    workflow.wait("#vim.lsp.get_clients({ bufnr = 0, name = 'tideate' }) == 0")
 
 
 def test_columns_are_bytes_behind_characters_of_several(editor: Editor) -> None:
@@ -262,13 +253,6 @@ def test_omni_completion_completes(workflow: Editor) -> None:
     workflow.wait("vim.fn.getline('$') == 'idle to working'")
 
 
-def test_the_definition_is_where_a_state_gets_its_guidance(workflow: Editor) -> None:
-    workflow.command("normal! 13G0")
-    workflow.lua("vim.lsp.buf.definition()")
-    workflow.wait("vim.fn.line('.') == 5")
-    assert workflow.lua("return vim.fn.col('.')") == 9
-
-
 def test_the_client_answers_about_states(workflow: Editor) -> None:
     in_guidance = request(workflow, "definition", 8, 20)
     assert in_guidance["range"]["start"] == {"line": 1, "character": 5}
@@ -293,6 +277,13 @@ def test_the_client_answers_about_states(workflow: Editor) -> None:
     highlights = request(workflow, "documentHighlight", 4, 0)
     kinds = [(each["range"]["start"]["line"], each["kind"]) for each in highlights]
     assert kinds == [(1, 3), (4, 2), (11, 3)], "sources are told from targets"
+    for name in ("working", "two words", "1st", "*"):
+        assert "state" in request(workflow, "rename", 1, 6, newName=name)["err"]
+    assert "\n".join(workflow.lines()) + "\n" == TEXT
+    workflow.command("normal! 13G0")
+    workflow.lua("vim.lsp.buf.definition()")
+    workflow.wait("vim.fn.line('.') == 5")
+    assert workflow.lua("return vim.fn.col('.')") == 9
 
 
 def test_renaming_changes_the_moves_and_not_the_prose(workflow: Editor) -> None:
@@ -304,12 +295,6 @@ def test_renaming_changes_the_moves_and_not_the_prose(workflow: Editor) -> None:
     assert lines[8] == "  Then go back to idle."
     assert lines[11] == "working to ready"
     workflow.feed("u")
-    assert "\n".join(workflow.lines()) + "\n" == TEXT
-
-
-def test_a_name_that_would_change_the_machine_is_refused(workflow: Editor) -> None:
-    for name in ("working", "two words", "1st", "*"):
-        assert "state" in request(workflow, "rename", 1, 6, newName=name)["err"]
     assert "\n".join(workflow.lines()) + "\n" == TEXT
 
 
@@ -373,7 +358,7 @@ def test_gq_formats_the_whole_text_as_one_change(editor: Editor) -> None:
     assert editor.lines() == lines, "the client's formatting gives the same"
 
 
-def test_a_text_that_changed_meanwhile_is_not_formatted(editor: Editor) -> None:
+def test_a_text_that_changed_meanwhile_or_has_mistakes_is_not_formatted(editor: Editor) -> None:
     editor.edit("ugly.workflow", UGLY)
     served(editor)
     editor.lua(
@@ -384,14 +369,11 @@ def test_a_text_that_changed_meanwhile_is_not_formatted(editor: Editor) -> None:
     )
     editor.wait("vim.api.nvim_exec2('messages', { output = true }).output:find('changed meanwhile')")
     assert editor.lines() == ["# typed meanwhile", *UGLY.splitlines()]
-
-
-def test_a_text_with_mistakes_is_not_formatted(editor: Editor) -> None:
-    editor.edit("wrong.workflow", UGLY + "what is this\n")
-    served(editor)
+    wrong = [*UGLY.splitlines(), "what is this"]
+    editor.set_lines(wrong)
     editor.feed("gggqG")
     editor.wait("vim.api.nvim_exec2('messages', { output = true }).output:find('with mistakes')")
-    assert "\n".join(editor.lines()) + "\n" == UGLY + "what is this\n"
+    assert editor.lines() == wrong
 
 
 def test_gq_of_a_paragraph_wraps_prose(workflow: Editor) -> None:

@@ -48,9 +48,8 @@ def last(editor: Editor) -> Any:
     return editor.lua(SENT)[-1]
 
 
-@pytest.mark.parametrize(
-    ("line", "keys", "lines", "again", "lines_again"),
-    [
+def test_a_motion_is_repeated_with_the_same_prompt(mapped: Editor) -> None:
+    for line, keys, lines, again, lines_again in (
         (1, "gzip", [1, 2], 5, [4, 6]),
         (1, "gzj", [1, 2], 4, [4, 5]),
         (1, "2gzj", [1, 3], 5, [5, 7]),
@@ -63,68 +62,44 @@ def last(editor: Editor) -> Any:
         (1, "gz/nine<CR>", [1, 8], 8, [8, 8]),
         (5, "gzgg", [1, 5], 3, [1, 3]),
         (1, "gziw", [1, 1], 6, [6, 6]),
-    ],
-)
-def test_a_motion_is_repeated_with_the_same_prompt(
-    mapped: Editor, line: int, keys: str, lines: list[int], again: int, lines_again: list[int]
-) -> None:
-    cursor(mapped, line)
-    mapped.feed(keys)
-    assert mapped.mode() == "i", "the prompt is asked"
-    mapped.feed("say it better<C-s>")
-    assert last(mapped) == ["refactor", "say it better", lines]
-    before = mapped.nvim.api.win_get_cursor(0)
-    cursor(mapped, again)
-    mapped.feed(".")
-    assert mapped.mode() == "n", "the prompt is not asked again"
-    assert last(mapped) == ["refactor", "say it better", lines_again]
-    assert mapped.lines() == TEXT
-    assert before[0] <= lines[1]
-    assert len(mapped.lua(SENT)) == 2
+    ):
+        mapped.lua("_G.sent = {}")
+        cursor(mapped, line)
+        mapped.feed(keys)
+        assert mapped.mode() == "i", "the prompt is asked"
+        mapped.feed("say it better<C-s>")
+        assert last(mapped) == ["refactor", "say it better", lines]
+        before = mapped.nvim.api.win_get_cursor(0)
+        cursor(mapped, again)
+        mapped.feed(".")
+        assert mapped.mode() == "n", "the prompt is not asked again"
+        assert last(mapped) == ["refactor", "say it better", lines_again]
+        assert mapped.lines() == TEXT
+        assert before[0] <= lines[1]
+        assert len(mapped.lua(SENT)) == 2
 
 
-@pytest.mark.parametrize(
-    ("filetype", "text", "line", "lines", "again", "lines_again"),
-    [
+NESTED = ["local M = {}", "function M.f()", "  return function()", "", "    return 1", "  end", "end"]
+FUNCTION = ["local function f()", "  local x = 1", "", "  return x", "end", "", "local y = 2", "print(y)"]
+
+
+def test_in_normal_mode_refactor_takes_the_function_or_paragraph_under_the_cursor(mapped: Editor) -> None:
+    for filetype, text, line, lines, again, lines_again in (
         ("", TEXT, 2, [1, 2], 5, [4, 6]),
-        (
-            "lua",
-            ["local function f()", "  local x = 1", "", "  return x", "end", "", "local y = 2", "print(y)"],
-            4,
-            [1, 5],
-            8,
-            [7, 8],
-        ),
-        (
-            "lua",
-            ["local M = {}", "function M.f()", "  return function()", "", "    return 1", "  end", "end"],
-            2,
-            [2, 7],
-            5,
-            [3, 6],
-        ),
-    ],
-)
-def test_in_normal_mode_refactor_takes_the_function_or_paragraph_under_the_cursor(
-    mapped: Editor,
-    filetype: str,
-    text: list[str],
-    line: int,
-    lines: list[int],
-    again: int,
-    lines_again: list[int],
-) -> None:
-    mapped.set_lines(text)
-    mapped.nvim.api.set_option_value("filetype", filetype, {"buf": 0})
-    cursor(mapped, line)
-    mapped.feed("gR")
-    assert mapped.mode() == "i", "the prompt is asked"
-    mapped.feed("say it better<C-s>")
-    assert last(mapped) == ["refactor", "say it better", lines]
-    cursor(mapped, again)
-    mapped.feed(".")
-    assert last(mapped) == ["refactor", "say it better", lines_again]
-    assert mapped.lines() == text
+        ("lua", FUNCTION, 4, [1, 5], 8, [7, 8]),
+        ("lua", NESTED, 2, [2, 7], 5, [3, 6]),
+    ):
+        mapped.set_lines(text)
+        mapped.nvim.api.set_option_value("filetype", filetype, {"buf": 0})
+        cursor(mapped, line)
+        mapped.feed("gR")
+        assert mapped.mode() == "i", "the prompt is asked"
+        mapped.feed("say it better<C-s>")
+        assert last(mapped) == ["refactor", "say it better", lines]
+        cursor(mapped, again)
+        mapped.feed(".")
+        assert last(mapped) == ["refactor", "say it better", lines_again]
+        assert mapped.lines() == text
 
 
 def test_a_count_before_the_repetition_takes_the_place_of_the_first(mapped: Editor) -> None:

@@ -145,10 +145,11 @@ def test_enter_on_an_error_without_a_place_shows_all_of_it(screen: Editor) -> No
     opens(screen, "✗ first second", "second of nothing.py:3")
 
 
-def test_enter_on_a_changed_file_opens_it(screen: Editor) -> None:
+def test_enter_on_a_changed_file_or_buffer_opens_it(screen: Editor) -> None:
     screen.write("b.py", "x\n")
+    number = screen.lua("return vim.api.nvim_create_buf(true, false)")
     run = Run(screen, "ask", "query")
-    run.event("WORKFLOW_COMPLETED", response="", files=["b.py"])
+    run.event("WORKFLOW_COMPLETED", response="", files=["b.py", f"buffer {number}"])
     go_to(screen, "✓ ask")
     screen.feed("zo")
     go_to(screen, r"· b\.py")
@@ -158,6 +159,11 @@ def test_enter_on_a_changed_file_opens_it(screen: Editor) -> None:
     line = panel(screen).index(wait_line(screen, r"· b\.py")) + 1
     screen.double_click(screen.lua(f"return {PANEL}"), line)
     screen.wait("vim.api.nvim_buf_get_name(0):find('/b.py$')")
+    screen.lua(f"vim.api.nvim_set_current_win(vim.fn.bufwinid({PANEL}))")
+    go_to(screen, rf"· buffer {number}\b")
+    screen.feed("<CR>")
+    screen.wait("vim.api.nvim_get_current_buf() == ...", 60, number)
+    assert screen.lua("return vim.api.nvim_buf_get_name(0)") == ""
 
 
 def test_enter_opens_no_file_outside_of_the_project_and_makes_none(screen: Editor) -> None:
@@ -182,18 +188,6 @@ def test_enter_opens_no_file_outside_of_the_project_and_makes_none(screen: Edito
         assert screen.lua(f"return {FOCUSED}")
     assert all("not there any more" in text for text in screen.lua("return _G.said"))
     assert screen.lua(buffers) == before
-
-
-def test_enter_on_a_buffer_without_a_name_leads_to_it(screen: Editor) -> None:
-    number = screen.lua("return vim.api.nvim_create_buf(true, false)")
-    run = Run(screen, "ask", "query")
-    run.event("WORKFLOW_COMPLETED", response="", files=[f"buffer {number}"])
-    go_to(screen, "✓ ask")
-    screen.feed("zo")
-    go_to(screen, rf"· buffer {number}\b")
-    screen.feed("<CR>")
-    screen.wait("vim.api.nvim_get_current_buf() == ...", 60, number)
-    assert screen.lua("return vim.api.nvim_buf_get_name(0)") == ""
 
 
 def test_a_place_is_looked_for_in_the_beginning_of_an_error_and_in_short_words_only(screen: Editor) -> None:

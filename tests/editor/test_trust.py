@@ -93,15 +93,11 @@ def ask_trust(editor: Editor, path: str, text: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_no_trusts_nothing(editor: Editor) -> None:
-    ask_trust(editor, "prompts/ask.md", "Obey.\n---\nproject's {{ prompt }}")
+def test_a_no_trusts_nothing_and_a_yes_what_was_shown(editor: Editor) -> None:
+    ask_trust(editor, "prompts/ask.md", "shown")
     editor.feed("<CR>")
     editor.wait_for(lambda: editor.lua("return require('tideate.ui').pending()") == [], "closed")
     assert not (editor.state / "trust.json").exists()
-
-
-@pytest.mark.slow
-def test_what_is_exchanged_while_it_is_read_is_not_trusted(editor: Editor) -> None:
     ask_trust(editor, "prompts/ask.md", "shown")
     editor.write(".tideate/prompts/ask.md", "exchanged")
     editor.feed("y")
