@@ -175,8 +175,12 @@ end
 
 function parts.comment_keys()
   local question = { execution_id = '', step = '', payload = { revisable = true } }
-  local comments = require('tideate.ui.questions.place_comments').new(question, 'line', {})
-  return key_lines(vim.list_slice(comments:add_keys({ {} }, function() end), 1, 4))
+  local subject = { kind = 'document', unit = 'line', noun = 'line', answers = { yes = '', no = '' } }
+  function subject.keys()
+    return {}
+  end
+  local keys = require('tideate.ui.questions.proposal').new(subject, question):keys()
+  return key_lines(vim.list_slice(keys, 4, 7)) -- between those of the answers and the help
 end
 
 local made = {}

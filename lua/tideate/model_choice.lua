@@ -2,6 +2,7 @@
 local M = {}
 
 local ui = require('tideate.ui')
+local context = require('tideate.context')
 
 --- Word that returns to the configured model.
 local DEFAULT = 'default'
@@ -59,7 +60,7 @@ function M.choose(adapter, workflow)
   if adapter == DEFAULT then
     return set(nil, workflow)
   end
-  require('tideate.client').request_or_tell('model_check', { name = adapter, folder = require('tideate.context').folder() }, function()
+  require('tideate.client').request_or_tell('model_check', { name = adapter, folder = context.folder() }, function()
     set(adapter, workflow)
   end)
 end
@@ -118,7 +119,7 @@ function M.run(rest)
   if name then
     return M.choose(name, workflow)
   end
-  require('tideate.client').request_or_tell('models', { folder = require('tideate.context').folder() }, function(result)
+  require('tideate.client').request_or_tell('models', { folder = context.folder() }, function(result)
     select(result, workflow)
   end)
 end
@@ -140,7 +141,7 @@ end
 ---@param workflow? string
 function M.load(workflow)
   local adapter = workflow and M.adapter_for(workflow) or for_all
-  local params = { folder = require('tideate.context').folder(), adapter = adapter }
+  local params = { folder = context.folder(), adapter = adapter }
   -- the run reports mistakes in the configuration
   require('tideate.client').request('load_model', params, function() end)
 end

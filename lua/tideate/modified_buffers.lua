@@ -2,6 +2,8 @@
 local M = {}
 
 local api = vim.api
+local edit = require('tideate.edit')
+local file_bytes = require('tideate.file_bytes')
 
 --- Return whether a buffer's file changed on disk. Neovim 0.10 would ask when it writes, and wait for an unexpected
 --- key.
@@ -68,7 +70,7 @@ end
 local function compare(buf)
   local note = { tick = 0 } ---@type tideate.FileNote
   local there = stamp(buf)
-  if require('tideate.file_bytes').holds_text(buf) then
+  if file_bytes.holds_text(buf) then
     note.stamp = there
   elseif there == '' then
     local empty = api.nvim_buf_get_offset(buf, api.nvim_buf_line_count(buf)) <= 1
@@ -125,7 +127,6 @@ end
 ---@param note tideate.FileNote?
 ---@return string?
 local function reason_not_to_write(buf, note)
-  local file_bytes = require('tideate.file_bytes')
   local event = file_bytes.replaced_by(buf)
   if event then
     return ('autocommands for %s read or write it'):format(event)
@@ -171,7 +172,7 @@ local function write(buf)
     return tostring(err):match('E%d+:[^\n]*') or tostring(err)
   elseif vim.bo[buf].modified then
     return CHANGED
-  elseif not require('tideate.file_bytes').holds_text(buf) then
+  elseif not file_bytes.holds_text(buf) then
     return 'its file does not hold its text after it was written'
   end
   vim.b[buf].tideate_moved = nil
@@ -202,7 +203,7 @@ end
 ---@param params { root: string }
 ---@return { paths: string[] }
 function M.modified(params)
-  local canonical = require('tideate.edit').canonical
+  local canonical = edit.canonical
   local root, paths = canonical(params.root), {} ---@type string, string[]
   local inside = root:sub(-1) == '/' and root or root .. '/'
   for _, buf in ipairs(api.nvim_list_bufs()) do
@@ -221,7 +222,6 @@ end
 ---@param run tideate.Run
 ---@return string[] relative to its root
 function M.of_run(run)
-  local edit = require('tideate.edit')
   return vim.tbl_filter(function(name)
     local buf = run.root and edit.find(vim.fs.joinpath(run.root, name))
     return buf ~= nil and vim.bo[buf].modified

@@ -24,17 +24,32 @@ function M.named_state()
   return named and vim.fs.normalize(named) or nil
 end
 
+--- Return the project root of a folder, found as by the host.
+---@param folder string
+---@return string?
+function M.project(folder)
+  local marker = vim.fs.find({ '.tideate', '.git' }, { path = folder, upward = true })[1]
+  return marker and vim.fs.dirname(marker)
+end
+
+---@param variable string
+---@param default string below the home directory
+---@return string directory of the user by the XDG specification
+local function user_directory(variable, default)
+  local named = vim.env[variable]
+  return named and named ~= '' and named or vim.fs.joinpath(vim.uv.os_homedir(), default)
+end
+
+--- Return the folder of the user's workflows.
+---@return string
+function M.user_workflows()
+  return vim.fs.joinpath(user_directory('XDG_CONFIG_HOME', '.config'), 'tideate', 'workflows')
+end
+
 ---@return string
 function M.log_path()
-  local named = M.named_state()
-  if named then
-    return vim.fs.joinpath(named, 'host.log')
-  end
-  local state = vim.env.XDG_STATE_HOME
-  if not state or state == '' then
-    state = vim.fs.joinpath(vim.uv.os_homedir(), '.local', 'state')
-  end
-  return vim.fs.joinpath(state, 'tideate', 'host.log')
+  local named = M.named_state() or vim.fs.joinpath(user_directory('XDG_STATE_HOME', '.local/state'), 'tideate')
+  return vim.fs.joinpath(named, 'host.log')
 end
 
 --- Return the interpreter of the host: the first one set or found.
@@ -60,6 +75,17 @@ end
 ---@param text string
 function M.log(text)
   require('tideate.private_file').append(M.log_path(), os.date('!%Y-%m-%dT%H:%M:%SZ ') .. text .. '\n')
+end
+
+--- Return a message handler for `xpcall` that logs an error with its traceback and returns its text.
+---@param what string
+---@return fun(err: any): string
+function M.logging(what)
+  return function(err)
+    local text = type(err) == 'string' and err or vim.inspect(err)
+    M.log(debug.traceback(('%s: %s'):format(what, text), 2))
+    return text
+  end
 end
 
 --- Create the log's directory and rotate a large log.

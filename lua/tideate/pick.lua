@@ -2,6 +2,8 @@
 local M = {}
 
 local ui = require('tideate.ui')
+local editor_context = require('tideate.context')
+local pickers = require('tideate.pickers')
 
 local MOST_RUNS = 200
 local MOST_LINES = 500 -- of a file in a preview
@@ -48,7 +50,7 @@ end
 ---@param on_choice fun(run: tideate.StoredRun)
 ---@param nothing? string message without a matching run; default: an empty list
 function M.choose_run(fits, at_once, on_choice, nothing)
-  local params = { limit = MOST_RUNS, folder = require('tideate.context').folder() }
+  local params = { limit = MOST_RUNS, folder = editor_context.folder() }
   require('tideate.client').request_or_tell('history', params, function(result)
     local runs = vim.tbl_filter(fits, result.runs)
     if #runs == 0 and nothing then
@@ -57,7 +59,7 @@ function M.choose_run(fits, at_once, on_choice, nothing)
       return on_choice(runs[1])
     end
     local items = vim.tbl_map(run_item, runs)
-    require('tideate.pickers').open('Runs', items, on_choice)
+    pickers.open('Runs', items, on_choice)
   end)
 end
 
@@ -72,8 +74,8 @@ local function pick_runs()
 end
 
 local function pick_workflows()
-  local context = require('tideate.context').capture()
-  require('tideate.client').request_or_tell('list', { folder = require('tideate.context').folder() }, function(result)
+  local context = editor_context.capture()
+  require('tideate.client').request_or_tell('list', { folder = editor_context.folder() }, function(result)
     local registry = require('tideate.registry')
     registry.set_host_workflows(result.workflows)
     local items = vim.tbl_map(function(workflow)
@@ -85,14 +87,10 @@ local function pick_workflows()
         end,
       }
     end, registry.list())
-    require('tideate.pickers').open('Workflows', items, function(workflow)
+    pickers.open('Workflows', items, function(workflow)
       require('tideate').run(workflow.name, { words = '', context = context })
     end)
   end)
-end
-
-local function pick_models()
-  require('tideate.model_choice').run('')
 end
 
 ---@param run tideate.StoredRun
@@ -114,14 +112,14 @@ local function pick_file_of(run, root)
     }
   end, run.files)
   local title = ('Files of run %s'):format(run.execution_id:sub(1, 8))
-  require('tideate.pickers').open(title, items, function(path)
+  pickers.open(title, items, function(path)
     vim.cmd.edit(vim.fn.fnameescape(path))
   end)
 end
 
 ---@param prefix string prefix of a run's id
 local function pick_files(prefix)
-  local root = require('tideate.ui.prompt.history').project(require('tideate.context').folder())
+  local root = require('tideate.ui.prompt.history').project(editor_context.folder())
   local function changed(run)
     return #(run.files or {}) > 0 and vim.startswith(run.execution_id, prefix)
   end
@@ -133,7 +131,14 @@ local function pick_files(prefix)
 end
 
 ---@type table<string, fun(rest: string)>
-local KINDS = { runs = pick_runs, workflows = pick_workflows, models = pick_models, files = pick_files }
+local KINDS = {
+  runs = pick_runs,
+  workflows = pick_workflows,
+  models = function()
+    require('tideate.model_choice').run('')
+  end,
+  files = pick_files,
+}
 
 ---@param lead string
 ---@return string[]

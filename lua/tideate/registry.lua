@@ -218,15 +218,6 @@ local function result_of(outcome)
   return { value = outcome == nil and vim.NIL or outcome }
 end
 
---- Log an error with its traceback and return its message.
----@param err any
----@return string
-local function logged(err)
-  local text = type(err) == 'string' and err or vim.inspect(err)
-  require('tideate.paths').log(debug.traceback('a Lua handler failed: ' .. text, 2))
-  return text
-end
-
 --- Run a Lua handler for the host.
 ---@param params {execution_id: string, workflow: string, step: string, state: tideate.HandlerState}
 ---@param respond fun(result: table<string, any>)
@@ -246,7 +237,7 @@ function M.handle(params, respond)
     respond(result_of(outcome))
   end
   local function guarded(fn, ...)
-    local ok, err = xpcall(fn, logged, ...)
+    local ok, err = xpcall(fn, require('tideate.paths').logging('a Lua handler failed'), ...)
     if not ok then
       respond({ error = ("the handler of step '%s' failed: %s"):format(params.step, err) })
       cancel_all()

@@ -1,6 +1,8 @@
 --- `:Workflow review`: review changes by other tools, and patches.
 local M = {}
 
+local context = require('tideate.context')
+
 local NAME = 'review_changes' -- workflow
 
 ---@type { folder?: string, names: string[] } branches, tags and snapshots last sent by the host
@@ -9,7 +11,7 @@ local known = { names = {} }
 --- Request the names for completion from a running host; an error only leaves them out.
 ---@param on_done? fun()
 function M.refresh(on_done)
-  local folder = require('tideate.context').folder()
+  local folder = context.folder()
   if require('tideate.host').state() ~= 'ready' then
     return
   end
@@ -27,14 +29,12 @@ end
 ---@param lead string
 ---@return string[]
 function M.complete(lead)
-  local names = known.folder == require('tideate.context').folder() and known.names or {}
+  local names = known.folder == context.folder() and known.names or {}
   M.refresh()
   local found = vim.tbl_filter(function(name)
     return vim.startswith(name, lead)
   end, names)
-  return vim.list_extend(found, require('tideate.file_completion').complete(lead, function()
-    return true
-  end))
+  return vim.list_extend(found, require('tideate.file_completion').complete(lead))
 end
 
 --- Make a word absolute if it is an existing path.
@@ -67,7 +67,7 @@ function M.start(rest)
   end
   require('tideate.run').start(NAME, {
     inputs = { what = absolute(words[1] or ''), path = absolute(words[2] or '') },
-    context = { cwd = require('tideate.context').folder() },
+    context = { cwd = context.folder() },
   })
 end
 

@@ -2,6 +2,11 @@
 local M = {}
 
 local ui = require('tideate.ui')
+local context = require('tideate.context')
+local inputs = require('tideate.inputs')
+local model_choice = require('tideate.model_choice')
+local reply = require('tideate.reply')
+local workflow_lookup = require('tideate.workflow_lookup')
 
 ---@class tideate.RunOpts
 ---@field prompt? string
@@ -53,9 +58,7 @@ local when_left = {}
 
 ---@return string id 32 hexadecimal digits
 local function new_id()
-  return (assert(vim.uv.random(16)):gsub('.', function(byte)
-    return ('%02x'):format(byte:byte())
-  end))
+  return vim.text.hexencode(assert(vim.uv.random(16))):lower()
 end
 
 --- Create the ending event of a run if the host sent none, for example because it died, so that state,
@@ -150,9 +153,9 @@ end
 ---@param opts tideate.RunOpts
 local function send(id, name, opts)
   local known = require('tideate.registry').get(name)
-  require('tideate.workflow_lookup').warn_if_unsaved(name)
+  workflow_lookup.warn_if_unsaved(name)
   require('tideate.language.definitions').ran(name)
-  require('tideate.reply').note_folder(id, opts.context)
+  reply.note_folder(id, opts.context)
   local failures = package.loaded['tideate.failure_diagnostics'] -- not loaded: no failures
   if failures then
     failures.begin((opts.context.buffer or {}).path or '')
@@ -160,7 +163,7 @@ local function send(id, name, opts)
   require('tideate.ui.ranges').begin(id, opts.context)
   require('tideate.state').begin({
     execution_id = id,
-    name = require('tideate.workflow_lookup').label(name),
+    name = workflow_lookup.label(name),
     asked = name,
     obfuscate = opts.obfuscate,
     prompt = opts.prompt,
@@ -173,7 +176,7 @@ local function send(id, name, opts)
     context = map(opts.context),
     inputs = map(opts.inputs),
     options = map(opts.options),
-    adapter = opts.adapter or require('tideate.model_choice').adapter_for(name),
+    adapter = opts.adapter or model_choice.adapter_for(name),
     require_confirmation = opts.require_confirmation,
     obfuscate = opts.obfuscate,
     memory = opts.memory,
@@ -181,9 +184,9 @@ local function send(id, name, opts)
     turn = opts.turn,
   }, function(result)
     if result.error_code == 'InvalidWorkflowFile' or result.error_code == 'InvalidDefinitionFile' then
-      require('tideate.workflow_lookup').list_mistakes(result.error)
+      workflow_lookup.list_mistakes(result.error)
     end
-    require('tideate.workflow_lookup').suggest(result)
+    workflow_lookup.suggest(result)
     finish(id, result --[[@as tideate.RunResult]])
   end)
   if opts.on_sent then
@@ -198,14 +201,14 @@ local gather
 ---@param name string
 ---@param opts tideate.RunOpts
 local function ask_then_send(id, name, opts)
-  require('tideate.model_choice').load(name)
+  model_choice.load(name)
   local spec = { name = name, context = opts.context, adapter = opts.adapter, inputs = opts.inputs, memory = opts.memory }
   live[id].window = require('tideate.ui.prompt').open(spec, function(prompt, chosen)
     if not M.is_asking(id) then
       return
     elseif not prompt then
       return finish(id, { ok = false, cancelled = true })
-    elseif chosen ~= name and not require('tideate.inputs').has_none(chosen) then
+    elseif chosen ~= name and not inputs.has_none(chosen) then
       return gather(id, chosen, vim.tbl_extend('force', opts, { words = prompt, memory = spec.memory }))
     end
     live[id].asking = false
@@ -243,10 +246,10 @@ end
 ---@param opts tideate.RunOpts
 function gather(id, name, opts)
   live[id].asking = true
-  require('tideate.model_choice').load(name)
-  require('tideate.inputs').gather({
+  model_choice.load(name)
+  inputs.gather({
     name = name,
-    folder = require('tideate.context').folder(),
+    folder = context.folder(),
     selection = opts.context.selection,
     wanted = function()
       return M.is_asking(id)
@@ -272,14 +275,14 @@ end
 function M.start(name, opts, on_done)
   opts = vim.tbl_extend('force', {}, opts or {})
   if opts.continues then
-    opts.context = require('tideate.reply').context(opts)
+    opts.context = reply.context(opts)
   end
-  opts.context = require('tideate.context').complete(opts.context)
+  opts.context = context.complete(opts.context)
   local id = new_id()
   live[id] = { opts = opts, on_done = on_done or function() end, asking = false }
   if not opts.words then
     proceed(id, name, opts)
-  elseif require('tideate.inputs').has_none(name) then
+  elseif inputs.has_none(name) then
     opts.prompt = opts.words
     proceed(id, name, opts)
   else
@@ -288,22 +291,31 @@ function M.start(name, opts, on_done)
   return id
 end
 
+--- Register a run of the store and request it; the answer is its end.
+---@param id string
+---@param method string of the host
+---@param params table<string, any> with the folder of its project
+---@param on_done? fun(result: tideate.RunResult)
+local function request_stored(id, method, params, on_done)
+  live[id] = { opts = {}, on_done = on_done or function() end, asking = false, resumed = true }
+  require('tideate.reply').note_folder(id, { cwd = params.folder })
+  require('tideate.client').request(method, params, function(result)
+    finish(id, result --[[@as tideate.RunResult]])
+  end)
+end
+
 --- Resume a stored run. Returns at once.
 ---@param id string
 ---@param folder string of its project
 ---@param on_done? fun(result: tideate.RunResult) called once, never before this returns
+---@param definition? 'file'|'stored' to use if the workflow changed since
 ---@return boolean asked false if it runs here already
 function M.resume_stored(id, folder, on_done, definition)
   if live[id] then
     ui.notify(('the run %s is already running'):format(id:sub(1, 8)))
     return false
   end
-  live[id] = { opts = {}, on_done = on_done or function() end, asking = false, resumed = true }
-  require('tideate.reply').note_folder(id, { cwd = folder })
-  local params = { execution_id = id, folder = folder, definition = definition }
-  require('tideate.client').request('resume_run', params, function(result)
-    finish(id, result --[[@as tideate.RunResult]])
-  end)
+  request_stored(id, 'resume_run', { execution_id = id, folder = folder, definition = definition }, on_done)
   return true
 end
 
@@ -326,16 +338,11 @@ end
 function M.fork_stored(params, on_done)
   local id = new_id()
   local folder = params.folder or require('tideate.context').folder()
-  live[id] = { opts = {}, on_done = on_done or function() end, asking = false, resumed = true }
-  require('tideate.reply').note_folder(id, { cwd = folder })
   local edited = { 'turn', 'prompt', 'adapter', 'inputs', 'inputs_json', 'results', 'results_json' }
   local method = vim.iter(edited):any(function(name)
     return params[name] ~= nil
   end) and 'fork' or 'retry'
-  local given = vim.tbl_extend('force', {}, params, { new_id = id, folder = folder })
-  require('tideate.client').request(method, given, function(result)
-    finish(id, result --[[@as tideate.RunResult]])
-  end)
+  request_stored(id, method, vim.tbl_extend('force', params, { new_id = id, folder = folder }), on_done)
   return id
 end
 
@@ -344,12 +351,7 @@ end
 ---@param folder string of its project
 function M.review_again(wanted, folder)
   local id = new_id()
-  live[id] = { opts = {}, on_done = function() end, asking = false, resumed = true }
-  require('tideate.reply').note_folder(id, { cwd = folder })
-  local params = { execution_id = wanted, new_id = id, folder = folder }
-  require('tideate.client').request('review_again', params, function(result)
-    finish(id, result --[[@as tideate.RunResult]])
-  end)
+  request_stored(id, 'review_again', { execution_id = wanted, new_id = id, folder = folder })
 end
 
 --- Return the run that an active run continues.
@@ -372,15 +374,9 @@ end
 ---@param id? string
 ---@return boolean
 function M.is_asking(id)
-  if id then
-    return live[id] ~= nil and live[id].asking
-  end
-  for _, run in pairs(live) do
-    if run.asking then
-      return true
-    end
-  end
-  return false
+  return vim.iter(pairs(live)):any(function(one, run)
+    return run.asking and (id == nil or one == id)
+  end)
 end
 
 --- Cancel a run, or all runs, that wait for the user's inputs or prompt.

@@ -2,6 +2,7 @@
 local M = {}
 
 local ui = require('tideate.ui')
+local state = require('tideate.state')
 
 ---@type { folder?: string, runs: tideate.StoredRun[] } runs of the project last sent by the host
 local known = { runs = {} }
@@ -56,7 +57,7 @@ end
 ---@return fun(): string[] ids
 function M.ids(wanted)
   return function()
-    local runs = vim.tbl_filter(wanted, require('tideate.state').runs())
+    local runs = vim.tbl_filter(wanted, state.runs())
     return vim.tbl_map(function(run)
       return run.execution_id:sub(1, SHORT)
     end, runs)
@@ -130,7 +131,7 @@ function M.steps(lead)
       return ENDED[run.state] == true
     end)()
   end
-  local run = vim.iter(require('tideate.state').runs()):find(function(one)
+  local run = vim.iter(state.runs()):find(function(one)
     return M.has_ended(one) and vim.startswith(one.execution_id, prefix)
   end)
   return vim.tbl_map(function(step)
@@ -152,7 +153,7 @@ end
 ---@param run tideate.Run
 ---@return boolean
 function M.is_active(run)
-  return not require('tideate.state').ended(run.execution_id)
+  return not state.ended(run.execution_id)
 end
 
 ---@param run tideate.Run
@@ -166,7 +167,7 @@ end
 ---@param fits fun(run: tideate.Run): boolean
 ---@return string? execution_id
 function M.found(prefix, fits)
-  for _, run in ipairs(require('tideate.state').runs()) do
+  for _, run in ipairs(state.runs()) do
     if prefix ~= '' and vim.startswith(run.execution_id, prefix) or prefix == '' and fits(run) then
       return run.execution_id
     end
@@ -198,7 +199,7 @@ end
 ---@return string text
 function M.split(rest, fits)
   local first, text = rest:match('^(%x+)%s*(.*)$')
-  for _, run in ipairs(first and #first >= SHORTEST and require('tideate.state').runs() or {}) do
+  for _, run in ipairs(first and #first >= SHORTEST and state.runs() or {}) do
     if vim.startswith(run.execution_id, first) and fits(run) then
       return first, text
     end

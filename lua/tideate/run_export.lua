@@ -2,6 +2,8 @@
 local M = {}
 
 local ui = require('tideate.ui')
+local run_choice = require('tideate.run_choice')
+local stored_runs = require('tideate.stored_runs')
 
 ---@class tideate.ui.ExportFormat
 ---@field name string of the host
@@ -32,7 +34,7 @@ end
 ---@param text string
 ---@param path? string to write it to
 local function open(ids, format, text, path)
-  local short = require('tideate.stored_runs').short
+  local short = stored_runs.short
   local stem = #ids == 1 and 'run-' .. short(ids[1]) or ('runs-%s-and-%d'):format(short(ids[1]), #ids - 1)
   local win = require('tideate.ui.window').for_files()
   if win then
@@ -59,7 +61,7 @@ end
 ---@param path? string
 local function export(ids, format, folder, path)
   local params = { execution_ids = ids, format = format.name, folder = folder }
-  require('tideate.stored_runs').ask('export', params, function(result)
+  stored_runs.ask('export', params, function(result)
     open(ids, format, result.text, path)
   end)
 end
@@ -103,11 +105,11 @@ function M.run(rest)
   if path and (vim.uv.fs_stat(path) or vim.fn.bufexists(path) == 1) then
     return ui.fail(path .. ' exists already; name another file')
   end
-  id = id or require('tideate.run_choice').found('', require('tideate.run_choice').any)
+  id = id or run_choice.found('', run_choice.any)
   if id then
     return export({ id }, format, folder, path)
   end
-  require('tideate.stored_runs').ask('history', { limit = 1, folder = folder }, function(result)
+  stored_runs.ask('history', { limit = 1, folder = folder }, function(result)
     local newest = result.runs[1]
     if not newest then
       return ui.warn('there is no run yet')
@@ -120,14 +122,11 @@ end
 ---@param lead string
 ---@return string[]
 function M.complete(lead)
-  local found = require('tideate.run_choice').ids(require('tideate.run_choice').any)()
+  local found = run_choice.ids(run_choice.any)()
   for _, format in ipairs(FORMATS) do
     table.insert(found, format.name)
   end
-  local files = require('tideate.file_completion').complete(lead, function()
-    return true
-  end)
-  return vim.list_extend(found, files)
+  return vim.list_extend(found, require('tideate.file_completion').complete(lead))
 end
 
 --- Export the marked runs, else the run of a line.

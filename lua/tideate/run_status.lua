@@ -1,7 +1,6 @@
 --- Status of a run, in values and words.
 local M = {}
 
-
 ---@class tideate.StepLanes lines between steps, drawn by the host
 ---@field before string text before a step's mark
 ---@field after string text after the mark
@@ -82,52 +81,27 @@ local BYTES_PER_TOKEN = 4 -- estimate until the model reports
 ---@type table<tideate.RunState, true>
 M.ENDED = { completed = true, failed = true, cancelled = true, interrupted = true }
 
+---@type table<string, true> fields of a record that a status lacks
+local PRIVATE = { activity = true, begun = true, calls = true, chunks = true, starts = true, streamed = true, used = true }
+
 --- Return the public status of a record.
 ---@param record tideate.Record
 ---@return tideate.Run
 function M.view(record)
-  local over = M.ENDED[record.state]
-  return {
-    execution_id = record.execution_id,
-    name = record.name,
-    asked = record.asked,
-    obfuscate = record.obfuscate,
-    prompt = record.prompt,
-    steps = record.steps,
-    step = record.step,
-    total_steps = record.total_steps,
-    current_step = record.current_step,
-    running = vim.tbl_map(function(step)
-      return step.name
-    end, over and {} or require('tideate.run_events').running(record)),
-    resumed = record.resumed,
-    parent = record.parent,
-    parent_step = record.parent_step,
-    checkpoint = record.checkpoint,
-    kind = record.kind,
-    current_state = record.current_state,
-    states = record.states,
-    path = record.path,
-    state = record.pausing and record.state == 'running' and 'pausing' or record.state,
-    pausing = not over and record.pausing,
-    check = record.check,
-    current_tool = record.current_tool,
-    rolled_back = record.rolled_back,
-    declined = record.declined,
-    question = record.question,
-    unchanged = record.unchanged,
-    unsaved = record.unsaved,
-    started_at = record.started_at,
-    elapsed_ms = over and record.elapsed_ms or vim.uv.now() - record.begun,
-    tokens = record.used + math.ceil(record.streamed / BYTES_PER_TOKEN),
-    adapter = record.adapter,
-    answered = record.answered,
-    demonstration = record.demonstration,
-    root = record.root,
-    error = record.error,
-    files = record.files,
-    next = record.next,
-  }
+  local over, run = M.ENDED[record.state], {} ---@type boolean?, tideate.Run
+  for name, value in pairs(record) do
+    if not PRIVATE[name] then
+      run[name] = value
+    end
+  end
+  run.running = vim.tbl_map(function(step)
+    return step.name
+  end, over and {} or require('tideate.run_events').running(record))
+  run.state = record.pausing and record.state == 'running' and 'pausing' or record.state
+  run.pausing = not over and record.pausing
+  run.elapsed_ms = over and record.elapsed_ms or vim.uv.now() - record.begun
+  run.tokens = record.used + math.ceil(record.streamed / BYTES_PER_TOKEN)
+  return run
 end
 
 local GATES = { plan = true, audit = true, execution = true, documentation = true }

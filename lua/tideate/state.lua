@@ -1,6 +1,8 @@
 --- State of all runs, folded from events. Reading it never asks the host.
 local M = {}
 
+local run_activity = require('tideate.run_activity')
+
 ---@class tideate.Event
 ---@field name string
 ---@field execution_id string
@@ -16,11 +18,6 @@ local ENDED = run_status.ENDED
 local records = {}
 ---@type string[] ids, oldest first
 local order = {}
-
----@return integer milliseconds
-local function now()
-  return vim.uv.now()
-end
 
 local function evict_old()
   local finished = 0
@@ -65,13 +62,13 @@ function M.begin(run)
     tokens = 0,
     demonstration = false,
     files = {},
-    begun = now(),
+    begun = vim.uv.now(),
     started_at = os.time() * 1000,
     used = 0,
     streamed = 0,
     chunks = {},
     pausing = false,
-    activity = require('tideate.run_activity').new(),
+    activity = run_activity.new(),
   }
   evict_old()
 end
@@ -80,7 +77,7 @@ end
 ---@param event tideate.Event
 function M.apply(event)
   local handler = require('tideate.run_events').handlers[event.name]
-  if not handler and not require('tideate.run_activity').handlers[event.name] then
+  if not handler and not run_activity.handlers[event.name] then
     return
   end
   local restored = event.name == 'SD_EVENT_WORKFLOW_RESTORED'
@@ -98,20 +95,25 @@ function M.apply(event)
     if handler then
       handler(record, event.data)
     end
-    require('tideate.run_activity').apply(record.activity, event)
+    run_activity.apply(record.activity, event)
   end
 end
 
----@return tideate.Record[] active runs, newest first
-local function active_records()
+---@return tideate.Record[] top-level runs, newest first
+local function top_level()
   local found = {}
   for i = #order, 1, -1 do
     local record = records[order[i]]
-    if not ENDED[record.state] and not record.parent then
-      found[#found + 1] = record
-    end
+    found[#found + 1] = not record.parent and record or nil
   end
   return found
+end
+
+---@return tideate.Record[] active top-level runs, newest first
+local function active_records()
+  return vim.tbl_filter(function(record)
+    return not ENDED[record.state]
+  end, top_level())
 end
 
 --- Store all transitions of a machine; newer known ones stay.
@@ -153,12 +155,7 @@ end
 --- Return all known top-level runs, newest first.
 ---@return tideate.Run[]
 function M.runs()
-  local runs = {}
-  for i = #order, 1, -1 do
-    local record = records[order[i]]
-    runs[#runs + 1] = not record.parent and run_status.view(record) or nil
-  end
-  return runs
+  return vim.tbl_map(run_status.view, top_level())
 end
 
 --- Return the turns and tool calls of a run seen by this Neovim; read-only.
@@ -195,9 +192,7 @@ end
 --- Return the active runs, newest first.
 ---@return tideate.Run[]
 function M.active()
-  return vim.tbl_filter(function(run)
-    return not ENDED[run.state]
-  end, M.runs())
+  return vim.tbl_map(run_status.view, active_records())
 end
 
 --- Return the streamed text of a run in pieces; read-only.

@@ -1,7 +1,10 @@
 --- Runs in the project's store, including those of earlier Neovims: query, resume, offer.
 local M = {}
 
+local nulls = require('tideate.nulls')
 local ui = require('tideate.ui')
+local context = require('tideate.context')
+local runner = require('tideate.run')
 
 ---@class tideate.StoredRun
 ---@field execution_id string
@@ -81,22 +84,6 @@ end
 --- Whether the user looked at the runs already: then none are offered.
 local looked = false
 
----@param value any
----@return any value without nulls
-local function present(value)
-  if type(value) ~= 'table' then
-    -- no `and … or`: it would lose false
-    if value == vim.NIL then
-      return nil
-    end
-    return value
-  end
-  for key, item in pairs(value) do
-    value[key] = present(item)
-  end
-  return value
-end
-
 --- Send a request about a project, and report an error.
 ---@param method string of the host
 ---@param params table<string, any>
@@ -110,7 +97,7 @@ function M.request(method, params, on_result, on_end)
     end
     require('tideate.client').report(result)
     if result.ok then
-      on_result(present(result))
+      on_result(nulls.drop(result))
     end
   end)
 end
@@ -157,31 +144,28 @@ end
 function M.resume(prefix, opts)
   opts = opts or {}
   local folder = opts.folder or require('tideate.context').folder()
-  local id = prefix ~= '' and prefix or nil
   local expecting = opts.ask and require('tideate.ui.typing').expect() or nil
-  M.ask('to_resume', { execution_id = id, folder = folder, look = opts.ask }, function(result)
+  local params = { execution_id = prefix ~= '' and prefix or nil, folder = folder, look = opts.ask }
+  M.ask('to_resume', params, function(result)
     local run = result.run ---@type tideate.StoredRun
+    local id, what = run.execution_id, ('%s %s'):format(M.label(run), M.short(run.execution_id))
     if opts.ask then
       return require('tideate.ui.run_actions').resume(run, function()
-        M.resume(run.execution_id, vim.tbl_extend('force', opts, { ask = false, folder = folder }))
+        M.resume(id, vim.tbl_extend('force', opts, { ask = false, folder = folder }))
       end, expecting)
-    end
-    local what = ('%s %s'):format(M.label(run), run.execution_id:sub(1, M.SHORT))
-    if opts.definition and result.owned then
-      M.say_no_definition('the run goes on as it began')
-    end
-    if result.owned then
+    elseif result.owned then
+      if opts.definition then
+        M.say_no_definition('the run goes on as it began')
+      end
       return ui.notify(('%s is running in process %d'):format(what, run.owner.pid))
-    end
-    if run.compared and not opts.on_done then
+    elseif run.compared and not opts.on_done then
       local models = require('tideate.ui.text').names(run.compared)
       ui.notify(('%s is part of a comparison of %s: resuming all of it'):format(what, models))
       if opts.definition then
         M.say_no_definition('the runs of a comparison are resumed together')
       end
-      return require('tideate.compare').resume(run.execution_id, folder)
-    end
-    if require('tideate.run').resume_stored(run.execution_id, folder, opts.on_done, opts.definition) then
+      return require('tideate.compare').resume(id, folder)
+    elseif require('tideate.run').resume_stored(id, folder, opts.on_done, opts.definition) then
       ui.notify('resuming ' .. what)
     end
   end)
@@ -190,12 +174,12 @@ end
 ---@param run tideate.StoredRun
 ---@param folder string
 local function open_review(run, folder)
+  local id, label = run.execution_id, M.label(run)
   if run.compared then
-    ui.notify(('opening the comparison of %s again'):format(M.label(run)))
-    return require('tideate.compare').resume(run.execution_id, folder)
-  end
-  if require('tideate.run').resume_stored(run.execution_id, folder) then
-    ui.notify(('opening the review of %s %s again'):format(M.label(run), run.execution_id:sub(1, M.SHORT)))
+    ui.notify(('opening the comparison of %s again'):format(label))
+    return require('tideate.compare').resume(id, folder)
+  elseif require('tideate.run').resume_stored(id, folder) then
+    ui.notify(('opening the review of %s %s again'):format(label, M.short(id)))
   end
 end
 
@@ -206,14 +190,14 @@ function M.review_of(prefix, otherwise)
   if ui.focus_run(prefix) then
     return
   end
-  local folder = require('tideate.context').folder()
-  require('tideate.run').when_left(function()
+  local folder = context.folder()
+  runner.when_left(function()
     M.ask('to_review', { folder = folder, execution_id = prefix }, function(result)
       local run = result.runs[1] or result.elsewhere[1] ---@type tideate.StoredRun?
       if not run then
         return otherwise()
       elseif result.declined then
-        return require('tideate.run').review_again(run.execution_id, folder)
+        return runner.review_again(run.execution_id, folder)
       elseif result.elsewhere[1] then
         return ui.warn(('%s is running in process %d'):format(M.label(run), run.owner.pid))
       end
@@ -227,12 +211,12 @@ function M.review()
   if ui.focus() then
     return
   end
-  require('tideate.run').when_left(M.choose_review)
+  runner.when_left(M.choose_review)
 end
 
 --- Choose a waiting run, if there are several, and open its review.
 function M.choose_review()
-  local folder = require('tideate.context').folder()
+  local folder = context.folder()
   M.ask('to_review', { folder = folder }, function(result)
     local runs, elsewhere = result.runs, result.elsewhere ---@type tideate.StoredRun[], tideate.StoredRun[]
     if #runs == 1 then
@@ -273,18 +257,14 @@ end
 --- Offer interrupted runs once, unless the user looked at the runs already.
 ---@param message {runs: tideate.StoredRun[]}
 function M.offer(message)
-  local runs = present(message.runs)
+  local runs = nulls.drop(message.runs)
   if looked or #runs == 0 then
     return
+  elseif #runs == 1 then
+    return ui.warn(how_to_go_on(runs[1]))
   end
-  local text ---@type string
-  if #runs == 1 then
-    text = how_to_go_on(runs[1])
-  else
-    local which = 'runs were interrupted, the last one %s; :Workflow resume or :Workflow history'
-    text = ('%d ' .. which):format(#runs, M.label(runs[1]))
-  end
-  ui.warn(text)
+  local words = '%d runs were interrupted, the last one %s; :Workflow resume or :Workflow history'
+  ui.warn(words:format(#runs, M.label(runs[1])))
 end
 
 return M

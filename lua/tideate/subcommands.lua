@@ -284,11 +284,7 @@ return {
     name = 'trust',
     args = '[file]',
     help = 'Show the programs that the project, or a file, could run, and trust its present content',
-    complete = function(lead)
-      return require('tideate.file_completion').complete(lead, function()
-        return true
-      end)
-    end,
+    complete = call('file_completion', 'complete'),
     run = call('trust', 'trust'),
   },
   {

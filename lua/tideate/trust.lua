@@ -2,6 +2,7 @@
 local M = {}
 
 local ui = require('tideate.ui')
+local ui_text = require('tideate.ui.text')
 
 local MOST_LINES = 10 -- of a question, so that it fits on 24 lines
 
@@ -40,15 +41,14 @@ end
 ---@param plan tideate.TrustPlan
 ---@return string
 function M.details(plan)
-  local text = require('tideate.ui.text')
   local lines = {} ---@type string[]
   for _, item in ipairs(waiting(plan)) do
     local changed = item.changes ~= '' and not item.changes:find('--- /dev/null', 1, true)
-    table.insert(lines, ('## %s%s'):format(text.name(item.name), changed and ' (changed since you trusted it)' or ''))
+    table.insert(lines, ('## %s%s'):format(ui_text.name(item.name), changed and ' (changed since you trusted it)' or ''))
     table.insert(lines, '')
     table.insert(lines, 'It would be able to')
     for _, effect in ipairs(item.effects) do
-      table.insert(lines, '- ' .. text.plain(effect))
+      table.insert(lines, '- ' .. ui_text.plain(effect))
     end
     if item.changes ~= '' then
       local mark = fence(item.changes)
@@ -65,12 +65,11 @@ end
 ---@param plan tideate.TrustPlan
 ---@return string
 function M.question(plan)
-  local text = require('tideate.ui.text')
-  local lines = { ('Trust this of %s, as it is now?'):format(text.name(vim.fn.fnamemodify(plan.root, ':~'))) }
+  local lines = { ('Trust this of %s, as it is now?'):format(ui_text.name(vim.fn.fnamemodify(plan.root, ':~'))) }
   for _, item in ipairs(waiting(plan)) do
-    table.insert(lines, text.name(item.name))
+    table.insert(lines, ui_text.name(item.name))
     for _, effect in ipairs(item.effects) do
-      table.insert(lines, '- ' .. text.plain(effect))
+      table.insert(lines, '- ' .. ui_text.plain(effect))
     end
   end
   if #lines > MOST_LINES + 1 then
@@ -87,9 +86,8 @@ local function ask(plan, expecting)
   local items = waiting(plan)
   for _, item in ipairs(plan.items) do
     if item.mistake ~= '' then
-      local text = require('tideate.ui.text')
       local words = '%s cannot be trusted while it has mistakes: %s'
-      ui.warn(words:format(text.name(item.name), text.plain(item.mistake)))
+      ui.warn(words:format(ui_text.name(item.name), ui_text.plain(item.mistake)))
     end
   end
   if #items == 0 then
@@ -104,7 +102,7 @@ local function ask(plan, expecting)
   }, function()
     require('tideate.stored_runs').request('trust', { token = plan.token }, function(result)
       local paths = result.paths ---@type string[]
-      ui.notify('trusted as it is now: ' .. require('tideate.ui.text').names(paths))
+      ui.notify('trusted as it is now: ' .. ui_text.names(paths))
     end)
   end, expecting)
 end

@@ -1,14 +1,15 @@
 --- Lookup of workflows by name or file, and mistakes of a workflow file.
 local M = {}
 
+local definitions = require('tideate.language.definitions')
+local paths = require('tideate.paths')
 local ui = require('tideate.ui')
 
 --- Return whether a word names a file.
 ---@param name string
 ---@return boolean
 function M.is_path(name)
-  local definition = require('tideate.language.definitions').is_definition(name)
-  return definition or name:find('/', 1, true) ~= nil or vim.endswith(name, '.workflow')
+  return definitions.is_definition(name) or name:find('/', 1, true) ~= nil or vim.endswith(name, '.workflow')
 end
 
 --- Return a name unchanged, a file with its absolute path.
@@ -25,44 +26,30 @@ function M.label(name)
   return M.is_path(name) and vim.fn.fnamemodify(name, ':t:r') or name
 end
 
----@param path string
----@return boolean
-local function is_machine(path)
-  return vim.endswith(path, '.workflow') or vim.fs.basename(path) == 'PLANNER'
-end
-
 --- Complete workflow files; directories only in a path.
 ---@param lead string
 ---@return string[] paths escaped for `:Workflow`
 function M.files(lead)
+  local in_path = lead:find('[/~.]') ~= nil
   local found = require('tideate.file_completion').complete((lead:gsub('\\(.)', '%1')), function(path)
-    return is_machine(path) or require('tideate.language.definitions').is_kept(path) or vim.endswith(path, '/') and lead:find('[/~.]') ~= nil
+    local is_machine = vim.endswith(path, '.workflow') or vim.fs.basename(path) == 'PLANNER'
+    return is_machine or definitions.is_kept(path) or in_path and vim.endswith(path, '/')
   end)
   return vim.tbl_map(function(path)
     return (path:gsub('[ \t\\]', '\\%0'))
   end, found)
 end
 
---- Return the project root of a folder, found as by the host.
----@param folder string
----@return string?
-local function project(folder)
-  local marker = vim.fs.find({ '.tideate', '.git' }, { path = folder, upward = true })[1]
-  return marker and vim.fs.dirname(marker)
-end
-
 --- Return the names of the workflow files of project and user, even before the host has read them.
 ---@return string[]
 function M.found()
-  local root = project(require('tideate.context').folder())
-  local config = vim.env.XDG_CONFIG_HOME
-  config = config and config ~= '' and config or vim.fs.joinpath(vim.uv.os_homedir(), '.config')
+  local root = paths.project(require('tideate.context').folder())
   local names = {}
-  for _, folder in ipairs({ root and vim.fs.joinpath(root, '.tideate'), vim.fs.joinpath(config, 'tideate') }) do
-    for file, kind in vim.fs.dir(vim.fs.joinpath(folder, 'workflows')) do
-      local name = file:match('^([%a_][%w_.-]*)%.workflow$')
-        or require('tideate.language.definitions').is_definition(file) and file:match('^([%a_][%w_.-]*)%.%w+$')
-      if name and kind ~= 'directory' and not require('tideate.command').reserved(name) then
+  for _, folder in ipairs({ paths.user_workflows(), root and vim.fs.joinpath(root, '.tideate', 'workflows') }) do
+    for file, kind in vim.fs.dir(folder) do
+      local name, extension = file:match('^([%a_][%w_.-]*)%.(%w+)$')
+      local is_workflow = extension == 'workflow' or definitions.is_definition(file)
+      if name and is_workflow and kind ~= 'directory' and not require('tideate.command').reserved(name) then
         names[name] = true
       end
     end
@@ -166,70 +153,52 @@ function M.warn_if_unsaved(path)
   end
 end
 
+---@param name? string default: the newest run
 ---@return tideate.GraphSource?
-local function running()
-  local run = require('tideate.state').active()[1]
-  return run and { name = run.asked, execution_id = run.execution_id, obfuscate = run.obfuscate }
-end
-
----@param name string
----@return tideate.GraphSource
-local function named(name)
-  name = M.resolve(name)
-  for _, run in ipairs(require('tideate.state').active()) do
-    if run.asked == name or run.name == name then
-      return { name = run.asked, execution_id = run.execution_id, obfuscate = run.obfuscate }
-    end
-  end
-  return { name = name }
-end
-
-local function ask_which()
-  vim.ui.input({ prompt = 'Draw which workflow? ', completion = "customlist,v:lua.require'tideate.workflow_lookup'.complete" }, function(name)
-    if name and name:find('%S') then
-      require('tideate.ui.graph').open(named(vim.trim(name)))
-    end
+local function source_of(name)
+  name = name and M.resolve(name)
+  local run = vim.iter(require('tideate.state').active()):find(function(one)
+    return not name or one.asked == name or one.name == name
   end)
+  return run and { name = run.asked, execution_id = run.execution_id, obfuscate = run.obfuscate } or name and { name = name }
 end
 
 --- Return an error if a file does not exist.
 ---@param name string
 ---@return string?
 local function missing(name)
-  local path = M.resolve(name)
-  if not M.is_path(name) or vim.uv.fs_stat(path) then
+  if not M.is_path(name) or vim.uv.fs_stat(M.resolve(name)) then
     return nil
   end
+  local folder = vim.fn.fnamemodify(name, ':h')
   local files = vim.tbl_map(function(file)
     return (file:gsub('\\(.)', '%1'))
-  end, M.files(vim.fn.fnamemodify(name, ':h') == '.' and '' or vim.fn.fnamemodify(name, ':h') .. '/'))
+  end, M.files(folder == '.' and '' or folder .. '/'))
   return ('no such file: %s%s'):format(name, require('tideate.did_you_mean').hint(name, files))
 end
 
 --- Draw a workflow: the named one, else that of the buffer, else that of the newest run, else ask for one.
 ---@param name string may be empty
 function M.show_graph(name)
-  local buf = require('tideate.context').current()
-  local source ---@type tideate.GraphSource?
+  local graph, buf = require('tideate.ui.graph'), require('tideate.context').current()
   if name ~= '' then
     name = name:gsub('\\(.)', '%1')
     local problem = missing(name)
     if problem then
       return ui.fail(problem)
     end
-    source = named(name)
-  elseif
-    vim.bo[buf].filetype == 'workflow'
-    or require('tideate.language.definitions').is_kept(vim.api.nvim_buf_get_name(buf))
-  then
-    source = { buf = buf }
-  else
-    source = running()
+    return graph.open(source_of(name))
   end
+  local drawable = vim.bo[buf].filetype == 'workflow' or definitions.is_kept(vim.api.nvim_buf_get_name(buf))
+  local source = drawable and { buf = buf } or source_of()
   if source then
-    return require('tideate.ui.graph').open(source)
+    return graph.open(source)
   end
-  ask_which()
+  vim.ui.input({ prompt = 'Draw which workflow? ', completion = "customlist,v:lua.require'tideate.workflow_lookup'.complete" }, function(typed)
+    if typed and typed:find('%S') then
+      graph.open(source_of(vim.trim(typed)))
+    end
+  end)
 end
 
 return M

@@ -146,6 +146,7 @@ def test_lines_that_stand_twice_are_told_apart_after_each_reload(editor: Editor)
 
 
 DECIDE = """
+  _G.decisions = require('tideate.ui.review.decisions')
   local files, hunks = ...
   local list = {}
   for number = 1, files do
@@ -169,8 +170,9 @@ def test_a_decision_makes_as_much_work_among_many_hunks_as_among_few(editor: Edi
     work = []
     for files, hunks in ((4, 50), (40, 500)):
         editor.lua(DECIDE, files, hunks)
-        editor.lua("_G.review:decide('accepted')")
-        work.append(lua_work_of(editor, "_G.review:decide('accepted') _G.review:travel('past')"))
+        editor.lua("decisions.decide(review, 'accepted')")
+        decide = "decisions.decide(review, 'accepted') decisions.travel(review, 'past')"
+        work.append(lua_work_of(editor, decide))
         editor.lua("_G.review:close()")
     few, many = work
     assert many < 2 * few, work
@@ -196,8 +198,8 @@ def test_accepting_all_hunks_of_a_file_makes_as_much_work_as_there_are_hunks(
         editor.lua(DECIDE, 1, hunks)
         if compared:
             editor.lua(OTHERS)
-        work.append(lua_work_of(editor, "_G.review:decide_all('accepted')"))
-        assert editor.lua("return _G.review.model:count().accepted") == hunks
+        work.append(lua_work_of(editor, "decisions.decide_all(review, 'accepted')"))
+        assert editor.lua("return _G.review.model.counts.accepted") == hunks
         editor.lua("_G.review:close()")
     few, many = work
     assert many < 15 * few, work
@@ -295,10 +297,13 @@ end
 def test_a_decision_about_many_hunks_is_reverted_with_no_hunk_anchored_anew(editor: Editor) -> None:
     editor.lua(DECIDE, 1, 300)
     editor.lua(ANCHORED)
-    editor.lua("_G.review:decide_all('accepted') _G.review:travel('past') _G.review:travel('future')")
-    assert editor.lua("return _G.review.model:count()")["accepted"] == 300
+    editor.lua(
+        "decisions.decide_all(review, 'accepted') for _, way in ipairs({ 'past', 'future' }) do"
+        " decisions.travel(review, way) end"
+    )
+    assert editor.lua("return _G.review.model.counts")["accepted"] == 300
     assert editor.lua("return _G.anchored()") == 0
-    editor.lua("_G.review:travel('past')")
+    editor.lua("decisions.travel(review, 'past')")
     edit = """
       local made = {}
       for _, unit in ipairs(_G.review.model.entries[1].units) do
@@ -306,12 +311,11 @@ def test_a_decision_about_many_hunks_is_reverted_with_no_hunk_anchored_anew(edit
         local edit = { start = one.start, old = one.old, new = { 'mine' } }
         table.insert(made, { unit = unit, state = 'accepted', edit = edit })
       end
-      _G.review.history:change(made)
-      _G.review:anchor(made)
+      decisions.change(review, made)
     """
     editor.lua(edit)
     assert editor.lua("return _G.anchored()") == 300, "all of them once"
-    editor.lua("_G.review:travel('past')")
+    editor.lua("decisions.travel(review, 'past')")
     assert editor.lua("return _G.anchored()") == 300
 
 

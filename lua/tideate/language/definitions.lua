@@ -9,19 +9,13 @@ function M.is_definition(path)
   return ending == 'yaml' or ending == 'yml' or ending == 'json'
 end
 
----@return string folder of the user's workflows
-local function own()
-  local config = vim.env.XDG_CONFIG_HOME
-  config = config and config ~= '' and config or vim.fs.joinpath(vim.uv.os_homedir(), '.config')
-  return vim.fs.joinpath(config, 'tideate', 'workflows')
-end
-
 --- Return whether a file is in a folder of workflows.
 ---@param path string
 ---@return boolean
 function M.is_kept(path)
   local folder = vim.fs.dirname(vim.fs.normalize(path))
-  return M.is_definition(path) and (vim.endswith(folder, '/.tideate/workflows') or folder == vim.fs.normalize(own()))
+  local is_own = folder == vim.fs.normalize(require('tideate.paths').user_workflows())
+  return M.is_definition(path) and (is_own or vim.endswith(folder, '/.tideate/workflows'))
 end
 
 --- Attach to an opened buffer.

@@ -1,6 +1,8 @@
 --- Responses of the language server, computed from a buffer's outline.
 local M = {}
 
+local columns = require('tideate.language.columns')
+local outlines = require('tideate.language.outline')
 local KIND = { state = 20, keyword = 14, boundary = 12 } -- EnumMember, Keyword, Value
 local SYMBOL = 22 -- EnumMember
 local READ, WRITE = 2, 3
@@ -23,19 +25,30 @@ local READ, WRITE = 2, 3
 ---@param length integer bytes; a name is ASCII
 ---@return tideate.Range
 local function range_of(buf, at, length)
-  local columns = require('tideate.language.columns')
   local row, byte = columns.place(buf, at)
   return { start = columns.to_protocol(buf, row, byte), ['end'] = columns.to_protocol(buf, row, byte + length) }
 end
 
----@param buf integer
----@param outline tideate.Outline
----@param params tideate.Asked.Place
----@return tideate.MachineState? state, integer? row, integer? first
-local function meant(buf, outline, params)
-  local row, byte = require('tideate.language.columns').from_protocol(buf, params.position)
-  local state, first = require('tideate.language.outline').at(buf, outline, row, byte)
-  return state, row, first
+--- Return a response about the state under the cursor; nil without one.
+---@param respond fun(buf: integer, state: tideate.MachineState, params: tideate.Asked.Place, row: integer, first: integer): any
+---@return fun(buf: integer, outline: tideate.Outline, params: tideate.Asked.Place): any
+local function about_state(respond)
+  return function(buf, outline, params)
+    local row, byte = columns.from_protocol(buf, params.position)
+    local state, first = outlines.at(buf, outline, row, byte)
+    return state and respond(buf, state, params, row, first) or nil
+  end
+end
+
+--- Return a response for each mention of the state under the cursor.
+---@param respond fun(range: tideate.Range, mention: tideate.Mention, params: tideate.Asked.Place): any
+---@return fun(buf: integer, outline: tideate.Outline, params: tideate.Asked.Place): any[]?
+local function about_mentions(respond)
+  return about_state(function(buf, state, params)
+    return vim.tbl_map(function(mention)
+      return respond(range_of(buf, mention, #state.name), mention, params)
+    end, state.references)
+  end)
 end
 
 ---@param outline tideate.Outline
@@ -108,7 +121,7 @@ end
 ---@param params tideate.Asked.Place
 ---@return {isIncomplete: boolean, items: table[]}
 function M.completion(buf, outline, params)
-  local row, byte = require('tideate.language.columns').from_protocol(buf, params.position)
+  local row, byte = columns.from_protocol(buf, params.position)
   local before = vim.api.nvim_buf_get_lines(buf, row, row + 1, false)[1]:sub(1, byte)
   local items
   if before:find('^%s*[%w_*]+%s+[%w_]*$') then
@@ -123,42 +136,28 @@ function M.completion(buf, outline, params)
   return { isIncomplete = false, items = items }
 end
 
----@param buf integer
----@param outline tideate.Outline
----@param params tideate.Asked.Place
----@return {uri: string, range: tideate.Range}?
-function M.definition(buf, outline, params)
-  local state = meant(buf, outline, params)
-  return state and { uri = params.textDocument.uri, range = range_of(buf, state, #state.name) }
-end
+---@type fun(buf: integer, outline: tideate.Outline, params: tideate.Asked.Place): {uri: string, range: tideate.Range}?
+M.definition = about_state(function(buf, state, params)
+  return { uri = params.textDocument.uri, range = range_of(buf, state, #state.name) }
+end)
 
----@param buf integer
----@param outline tideate.Outline
----@param params tideate.Asked.Place
----@return {uri: string, range: tideate.Range}[]?
-function M.references(buf, outline, params)
-  local state = meant(buf, outline, params)
-  return state
-    and vim.tbl_map(function(mention)
-      return { uri = params.textDocument.uri, range = range_of(buf, mention, #state.name) }
-    end, state.references)
-end
+---@type fun(buf: integer, outline: tideate.Outline, params: tideate.Asked.Place): {uri: string, range: tideate.Range}[]?
+M.references = about_mentions(function(range, _, params)
+  return { uri = params.textDocument.uri, range = range }
+end)
 
 ---@param buf integer
 ---@param outline tideate.Outline
 ---@param params tideate.Asked.Place
 ---@return {contents: {kind: string, value: string}, range: tideate.Range}?
 function M.hover(buf, outline, params)
-  local state, row, first = meant(buf, outline, params)
-  if not state then
-    return nil
-  end
-  local columns = require('tideate.language.columns')
-  local range = {
-    start = columns.to_protocol(buf, row, first),
-    ['end'] = columns.to_protocol(buf, row, first + #state.name),
-  }
-  return { contents = described(state, outline), range = range }
+  return about_state(function(_, state, _, row, first)
+    local range = {
+      start = columns.to_protocol(buf, row, first),
+      ['end'] = columns.to_protocol(buf, row, first + #state.name),
+    }
+    return { contents = described(state, outline), range = range }
+  end)(buf, outline, params)
 end
 
 ---@param buf integer
@@ -180,30 +179,17 @@ function M.symbols(buf, outline)
   end, outline.states)
 end
 
----@param buf integer
----@param outline tideate.Outline
----@param params tideate.Asked.Place
----@return {range: tideate.Range, kind: integer}[]?
-function M.highlights(buf, outline, params)
-  local state = meant(buf, outline, params)
-  return state
-    and vim.tbl_map(function(mention)
-      return { range = range_of(buf, mention, #state.name), kind = mention.kind == 'target' and WRITE or READ }
-    end, state.references)
-end
+---@type fun(buf: integer, outline: tideate.Outline, params: tideate.Asked.Place): {range: tideate.Range, kind: integer}[]?
+M.highlights = about_mentions(function(range, mention)
+  return { range = range, kind = mention.kind == 'target' and WRITE or READ }
+end)
 
----@param buf integer
----@param outline tideate.Outline
----@param params tideate.Asked.Place
----@return {range: tideate.Range, placeholder: string}?
-function M.prepare_rename(buf, outline, params)
-  local state, row, first = meant(buf, outline, params)
-  if not state then
-    return nil -- the client reports it; an error message would get a prefix
-  end
+--- Return the name under the cursor; without one the client reports it: an error message would get a prefix.
+---@type fun(buf: integer, outline: tideate.Outline, params: tideate.Asked.Place): {range: tideate.Range, placeholder: string}?
+M.prepare_rename = about_state(function(buf, state, _, row, first)
   local at = { line = row + 1, column = vim.fn.charidx(vim.fn.getbufline(buf, row + 1)[1] .. ' ', first) + 1 }
   return { range = range_of(buf, at, #state.name), placeholder = state.name }
-end
+end)
 
 --- Rename a state in transitions only: in guidance its name may be a normal word.
 ---@param buf integer
@@ -211,18 +197,20 @@ end
 ---@param params tideate.Asked.Rename
 ---@return {changes: table<string, table[]>}? edit, string? err
 function M.rename(buf, outline, params)
-  local state = meant(buf, outline, params)
-  local name = params.newName
-  if not state then
+  local name, before = params.newName, nil ---@type string, string?
+  local edits = about_state(function(_, state)
+    before = state.name
+    return vim.tbl_map(function(mention)
+      return { range = range_of(buf, mention, #state.name), newText = name }
+    end, state.references)
+  end)(buf, outline, params)
+  if not edits then
     return nil, 'there is no state under the cursor'
   elseif not name:find('^[%a_][%w_]*$') then
     return nil, ("a state's name is letters, digits and `_`, and begins with no digit; got '%s'"):format(name)
-  elseif name ~= state.name and require('tideate.language.outline').state(outline, name) then
+  elseif name ~= before and outlines.state(outline, name) then
     return nil, ("there is a state '%s' already, and two would become one"):format(name)
   end
-  local edits = vim.tbl_map(function(mention)
-    return { range = range_of(buf, mention, #state.name), newText = name }
-  end, state.references)
   return { changes = { [params.textDocument.uri] = edits } }
 end
 

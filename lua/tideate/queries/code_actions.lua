@@ -3,6 +3,8 @@
 --- Commands are not executed: their changes could not be reviewed.
 local M = {}
 
+local requests = require('tideate.queries.requests')
+
 local MOST_ACTIONS = 40
 
 ---@param buf integer
@@ -61,7 +63,7 @@ local function ask_actions(task, arguments, callback)
       if not params then
         return task:fail(err --[[@as string]])
       end
-      require('tideate.queries.requests').ask_all(task, buf, 'textDocument/codeAction', params, function(found)
+      requests.ask_all(task, buf, 'textDocument/codeAction', params, function(found)
         callback(found, buf, before)
       end)
     end
@@ -100,7 +102,7 @@ function M.list(task, arguments)
         }
       end, vim.list_slice(answer.result, 1, MOST_ACTIONS))
     end
-    task:done(require('tideate.queries.requests').result(found, buf))
+    task:done(requests.result(found, buf))
   end)
 end
 
@@ -135,7 +137,7 @@ local function resolve(task, buf, action, answer, callback)
   end
   local method = 'codeAction/resolve'
   task.waits_for = method .. ' of ' .. answer.client
-  require('tideate.queries.requests').send(task, client, method, action, buf, function(err, result)
+  requests.send(task, client, method, action, buf, function(err, result)
     if err then
       return task:fail(('%s: %s'):format(answer.client, err))
     end

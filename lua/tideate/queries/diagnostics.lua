@@ -2,6 +2,7 @@
 local M = {}
 
 local api = vim.api
+local edit = require('tideate.edit')
 
 ---@class tideate.TextDiagnostic
 ---@field line integer 0-based
@@ -105,7 +106,7 @@ end
 ---@param buf integer
 ---@param found tideate.FoundDiagnostic[]
 local function collect(buf, found)
-  local path = require('tideate.edit').canonical(api.nvim_buf_get_name(buf))
+  local path = edit.canonical(api.nvim_buf_get_name(buf))
   for _, one in ipairs(vim.diagnostic.get(buf)) do
     table.insert(found, flat(path, one.lnum + 1, one))
   end
@@ -211,7 +212,7 @@ local function of_file(task, path)
     end, vim.lsp.get_clients({ bufnr = buf }))
     answer(task, found, { clients = clients, silent = silent })
   end
-  local open = require('tideate.edit').find(path)
+  local open = edit.find(path)
   if open and #vim.lsp.get_clients({ bufnr = open, _uninitialized = true }) == 0 and #vim.diagnostic.get(open) > 0 then
     return finish(open, {}, false) -- from a linter
   end
@@ -229,7 +230,7 @@ local function of_project(task, root)
   local found = {} ---@type tideate.FoundDiagnostic[]
   task:each(api.nvim_list_bufs(), function(buf)
     local name = api.nvim_buf_is_valid(buf) and api.nvim_buf_get_name(buf) or ''
-    if name ~= '' and vim.startswith(require('tideate.edit').canonical(name), root .. '/') then
+    if name ~= '' and vim.startswith(edit.canonical(name), root .. '/') then
       collect(buf, found)
     end
   end, function()

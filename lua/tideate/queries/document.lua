@@ -1,6 +1,8 @@
 --- Buffers for language servers: open ones, or files loaded in the background for a query.
 local M = {}
 
+local hidden = require('tideate.queries.hidden_buffers')
+
 local GRACE = 500 -- milliseconds in which a server may appear
 
 --- Return whether a running client would attach to a file.
@@ -42,7 +44,7 @@ local function attach(buf, path)
     vim.bo[buf].filetype = filetype
     return
   end
-  require('tideate.queries.hidden_buffers').quietly(function()
+  hidden.quietly(function()
     vim.bo[buf].filetype = filetype
   end)
   for _, client in ipairs(serving) do
@@ -96,7 +98,6 @@ end
 function M.open(task, path, callback)
   local buf, err, fresh = require('tideate.edit').find(path), nil, false
   if not buf then
-    local hidden = require('tideate.queries.hidden_buffers')
     buf = hidden.find(path)
     if not buf then
       buf, err = hidden.load(path)

@@ -9,10 +9,8 @@ local DEBOUNCE = 150 -- milliseconds that Neovim's client delays changes by defa
 ---@return table<string, integer> ticks of all loaded buffers that are files, by path
 local function ticks()
   local edit, found = require('tideate.edit'), {}
-  local is_hidden = require('tideate.queries.hidden_buffers').is_hidden
   for _, buf in ipairs(api.nvim_list_bufs()) do
-    local is_file = api.nvim_buf_is_loaded(buf) and vim.bo[buf].buftype == '' and not is_hidden(buf)
-    local name = is_file and api.nvim_buf_get_name(buf) or ''
+    local name = edit.is_file(buf) and api.nvim_buf_get_name(buf) or ''
     if name ~= '' then
       found[edit.canonical(name)] = api.nvim_buf_get_changedtick(buf)
     end

@@ -2,24 +2,17 @@
 local M = {}
 
 local api = vim.api
+local edit = require('tideate.edit')
 
 local MOST_ENTRIES = 100
-
----@param buf integer
----@return boolean
-local function is_shown(buf)
-  return api.nvim_buf_is_loaded(buf)
-    and vim.bo[buf].buftype == ''
-    and not require('tideate.queries.hidden_buffers').is_hidden(buf)
-end
 
 --- List the user's loaded buffers; `buffer_read` returns their texts.
 ---@param task tideate.Task
 function M.buffers(task)
-  local edit, found = require('tideate.edit'), {}
+  local found = {}
   local current = require('tideate.context').current()
   task:each(api.nvim_list_bufs(), function(buf)
-    if api.nvim_buf_is_valid(buf) and is_shown(buf) then
+    if api.nvim_buf_is_valid(buf) and edit.is_file(buf) then
       local name = api.nvim_buf_get_name(buf)
       table.insert(found, {
         number = buf,
@@ -41,7 +34,7 @@ end
 local function entry(item)
   local name = item.bufnr > 0 and api.nvim_buf_is_valid(item.bufnr) and api.nvim_buf_get_name(item.bufnr) or ''
   return {
-    path = name ~= '' and require('tideate.edit').canonical(name) or '',
+    path = name ~= '' and edit.canonical(name) or '',
     line = item.lnum,
     text = item.text:sub(1, 500),
     type = item.type,

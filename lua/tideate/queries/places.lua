@@ -1,6 +1,8 @@
 --- Positions in files: of a symbol on a line, its definition, references and documentation.
 local M = {}
 
+local requests = require('tideate.queries.requests')
+
 local MOST_LOCATIONS = 300
 local MOST_BYTES = 16000 -- of a hover text
 
@@ -128,7 +130,7 @@ local function ask_at(task, arguments, method, extra, callback)
     if not place then
       return task:fail(err --[[@as string]])
     end
-    require('tideate.queries.requests').ask_all(task, buf, method, function(client)
+    requests.ask_all(task, buf, method, function(client)
       return vim.tbl_extend('force', M.params(buf, place, client), extra)
     end, function(found)
       callback(found, buf)
@@ -172,7 +174,7 @@ function M.locations(task, arguments)
         return task:fail(answer.client .. ': its answer makes no sense')
       end
     end
-    task:done(require('tideate.queries.requests').result(found, buf))
+    task:done(requests.result(found, buf))
   end)
 end
 
@@ -197,7 +199,7 @@ function M.hover(task, arguments)
     for _, answer in ipairs(found.answers) do
       answer.result = hover_text(answer.result.contents):sub(1, MOST_BYTES)
     end
-    task:done(require('tideate.queries.requests').result(found, buf))
+    task:done(requests.result(found, buf))
   end)
 end
 

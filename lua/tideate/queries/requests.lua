@@ -6,7 +6,7 @@ local PAUSE = 150 -- milliseconds before a retry
 local ENDED = 'the server has ended'
 
 --- Errors that call for a retry: the text changed, or the server was busy.
-local AGAIN = { [-32801] = true, [-32802] = true }
+M.AGAIN = { [-32801] = true, [-32802] = true }
 
 local NEW = vim.fn.has('nvim-0.11') == 1 -- functions of a client are methods
 
@@ -37,21 +37,6 @@ local function busy(client)
   return title and tostring(title) or nil
 end
 
---- Remove nulls, as Neovim did itself before 0.12: `vim.NIL` is truthy.
----@param value any decoded JSON
-local function drop_nulls(value)
-  if type(value) ~= 'table' then
-    return
-  end
-  for key, one in pairs(value) do
-    if one == vim.NIL and type(key) == 'string' then
-      value[key] = nil
-    else
-      drop_nulls(one)
-    end
-  end
-end
-
 ---@param task tideate.Task
 ---@param client vim.lsp.Client
 ---@param method string
@@ -65,7 +50,7 @@ local function send(task, client, method, params, buf, answer, attempts)
   local sent, id ---@type boolean, integer?
   local handler = vim.schedule_wrap(task:guard(function(err, result)
     answered = true
-    if err and AGAIN[err.code] and attempts > 1 then
+    if err and M.AGAIN[err.code] and attempts > 1 then
       return task:later(PAUSE, function()
         if not send(task, client, method, params, buf, answer, attempts - 1) then
           answer(ENDED, nil)
@@ -73,7 +58,7 @@ local function send(task, client, method, params, buf, answer, attempts)
       end)
     end
     if vim.fn.has('nvim-0.12') == 1 then
-      drop_nulls(result)
+      require('tideate.nulls').drop(result) -- as Neovim did itself before
     end
     answer(err and tostring(err.message or vim.inspect(err)) or nil, result)
   end))

@@ -7,7 +7,7 @@ local ATTEMPTS = 4
 local PAUSE = 150 -- milliseconds before a retry
 local FAREWELL = 1000 -- milliseconds to exit by itself
 local PULL = 'textDocument/diagnostic'
-local AGAIN = { [-32801] = true, [-32802] = true } -- the text changed, or the server was busy
+local AGAIN = require('tideate.queries.requests').AGAIN
 
 ---@class tideate.KnownText
 ---@field version integer

@@ -1,6 +1,8 @@
 --- Symbols of a file or project from language servers.
 local M = {}
 
+local requests = require('tideate.queries.requests')
+
 local MOST = 400
 
 ---@class tideate.Symbol
@@ -60,7 +62,6 @@ end
 ---@param arguments { path: string }
 function M.document(task, arguments)
   require('tideate.queries.document').open(task, arguments.path, function(buf)
-    local requests = require('tideate.queries.requests')
     requests.ask_all(task, buf, 'textDocument/documentSymbol', function()
       return { textDocument = { uri = vim.uri_from_bufnr(buf) } }
     end, function(found)
@@ -110,7 +111,7 @@ function M.workspace(task, arguments)
   if not buf then
     return task:fail('no language server that lists symbols runs for this project in this Neovim; use other tools')
   end
-  require('tideate.queries.requests').ask_all(task, buf, method, function()
+  requests.ask_all(task, buf, method, function()
     return { query = arguments.query }
   end, function(found)
     flatten(found)

@@ -25,6 +25,9 @@ local KINDS = {
   compare = 'tideate.ui.questions.choice',
 }
 
+---@type table<string, true> questions that `:Workflow review` opens again after they were left
+local REVIEWED = { review = true, plan = true, document = true, compare = true }
+
 ---@type table<string, true> questions that can be opened again after a no
 local REOPENED = { review = true, plan = true, document = true, override = true }
 
@@ -114,23 +117,17 @@ end
 ---@param waiting tideate.ui.Waiting
 ---@param summary string? of the decisions so far
 local function leave(waiting, summary)
-  if queue[1] == waiting then
-    table.remove(queue, 1)
-    local question = waiting.question
-    require('tideate.run').leave(question.execution_id)
-    local what = summary and ('waits (%s)'):format(summary) or 'waits for your answer'
-    local again = (REOPENED[question.kind] and question.kind ~= 'override' or question.kind == 'compare') and 'review' or 'resume'
-    local words = ('%s %s; :Workflow %s opens it again'):format(question.workflow, what, again)
-    M.notify(words, nil, { waiting = question.execution_id })
-    go_on()
+  if queue[1] ~= waiting then
+    return
   end
-end
-
----@param err any
----@return string
-local function logged(err)
-  require('tideate.paths').log(debug.traceback('a question could not be shown: ' .. tostring(err), 2))
-  return tostring(err)
+  table.remove(queue, 1)
+  local question = waiting.question
+  require('tideate.run').leave(question.execution_id)
+  local what = summary and ('waits (%s)'):format(summary) or 'waits for your answer'
+  local again = REVIEWED[question.kind] and 'review' or 'resume'
+  local words = '%s %s; :Workflow %s opens it again'
+  M.notify(words:format(question.workflow, what, again), nil, { waiting = question.execution_id })
+  go_on()
 end
 
 --- Show the first question of the queue.
@@ -146,7 +143,7 @@ function show_next()
     end, function(summary)
       leave(waiting, summary)
     end)
-  end, logged)
+  end, require('tideate.paths').logging('a question could not be shown'))
   if not ok then
     -- the user answered nothing, and the other questions must not wait for it
     table.remove(queue, 1)
@@ -164,29 +161,13 @@ function go_on()
   end
 end
 
---- Return a message without its nulls.
----@param value any
----@return any
-local function present(value)
-  if type(value) ~= 'table' then
-    return value
-  end
-  local result = {}
-  for key, item in pairs(value) do
-    if item ~= vim.NIL then
-      result[key] = present(item)
-    end
-  end
-  return result
-end
-
 --- Ask a question; simultaneous questions wait in a queue.
 ---@param id string
 ---@param question tideate.Question
 ---@param respond fun(result: any) called once, never after `withdraw`
 ---@param fail tideate.Fail called instead if the question cannot be shown
 function M.confirm(id, question, respond, fail)
-  question = present(question)
+  question = require('tideate.nulls').drop(vim.deepcopy(question))
   require('tideate.ui.notify').withdraw(question.execution_id)
   table.insert(queue, { id = id, question = question, respond = respond, fail = fail })
   show_next()
@@ -211,13 +192,14 @@ end
 --- `ready`: keys answer; `in_code`: it is answered in visible code
 function M.pending()
   return vim.tbl_map(function(waiting)
+    local shown, question = waiting.shown, waiting.question
     return {
       id = waiting.id,
-      kind = waiting.question.kind,
-      message = waiting.question.message,
-      focused = waiting.shown ~= nil and waiting.shown:focused(),
-      ready = waiting.shown ~= nil and waiting.shown:ready(),
-      in_code = waiting.shown ~= nil and waiting.shown.in_code ~= nil and waiting.shown:in_code(),
+      kind = question.kind,
+      message = question.message,
+      focused = shown ~= nil and shown:focused(),
+      ready = shown ~= nil and shown:ready(),
+      in_code = shown ~= nil and shown.in_code ~= nil and shown:in_code(),
     }
   end, queue)
 end
@@ -434,14 +416,10 @@ function M.close()
   if waiting and waiting.shown then
     waiting.shown:close()
   end
-  require('tideate.ui.output').close()
-  require('tideate.ui.graph').close()
-  require('tideate.ui.pages.run_page').close()
-  require('tideate.ui.pages.comparison').close()
-  require('tideate.ui.panel').close()
-  require('tideate.ui.pages.workflows').close()
-  require('tideate.ui.pages.snapshots').close()
-  require('tideate.ui.notify').close()
+  local parts = { 'output', 'graph', 'pages.run_page', 'pages.comparison', 'panel', 'pages.workflows', 'pages.snapshots', 'notify' }
+  for _, part in ipairs(parts) do
+    require('tideate.ui.' .. part).close()
+  end
   if stop_watching then
     stop_watching()
     stop_watching = nil

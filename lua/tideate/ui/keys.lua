@@ -80,8 +80,6 @@ function M.described(keys)
   return lines
 end
 
-local ns = api.nvim_create_namespace('tideate.help')
-
 --- Create a key.
 ---@param lhs string|string[]
 ---@param word string? for a footer
@@ -90,23 +88,6 @@ local ns = api.nvim_create_namespace('tideate.help')
 ---@return tideate.Key
 function M.key(lhs, word, desc, run)
   return { lhs = type(lhs) == 'table' and lhs or { lhs }, word = word, desc = desc, run = run }
-end
-
---- Create keys that call methods of an object, and the key of their help.
----@param target table
----@param title string of the help
----@param rows { [1]: string|string[], [2]: string?, [3]: string, [4]: string }[] keys, word, description, method
----@return tideate.Key[]
-function M.of_methods(target, title, rows)
-  local keys = vim.tbl_map(function(row)
-    return M.key(row[1], row[2], row[3], function()
-      target[row[4]](target)
-    end)
-  end, rows)
-  table.insert(keys, M.help_key(title, function()
-    return keys
-  end))
-  return keys
 end
 
 --- Create the key of a help.
@@ -124,7 +105,7 @@ end
 ---@param keys tideate.Key[]
 function M.help(title, keys)
   local text, window = require('tideate.ui.text'), require('tideate.ui.window')
-  local lines, widest, width = {}, 0, 0 ---@type tideate.Chunk[][], integer, integer
+  local lines, widest = {}, 0 ---@type tideate.Chunk[][], integer
   local described = M.described(keys)
   for _, line in ipairs(described) do
     widest = math.max(widest, vim.fn.strdisplaywidth(line[1]))
@@ -134,13 +115,9 @@ function M.help(title, keys)
     for index, part in ipairs(text.wrap(line[2], room)) do
       local head = text.pad(index == 1 and line[1] or '', widest)
       table.insert(lines, { { ' ' .. head .. '  ', 'TideateKey' }, { part .. ' ' } })
-      width = math.max(width, text.width(lines[#lines]))
     end
   end
-  local buf = window.scratch(nil, { bufhidden = 'wipe' })
-  text.render(buf, ns, lines)
-  local config = window.centered(width, #lines, { title = ' ' .. title .. ' ', zindex = 120 })
-  window.popup(buf, config, { 'q', '<Esc>', '<CR>', '?', 'g?' })
+  window.show_lines(lines, title, { 'q', '<Esc>', '<CR>', '?', 'g?' }, { zindex = 120 })
 end
 
 return M

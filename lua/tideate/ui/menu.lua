@@ -2,6 +2,7 @@
 local M = {}
 
 local api = vim.api
+local text = require('tideate.ui.text')
 
 ---@class tideate.MenuEntry
 ---@field name string
@@ -16,7 +17,6 @@ local ns = api.nvim_create_namespace('tideate.menu')
 ---@param width integer
 ---@return tideate.Chunk[][]
 local function lines_of(entries, width)
-  local text = require('tideate.ui.text')
   local widest = 0
   for _, entry in ipairs(entries) do
     widest = math.max(widest, vim.fn.strdisplaywidth(entry.name))
@@ -34,7 +34,7 @@ end
 ---@param on_choice fun(entry: tideate.MenuEntry?) called once; nil: none
 ---@return tideate.Menu
 function M.open(entries, on_choice)
-  local window, keys, text = require('tideate.ui.window'), require('tideate.ui.keys'), require('tideate.ui.text')
+  local window, keys = require('tideate.ui.window'), require('tideate.ui.keys')
   local columns = window.room()
   local width = math.min(72, columns - 4)
   local buf = window.scratch(nil, { bufhidden = 'wipe' })

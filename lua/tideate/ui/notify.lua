@@ -2,6 +2,8 @@
 local M = {}
 
 local api = vim.api
+local text = require('tideate.ui.text')
+local window = require('tideate.ui.window')
 
 --- Milliseconds that a notice, or a warning in a dialog, is shown.
 M.limits = { shown = 8000 }
@@ -29,7 +31,7 @@ function M.close()
   if not last.timer:is_closing() then
     last.timer:close()
   end
-  require('tideate.ui.window').close(last.win)
+  window.close(last.win)
 end
 
 --- Call back when a warning expires: its key is no longer an answer.
@@ -79,7 +81,7 @@ end
 
 --- Move the notice off a dialog that just opened.
 function M.make_room()
-  if toast and require('tideate.ui.window').visible(toast.win) then
+  if toast and window.visible(toast.win) then
     local config = api.nvim_win_get_config(toast.win)
     local row = require('tideate.ui.window.float_layout').notice_row(config.height + 2)
     api.nvim_win_set_config(toast.win, { relative = 'editor', row = row, col = config.col })
@@ -91,7 +93,6 @@ end
 ---@param options tideate.ui.NotifyOptions
 local function show_toast(message, level, options)
   M.close()
-  local window, text = require('tideate.ui.window'), require('tideate.ui.text')
   local columns, rows = window.room()
   local widest = math.min(72, columns - 4)
   local width = 10 -- the title
@@ -126,7 +127,7 @@ end
 ---@param line string
 ---@return boolean
 local function fits(line)
-  local width = require('tideate.ui.text').width({ { line } })
+  local width = text.width({ { line } })
   return vim.o.cmdheight > 0 and not line:find('\n') and width < vim.o.columns - 12
 end
 
@@ -139,7 +140,7 @@ local function remember(message)
   for _, line in ipairs(vim.split(message, '\n', { plain = true })) do
     -- a redraw forgets the message on the screen, so that no prompt appears
     vim.cmd.redraw()
-    vim.cmd.echomsg(vim.fn.string(require('tideate.ui.text').plain(line)))
+    vim.cmd.echomsg(vim.fn.string(text.plain(line)))
   end
   vim.o.shortmess = short
   vim.cmd.redraw()
@@ -151,7 +152,6 @@ end
 ---@param level integer
 local function echo_beginning(line, level)
   if vim.o.cmdheight > 0 then
-    local text = require('tideate.ui.text')
     local first = text.fit((line:gsub('%s*\n.*', ' …')), vim.o.columns - 12)
     api.nvim_echo({ { first, GROUPS[level] } }, false, {})
   end
@@ -169,7 +169,7 @@ end
 ---@param options? tideate.ui.NotifyOptions
 function M.notify(message, level, options)
   level, options = level or vim.log.levels.INFO, options or {}
-  message = table.concat(vim.tbl_map(require('tideate.ui.text').plain, vim.split(message, '\n', { plain = true })), '\n')
+  message = table.concat(vim.tbl_map(text.plain, vim.split(message, '\n', { plain = true })), '\n')
   local line = vim.startswith(message, 'tideate') and message or 'tideate: ' .. message
   if replaced() then
     vim.notify(line, level, { title = 'tideate' })

@@ -1,6 +1,8 @@
 --- Progress of a run in a title, a winbar and (from Neovim 0.12) a progress message.
 local M = {}
 
+local text = require('tideate.ui.text')
+
 local FRAMES = { '⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏' }
 local FRAME = 100 -- milliseconds
 
@@ -159,7 +161,6 @@ end
 ---@param width integer
 ---@return tideate.Chunk[]
 function M.fitting_steps(run, width)
-  local text = require('tideate.ui.text')
   local chunks = M.steps(run)
   local dropped, done = false, behind(run)
   while text.width(chunks) + (dropped and 2 or 0) > width and #chunks > 3 do
@@ -210,7 +211,6 @@ function M.report(run)
   said[run.execution_id] = M.active(run) and saying or nil
   -- a second message at once would ask the user to press a key
   vim.cmd.redraw()
-  local text = require('tideate.ui.text')
   local title = text.fit(run.name, math.floor(vim.o.columns / 3))
   -- so would a message that does not fit beside title, percentage and ruler
   local room = math.max(8, vim.o.columns - text.width({ { title } }) - 30)

@@ -2,6 +2,9 @@
 local M = {}
 
 local ui = require('tideate.ui')
+local stored_runs = require('tideate.stored_runs')
+local ui_text = require('tideate.ui.text')
+local typing = require('tideate.ui.typing')
 
 ---@class tideate.ui.RunDoing
 ---@field run fun(run: tideate.StoredRun, folder: string, on_done: fun())
@@ -20,16 +23,20 @@ end
 ---@param folder string
 ---@param on_result fun(result: tideate.Result)
 local function ask(method, run, folder, on_result)
-  require('tideate.stored_runs').ask(method, { execution_id = run.execution_id, folder = folder }, on_result)
+  stored_runs.ask(method, { execution_id = run.execution_id, folder = folder }, on_result)
 end
 
 ---@param run tideate.StoredRun
 ---@param result tideate.Result
 ---@return string
 local function rolled_back(run, result)
-  local files = result.files
-  local words = #files == 0 and 'nothing to roll back' or 'rolled back: ' .. require('tideate.ui.text').names(files)
-  return ENDED[run.state] and words or ('%s; %s is cancelled, as its own changes are gone'):format(words, run.workflow)
+  local words = #result.files == 0 and 'nothing to roll back' or 'rolled back: ' .. ui_text.names(result.files)
+  local merged = result.merged or {}
+  if #merged > 0 then
+    words = ('%s; edits made since were kept in %s'):format(words, ui_text.names(merged))
+  end
+  local living = run.state and not ENDED[run.state]
+  return living and ('%s; %s is cancelled, as its own changes are gone'):format(words, run.workflow) or words
 end
 
 ---@class tideate.RollbackDiff
@@ -46,11 +53,10 @@ local DONE = { create = 'made again', delete = 'deleted', move = 'moved' }
 ---@param merged string[]
 ---@return string
 local function file_words(one, merged)
-  local text = require('tideate.ui.text')
-  local name = text.name(one.path) .. (one.move_to and ' → ' .. text.name(one.move_to) or '')
+  local name = ui_text.name(one.path) .. (one.move_to and ' → ' .. ui_text.name(one.move_to) or '')
   local words = { DONE[one.action] }
   if one.note ~= '' then
-    table.insert(words, text.plain(one.note))
+    table.insert(words, ui_text.plain(one.note))
   end
   if vim.list_contains(merged, one.move_to or one.path) then
     table.insert(words, 'keeping edits made since')
@@ -58,26 +64,13 @@ local function file_words(one, merged)
   return #words > 0 and ('%s: %s'):format(name, table.concat(words, ', ')) or name
 end
 
---- Join the differences of a rollback into one patch with headings.
----@param result {diffs: tideate.RollbackDiff[], merged: string[]}
----@return string
-local function patch_of(result)
-  return table.concat(
-    vim.tbl_map(function(one)
-      return file_words(one, result.merged) .. '\n' .. one.diff
-    end, result.diffs),
-    '\n'
-  )
-end
-
 --- Name a run in a question: workflow, id and prompt.
 ---@param run tideate.StoredRun
 ---@return string
 local function named(run)
-  local text = require('tideate.ui.text')
   local prompt = vim.trim((run.prompt or ''):gsub('%s+', ' '))
-  local asked = prompt ~= '' and (' (%s)'):format(text.fit(text.plain(prompt), 40)) or ''
-  return ('%s %s%s'):format(run.workflow, require('tideate.stored_runs').short(run.execution_id), asked)
+  local asked = prompt ~= '' and (' (%s)'):format(ui_text.fit(ui_text.plain(prompt), 40)) or ''
+  return ('%s %s%s'):format(run.workflow, stored_runs.short(run.execution_id), asked)
 end
 
 --- Ask before an action that writes, deletes or costs.
@@ -91,46 +84,54 @@ local function ask_first(run, doing, question, expecting, on_yes)
   require('tideate.ui.questions.confirm_action').yes(own, on_yes, expecting)
 end
 
---- Preview a rollback and confirm it.
+--- Roll back the files of a run after a confirmation that lists them.
 ---@param run {execution_id: string, workflow: string, prompt?: string}
 ---@param folder string
----@param roll_back fun(run: {execution_id: string}) with the full id
-local function preview_rollback(run, folder, roll_back)
+---@param on_done? fun()
+local function roll_back(run, folder, on_done)
   local expecting = require('tideate.ui.typing').expect()
-  ask('rollback_preview', run, folder, function(result)
-    local count = #result.diffs
-    run = result.run or { execution_id = result.execution_id, workflow = run.workflow }
-    if count == 0 or #result.changed_since > 0 then
-      return roll_back(run) -- nothing is lost, or the host reports the obstacle
+  ask('rollback_preview', run, folder, function(preview)
+    run = preview.run or { execution_id = preview.execution_id, workflow = run.workflow }
+    local function proceed()
+      ask('rollback', run, folder, function(result)
+        ui.notify(rolled_back(run, result))
+        if on_done then
+          on_done()
+        end
+      end)
     end
-    local files = vim.tbl_map(function(one)
-      return '- ' .. file_words(one, result.merged)
-    end, result.diffs)
-    local words = 'Roll back %d file%s to the state before %s?'
+    local count = #preview.diffs
+    if count == 0 or #preview.changed_since > 0 then
+      return proceed() -- nothing is lost, or the host reports the obstacle
+    end
+    local files, patches = {}, {} ---@type string[], string[]
+    for _, one in ipairs(preview.diffs) do
+      local words = file_words(one, preview.merged)
+      table.insert(files, '- ' .. words)
+      table.insert(patches, words .. '\n' .. one.diff)
+    end
     ask_first(run, 'roll back', {
-      message = words:format(count, count == 1 and '' or 's', named(run)),
+      message = ('Roll back %s to the state before %s?'):format(ui_text.counted(count, 'file'), named(run)),
       details = table.concat(files, '\n'),
-      diff = patch_of(result),
-    }, expecting, function()
-      roll_back(run)
-    end)
+      diff = table.concat(patches, '\n'),
+    }, expecting, proceed)
   end)
 end
 
 --- Rerun an ended run from a step on, after a confirmation.
 ---@param params tideate.ForkParams
 function M.retry(params)
-  local expecting = require('tideate.ui.typing').expect()
+  local expecting = typing.expect()
   local folder = params.folder or require('tideate.context').folder()
   local place = vim.tbl_extend('force', {}, params, { folder = folder, check = true })
-  require('tideate.stored_runs').ask('fork_plan', place, function(plan)
+  stored_runs.ask('fork_plan', place, function(plan)
     local run = plan.run ---@type tideate.StoredRun
     local wanted = vim.tbl_extend('force', params, { execution_id = run.execution_id, folder = folder })
     if plan.all then
       return require('tideate.run').fork_stored(wanted) -- the host reports that no step failed
     end
     local reused = plan.reused == 1 and '1 result before it is reused' or ('%d results before it are reused'):format(plan.reused)
-    local model = plan.adapter and (' It asks %s.'):format(require('tideate.ui.text').name(plan.adapter)) or ''
+    local model = plan.adapter and (' It asks %s.'):format(ui_text.name(plan.adapter)) or ''
     ask_first(run, 'retry', {
       message = ('Run %s anew from the step %s on? %s; models are asked again.%s'):format(named(run), plan.step, reused, model),
       details = run.prompt,
@@ -174,7 +175,7 @@ function M.cancel_all(runs, cancel)
     doing = 'cancel',
     message = ('Cancel all %d runs? `:Workflow cancel id` cancels one.'):format(#runs),
     details = table.concat(lines, '\n'),
-  }, cancel, require('tideate.ui.typing').expect())
+  }, cancel, typing.expect())
 end
 
 ---@type table<tideate.RunAction, tideate.ui.RunDoing>
@@ -205,7 +206,7 @@ M.doings = {
     run = function(run, folder, on_done)
       M.cancel(run, function()
         ask('cancel_stored', run, folder, function(result)
-          local names = require('tideate.ui.text').names
+          local names = ui_text.names
           local files = #result.files > 0 and '; rolled back: ' .. names(result.files) or ''
           local kept = #(result.kept or {}) > 0
               and '; kept, written by a step that must not be done twice: ' .. names(result.kept)
@@ -220,14 +221,7 @@ M.doings = {
     end,
   },
   rollback = {
-    run = function(run, folder, on_done)
-      preview_rollback(run, folder, function()
-        ask('rollback', run, folder, function(result)
-          ui.notify(rolled_back(run, result))
-          on_done()
-        end)
-      end)
-    end,
+    run = roll_back,
     why_not = function(run)
       local living = not ENDED[run.state] and not run.resumable
       if run.rolled_back then
@@ -255,7 +249,7 @@ M.doings = {
 function M.made(result)
   local point = result.checkpoint
   local after = point.step == '' and 'before its first step' or 'after ' .. point.step
-  return ('checkpoint %s of %s, %s'):format(require('tideate.stored_runs').short(point.checkpoint_id), result.run.workflow, after)
+  return ('checkpoint %s of %s, %s'):format(stored_runs.short(point.checkpoint_id), result.run.workflow, after)
 end
 
 --- Choose a run to roll back, unless there is only one or the newest is of this Neovim.
@@ -272,14 +266,7 @@ end
 --- Roll back the files of a run after a confirmation.
 ---@param wanted string its id or a prefix
 function M.roll_back(wanted)
-  local folder = require('tideate.context').folder()
-  preview_rollback({ execution_id = wanted, workflow = 'run' }, folder, function(run)
-    ask('rollback', run, folder, function(result)
-      local files, merged = result.files, result.merged or {}
-      local kept = #merged > 0 and '; edits made since were kept in ' .. table.concat(merged, ', ') or ''
-      ui.notify(#files == 0 and 'nothing to roll back' or 'rolled back: ' .. table.concat(files, ', ') .. kept)
-    end)
-  end)
+  roll_back({ execution_id = wanted, workflow = 'run' }, require('tideate.context').folder())
 end
 
 --- Return whether the host allows an action.
@@ -314,7 +301,7 @@ function M.ask_what_to_say(run)
       return
     elseif run.folder then
       local params = { execution_id = run.id, folder = run.folder, text = text }
-      require('tideate.stored_runs').ask('say', params, function()
+      stored_runs.ask('say', params, function()
         ui.notify('the model reads it before its next turn')
       end)
     else
@@ -329,7 +316,7 @@ end
 ---@param on_done fun(execution_id: string)
 function M.restore(point, folder, on_done)
   local params = { checkpoint_id = point.checkpoint_id, folder = folder }
-  require('tideate.stored_runs').ask('checkpoint_restore', params, function(result)
+  stored_runs.ask('checkpoint_restore', params, function(result)
     local after = point.step == '' and 'at the start' or 'after ' .. point.step
     ui.notify(('a new run, paused %s: p resumes it'):format(after))
     on_done(result.execution_id)

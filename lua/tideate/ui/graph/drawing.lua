@@ -2,6 +2,7 @@
 local M = {}
 
 local api = vim.api
+local text = require('tideate.ui.text')
 
 local ns = api.nvim_create_namespace('tideate.graph')
 
@@ -71,7 +72,7 @@ end
 ---@param it tideate.ui.Graph
 ---@param keys tideate.Key[]
 function M.head(it, keys)
-  local text, words = require('tideate.ui.text'), require('tideate.ui.keys').words
+  local words = require('tideate.ui.keys').words
   local chunks = { { ' ' .. it.name .. ' ', 'TideateTitle' } } ---@type tideate.Chunk[]
   local running = M.running(it)
   local at = #running > 0 and table.concat(running, ', ') or M.current(it)
@@ -129,7 +130,7 @@ local function path_lines(it)
     return {}
   end
   local words = PATH .. require('tideate.machine_path').words(run.path)
-  return vim.list_extend({ '' }, require('tideate.ui.text').wrap(words, math.max(20, M.width_of(it))))
+  return vim.list_extend({ '' }, text.wrap(words, math.max(20, M.width_of(it))))
 end
 
 --- Write the drawing and the path below it.

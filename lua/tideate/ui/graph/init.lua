@@ -5,10 +5,12 @@ local api = vim.api
 local ui = require('tideate.ui')
 
 local drawing = require('tideate.ui.graph.drawing')
+local keys = require('tideate.ui.keys')
+local text = require('tideate.ui.text')
+local window = require('tideate.ui.window')
 
 local WAIT = 200 -- milliseconds without a change before a redraw
 
-local ns = api.nvim_create_namespace('tideate.graph_state')
 local WIDEST = 76
 
 ---@class tideate.GraphDefinition
@@ -95,7 +97,6 @@ end
 ---@param width integer
 ---@return tideate.Chunk[][]
 local function words(definition, name, width)
-  local text = require('tideate.ui.text')
   local lines = {} ---@type tideate.Chunk[][]
   local function add(prefix, body, group)
     for index, line in ipairs(text.wrap(body, width - vim.fn.strdisplaywidth(prefix) - 1)) do
@@ -124,14 +125,10 @@ end
 ---@param definition tideate.GraphDefinition
 ---@param name string
 local function open_state(definition, name)
-  local window = require('tideate.ui.window')
-  local columns = window.room()
-  local width = math.min(WIDEST, columns - 4)
-  local lines = words(definition, name, width)
-  local buf = window.scratch(nil, { bufhidden = 'wipe' })
-  require('tideate.ui.text').render(buf, ns, lines)
-  local title = (' %s '):format(name == '*' and 'entry' or name)
-  window.popup(buf, window.centered(width, #lines, { title = title, zindex = 110 }), { 'q', '<Esc>', '<CR>', 'K' })
+  local width = math.min(WIDEST, (window.room()) - 4)
+  local title = name == '*' and 'entry' or name
+  local config = { width = width, zindex = 110 }
+  window.show_lines(words(definition, name, width), title, { 'q', '<Esc>', '<CR>', 'K' }, config)
 end
 
 ---@class tideate.ui.GraphActions
@@ -176,59 +173,45 @@ end
 local function follow_text(it, actions)
   it.timer = assert(vim.uv.new_timer())
   listen(it, actions.draw)
-  api.nvim_create_autocmd({ 'BufReadPost', 'BufNewFile' }, {
-    group = it.group,
-    buffer = it.source.buf,
-    desc = 'Let the drawing follow a text that is opened again',
-    callback = function()
-      listen(it, actions.draw)
-      draw_soon(it, actions.draw)
-    end,
-  })
-  api.nvim_create_autocmd({ 'BufUnload', 'BufWipeout' }, {
-    group = it.group,
-    buffer = it.source.buf,
-    desc = 'Say that the drawn text is closed',
-    -- later: rereading a file unloads it first
-    callback = vim.schedule_wrap(function()
-      if not it.left and drawing.showing(it) then
-        drawing.head(it, actions.keys())
-      end
-    end),
-  })
+  local function on(events, desc, callback)
+    api.nvim_create_autocmd(events, { group = it.group, buffer = it.source.buf, desc = desc, callback = callback })
+  end
+  on({ 'BufReadPost', 'BufNewFile' }, 'Let the drawing follow a text that is opened again', function()
+    listen(it, actions.draw)
+    draw_soon(it, actions.draw)
+  end)
+  -- later: rereading a file unloads it first
+  on({ 'BufUnload', 'BufWipeout' }, 'Say that the drawn text is closed', vim.schedule_wrap(function()
+    if not it.left and drawing.showing(it) then
+      drawing.head(it, actions.keys())
+    end
+  end))
 end
 
 ---@param it tideate.ui.Graph
 ---@param actions tideate.ui.GraphActions
 local function follow_window(it, actions)
-  api.nvim_create_autocmd('WinClosed', {
-    group = it.group,
-    pattern = tostring(it.win),
-    callback = vim.schedule_wrap(function()
-      if not it.left then
-        actions.leave()
-      end
-    end),
-  })
-  api.nvim_create_autocmd({ 'BufEnter', 'BufWinEnter' }, {
-    group = it.group,
-    desc = 'Leave the window to another buffer that is shown in it',
-    callback = vim.schedule_wrap(function()
-      if not it.left and not drawing.showing(it) then
-        actions.leave()
-      end
-    end),
-  })
   local width = api.nvim_win_get_width(it.win)
-  api.nvim_create_autocmd({ 'VimResized', 'WinResized' }, {
-    group = it.group,
-    callback = vim.schedule_wrap(function()
-      if not it.left and drawing.showing(it) and api.nvim_win_get_width(it.win) ~= width then
-        width = api.nvim_win_get_width(it.win)
-        actions.draw()
+  local function on(events, desc, callback, pattern)
+    local later = vim.schedule_wrap(function()
+      if not it.left then
+        callback()
       end
-    end),
-  })
+    end)
+    api.nvim_create_autocmd(events, { group = it.group, pattern = pattern, desc = desc, callback = later })
+  end
+  on('WinClosed', 'End the drawing with its window', actions.leave, tostring(it.win))
+  on({ 'BufEnter', 'BufWinEnter' }, 'Leave the window to another buffer that is shown in it', function()
+    if not drawing.showing(it) then
+      actions.leave()
+    end
+  end)
+  on({ 'VimResized', 'WinResized' }, 'Draw again with the new width', function()
+    if drawing.showing(it) and api.nvim_win_get_width(it.win) ~= width then
+      width = api.nvim_win_get_width(it.win)
+      actions.draw()
+    end
+  end)
 end
 
 --- Follow text and window until the drawing is closed.
@@ -273,7 +256,7 @@ local opening = 0 -- number of requested drawings; only the last one opens
 
 ---@return boolean
 function M.is_visible()
-  return shown ~= nil and require('tideate.ui.window').visible(shown.win)
+  return shown ~= nil and window.visible(shown.win)
 end
 
 ---@param result tideate.Result
@@ -325,13 +308,11 @@ local function leave()
   local showing = drawing.showing(it)
   local focused = showing and it.win == api.nvim_get_current_win()
   if showing then
-    require('tideate.ui.window').close(it.win)
+    window.close(it.win)
   elseif api.nvim_win_is_valid(it.win) then
-    require('tideate.ui.window').options(it.win, { winfixbuf = false }) -- the one option that a new buffer keeps
+    window.options(it.win, { winfixbuf = false }) -- the one option that a new buffer keeps
   end
-  if api.nvim_buf_is_valid(it.buf) then
-    api.nvim_buf_delete(it.buf, { force = true }) -- if another window shows it
-  end
+  window.delete(it.buf) -- if another window shows it
   if focused and api.nvim_win_is_valid(it.back) then
     api.nvim_set_current_win(it.back)
   end
@@ -391,7 +372,6 @@ function M.keys()
     M.draw()
   end
   local other = shown and shown.format == 'mermaid' and 'drawing' or 'mermaid'
-  local keys = require('tideate.ui.keys')
   return {
     keys.key('q', 'close', 'close this window', leave),
     keys.key({ 'K', '<CR>' }, 'state', "the state's guidance, and when it is left for which", explain),
@@ -409,11 +389,11 @@ end
 local function show(source, result, back)
   leave()
   require('tideate.ui.highlights').define()
-  local buf = require('tideate.ui.window').scratch(nil, { bufhidden = 'wipe', modifiable = false })
+  local buf = window.scratch(nil, { bufhidden = 'wipe', modifiable = false })
   api.nvim_buf_set_name(buf, ('tideate://graph/%d/%s'):format(buf, result.name))
   shown = { source = source, buf = buf, format = 'text', wanted = 'text', asked = 0, back = back }
   shown.win = require('tideate.ui.graph.window').open(buf)
-  require('tideate.ui.keys').set(buf, M.keys())
+  keys.set(buf, M.keys())
   api.nvim_create_autocmd('BufReadCmd', { buffer = buf, desc = 'Draw again', callback = M.draw })
   follow(shown, { draw = M.draw, leave = leave, keys = M.keys })
   drawing.take(shown, result, M.keys())
@@ -423,7 +403,6 @@ end
 --- Request a drawing and show it; the previous drawing stays until then.
 ---@param source tideate.GraphSource
 function M.open(source)
-  local window = require('tideate.ui.window')
   local from = api.nvim_get_current_win()
   local back = window.origin()
   if shown and from == shown.win then

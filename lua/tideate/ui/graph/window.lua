@@ -1,6 +1,8 @@
 --- Placement of the drawing's window, and the box of the current state.
 local M = {}
 
+local window = require('tideate.ui.window')
+
 --- Minimum columns for a drawing beside the text; else it takes the whole width.
 M.BESIDE = 140
 
@@ -33,7 +35,7 @@ end
 --- Return the width of a drawing whose window is not open yet.
 ---@return integer columns
 function M.width()
-  local columns = require('tideate.ui.window').room()
+  local columns = window.room()
   return columns >= M.BESIDE and math.floor(columns * 0.5) or columns
 end
 
@@ -41,7 +43,6 @@ end
 ---@param buf integer
 ---@return integer win
 function M.open(buf)
-  local window = require('tideate.ui.window')
   local columns, rows = window.room()
   local win ---@type integer
   if columns >= M.BESIDE then

@@ -2,6 +2,7 @@
 local M = {}
 
 local api = vim.api
+local window = require('tideate.ui.window')
 
 local LEAST = 60 -- columns of one window
 local SHARE = 0.4 -- of the screen's lines
@@ -28,19 +29,19 @@ local SETTLES = {
 ---@param id string
 local function head(id)
   local win, run = runs[id].win, require('tideate.state').get_status(id)
-  if not run or not require('tideate.ui.window').visible(win) then
+  if not run or not window.visible(win) then
     return
   end
   local text, progress = require('tideate.ui.text'), require('tideate.ui.progress')
   local chunks = vim.list_extend({ { ' ' .. text.name(runs[id].adapter) .. ' ·', 'TideateTitle' } }, progress.title(run))
   local title = text.fit_chunks(chunks, api.nvim_win_get_width(win))
-  require('tideate.ui.window').options(win, { winbar = text.bar(title) })
+  window.options(win, { winbar = text.bar(title) })
 end
 
 --- Close the windows to free their space.
 function M.close()
   for _, one in pairs(runs) do
-    require('tideate.ui.window').close(one.win)
+    window.close(one.win)
     one.win = nil
   end
 end
@@ -62,7 +63,6 @@ end
 ---@param buf integer
 ---@return integer win
 local function open(buf)
-  local window = require('tideate.ui.window')
   local last ---@type integer?
   for _, id in ipairs(order) do
     last = window.visible(runs[id].win) and runs[id].win or last
@@ -81,7 +81,7 @@ end
 --- Give all windows the same width.
 local function equalize()
   local open_ones = vim.tbl_filter(function(id)
-    return require('tideate.ui.window').visible(runs[id].win)
+    return window.visible(runs[id].win)
   end, order)
   for _, id in ipairs(open_ones) do
     api.nvim_win_set_width(runs[id].win, math.floor(vim.o.columns / #open_ones))

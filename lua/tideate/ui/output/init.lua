@@ -5,6 +5,11 @@ local api = vim.api
 local ui = require('tideate.ui')
 
 local runs = require('tideate.ui.output.runs')
+local beside = require('tideate.ui.output.beside')
+local placement = require('tideate.ui.output.window')
+local progress = require('tideate.ui.progress')
+local dialog = require('tideate.ui.questions.dialog')
+local window = require('tideate.ui.window')
 
 local BEGINS = { SD_EVENT_WORKFLOW_STARTED = true, SD_EVENT_WORKFLOW_RESTORED = true }
 
@@ -29,7 +34,7 @@ end
 
 ---@return boolean
 function M.is_visible()
-  return require('tideate.ui.window').visible(shown.win)
+  return window.visible(shown.win)
 end
 
 --- Return whether a run's text is on the screen.
@@ -45,17 +50,17 @@ local function draw()
   if not run or not shown.win or not api.nvim_win_is_valid(shown.win) then
     return
   end
-  local active = require('tideate.ui.progress').active(run)
+  local active = progress.active(run)
   local keys = M.keys(active, not active and require('tideate.reply').refusal(run) == nil)
-  require('tideate.ui.output.window').head(shown.win, shown.kind, run, keys)
+  placement.head(shown.win, shown.kind, run, keys)
 end
 
 --- Turn the spinner only while the window is visible and the run works.
 local function animate()
   local run = shown.id and status(shown.id)
-  local wanted = run and require('tideate.ui.progress').turning(run) and M.is_visible()
+  local wanted = run and progress.turning(run) and M.is_visible()
   if wanted and not shown.stop then
-    shown.stop = require('tideate.ui.progress').tick(function()
+    shown.stop = progress.tick(function()
       draw()
       animate()
     end)
@@ -68,7 +73,7 @@ end
 --- Ask for a message to the model of the shown run.
 local function say()
   local run = shown.id and status(shown.id)
-  local ended = not run or not require('tideate.ui.progress').active(run)
+  local ended = not run or not progress.active(run)
   require('tideate.ui.run_actions').ask_what_to_say({ id = shown.id, ended = ended })
 end
 
@@ -95,7 +100,7 @@ function M.keys(active, can_reply)
     key('q', 'hide', 'hide this window; the run continues', M.hide),
     key('<C-c>', active ~= false and 'cancel' or nil, 'cancel the run', function()
       local run = shown.id and status(shown.id)
-      if run and require('tideate.ui.progress').active(run) then
+      if run and progress.active(run) then
         require('tideate').cancel(run.execution_id)
       end
     end),
@@ -114,7 +119,6 @@ end
 --- Move a foreign buffer (for example after `:e! file`) to a window that shows files.
 local function move_foreign_buffer()
   local entry = shown.id and runs.get(shown.id)
-  local window = require('tideate.ui.window')
   if not entry or not shown.win or not api.nvim_win_is_valid(shown.win) then
     return
   end
@@ -124,7 +128,7 @@ local function move_foreign_buffer()
   end
   window.options(shown.win, { winfixbuf = false })
   api.nvim_win_set_buf(shown.win, entry.stream:loaded_buffer())
-  require('tideate.ui.output.window').set_reading_options(shown.win)
+  placement.set_reading_options(shown.win)
   draw()
   local target = window.for_files()
   if target and api.nvim_buf_is_valid(other) then
@@ -152,13 +156,13 @@ end
 --- Lay out the window again.
 function M.arrange()
   if shown.kind == 'float' and M.is_visible() then
-    local config = require('tideate.ui.output.window').float_config()
+    local config = placement.float_config()
     config.relative = 'editor'
     api.nvim_win_set_config(shown.win, config)
   end
   draw()
   animate()
-  require('tideate.ui.questions.dialog').arrange()
+  dialog.arrange()
 end
 
 --- Handle the close of the window.
@@ -170,7 +174,7 @@ function M.closed()
     shown.stop()
   end
   shown = { id = shown.id, later = shown.later }
-  require('tideate.ui.questions.dialog').arrange()
+  dialog.arrange()
 end
 
 --- Show a run.
@@ -182,10 +186,9 @@ function M.show(id, enter)
     return
   end
   if enter == nil then
-    enter = not M.is_visible() and require('tideate.ui.output.window').may_focus()
+    enter = not M.is_visible() and placement.may_focus()
   end
   shown.id = id
-  local window = require('tideate.ui.window')
   if M.is_visible() then
     window.options(shown.win, { winfixbuf = false })
     api.nvim_win_set_buf(shown.win, entry.stream.buf)
@@ -194,11 +197,11 @@ function M.show(id, enter)
       M.hide()
     end
     shown.back = api.nvim_get_current_win()
-    shown.win, shown.kind = require('tideate.ui.output.window').open(entry.stream.buf)
+    shown.win, shown.kind = placement.open(entry.stream.buf)
     watch()
   end
-  require('tideate.ui.output.window').set_reading_options(shown.win)
-  require('tideate.ui.output.window').to_end(shown.win, entry.stream.buf)
+  placement.set_reading_options(shown.win)
+  placement.to_end(shown.win, entry.stream.buf)
   if enter then
     api.nvim_set_current_win(shown.win)
   end
@@ -207,22 +210,22 @@ function M.show(id, enter)
   end, shown.later or {})
   draw()
   animate()
-  require('tideate.ui.questions.dialog').arrange()
+  dialog.arrange()
 end
 
 --- Hide the window; the run continues.
 function M.hide()
-  if require('tideate.ui.output.beside').close_here() then
+  if beside.close_here() then
     return
   end
   local win, back = shown.win, shown.back
   M.closed()
-  require('tideate.ui.window').leave(win, back)
+  window.leave(win, back)
 end
 
 --- Free the space of the code: hide a float, leave a tab page.
 function M.make_room()
-  require('tideate.ui.output.beside').close()
+  beside.close()
   if shown.kind == 'float' and shown.win then
     M.hide()
     shown.gave_way = true
@@ -306,7 +309,6 @@ end
 ---@param entry tideate.ui.Run
 ---@param event tideate.Event
 local function show_begun(id, entry, event)
-  local beside = require('tideate.ui.output.beside')
   if not event.data.compared then
     return show_beside_questions(id)
   end
@@ -341,7 +343,7 @@ function M.on_event(event)
     draw()
     animate()
   end
-  local next_one = require('tideate.ui.output.beside').on_event(event)
+  local next_one = beside.on_event(event)
   if next_one and shown.id == id and M.is_visible() then
     M.show(next_one, false)
   end

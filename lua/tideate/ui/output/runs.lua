@@ -1,6 +1,8 @@
 --- Buffers with the texts of runs.
 local M = {}
 
+local state = require('tideate.state')
+
 local KEPT = 10 -- buffers of ended runs
 
 ---@class tideate.ui.Run
@@ -33,7 +35,7 @@ end
 ---@param keys fun(): tideate.Key[]
 ---@return tideate.ui.Run
 function M.add(id, keys)
-  local run = require('tideate.state').get_status(id)
+  local run = state.get_status(id)
   local name = ('tideate://%s/%s'):format(run and run.name or 'run', id:sub(1, 8))
   local stream = require('tideate.ui.transcript.stream').new(name, function(buf)
     require('tideate.ui.keys').set(buf, keys())
@@ -50,7 +52,7 @@ end
 ---@param keys fun(): tideate.Key[]
 ---@return tideate.ui.Run?
 function M.revived(id, keys)
-  local entry, run = runs[id], require('tideate.state').get_status(id)
+  local entry, run = runs[id], state.get_status(id)
   if not entry and run then
     entry = M.add(id, keys)
     require('tideate.ui.transcript').begin(entry, run)
@@ -68,7 +70,7 @@ function M.evict_old(but)
   local finished = 0
   for index = #order, 1, -1 do
     local id = order[index]
-    local run = require('tideate.state').get_status(id)
+    local run = state.get_status(id)
     if id ~= but and not (run and require('tideate.ui.progress').active(run)) then
       finished = finished + 1
       if not run then

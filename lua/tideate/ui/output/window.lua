@@ -2,6 +2,7 @@
 local M = {}
 
 local api = vim.api
+local window = require('tideate.ui.window')
 
 local FOR_CODE = 22 -- rows left for a question and its code, if the screen has as many
 local LOWEST = 4 -- rows
@@ -9,7 +10,7 @@ local GRAPH_BESIDE = require('tideate.ui.graph.window').BESIDE
 
 ---@return table<string, any> configuration of a float that leaves the code readable
 function M.float_config()
-  local columns, lines = require('tideate.ui.window').room()
+  local columns, lines = window.room()
   local taken_columns, taken_rows = require('tideate.ui.panel').taken()
   columns, lines = columns - taken_columns, lines - taken_rows
   local width, height, row, col
@@ -33,7 +34,6 @@ end
 ---@param buf integer
 ---@return integer win, string kind
 function M.open(buf)
-  local window = require('tideate.ui.window')
   local kind = require('tideate.config').get('ui.output')
   if kind == 'split' then
     return window.split(buf, 'below', math.max(6, math.floor(vim.o.lines * 0.35))), kind
@@ -57,12 +57,11 @@ end
 ---@param keys tideate.Key[]
 function M.head(win, kind, run, keys)
   local text, progress = require('tideate.ui.text'), require('tideate.ui.progress')
-  local window = require('tideate.ui.window')
   local width = api.nvim_win_get_width(win)
   local title = progress.title(run)
   if kind == 'float' then
     local footer = text.keys(require('tideate.ui.keys').words(keys), width)
-    require('tideate.ui.window').configure(win, { title = text.fit_chunks(title, width), footer = footer })
+    window.configure(win, { title = text.fit_chunks(title, width), footer = footer })
     window.options(win, { winbar = text.bar(progress.fitting_steps(run, width)) })
   else
     local steps = progress.fitting_steps(run, math.max(0, width - text.width(title)))
@@ -97,7 +96,7 @@ function M.set_reading_options(win)
     list = false,
     winfixbuf = true,
   })
-  require('tideate.ui.window').options(win, options)
+  window.options(win, options)
   reasoning.dim(win)
 end
 
@@ -105,7 +104,7 @@ end
 ---@return boolean
 function M.may_focus()
   return require('tideate.ui.typing').plain_normal()
-    and not require('tideate.ui.window').is_float(0)
+    and not window.is_float(0)
     and vim.bo.filetype ~= 'tideate-panel'
 end
 

@@ -3,6 +3,10 @@ local M = {}
 
 local api = vim.api
 local ui = require('tideate.ui')
+local editor_context = require('tideate.context')
+local keys = require('tideate.ui.keys')
+local text = require('tideate.ui.text')
+local window = require('tideate.ui.window')
 
 local BESIDE = 110 -- minimum columns for the preview beside the list
 local ns = api.nvim_create_namespace('tideate.contexts')
@@ -21,7 +25,6 @@ local ns = api.nvim_create_namespace('tideate.contexts')
 ---@param room integer
 ---@return tideate.Chunk[]
 local function line_of(one, width, room)
-  local text = require('tideate.ui.text')
   local looks = one.exists and 'TideateKey' or 'TideateWaiting'
   local note = one.note ~= '' and '  ' .. one.note or ''
   return text.fit_chunks({
@@ -66,7 +69,7 @@ end
 
 ---@param view tideate.ui.Contexts
 local function draw(view)
-  if not require('tideate.ui.window').visible(view.preview) or not api.nvim_win_is_valid(view.list) then
+  if not window.visible(view.preview) or not api.nvim_win_is_valid(view.list) then
     return
   end
   local lines = view.texts[current(view).mention] or { '…' }
@@ -74,7 +77,7 @@ local function draw(view)
   for _, line in ipairs(lines) do
     table.insert(chunks, { { line } })
   end
-  require('tideate.ui.text').render(api.nvim_win_get_buf(view.preview), ns, chunks)
+  text.render(api.nvim_win_get_buf(view.preview), ns, chunks)
   api.nvim_win_set_cursor(view.preview, { 1, 0 })
 end
 
@@ -84,7 +87,7 @@ local function show(view)
   local one = current(view)
   if not view.asked[one.mention] then
     view.asked[one.mention] = true
-    local params = { mention = one.mention, folder = require('tideate.context').folder(), context = view.context }
+    local params = { mention = one.mention, folder = editor_context.folder(), context = view.context }
     require('tideate.client').request('context_show', params, function(result)
       view.texts[one.mention] = result.ok and text_of(result.item) or vim.split(result.error or 'called off', '\n')
       draw(view)
@@ -96,7 +99,7 @@ end
 ---@param count integer
 ---@return table<string, any> list, table<string, any> preview positions of the two floats
 local function places(count)
-  local columns, lines = require('tideate.ui.window').room()
+  local columns, lines = window.room()
   if columns >= BESIDE then
     local width = math.floor((columns - 8) * 0.45)
     local height = math.max(8, math.min(lines - 4, 30))
@@ -111,7 +114,6 @@ end
 
 ---@param view tideate.ui.Contexts
 local function close(view)
-  local window = require('tideate.ui.window')
   window.close(view.preview)
   window.close(view.list)
   if window.visible(view.back) then
@@ -122,7 +124,7 @@ end
 ---@param view tideate.ui.Contexts
 ---@return tideate.Key[]
 local function keys_of(view)
-  local key = require('tideate.ui.keys').key
+  local key = keys.key
   return {
     key('y', 'copy', 'copy the mention', function()
       local mention = current(view).mention
@@ -139,7 +141,6 @@ end
 ---@param mentions tideate.Mention[]
 ---@param context tideate.Context editor context of the request
 function M.open(mentions, context)
-  local window, keys, text = require('tideate.ui.window'), require('tideate.ui.keys'), require('tideate.ui.text')
   local view = { mentions = mentions, context = context, texts = {}, asked = {}, back = api.nvim_get_current_win() } ---@type tideate.ui.Contexts
   local list, preview = places(#mentions)
   local wiped = { bufhidden = 'wipe' }
@@ -174,8 +175,8 @@ end
 
 --- Request the project's mentions and show them.
 function M.show()
-  local context = require('tideate.context').capture()
-  local params = { folder = require('tideate.context').folder(), context = context }
+  local context = editor_context.capture()
+  local params = { folder = editor_context.folder(), context = context }
   require('tideate.client').request_or_tell('contexts', params, function(result)
     require('tideate.mentions').set_host_mentions(result)
     M.open(result.mentions, context)

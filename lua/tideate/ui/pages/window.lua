@@ -2,6 +2,9 @@
 local M = {}
 
 local api = vim.api
+local ui_keys = require('tideate.ui.keys')
+local text = require('tideate.ui.text')
+local window = require('tideate.ui.window')
 
 local ns = api.nvim_create_namespace('tideate.page')
 local WIDEST = 120 -- columns
@@ -38,7 +41,7 @@ end
 
 ---@return tideate.Key[]
 function Window:keys()
-  local keys, list = require('tideate.ui.keys'), self.own_keys(self.shown)
+  local keys, list = ui_keys, self.own_keys(self.shown)
   local function close()
     self:close()
   end
@@ -55,12 +58,12 @@ end
 
 ---@return integer width of a page
 function M.columns()
-  return math.min(WIDEST, (require('tideate.ui.window').room()) - 4)
+  return math.min(WIDEST, (window.room()) - 4)
 end
 
 ---@return boolean
 function Window:is_visible()
-  return self.shown ~= nil and require('tideate.ui.window').visible(self.win)
+  return self.shown ~= nil and window.visible(self.win)
 end
 
 ---@return integer line of the cursor
@@ -70,12 +73,11 @@ end
 
 ---@return table<string, any> config of the float
 function Window:place()
-  local window, text = require('tideate.ui.window'), require('tideate.ui.text')
   local _, rows = window.room()
   local columns = M.columns()
   return window.centered(columns, math.max(LOWEST, math.floor(rows * 0.7)), {
     title = { { (' %s '):format(text.fit(self.page.title, columns - 4)), 'TideateTitle' } },
-    footer = text.keys(require('tideate.ui.keys').words(self:keys()), columns - 2),
+    footer = text.keys(ui_keys.words(self:keys()), columns - 2),
     zindex = 55,
   })
 end
@@ -92,7 +94,7 @@ end
 --- Return the text of a closed fold.
 ---@return string
 function M.foldtext()
-  return '       … ' .. require('tideate.ui.text').counted(vim.v.foldend - vim.v.foldstart + 1, 'line')
+  return '       … ' .. text.counted(vim.v.foldend - vim.v.foldstart + 1, 'line')
 end
 
 --- Open or close the fold under the cursor.
@@ -104,13 +106,13 @@ end
 function Window:fit()
   local config = self:place()
   config.relative = 'editor'
-  require('tideate.ui.window').configure(self.win, config)
+  window.configure(self.win, config)
 end
 
 --- Write lines; leave those that are the very same tables as before.
 ---@param lines tideate.Chunk[][]
 function Window:write(lines)
-  local text, before = require('tideate.ui.text'), self.drawn or {}
+  local before = self.drawn or {}
   local first, behind = text.unchanged(before, lines)
   local last = self.drawn and #before - behind or -1
   text.splice(self.buf, ns, first, last, vim.list_slice(lines, first + 1, #lines - behind))
@@ -147,7 +149,6 @@ end
 --- Open the float and set its keys.
 ---@param enter boolean
 function Window:open(enter)
-  local window = require('tideate.ui.window')
   local buf = window.scratch(nil, { bufhidden = 'wipe', filetype = 'tideate-runs' })
   self.buf, self.back, self.drawn = buf, window.origin(), nil
   self.win = window.float(buf, enter, self:place())
@@ -173,7 +174,7 @@ function Window:open(enter)
       self:fit()
     end
   end))
-  require('tideate.ui.keys').set(buf, self:keys())
+  ui_keys.set(buf, self:keys())
 end
 
 --- Show a page, in the open window or a new one.
@@ -200,7 +201,7 @@ end
 function Window:close()
   if self.shown then
     self.shown = nil
-    require('tideate.ui.window').leave(self.win, self.back)
+    window.leave(self.win, self.back)
   end
 end
 

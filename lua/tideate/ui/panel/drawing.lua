@@ -1,9 +1,11 @@
 --- Lines of the panel: the tree on the left, time, tokens and cost on the right. Only changed lines are written.
 local M = {}
 
+local text = require('tideate.ui.text')
+
 local ns = vim.api.nvim_create_namespace('tideate.panel')
 local NEAR = 4 -- unchanged lines between two changes that are written along
-local FIGURES = { time = 7, tokens = 7, cost = 8 } -- columns
+local COLUMNS = '%7s%7s%8s' -- time, tokens and cost
 
 ---@type table<string, { [1]: string, [2]: string }> state → mark and group
 M.LOOKS = {
@@ -48,20 +50,12 @@ function M.new(buf)
 end
 
 ---@param node tideate.ui.Node
----@return string
-local function time_of(node)
-  if node.began then
-    -- whole seconds keep a calm line unchanged
-    return require('tideate.ui.progress').seconds(vim.uv.now() - node.began)
-  end
-  return node.took and require('tideate.ui.progress').duration(node.took) or ''
-end
-
----@param node tideate.ui.Node
 ---@return string time, string tokens, string cost
 local function figures(node)
-  local text = require('tideate.ui.pages.run_page.text')
-  return time_of(node), node.tokens and text.count(node.tokens) or '', node.cost and text.cost(node.cost) or ''
+  local page, progress = require('tideate.ui.pages.run_page.text'), require('tideate.ui.progress')
+  -- whole seconds keep a calm line unchanged
+  local time = node.began and progress.seconds(vim.uv.now() - node.began) or node.took and progress.duration(node.took)
+  return time or '', node.tokens and page.count(node.tokens) or '', node.cost and page.cost(node.cost) or ''
 end
 
 ---@param run tideate.ui.PanelRun
@@ -79,7 +73,7 @@ local function run_words(row)
   local run, stored = node.run, require('tideate.stored_runs')
   local group = (M.LOOKS[node.state] or M.LOOKS.running)[2]
   local continues, compared = run.stored and run.stored.continues, run.stored and run.stored.compared or {}
-  local models = require('tideate.ui.text').names(compared)
+  local models = text.names(compared)
   return {
     { node.state ~= 'completed' and node.state .. ' ' or '', group },
     { node.hint ~= '' and node.hint .. '  ' or '', 'TideateHint' },
@@ -110,7 +104,7 @@ end
 ---@param room integer columns
 ---@return tideate.Chunk[]
 local function left(row, room)
-  local node, text = row.node, require('tideate.ui.text')
+  local node = row.node
   local look = M.LOOKS[node.state] or { ' ' }
   local fold = row.open == nil and ' ' or row.open and '▾' or '▸'
   local chunks = {
@@ -165,15 +159,11 @@ end
 ---@param cost string
 ---@return tideate.Chunk[]
 local function line(row, width, time, tokens, cost)
-  local text = require('tideate.ui.text')
-  if row.node.kind == 'head' or row.node.kind == 'more' or row.node.kind == 'empty' then
+  local kind = row.node.kind
+  if kind == 'head' or kind == 'more' or kind == 'empty' then
     return text.fit_chunks({ { row.lead .. '  ' .. row.node.label, 'TideateHint' } }, width)
   end
-  local behind, right = (' %%%ds%%%ds%%%ds'):format(FIGURES.time, FIGURES.tokens, FIGURES.cost), ''
-  if time .. tokens .. cost ~= '' then
-    right = behind:format(time, tokens, cost)
-    right = cost == '' and right:sub(1, -FIGURES.cost - 1) .. (' '):rep(FIGURES.cost) or right
-  end
+  local right = time .. tokens .. cost ~= '' and ' ' .. COLUMNS:format(time, tokens, cost) or ''
   local room = width - #right
   local chunks = left(row, room)
   if right ~= '' then
@@ -219,30 +209,22 @@ local function lines_of(it, rows, width, seen)
   return lines
 end
 
---- Replace a range of lines.
----@param it tideate.ui.Drawn
----@param lines tideate.Chunk[][]
----@param first integer 1-based
----@param last integer of the lines that are there
----@param upto integer of the new ones
-local function write(it, lines, first, last, upto)
-  require('tideate.ui.text').splice(it.buf, ns, first - 1, last, vim.list_slice(lines, first, upto))
-end
-
 --- Write the lines that differ, if the number of lines is the same.
 ---@param it tideate.ui.Drawn
 ---@param lines tideate.Chunk[][]
 local function write_changed(it, lines)
-  local from = nil ---@type integer?
+  local from, upto = nil, nil ---@type integer?, integer?
   for index = 1, #lines + 1 do
     local differs = lines[index] ~= it.lines[index]
-    if differs and not from then
-      from = index
-    elseif not differs and from then
-      write(it, lines, from, index - 1, index - 1)
+    if from and (index > #lines or differs and index - upto > NEAR) then
+      text.splice(it.buf, ns, from - 1, upto, vim.list_slice(lines, from, upto))
       from = nil
     end
+    if differs then
+      from, upto = from or index, index
+    end
   end
+  it.lines = lines
 end
 
 --- Draw rows.
@@ -251,16 +233,14 @@ end
 ---@param win integer
 function M.draw(it, rows, win)
   local seen = { first = vim.fn.line('w0', win), last = vim.fn.line('w$', win) }
-  local lines = lines_of(it, rows, vim.api.nvim_win_get_width(win), seen)
-  local before = it.lines
+  local lines, before = lines_of(it, rows, vim.api.nvim_win_get_width(win), seen), it.lines
   if #before == #lines then
-    write_changed(it, lines)
-  else
-    local first, behind = require('tideate.ui.text').unchanged(before, lines)
-    -- an empty buffer has one line
-    local last = #before == 0 and -1 or #before - behind
-    write(it, lines, first + 1, last, #lines - behind)
+    return write_changed(it, lines)
   end
+  local first, behind = text.unchanged(before, lines)
+  -- an empty buffer has one line
+  local last = #before == 0 and -1 or #before - behind
+  text.splice(it.buf, ns, first, last, vim.list_slice(lines, first + 1, #lines - behind))
   it.lines = lines
 end
 
@@ -269,36 +249,25 @@ end
 ---@param rows tideate.ui.Row[] drawn last
 ---@param win integer
 function M.touch(it, rows, win)
-  local from, upto = nil, nil ---@type integer?, integer?
-  local first, last = vim.fn.line('w0', win), vim.fn.line('w$', win)
-  for index = first, math.min(last, #rows) do
+  local lines = vim.list_slice(it.lines)
+  for index = vim.fn.line('w0', win), math.min(vim.fn.line('w$', win), #rows) do
     local row = rows[index]
-    if row.node.began or row.node.renew then
-      if row.node.renew then
-        row.node:renew()
-      end
-      local known = it.made[row.node.key]
-      local now = line_of(row, it.width, known)
-      it.made[row.node.key], it.lines[index] = now, now[2]
-      if now ~= known and upto and index - upto > NEAR then
-        write(it, it.lines, from, upto, upto)
-        from = nil
-      end
-      if now ~= known then
-        from, upto = from or index, index
-      end
+    local node = row.node
+    if node.renew then
+      node:renew()
+    end
+    if node.began or node.renew then
+      it.made[node.key] = line_of(row, it.width, it.made[node.key])
+      lines[index] = it.made[node.key][2]
     end
   end
-  if from then
-    write(it, it.lines, from, upto, upto)
-  end
+  write_changed(it, lines)
 end
 
 --- Return the head of the right columns.
 ---@return string
 function M.head()
-  local columns = ('%%%ds%%%ds%%%ds'):format(FIGURES.time, FIGURES.tokens, FIGURES.cost)
-  return columns:format('time', 'tokens', 'cost')
+  return COLUMNS:format('time', 'tokens', 'cost')
 end
 
 return M

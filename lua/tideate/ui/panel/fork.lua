@@ -1,6 +1,8 @@
 --- The form of a fork: edit the inputs of the new run as text; `:w` starts it.
 local M = {}
 
+local ui_text = require('tideate.ui.text')
+
 -- begins a heading; doubled at the beginning of a text line
 local SIGN = '▍'
 local MODEL = 'model (empty: the same)'
@@ -30,7 +32,7 @@ local SAY = 'say to the model before that turn'
 ---@param plan tideate.ui.ForkPlan
 ---@return tideate.ui.ForkPart[]
 local function parts_of(plan)
-  local plain = require('tideate.ui.text').plain
+  local plain = ui_text.plain
   local parts = { { head = MODEL, text = plan.adapter or '', group = 'adapter' } }
   if not plan.turn then
     table.insert(parts, 1, { head = 'prompt', text = plan.prompt, group = 'prompt' })
@@ -51,9 +53,9 @@ end
 ---@return string[]
 local function lines_of(plan, parts)
   local more = plan.more > 0 and ('; %d more results: `tideate fork --result` in a shell'):format(plan.more) or ''
-  local step = require('tideate.ui.text').plain(plan.step)
+  local step = ui_text.plain(plan.step)
   local why = plan.not_at_turn or ''
-  why = why == '' and plan.whole and ('no run goes on from its %s'):format(plan.whole) or require('tideate.ui.text').plain(why)
+  why = why == '' and plan.whole and ('no run goes on from its %s'):format(plan.whole) or ui_text.plain(why)
   local whole = why ~= '' and not plan.turn and ', all of it: ' .. why or ''
   local from = plan.turn and ('turn %d of the step %s'):format(plan.turn, step) or ('the step %s'):format(step)
   local where = plan.all and 'all of it anew' or ('anew from %s on'):format(from)
@@ -127,40 +129,39 @@ end
 ---@param folder string
 ---@param lines? string[] earlier edits
 local function open(plan, folder, lines)
-  local parts = parts_of(plan)
-  local edits, form = require('tideate.ui.questions.text_edit'), nil ---@type table, tideate.TextEdit
-  local buf = edits.buffer('fork', plan.run.execution_id, function()
+  local parts, id = parts_of(plan), plan.run.execution_id
+  local form ---@type tideate.TextEdit
+  form = require('tideate.ui.questions.text_edit').new('fork', id, function()
     local written = form:lines()
     local texts, err = M.read(written, parts)
     if not texts then
       return say(err --[[@as string]], vim.log.levels.ERROR)
     end
     local params = changes(parts, texts)
-    params.execution_id, params.step, params.folder = plan.run.execution_id, plan.step, folder
-    params.turn = plan.turn
+    params.execution_id, params.step, params.folder, params.turn = id, plan.step, folder, plan.turn
     if plan.all then
       params.step, params.prompt = nil, params.prompt or plan.prompt -- without an edit it would be a retry
     end
     form:taken()
     form:close()
-    local id ---@type string
-    id = require('tideate.run').fork_stored(params, function(result)
+    local fork ---@type string
+    fork = require('tideate.run').fork_stored(params, function(result)
       -- refused before its start: keep the edits
-      if not result.ok and not result.cancelled and not require('tideate.state').get_status(id) then
+      if not result.ok and not result.cancelled and not require('tideate.state').get_status(fork) then
         open(plan, folder, written)
       end
     end)
   end)
-  form = edits.new(buf)
   form:fill(lines or lines_of(plan, parts))
-  vim.bo[buf].bufhidden = 'wipe'
-  vim.bo[buf].filetype = 'tideate-fork'
-  local short = require('tideate.stored_runs').short(plan.run.execution_id)
+  vim.bo[form.buf].bufhidden = 'wipe'
+  vim.bo[form.buf].filetype = 'tideate-fork'
+  local short = require('tideate.stored_runs').short(id)
   form:open(('fork of %s %s'):format(plan.run.workflow, short), math.max(12, #form:lines()))
   local ns = vim.api.nvim_create_namespace('tideate.fork')
   for row, line in ipairs(form:lines()) do
     if vim.startswith(line, SIGN .. ' ') or row == 1 then
-      vim.api.nvim_buf_set_extmark(buf, ns, row - 1, 0, { line_hl_group = row == 1 and 'TideateHint' or 'TideateTitle' })
+      local group = row == 1 and 'TideateHint' or 'TideateTitle'
+      vim.api.nvim_buf_set_extmark(form.buf, ns, row - 1, 0, { line_hl_group = group })
     end
   end
   vim.api.nvim_win_set_cursor(form.win, { 3, 0 })

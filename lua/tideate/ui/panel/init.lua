@@ -2,6 +2,8 @@
 local M = {}
 
 local api = vim.api
+local panel_list = require('tideate.ui.panel.list')
+local window = require('tideate.ui.window')
 
 local DELAY = 50 -- milliseconds between an event and its drawing
 local SECOND = 1000
@@ -23,7 +25,7 @@ local draw
 
 ---@return boolean
 function M.is_visible()
-  return shown ~= nil and require('tideate.ui.window').visible(shown.win)
+  return shown ~= nil and window.visible(shown.win)
 end
 
 local WIDE = 160 -- minimum columns for the side
@@ -38,7 +40,6 @@ end
 ---@param buf integer
 ---@return integer win entered only in plain normal mode
 local function open_window(buf)
-  local window = require('tideate.ui.window')
   local columns, rows = window.room()
   local config = { split = 'below', win = -1, height = math.max(6, math.floor(rows * 0.45)) }
   if at_side() then
@@ -59,7 +60,7 @@ end
 ---@param win integer?
 ---@return integer columns, integer rows of the panel
 local function taken_by(win)
-  if not require('tideate.ui.window').visible(win) then
+  if not window.visible(win) then
     return 0, 0
   end
   local height, width = api.nvim_win_get_height(win --[[@as integer]]), api.nvim_win_get_width(win --[[@as integer]])
@@ -108,7 +109,7 @@ function M.close()
   if not it then
     return
   end
-  local window, wins = require('tideate.ui.window'), vim.fn.win_findbuf(it.buf)
+  local wins = vim.fn.win_findbuf(it.buf)
   forget()
   window.leave(it.win, it.back)
   vim.tbl_map(window.close, wins) -- the last window on the buffer wipes it
@@ -257,7 +258,7 @@ local controls = {
   end,
   stored = function(id)
     local runs = shown.runs.list.runs
-    return runs[require('tideate.ui.panel.list').place_of(runs, id)]
+    return runs[panel_list.place_of(runs, id)]
   end,
   marks = function()
     return shown and shown.view.marks or {}
@@ -270,7 +271,7 @@ local controls = {
   fold_all = fold_all,
   changed = M.changed,
   filter = function()
-    require('tideate.ui.panel.list').ask_filter(shown.runs.list, function(filter)
+    panel_list.ask_filter(shown.runs.list, function(filter)
       M.open({ filter = filter })
     end)
   end,
@@ -314,7 +315,6 @@ end
 
 ---@param list tideate.ui.RunsList
 local function open(list)
-  local window = require('tideate.ui.window')
   local buf = window.scratch('tideate://runs', { bufhidden = 'wipe', filetype = 'tideate-panel' })
   local it = {
     buf = buf,
@@ -334,7 +334,7 @@ end
 --- that gets the cursor
 function M.open(what)
   what = what or {}
-  local list = require('tideate.ui.panel.list').new(what.filter)
+  local list = panel_list.new(what.filter)
   if not M.is_visible() then
     M.close() -- in another tab page
     open(list)

@@ -2,6 +2,8 @@
 local M = {}
 
 local ui = require('tideate.ui')
+local details = require('tideate.ui.panel.details')
+local run_actions = require('tideate.ui.run_actions')
 
 --- Sort related runs first: forks and source, then runs of the same workflow.
 ---@param run tideate.ui.PanelRun
@@ -98,7 +100,7 @@ local function act(action, run, controls)
   if not stored then
     return ui.warn(('%s is not stored yet'):format(run.name))
   end
-  require('tideate.ui.run_actions').act(action, stored, controls.folder(), controls.changed)
+  run_actions.act(action, stored, controls.folder(), controls.changed)
 end
 
 --- Return a key action on the run of the cursor's line.
@@ -127,7 +129,7 @@ end
 local function cancel(run, controls)
   if is_here(run) then
     local stored = { execution_id = run.id, workflow = run.name, prompt = run.prompt }
-    require('tideate.ui.run_actions').cancel(stored, function()
+    run_actions.cancel(stored, function()
       require('tideate').cancel(run.id)
     end)
   else
@@ -144,13 +146,13 @@ local function pause_or_resume(run, controls)
       require('tideate').pause(run.id)
     end
   else
-    local can = require('tideate.ui.run_actions').can(controls.stored(run.id), 'resume')
+    local can = run_actions.can(controls.stored(run.id), 'resume')
     act(can and 'resume' or 'pause', run, controls)
   end
 end
 
 local function tell(run, controls)
-  require('tideate.ui.run_actions').ask_what_to_say({
+  run_actions.ask_what_to_say({
     id = run.id,
     ended = not is_here(run) and (run.live ~= nil or run.stored.state ~= 'running'),
     folder = not run.live and controls.folder() or nil,
@@ -182,7 +184,7 @@ local function run_anew(node, controls)
     local words = 'every step of %s completed: put the cursor on the first step to repeat; f repeats all of it'
     return ui.warn(words:format(node.run.name))
   end
-  require('tideate.ui.run_actions').retry(place_of(node, controls))
+  run_actions.retry(place_of(node, controls))
 end
 
 --- Return a key action on an ended run, from a step on.
@@ -218,7 +220,7 @@ local function fork(node, controls)
   if node.kind ~= 'turn' then
     return require('tideate.ui.panel.fork').open(place)
   end
-  require('tideate.ui.panel.details').number_of_turn(node, place.folder, function(turn, of_step)
+  details.number_of_turn(node, place.folder, function(turn, of_step)
     if turn and place.may_open() then
       require('tideate.reply').to_turn(node.run, turn, place.folder)
     elseif not turn then
@@ -253,11 +255,11 @@ local function output(run)
 end
 
 local function open(node, controls)
-  require('tideate.ui.panel.details').open(node, controls.folder())
+  details.open(node, controls.folder())
 end
 
 local function copy(node, controls)
-  require('tideate.ui.panel.details').copyable(node, controls.folder(), function(text)
+  details.copyable(node, controls.folder(), function(text)
     vim.fn.setreg(vim.v.register, text)
     ui.notify('copied ' .. require('tideate.ui.transcript.tool_calls').size_words(vim.fn.strchars(text)))
   end)

@@ -12,9 +12,6 @@ local NEWEST = 200 -- runs that are reloaded after a change; more would be felt
 
 local KEYS = { 'workflow:', 'file:', 'since:' }
 local SINCE = { 'since:1h', 'since:1d', 'since:7d', 'since:30d' }
-local function every()
-  return true
-end
 
 local STATES = { 'cancelled', 'completed', 'declined', 'failed', 'interrupted', 'paused', 'rolled-back', 'running' }
 
@@ -83,7 +80,7 @@ function M.words(lead)
   if key == 'file:' then
     return vim.tbl_map(function(path)
       return key .. path
-    end, require('tideate.file_completion').complete(value, every, require('tideate.context').folder()))
+    end, require('tideate.file_completion').complete(value, nil, require('tideate.context').folder()))
   elseif key == 'since:' then
     words = SINCE
   else

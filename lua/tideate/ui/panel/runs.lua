@@ -12,6 +12,8 @@
 ---@field private stale? boolean a run changed during the pending request
 ---@field private closed? boolean the panel was closed
 ---@field private on_change fun()
+local panel_list = require('tideate.ui.panel.list')
+
 local Runs = {}
 Runs.__index = Runs
 
@@ -92,11 +94,10 @@ end
 --- Read runs and show them.
 ---@param wanted tideate.ui.RunsList
 function Runs:read(wanted)
-  local list = require('tideate.ui.panel.list')
   self.unread, self.stale = {}, nil
-  self:ask(list.again(wanted), function(result)
+  self:ask(panel_list.again(wanted), function(result)
     local before = self.list.runs
-    list.renew(wanted, result)
+    panel_list.renew(wanted, result)
     self.list = wanted
     self:drop_old_details(before, wanted.runs)
   end)
@@ -119,9 +120,8 @@ end
 
 --- Read the next page.
 function Runs:read_on()
-  local list = require('tideate.ui.panel.list')
-  self:ask(list.onward(self.list), function(result)
-    list.extend(self.list, result)
+  self:ask(panel_list.onward(self.list), function(result)
+    panel_list.extend(self.list, result)
   end)
 end
 

@@ -1,6 +1,10 @@
 --- The tree of runs as plain tables: workflow, step, turn, tool call; from the state and the store.
 local M = {}
 
+local calls = require('tideate.ui.transcript.tool_calls')
+local run_status = require('tideate.run_status')
+local text = require('tideate.ui.text')
+
 ---@param usage tideate.Usage?
 ---@return integer? tokens, number? cost
 local function spent(usage)
@@ -9,10 +13,28 @@ local function spent(usage)
   return tokens > 0 and tokens or nil, type(cost) == 'number' and cost or nil
 end
 
----@param text string
+---@param said string
 ---@return string
-local function one_line(text)
-  return (text:sub(1, 400):gsub('^[\128-\191]+', ''):gsub('%s+', ' '))
+local function one_line(said)
+  return (said:sub(1, 400):gsub('^[\128-\191]+', ''):gsub('%s+', ' '))
+end
+
+--- Complete a node below another.
+---@param parent tideate.ui.Node
+---@param name string
+---@param node table<string, any>
+---@return tideate.ui.Node
+local function child(parent, name, node)
+  node.key, node.run, node.step = parent.key .. '/' .. name, parent.run, node.step or parent.step
+  return node
+end
+
+--- Update a running node now and with each drawing.
+---@param node tideate.ui.Node
+---@param renew fun()
+local function keep_current(node, renew)
+  node.renew = renew
+  renew()
 end
 
 ---@param call tideate.CallActivity
@@ -20,25 +42,21 @@ end
 ---@param index integer
 ---@return tideate.ui.Node
 local function call_node(call, parent, index)
-  local data, calls = call.data, require('tideate.ui.transcript.tool_calls')
-  local hint = type(data.error) == 'string' and one_line(data.error) or data.size and calls.size_words(data.size)
-  local node = {
-    key = ('%s/c%d'):format(parent.key, index),
+  local data, running = call.data, call.state == 'running'
+  local hint = type(data.error) == 'string' and one_line(data.error) or data.size and calls.size_words(data.size) or nil
+  local node = child(parent, 'c' .. index, {
     kind = 'call',
     label = calls.name(data),
     hint = hint,
     state = call.state,
-    began = call.state == 'running' and call.began or nil,
+    began = running and call.began or nil,
     took = data.duration_ms,
-    run = parent.run,
-    step = parent.step,
     about = call,
-  }
-  if call.state == 'running' then
-    node.renew = function()
-      node.hint = call.progress and calls.progress_words(call.progress):match('  (.*)$') or hint or nil
-    end
-    node:renew()
+  })
+  if running then
+    keep_current(node, function()
+      node.hint = call.progress and calls.progress_words(call.progress):match('  (.*)$') or hint
+    end)
   end
   return node
 end
@@ -52,7 +70,7 @@ local function turn_hint(turn)
   end
   local parts = { turn.model and one_line(turn.model) }
   if #turn.calls > 0 then
-    table.insert(parts, require('tideate.ui.text').counted(#turn.calls, 'tool call'))
+    table.insert(parts, text.counted(#turn.calls, 'tool call'))
   end
   -- texts of a stored run are read when it is opened
   table.insert(parts, turn.text[1] and one_line(table.concat(turn.text, '', 1, math.min(#turn.text, 40))))
@@ -64,35 +82,30 @@ end
 ---@param turns integer of its step
 ---@return tideate.ui.Node
 local function turn_node(turn, parent, turns)
-  local tokens, cost = spent(turn.usage)
-  local node = {
-    key = ('%s/t%d'):format(parent.key, turn.number),
+  local running = turn.state == 'running'
+  local node = child(parent, 't' .. turn.number, {
     kind = 'turn',
     label = 'turn ' .. turn.number,
-    hint = turn.state ~= 'running' and turn_hint(turn) or nil,
-    flows = turn.state == 'running',
+    hint = turn_hint(turn),
+    flows = running,
     state = turn.state,
-    began = turn.state == 'running' and turn.began or nil,
+    began = running and turn.began or nil,
     took = turn.duration_ms,
-    tokens = tokens,
-    cost = cost,
-    run = parent.run,
-    step = parent.step,
     about = turn,
     turns = turns,
-  }
-  if turn.state == 'running' then
-    node.renew = function()
+  })
+  node.tokens, node.cost = spent(turn.usage)
+  if running then
+    keep_current(node, function()
       node.hint, node.tokens = turn_hint(turn), math.ceil(turn.bytes / 4)
-    end
-    node:renew()
+    end)
   end
   if #turn.calls > 0 then
     node.opens = true
     node.children = function()
       local nodes = {}
       for index, call in ipairs(turn.calls) do
-        table.insert(nodes, call_node(call, node, index))
+        nodes[index] = call_node(call, node, index)
       end
       return nodes
     end
@@ -103,19 +116,11 @@ end
 ---@param parent tideate.ui.Node
 ---@param kind 'note'|'error'
 ---@param state string
----@param text string
+---@param said string
 ---@param number integer|string
 ---@return tideate.ui.Node
-local function text_node(parent, kind, state, text, number)
-  return {
-    key = ('%s/%s%s'):format(parent.key, kind, number),
-    kind = kind,
-    label = one_line(text),
-    state = state,
-    run = parent.run,
-    step = parent.step,
-    about = text,
-  }
+local function text_node(parent, kind, state, said, number)
+  return child(parent, kind .. number, { kind = kind, label = one_line(said), state = state, about = said })
 end
 
 ---@param step tideate.StepActivity?
@@ -124,13 +129,9 @@ end
 ---@param err? string reason of its failure
 local function add_entries(step, parent, nodes, err)
   for index, entry in ipairs(step and step.entries or {}) do
-    if entry.kind == 'turn' then
-      table.insert(nodes, turn_node(entry, parent, step.turns))
-    elseif entry.kind == 'call' then
-      table.insert(nodes, call_node(entry, parent, index))
-    else
-      table.insert(nodes, text_node(parent, 'note', entry.state, entry.text, index))
-    end
+    table.insert(nodes, entry.kind == 'turn' and turn_node(entry, parent, step.turns)
+      or entry.kind == 'call' and call_node(entry, parent, index)
+      or text_node(parent, 'note', entry.state, entry.text, index))
   end
   if err then
     table.insert(nodes, text_node(parent, 'error', 'failed', err, ''))
@@ -142,22 +143,17 @@ end
 ---@return tideate.ui.Node
 local function item_node(item, parent)
   local step = item.step
-  local tokens, cost = spent(step.usage)
-  local over = not parent.began
-  local state = step.ended or over and 'stopped' or 'running'
-  local node = {
-    key = ('%s/i%d'):format(parent.key, item.index),
+  local state = step.ended or not parent.began and 'stopped' or 'running'
+  local node = child(parent, 'i' .. item.index, {
     kind = 'item',
     label = item.name,
     state = state,
     opens = state == 'running',
     took = step.duration_ms,
-    tokens = tokens,
-    cost = cost,
-    run = parent.run,
     step = item.name,
     about = step,
-  }
+  })
+  node.tokens, node.cost = spent(step.usage)
   if #step.entries > 0 or step.error then
     node.children = function()
       local nodes = {}
@@ -215,7 +211,6 @@ end
 
 local INDENT = '  '
 
-
 ---@type table<string, true>
 local ENDED = { completed = true, failed = true, cancelled = true, declined = true }
 
@@ -226,14 +221,14 @@ function M.run(live, stored)
   if stored and live and live.state == 'interrupted' then
     live = nil -- it was left here; the store knows the question
   end
-  local state = live and (live.declined and 'declined' or live.state)
-    or stored and (stored.reason == 'declined' and 'declined' or stored.state)
+  local known = live or stored
+  local declined = live and live.declined or not live and stored.reason == 'declined'
   return {
-    id = (live or stored).execution_id,
+    id = known.execution_id,
     name = live and live.name or stored.workflow,
-    state = state,
-    prompt = (live or stored).prompt,
-    started_at = stored and stored.started_at or live.started_at,
+    state = declined and 'declined' or known.state,
+    prompt = known.prompt,
+    started_at = (stored or live).started_at,
     live = live,
     stored = stored,
   }
@@ -396,11 +391,7 @@ end
 ---@param sources tideate.ui.TreeSources
 ---@return tideate.ui.Node
 local function step_node(step, parent, items, within, sources)
-  local run = parent.run ---@type tideate.ui.PanelRun
-  local tokens, cost = spent(step.usage)
-  local at_work = step.state == 'running' or step.state == 'retrying'
-  local node = {
-    key = ('%s/%s'):format(parent.key, step.name),
+  local node = child(parent, step.name, {
     kind = 'step',
     label = step.label,
     hint = step.lanes and step.lanes.words,
@@ -409,13 +400,11 @@ local function step_node(step, parent, items, within, sources)
     began = step.began,
     took = step.took,
     attempts = step.attempts,
-    tokens = tokens,
-    cost = cost,
-    opens = at_work or step.state == 'failed',
-    run = run,
+    opens = step.state == 'running' or step.state == 'retrying' or step.state == 'failed',
     step = step.name,
     about = step,
-  }
+  })
+  node.tokens, node.cost = spent(step.usage)
   if #items + #within > 0 or step.error or step.activity and #step.activity.entries > 0 then
     node.children = function()
       local nodes = {}
@@ -437,6 +426,7 @@ end
 ---@return tideate.ui.Node[]
 local function run_children(node, sources)
   local run = node.run ---@type tideate.ui.PanelRun
+  local live, stored = run.live or {}, run.stored or {}
   local steps, activity = steps_of(run, sources)
   local nodes, within, told = {}, runs_within(run, sources), false
   for _, step in ipairs(steps) do
@@ -444,28 +434,27 @@ local function run_children(node, sources)
     table.insert(nodes, step_node(step, node, items, inner, sources))
     told = told or step.error ~= nil
   end
-  local err = run.live and run.live.error or run.stored and run.stored.error
-  add_entries(activity.steps[''], node, nodes, err and not told and vim.trim(err) or nil)
-  for _, path in ipairs(run.live and run.live.files or run.stored and run.stored.files or {}) do
-    local name = require('tideate.ui.text').name(path)
-    table.insert(nodes, { key = node.key .. '/f' .. path, kind = 'file', label = name, state = 'file', run = run, about = path })
+  local err = not told and (live.error or stored.error)
+  add_entries(activity.steps[''], node, nodes, err and vim.trim(err) or nil)
+  for _, path in ipairs(live.files or stored.files or {}) do
+    table.insert(nodes, child(node, 'f' .. path, { kind = 'file', label = text.name(path), state = 'file', about = path }))
   end
   if #nodes == 0 then
     local unread = sources.unread and sources.unread[run.id]
     local words = unread and 'cannot be read: ' .. unread:gsub('%s+', ' ')
       or node.wants and not sources.details[run.id] and 'is read …'
       or 'no steps yet'
-    table.insert(nodes, { key = node.key .. '/none', kind = 'empty', label = words, state = 'waiting', run = run })
+    table.insert(nodes, child(node, 'none', { kind = 'empty', label = words, state = 'waiting' }))
   end
   return nodes
 end
 
 ---@param run tideate.ui.PanelRun
+---@param sources tideate.ui.TreeSources
 ---@return integer? tokens, number? cost
 local function spent_by(run, sources)
-  local stored_tokens, stored_cost = spent(run.stored and run.stored.usage)
   if not run.live then
-    return stored_tokens, stored_cost
+    return spent(run.stored and run.stored.usage)
   end
   local cost = nil ---@type number?
   for _, step in pairs((sources.activity(run.id) or { steps = {} }).steps) do
@@ -478,18 +467,14 @@ end
 ---@param run tideate.ui.PanelRun
 ---@return string
 local function progress_of(run)
-  if ENDED[run.state] then
+  local live = run.live
+  if ENDED[run.state] or live and live.step == 0 then
     return ''
-  elseif not run.live then
+  elseif not live then
     return require('tideate.stored_runs').steps(run.stored)
   end
-  local live = run.live
-  local place = require('tideate.state').place(live)
-  if live.step == 0 then
-    return ''
-  end
   local count = live.total_steps > 0 and ('%d/%d'):format(live.step, live.total_steps) or tostring(live.step)
-  return vim.trim(('%s %s'):format(count, place))
+  return vim.trim(('%s %s'):format(count, run_status.place(live)))
 end
 
 --- Build the node of a run.
@@ -498,29 +483,29 @@ end
 ---@return tideate.ui.Node
 function M.run_node(run, sources)
   local live, stored = run.live, run.stored
-  local tokens, cost = spent_by(run, sources)
-  local active = live ~= nil and not require('tideate.run_status').ENDED[live.state]
+  local active = live ~= nil and not run_status.ENDED[live.state]
   local node = {
     key = run.id,
     kind = 'run',
     label = run.name,
-    hint = progress_of(run),
     state = M.word(run),
     began = active and vim.uv.now() - live.elapsed_ms or nil,
     took = live and not active and live.elapsed_ms or stored and stored.duration_ms or nil,
-    tokens = tokens,
-    cost = cost,
     opens = active,
     run = run,
     wants = (not live or live.resumed) and run.id or nil,
   }
+  local function update()
+    node.tokens, node.cost = spent_by(run, sources)
+    node.hint = progress_of(run)
+  end
+  update()
   node.children = function()
     return run_children(node, sources)
   end
   node.renew = active and sources.status and function()
     run.live = sources.status(run.id) or run.live
-    node.tokens, node.cost = spent_by(run, sources)
-    node.hint = progress_of(run)
+    update()
   end or nil
   return node
 end
@@ -550,12 +535,11 @@ end
 function M.rows(nodes, folds, rows, depth, lead)
   rows, depth, lead = rows or {}, depth or 0, lead or ''
   for _, node in ipairs(nodes) do
-    local open = nil ---@type boolean?
-    if node.children then
-      open = folds[node.key]
-      if open == nil then
-        open = node.opens == true
-      end
+    local open = folds[node.key] ---@type boolean?
+    if not node.children then
+      open = nil
+    elseif open == nil then
+      open = node.opens == true
     end
     table.insert(rows, { node = node, depth = depth, lead = lead, open = open })
     if open then

@@ -15,6 +15,10 @@
 ---@field private stale table<string, true> ids of changed runs of this Neovim
 ---@field private whole boolean rebuild everything
 ---@field private structure table<tideate.StepActivity, integer> known number of entries of a step
+local state = require('tideate.state')
+local drawing = require('tideate.ui.panel.drawing')
+local tree = require('tideate.ui.panel.tree')
+
 local View = {}
 View.__index = View
 
@@ -28,7 +32,7 @@ function M.new(buf)
     runs = {},
     folds = {},
     marks = {},
-    drawn = require('tideate.ui.panel.drawing').new(buf),
+    drawn = drawing.new(buf),
     blocks = {},
     stale = {},
     whole = true,
@@ -49,7 +53,6 @@ end
 --- Handle an event: growing text needs new rows only when it begins a turn.
 ---@param event tideate.Event
 function View:take(event)
-  local state = require('tideate.state')
   if require('tideate.run_events').FREQUENT[event.name] then
     local activity = state.activity(event.execution_id)
     local step = activity and activity.steps[event.data.step]
@@ -90,7 +93,6 @@ function View:block(run, sources)
   if same and not self.whole and not self.stale[run.id] then
     return known --[[@as tideate.ui.PanelBlock]]
   end
-  local tree = require('tideate.ui.panel.tree')
   local rows = tree.rows({ tree.run_node(run, sources) }, self.folds)
   if run.stored and run.stored.match then
     table.insert(rows, 2, tree.match_row(run))
@@ -111,7 +113,6 @@ function View:build(runs)
   if not self.whole and next(self.stale) == nil then
     return false
   end
-  local state, tree = require('tideate.state'), require('tideate.ui.panel.tree')
   local sources = {
     activity = state.activity,
     within = state.within,
@@ -143,7 +144,7 @@ end
 --- Write the rows after a build.
 ---@param win integer
 function View:write(win)
-  require('tideate.ui.panel.drawing').draw(self.drawn, self.rows, win)
+  drawing.draw(self.drawn, self.rows, win)
 end
 
 --- Update times and growing texts of the visible rows.
@@ -152,14 +153,14 @@ function View:touch(win)
   if self.drawn.width ~= vim.api.nvim_win_get_width(win) then
     return self:write(win)
   end
-  require('tideate.ui.panel.drawing').touch(self.drawn, self.rows, win)
+  drawing.touch(self.drawn, self.rows, win)
 end
 
 --- Update the winbar.
 ---@param win integer
 ---@param runs tideate.ui.PanelRuns
 function View:draw_bar(win, runs)
-  local text, drawing = require('tideate.ui.text'), require('tideate.ui.panel.drawing')
+  local text = require('tideate.ui.text')
   local running = #vim.tbl_filter(function(run)
     return run.state == 'running'
   end, self.runs)

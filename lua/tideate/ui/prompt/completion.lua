@@ -91,11 +91,8 @@ end
 ---@return tideate.ui.CompletionItem[]
 local function files(lead)
   local root = require('tideate.ui.prompt.history').project(require('tideate.context').folder())
-  local function all()
-    return true
-  end
   local outside = vim.startswith(lead, '/') or vim.startswith(lead, '~')
-  return items(require('tideate.file_completion').complete(lead, all, not outside and root or nil), 'file')
+  return items(require('tideate.file_completion').complete(lead, nil, not outside and root or nil), 'file')
 end
 
 ---@param lead string

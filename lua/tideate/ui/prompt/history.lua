@@ -21,8 +21,7 @@ local typed = {}
 ---@param folder string
 ---@return string
 function M.project(folder)
-  local marker = vim.fs.find({ '.tideate', '.git' }, { path = folder, upward = true })[1]
-  return marker and vim.fs.dirname(marker) or folder
+  return require('tideate.paths').project(folder) or folder
 end
 
 --- Store a sent prompt.

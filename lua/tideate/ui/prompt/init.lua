@@ -2,6 +2,9 @@
 local M = {}
 
 local api = vim.api
+local history = require('tideate.ui.prompt.history')
+local ui_text = require('tideate.ui.text')
+local window = require('tideate.ui.window')
 
 local LOWEST = 5 -- rows of text
 
@@ -67,7 +70,7 @@ end
 ---@param rows integer with the border
 ---@return integer
 function Prompt:row_beside_lines(row, rows)
-  if not require('tideate.ui.window').visible(self.back) then
+  if not window.visible(self.back) then
     return row
   end
   local cursor = api.nvim_win_get_cursor(self.back)[1]
@@ -90,7 +93,7 @@ end
 
 ---@return table<string, any> options of `nvim_open_win`
 function Prompt:shape()
-  local window, text, keys = require('tideate.ui.window'), require('tideate.ui.text'), require('tideate.ui.keys')
+  local text, keys = ui_text, require('tideate.ui.keys')
   local columns, rows = window.room()
   local width = math.min(100, columns - 4)
   local wanted = LOWEST
@@ -114,10 +117,9 @@ function Prompt:draw()
   if self.closed or not api.nvim_win_is_valid(self.win) then
     return
   end
-  local window, text = require('tideate.ui.window'), require('tideate.ui.text')
-  require('tideate.ui.window').configure(self.win, self:shape())
-  local chunks = text.fit_chunks(self.preview:line(self:wanted()), api.nvim_win_get_width(self.win))
-  window.options(self.win, { winbar = text.bar(chunks) })
+  window.configure(self.win, self:shape())
+  local chunks = ui_text.fit_chunks(self.preview:line(self:wanted()), api.nvim_win_get_width(self.win))
+  window.options(self.win, { winbar = ui_text.bar(chunks) })
 end
 
 function Prompt:changed()
@@ -149,13 +151,10 @@ end
 
 --- Return to the previous window and its mode.
 function Prompt:leave()
-  local window = require('tideate.ui.window')
   local focused = api.nvim_get_current_win() == self.win
   local typing = focused and api.nvim_get_mode().mode:find('^i') ~= nil
   window.close(self.win)
-  if api.nvim_buf_is_valid(self.buf) then
-    api.nvim_buf_delete(self.buf, { force = true })
-  end
+  window.delete(self.buf)
   if not focused or not window.visible(self.back) then
     return
   end
@@ -191,7 +190,7 @@ function M.send()
   if prompt == '' then
     return self:finish()
   end
-  require('tideate.ui.prompt.history').add(self.folder, self:text())
+  history.add(self.folder, self:text())
   self:finish(prompt, name)
 end
 
@@ -273,7 +272,7 @@ end
 ---@return integer buf
 local function make_buffer()
   local complete = "v:lua.require'tideate.ui.prompt.completion'.complete"
-  local buf = require('tideate.ui.window').scratch(('tideate://prompt/%d'):format(vim.uv.hrtime()), {
+  local buf = window.scratch(('tideate://prompt/%d'):format(vim.uv.hrtime()), {
     buftype = 'acwrite',
     bufhidden = 'hide',
     completefunc = complete,
@@ -290,7 +289,6 @@ end
 ---@return {close: fun()}
 function M.open(spec, on_done)
   M.close()
-  local window, history = require('tideate.ui.window'), require('tideate.ui.prompt.history')
   local mode, back = api.nvim_get_mode().mode, api.nvim_get_current_win()
   local self = setmetatable({ spec = spec, on_done = on_done, closed = false, back = back }, Prompt)
   self.place = mode:find('^i') and api.nvim_win_get_cursor(back) or nil

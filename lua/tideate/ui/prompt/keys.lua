@@ -2,6 +2,7 @@
 local M = {}
 
 local api = vim.api
+local prompt = require('tideate.ui.prompt')
 
 ---@param key string
 local function type_key(key)
@@ -18,7 +19,7 @@ local function walk(key, step, leaves)
     if vim.fn.pumvisible() == 1 or leaves and not leaves() then
       return type_key(key)
     end
-    require('tideate.ui.prompt').go_through_history(step)
+    prompt.go_through_history(step)
   end
 end
 
@@ -44,7 +45,7 @@ end
 ---@return fun()
 local function call(name)
   return function()
-    require('tideate.ui.prompt')[name]()
+    prompt[name]()
   end
 end
 

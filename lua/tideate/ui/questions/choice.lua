@@ -1,6 +1,8 @@
 --- The dialog that chooses among the runs of a comparison.
 local M = {}
 
+local text = require('tideate.ui.text')
+
 local WIDTH = 72 -- of the text
 
 ---@class tideate.ChoiceRun
@@ -30,7 +32,7 @@ local function outcome(run)
       new, old = new + #hunk.new, old + #hunk.old
     end
   end
-  return ('+%d -%d lines in %s'):format(new, old, require('tideate.ui.text').counted(#run.files, 'file')), 'TideatePath'
+  return ('+%d -%d lines in %s'):format(new, old, text.counted(#run.files, 'file')), 'TideatePath'
 end
 
 --- Return the time, tokens and cost of a run.
@@ -55,8 +57,8 @@ end
 ---@param file tideate.ReviewFile
 ---@return string[]
 local function changes(file)
-  local plain = require('tideate.ui.text').plain
-  local lines = { require('tideate.ui.review.keys').name(file) }
+  local plain = text.plain
+  local lines = { require('tideate.ui.review.model').name(file) }
   for _, hunk in ipairs(file.hunks or {}) do
     table.insert(lines, ('@@ line %d: -%d +%d @@'):format(hunk.start + 1, #hunk.old, #hunk.new))
     for _, part in ipairs({ { '-', hunk.old }, { '+', hunk.new } }) do
@@ -72,7 +74,6 @@ end
 ---@param runs tideate.ChoiceRun[]
 ---@return string
 local function answers(runs)
-  local text = require('tideate.ui.text')
   local lines = {}
   for number, run in ipairs(runs) do
     table.insert(lines, ('diff %d %s'):format(number, text.name(run.adapter)))
@@ -93,7 +94,7 @@ end
 ---@param width integer
 ---@return tideate.Chunk[][]
 local function run_lines(runs, width)
-  local text, lines = require('tideate.ui.text'), {} ---@type table, tideate.Chunk[][]
+  local lines = {} ---@type table, tideate.Chunk[][]
   for number, run in ipairs(runs) do
     local words, group = outcome(run)
     local head = { { run.takable and (' %d  '):format(number) or ' ·  ', 'TideateKey' }, { text.name(run.adapter), 'TideateTitle' } }
@@ -113,7 +114,6 @@ end
 ---@param on_left fun() the user left it or closed its window: the runs wait
 ---@return tideate.Asked
 function M.open(question, respond, on_left)
-  local text = require('tideate.ui.text')
   local runs = question.payload.runs ---@type tideate.ChoiceRun[]
   local dialog ---@type tideate.Dialog
   local keys = {} ---@type tideate.Key[]

@@ -1,6 +1,8 @@
 --- The yes-or-no confirmation.
 local M = {}
 
+local text = require('tideate.ui.text')
+
 ---@class tideate.Question
 ---@field execution_id string
 ---@field workflow string
@@ -38,7 +40,7 @@ local function which(question)
   if running < 2 then
     return ''
   end
-  return ' · ' .. (prompt ~= '' and require('tideate.ui.text').fit(prompt, NAMED) or question.execution_id:sub(1, 8))
+  return ' · ' .. (prompt ~= '' and text.fit(prompt, NAMED) or question.execution_id:sub(1, 8))
 end
 
 ---@param question tideate.Question
@@ -55,7 +57,7 @@ end
 ---@return tideate.Chunk[][]
 local function detail_lines(details, shown)
   if not shown then
-    local count = require('tideate.ui.text').counted(#details, 'line')
+    local count = text.counted(#details, 'line')
     return { { { (' d shows the details (%s)'):format(count), 'TideateHint' } } }
   end
   local beginning, left_out = require('tideate.ui.text.readable').beginning(details, MOST)
@@ -75,7 +77,7 @@ end
 local function fits_beside(message, details)
   local place = require('tideate.ui.window.float_layout').free()
   local width = math.min(WIDTH, place.columns - 4)
-  local rows = #require('tideate.ui.text').wrap(message, width - 2)
+  local rows = #text.wrap(message, width - 2)
   for _, line in ipairs(details) do
     rows = rows + math.max(1, math.ceil((vim.fn.strdisplaywidth(line) + 1) / width))
   end
@@ -88,7 +90,6 @@ end
 ---@param on_left fun() its window was closed: the run waits
 ---@return tideate.Asked
 function M.open(question, respond, on_left)
-  local text = require('tideate.ui.text')
   local details = vim.trim(question.details or '')
   -- a tool's arguments are the subject of its question
   local read = require('tideate.ui.text.readable').lines(details)

@@ -1,6 +1,8 @@
 --- Confirmation of an action that the user started outside of any run.
 local M = {}
 
+local ui = require('tideate.ui')
+
 local asked = 0
 
 ---@class tideate.OwnQuestion
@@ -17,7 +19,6 @@ local asked = 0
 ---@param expecting? tideate.ui.Expecting since the key or command; nil: just now
 function M.yes(question, on_yes, expecting)
   asked = asked + 1
-  local ui = require('tideate.ui')
   ui.confirm('own' .. asked, {
     execution_id = '',
     workflow = question.about,
@@ -48,7 +49,7 @@ function M.decline(question, is_open, on_decline)
     return on_decline()
   end
   local without, with = question.decline, question.decline .. ', because …'
-  require('tideate.ui').select({ question.back, without, with }, {
+  ui.select({ question.back, without, with }, {
     prompt = ('%s: %s?'):format(question.about, question.decline),
     kind = 'tideate.decline',
   }, function(choice)

@@ -3,6 +3,10 @@
 local M = {}
 
 local api = vim.api
+local code_in_question = require('tideate.ui.questions.code_in_question')
+local text = require('tideate.ui.text')
+local window = require('tideate.ui.window')
+local place = require('tideate.ui.window.float_layout')
 
 local ns = api.nvim_create_namespace('tideate.dialog')
 
@@ -46,7 +50,7 @@ local LEAST = 6 -- rows of a readable long text
 local function rows_of(lines, width)
   local rows = 0
   for _, line in ipairs(lines) do
-    rows = rows + math.max(1, math.ceil(require('tideate.ui.text').width(line) / width))
+    rows = rows + math.max(1, math.ceil(text.width(line) / width))
   end
   return rows
 end
@@ -55,7 +59,7 @@ end
 ---@param dialog tideate.Dialog
 ---@return tideate.ui.CodeInQuestion?
 local function code_of(dialog)
-  return require('tideate.ui.questions.code_in_question').of(dialog.spec.about)
+  return code_in_question.of(dialog.spec.about)
 end
 
 --- Return whether a dialog leaves the code visible.
@@ -65,10 +69,10 @@ end
 ---@param free? tideate.Place
 ---@return boolean
 local function leaves_code(code, height, at_top, free)
-  free = free or require('tideate.ui.window.float_layout').free()
+  free = free or place.free()
   local top, bottom = free.row, free.row + free.rows
   top, bottom = at_top and top + height + 2 or top, at_top and bottom or bottom - height - 2
-  return require('tideate.ui.questions.code_in_question').shows(code, top, bottom)
+  return code_in_question.shows(code, top, bottom)
 end
 
 --- Return whether a dialog belongs at the top: the bottom has the code or the line that the user writes.
@@ -94,7 +98,7 @@ end
 ---@param at_top boolean
 ---@return integer?
 local function height_beside_code(dialog, height, at_top)
-  local code, free = code_of(dialog), require('tideate.ui.window.float_layout').free()
+  local code, free = code_of(dialog), place.free()
   if not code or free.rows > height + 2 and leaves_code(code, height, at_top, free) then
     return nil
   end
@@ -110,14 +114,13 @@ end
 ---@return integer
 local function fitting(wanted, free)
   local most = free.columns - 2
-  return most - wanted <= require('tideate.ui.window').EDGE and most or wanted
+  return most - wanted <= window.EDGE and most or wanted
 end
 
 --- Compute the float's configuration and lines of a dialog.
 ---@param dialog tideate.Dialog
 ---@return table<string, any> config, tideate.Chunk[][] lines
 local function layout(dialog)
-  local place = require('tideate.ui.window.float_layout')
   local wanted = dialog.spec.width or 64
   local free = place.free()
   local width = fitting(wanted, free)
@@ -173,7 +176,7 @@ end
 ---@param spec tideate.DialogSpec
 ---@return tideate.Dialog
 function M.open(spec)
-  local buf = require('tideate.ui.window').scratch(nil, { bufhidden = 'hide' })
+  local buf = window.scratch(nil, { bufhidden = 'hide' })
   local self = setmetatable({ buf = buf, spec = spec, closed = false }, Dialog)
   self.group = api.nvim_create_augroup('tideate.dialog.' .. buf, { clear = true })
   self.guard = require('tideate.ui.questions.key_guard').new(function()
@@ -259,7 +262,7 @@ function Dialog:follow_person()
     self.trip = nil
   else
     -- window ids only grow
-    local opened = self.newest and current > self.newest and not require('tideate.ui.window').is_float(current)
+    local opened = self.newest and current > self.newest and not window.is_float(current)
     local trip = self.trip
     self.trip = opened and current or nil
     local left_tab = trip and api.nvim_win_is_valid(trip) and api.nvim_win_get_tabpage(trip) ~= self.home
@@ -295,18 +298,17 @@ end
 
 --- Move off the line that the user writes, until they enter the dialog.
 function Dialog:uncover_cursor()
-  if self.closed or not self.stop_waiting or not require('tideate.ui.window').visible(self.win) then
+  if self.closed or not self.stop_waiting or not window.visible(self.win) then
     return
   end
   local config = api.nvim_win_get_config(self.win)
-  if not self:focused() and require('tideate.ui.window.float_layout').covers_cursor(config.row, config.height) then
+  if not self:focused() and place.covers_cursor(config.row, config.height) then
     self:show()
   end
 end
 
 --- Draw the window; reopen it if needed.
 function Dialog:show()
-  local window, text = require('tideate.ui.window'), require('tideate.ui.text')
   local config, lines = layout(self)
   text.render(self.buf, ns, lines)
   if self.win and not window.visible(self.win) then
@@ -315,7 +317,7 @@ function Dialog:show()
     window.close(stale)
   end
   if self.win then
-    require('tideate.ui.window').configure(self.win, config)
+    window.configure(self.win, config)
   else
     config.title, config.footer = ' ', ' '
     self.win = window.float(self.buf, false, vim.tbl_extend('force', config, { zindex = 100 }))
@@ -340,7 +342,7 @@ end
 
 --- Choose the position again.
 function Dialog:arrange()
-  if require('tideate.ui.window').visible(self.win) then
+  if window.visible(self.win) then
     self.at_top = nil
     self:show()
   end
@@ -351,7 +353,7 @@ function Dialog:uncover_code()
   local config = api.nvim_win_get_config(self.win)
   local code = code_of(self)
   if code and not self.restore_view and not leaves_code(code, config.height, self.at_top == true) then
-    self.restore_view = require('tideate.ui.questions.code_in_question').bring(code, function()
+    self.restore_view = code_in_question.bring(code, function()
       self.restore_view = nil
     end)
   end
@@ -360,7 +362,7 @@ end
 --- Keep the cursor on the lines that can be chosen.
 function Dialog:hold_cursor()
   local first = (self.spec.cursor_from or 0) + 1
-  if require('tideate.ui.window').visible(self.win) and api.nvim_win_get_cursor(self.win)[1] < first then
+  if window.visible(self.win) and api.nvim_win_get_cursor(self.win)[1] < first then
     api.nvim_win_set_cursor(self.win, { math.min(first, api.nvim_buf_line_count(self.buf)), 0 })
   end
 end
@@ -381,7 +383,6 @@ function Dialog:footer()
   if not self.win or not api.nvim_win_is_valid(self.win) then
     return
   end
-  local text = require('tideate.ui.text')
   local width = api.nvim_win_get_width(self.win)
   local footer
   if self:focused() and not self.guard:ready() then
@@ -395,14 +396,14 @@ function Dialog:footer()
     footer = text.fit_chunks({ { ' waits for you: ', 'TideateWarning' }, { way, 'TideateHint' } }, width)
   end
   local title = text.fit_chunks(self.spec.title(), width)
-  require('tideate.ui.window').configure(self.win, { title = title, footer = footer, title_pos = 'left', footer_pos = 'left' })
+  window.configure(self.win, { title = title, footer = footer, title_pos = 'left', footer_pos = 'left' })
 end
 
 --- Give the dialog the focus.
 ---@param unasked boolean? without a request by the user
 function Dialog:focus(unasked)
   self.called = true
-  if self.aside or not require('tideate.ui.window').visible(self.win) then
+  if self.aside or not window.visible(self.win) then
     self:show()
   end
   if self.stop_waiting then
@@ -448,11 +449,8 @@ function Dialog:close()
   if self.restore_view then
     self.restore_view()
   end
-  local window = require('tideate.ui.window')
   window.leave(self.win, window.visible(self.back) and self.back or nil)
-  if api.nvim_buf_is_valid(self.buf) then
-    api.nvim_buf_delete(self.buf, { force = true })
-  end
+  window.delete(self.buf)
   require('tideate.ui.output').arrange()
 end
 

@@ -8,6 +8,8 @@
 ---@field noun string kind of the question
 ---@field size? integer bytes after our last step
 ---@field unwritten? boolean steps can no longer be written
+local private_file = require('tideate.private_file')
+
 local File = {}
 File.__index = File
 
@@ -37,7 +39,7 @@ function File:lost()
   elseif stat.size == self.size then
     return nil
   end
-  local file, err = require('tideate.private_file').open(self.path)
+  local file, err = private_file.open(self.path)
   if not file then
     return err
   end
@@ -63,7 +65,7 @@ function File:write(step)
   local err = self.size and self:lost() or nil ---@type string?
   if not err then
     local size ---@type integer?
-    size, err = require('tideate.private_file').append(self.path, vim.json.encode(step) .. '\n')
+    size, err = private_file.append(self.path, vim.json.encode(step) .. '\n')
     if size then
       self.size = size
       return true
@@ -82,7 +84,7 @@ function File:read(on_step)
   if not self.path then
     return 0
   end
-  local file = require('tideate.private_file').open(self.path)
+  local file = private_file.open(self.path)
   local damaged, cut = 0, false
   for line in (file and file:lines('*L') or function() end) do
     cut = line:sub(-1) ~= '\n'

@@ -1,18 +1,26 @@
---- An editable text in a float over its question. Edits are kept until the question is answered.
+--- An editable text in a float over its question. Edits are kept until the question is answered; those of an ended
+--- question stay in their buffers and return with the same question.
 local M = {}
 
 local api = vim.api
+local window = require('tideate.ui.window')
 
 local LOWEST = 5 -- rows; the question stays visible behind it
-local window = require('tideate.ui.window')
+local KEPT = 10 -- texts of ended questions
+
+M.group = api.nvim_create_augroup('tideate.text_edit', { clear = false })
 
 ---@class tideate.TextEdit
 ---@field buf integer
 ---@field win integer?
 ---@field back integer?
+---@field key string? of the ended question
+---@field again boolean? it has the edits of an earlier question
 local TextEdit = {}
 TextEdit.__index = TextEdit
-M.TextEdit = TextEdit
+
+---@type tideate.TextEdit[] of ended questions, oldest first
+local kept = {}
 
 --- Keep the `q` of `:wq` from closing the next window: it closes a temporary one.
 local function keep_from_quitting()
@@ -30,12 +38,12 @@ end
 --- Let `:w` and `<CR>` accept a buffer's text.
 ---@param buf integer
 ---@param accept fun()
-function M.attach(buf, accept)
+local function attach(buf, accept)
   vim.bo[buf].buftype = 'acwrite'
   vim.bo[buf].bufhidden = 'hide'
   vim.bo[buf].buflisted = false
   -- nested: the next file opens with its autocmds
-  api.nvim_create_autocmd('BufWriteCmd', { buffer = buf, nested = true, callback = function()
+  api.nvim_create_autocmd('BufWriteCmd', { group = M.group, buffer = buf, nested = true, callback = function()
     local win = api.nvim_get_current_win()
     accept()
     if not api.nvim_win_is_valid(win) then
@@ -45,31 +53,36 @@ function M.attach(buf, accept)
   vim.keymap.set('n', '<CR>', accept, { buffer = buf, nowait = true, desc = 'take this text' })
 end
 
---- Release a kept buffer: listed, and no obstacle to leaving Neovim.
----@param buf integer
-function M.detach(buf)
-  api.nvim_clear_autocmds({ buffer = buf, event = 'BufWriteCmd' })
-  vim.keymap.del('n', '<CR>', { buffer = buf })
-  vim.bo[buf].buftype = 'nofile'
-  vim.bo[buf].buflisted = true
-  vim.bo[buf].modified = false
-end
-
---- Create a buffer whose text `:w` and `<CR>` accept.
----@param kind string the first part of its name
+--- Create an editor whose text `:w` and `<CR>` accept.
+---@param kind string the first part of the buffer's name
 ---@param id string of the run
 ---@param accept fun()
----@return integer buf
-function M.buffer(kind, id, accept)
+---@return tideate.TextEdit
+function M.new(kind, id, accept)
   local buf = window.scratch(('tideate://%s/%s/%d'):format(kind, id:sub(1, 8), vim.uv.hrtime()))
-  M.attach(buf, accept)
-  return buf
+  attach(buf, accept)
+  return setmetatable({ buf = buf }, TextEdit)
 end
 
----@param buf integer
+--- Return the kept editor of a question, else a new one.
+---@param key string of the question
+---@param kind string
+---@param id string of the run
+---@param accept fun()
 ---@return tideate.TextEdit
-function M.new(buf)
-  return setmetatable({ buf = buf }, TextEdit)
+function M.resume(key, kind, id, accept)
+  for index, edit in ipairs(kept) do
+    if edit.key == key then
+      table.remove(kept, index)
+      if api.nvim_buf_is_loaded(edit.buf) then
+        attach(edit.buf, accept)
+        vim.bo[edit.buf].modified = true
+        edit.win, edit.again = vim.fn.win_findbuf(edit.buf)[1], true
+        return edit
+      end
+    end
+  end
+  return M.new(kind, id, accept)
 end
 
 --- Return whether the buffer has text that was not accepted.
@@ -107,10 +120,15 @@ function TextEdit:fill(lines, exact)
   vim.bo[self.buf].modified = false
 end
 
---- Open the window over the question.
+--- Open the window over the question, or enter it.
 ---@param title string
 ---@param height integer
+---@return boolean opened
 function TextEdit:open(title, height)
+  if self:visible() then
+    api.nvim_set_current_win(self.win)
+    return false
+  end
   local columns, rows = window.room()
   self.back = api.nvim_get_current_win()
   local keys = { { '<CR>', 'accept' }, { ':w', 'accept' }, { ':q', 'back' } }
@@ -122,6 +140,7 @@ function TextEdit:open(title, height)
       zindex = 110,
     })
   )
+  return true
 end
 
 ---@return boolean
@@ -133,10 +152,6 @@ end
 function TextEdit:taken()
   vim.bo[self.buf].modified = false
   vim.cmd.stopinsert()
-  self:hide()
-end
-
-function TextEdit:hide()
   window.close(self.win)
   self.win = nil
   if window.visible(self.back) then
@@ -144,21 +159,39 @@ function TextEdit:hide()
   end
 end
 
---- Show in the window that the question ended and the text is kept.
-function TextEdit:say_kept()
+--- Keep the buffer after the question ended: listed, and no obstacle to leaving Neovim. The oldest hidden ones beyond the
+--- limit are deleted.
+---@param key string of the question
+---@param what string noun of the message
+function TextEdit:keep(key, what)
   if self:visible() then
     window.configure(self.win, {
       title = { { ' nobody waits for this text any more ', 'TideateWarning' } },
       footer = { { ' it is kept in this buffer ', 'TideateHint' } },
     })
   end
+  api.nvim_clear_autocmds({ group = M.group, buffer = self.buf })
+  vim.keymap.del('n', '<CR>', { buffer = self.buf })
+  vim.bo[self.buf].buftype = 'nofile'
+  vim.bo[self.buf].buflisted = true
+  vim.bo[self.buf].modified = false
+  self.key = key
+  table.insert(kept, self)
+  kept = vim.tbl_filter(function(edit)
+    return api.nvim_buf_is_loaded(edit.buf)
+  end, kept)
+  for index = #kept - KEPT, 1, -1 do
+    local buf = table.remove(kept, index).buf
+    if #vim.fn.win_findbuf(buf) == 0 then
+      api.nvim_buf_delete(buf, { force = true })
+    end
+  end
+  require('tideate.ui').warn(('%s is kept in the buffer %s'):format(what, api.nvim_buf_get_name(self.buf)))
 end
 
 function TextEdit:close()
   window.close(self.win)
-  if api.nvim_buf_is_valid(self.buf) then
-    api.nvim_buf_delete(self.buf, { force = true })
-  end
+  window.delete(self.buf)
 end
 
 return M

@@ -5,15 +5,6 @@ local M = {}
 ---@field hunk tideate.Hunk
 ---@field adapter? string its model; nil: the reviewed run
 
----@param one tideate.Hunk
----@param other tideate.Hunk
----@return boolean
-local function clashes(one, other)
-  local one_end, other_end = one.start + #one.old, other.start + #other.old
-  local both_insert = one.start == one_end and other.start == other_end and one.start == other.start
-  return both_insert or (one.start < other_end and other.start < one_end)
-end
-
 --- Return the key of equal hunks.
 ---@param hunk tideate.Hunk
 ---@return string
@@ -31,16 +22,15 @@ local function places(hunk)
   return #hunk.old > 0 and first + 1 or first, math.max(first, first + 2 * #hunk.old - 1)
 end
 
---- Return a lookup of the units whose own hunks clash with a hunk.
+--- Return a lookup of the units whose hunks clash with a hunk.
 ---@param units tideate.ReviewUnit[] of a file
 ---@return fun(hunk: tideate.Hunk): tideate.ReviewUnit[]
 local function by_place(units)
-  local owners = vim.defaulttable(function()
-    return {}
-  end) ---@type table<integer, tideate.ReviewUnit[]>
+  local owners = {} ---@type table<integer, tideate.ReviewUnit[]>
   for _, unit in ipairs(units) do
-    local first, last = places(unit.hunks[1])
+    local first, last = places(unit.proposed[1])
     for place = first, last do
+      owners[place] = owners[place] or {}
       table.insert(owners[place], unit)
     end
   end
@@ -48,7 +38,7 @@ local function by_place(units)
     local found, known = {}, {} ---@type tideate.ReviewUnit[], table<tideate.ReviewUnit, boolean>
     local first, last = places(hunk)
     for place = first, last do
-      for _, unit in ipairs(rawget(owners, place) or {}) do
+      for _, unit in ipairs(owners[place] or {}) do
         if not known[unit] then
           known[unit] = true
           table.insert(found, unit)
@@ -68,21 +58,31 @@ local function others(file, runs)
   for _, hunk in ipairs(file.hunks) do
     known[key(hunk)] = true
   end
+  local function add(hunk, adapter)
+    local name = key(hunk)
+    if not known[name] then
+      known[name] = true
+      table.insert(found, { hunk = hunk, adapter = adapter })
+    end
+  end
   for _, run in ipairs(runs) do
     for _, other in ipairs(run.files) do
       local same = other.path == file.path and other.action == 'modify'
-      if same and other.digest == file.digest and other.before == file.before then
-        for _, hunk in ipairs(other.hunks) do
-          local name = key(hunk)
-          if not known[name] then
-            known[name] = true
-            table.insert(found, { hunk = hunk, adapter = run.adapter })
-          end
-        end
+      same = same and other.digest == file.digest and other.before == file.before
+      for _, hunk in ipairs(same and other.hunks or {}) do
+        add(hunk, run.adapter)
       end
     end
   end
   return found
+end
+
+--- Show the user's version of a hunk, or the proposal.
+---@param unit tideate.ReviewUnit
+---@param edit tideate.Hunk|false
+function M.set_edit(unit, edit)
+  unit.edit = edit or nil
+  unit.hunks = edit and { edit } or unit.proposed
 end
 
 --- Show a variant of a unit.
@@ -91,7 +91,7 @@ end
 function M.show(unit, variant)
   unit.variant = variant
   unit.proposed = { unit.variants[variant].hunk }
-  require('tideate.ui.review.model').edit(unit, false)
+  M.set_edit(unit, false)
 end
 
 --- Return the model of a unit's shown hunk; nil: the reviewed run.
@@ -169,57 +169,25 @@ function M.add(file, units, runs)
   return all, alone
 end
 
---- Return the accepted units sorted by place, and for each the last line reached so far.
----@param entry tideate.ReviewEntry
----@return tideate.ReviewUnit[] accepted
----@return integer[] reach
-local function accepted_by_place(entry)
-  local accepted = vim.tbl_filter(function(one)
-    return one.state == 'accepted'
-  end, entry.units)
-  table.sort(accepted, function(one, other)
-    return one.proposed[1].start < other.proposed[1].start
-  end)
-  local reach, last = {}, 0 ---@type integer[], integer
-  for index, one in ipairs(accepted) do
-    last = math.max(last, one.proposed[1].start + #one.proposed[1].old)
-    reach[index] = last
-  end
-  return accepted, reach
-end
-
 --- Return a check whether another accepted unit changes the lines of a unit.
 ---@param entry tideate.ReviewEntry
 ---@return fun(unit: tideate.ReviewUnit): boolean
 function M.conflicts(entry)
-  local mixed = vim.iter(entry.units):any(function(one)
+  local function is_mixed(one)
     return one.variants ~= nil
-  end)
-  if not mixed then -- hunks of one run never clash
+  end
+  if not vim.iter(entry.units):any(is_mixed) then -- hunks of one run never clash
     return function()
       return false
     end
   end
-  local accepted, reach = accepted_by_place(entry)
+  local clashing = by_place(vim.tbl_filter(function(one)
+    return one.state == 'accepted'
+  end, entry.units))
   return function(unit)
-    local hunk = unit.proposed[1]
-    local low, high = 0, #accepted
-    while low < high do
-      local middle = math.ceil((low + high) / 2)
-      if accepted[middle].proposed[1].start <= hunk.start + #hunk.old then
-        low = middle
-      else
-        high = middle - 1
-      end
-    end
-    while low > 0 and reach[low] >= hunk.start do
-      local one = accepted[low]
-      if one ~= unit and (one.variants or unit.variants) and clashes(one.proposed[1], hunk) then
-        return true
-      end
-      low = low - 1
-    end
-    return false
+    return vim.iter(clashing(unit.proposed[1])):any(function(one)
+      return one ~= unit and (is_mixed(one) or is_mixed(unit))
+    end)
   end
 end
 

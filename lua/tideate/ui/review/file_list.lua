@@ -2,6 +2,10 @@
 local M = {}
 
 local api = vim.api
+local model = require('tideate.ui.review.model')
+local text = require('tideate.ui.text')
+local walk = require('tideate.ui.review.walk')
+local window = require('tideate.ui.window')
 
 local ns = api.nvim_create_namespace('tideate.review.files')
 
@@ -33,7 +37,7 @@ end
 
 ---@return boolean
 function List:visible()
-  return require('tideate.ui.window').visible(self.win)
+  return window.visible(self.win)
 end
 
 ---@return boolean whether the cursor is in it
@@ -57,9 +61,8 @@ end
 ---@param entry tideate.ReviewEntry
 ---@return tideate.Chunk[]
 local function line(entry)
-  local text, keys = require('tideate.ui.text'), require('tideate.ui.review.keys')
   local file, sign = entry.file, entry.sign
-  local kind = require('tideate.ui.review.model').kind_sign(file)
+  local kind = model.kind_sign(file)
   local more = entry.danger and '!' or kind ~= sign[1] and kind or ' '
   local chunks = {
     { ' ' .. sign[1], sign[2] },
@@ -67,7 +70,7 @@ local function line(entry)
   }
   local numbers = counts(entry)
   local room = WIDTH - text.width(chunks) - text.width(numbers) - 1
-  local name = keys.short(keys.name(file), room)
+  local name = model.short(model.name(file), room)
   table.insert(chunks, { text.pad(name, room), entry.count.open > 0 and 'TideatePath' or 'TideateOut' })
   return vim.list_extend(chunks, numbers)
 end
@@ -77,11 +80,11 @@ function List:draw()
   if not self:visible() then
     return
   end
-  local text, model, current = require('tideate.ui.text'), self.review.model, self.review.current
-  for entry in pairs(model.touched) do
+  local current = self.review.current
+  for entry in pairs(self.review.model.touched) do
     text.splice(self.buf, ns, entry.index - 1, entry.index, { line(entry) })
   end
-  model.touched = {}
+  self.review.model.touched = {}
   if not self:focused() and self.shown ~= current then
     self.shown = current
     api.nvim_win_set_cursor(self.win, { current, 0 })
@@ -91,6 +94,19 @@ end
 ---@return integer index of the file under the cursor
 function List:index()
   return api.nvim_win_get_cursor(self.win)[1]
+end
+
+--- Return no hunk: a line is a file.
+function List:unit_at() end
+
+--- Return the hunks of the files in some lines.
+---@param first integer 0-based
+---@param last integer
+---@return tideate.ReviewUnit[]
+function List:units_between(first, last)
+  return vim.iter(vim.list_slice(self.review.model.entries, first + 1, last + 1)):map(function(entry)
+    return entry.units
+  end):flatten():totable()
 end
 
 --- Put the cursor on a file without leaving the list.
@@ -106,7 +122,7 @@ function List:keys()
   local review, words = self.review, self.review.model:words()
   local function decide(state)
     return function()
-      review:decide_file(state, self:index())
+      require('tideate.ui.review.decisions').decide_file(review, state)
     end
   end
   local function step(by)
@@ -121,27 +137,26 @@ function List:keys()
     [']c'] = { 'next file', step(1) },
     ['[c'] = { 'previous file', step(-1) },
   }
-  local keys = { { ---@type tideate.Key[]
+  local keys = vim.tbl_map(function(key)
+    local other = not key.modes and here[key.lhs[1]]
+    return other and vim.tbl_extend('force', key, { desc = other[1], run = other[2] }) or key
+  end, review:keys())
+  table.insert(keys, 1, {
     lhs = { '<CR>', '<2-LeftMouse>' },
     desc = 'go to the file',
     shown = { '<CR>' },
     run = function()
-      review:go_to_file(self:index())
-      review:go_to_first()
+      walk.enter_file(review, self:index())
     end,
-  } }
-  for _, key in ipairs(require('tideate.ui.review.keys').keys(review)) do
-    local other = not key.modes and here[key.lhs[1]]
-    table.insert(keys, other and vim.tbl_extend('force', key, { desc = other[1], run = other[2] }) or key)
-  end
+  })
   return keys
 end
 
 ---@return integer buf
 function List:make()
-  local review, window = self.review, require('tideate.ui.window')
+  local review = self.review
   local buf = window.scratch(('tideate://review-files/%s'):format((review.question.execution_id or ''):sub(1, 8)))
-  require('tideate.ui.text').render(buf, ns, vim.tbl_map(line, review.model.entries))
+  text.render(buf, ns, vim.tbl_map(line, review.model.entries))
   review.model.touched = {}
   require('tideate.ui.keys').set(buf, review.guard:wrap(self:keys()))
   return buf
@@ -152,7 +167,6 @@ function List:open()
   if self:visible() then
     return
   end
-  local window, text = require('tideate.ui.window'), require('tideate.ui.text')
   self.buf = self.buf or self:make()
   self.shown = nil
   self.win = api.nvim_open_win(self.buf, false, { split = 'left', win = -1, width = WIDTH })
@@ -196,19 +210,17 @@ end
 --- Hide the list; a cursor in it returns to the hunks.
 function List:close()
   local inside = self:focused()
-  require('tideate.ui.window').close(self.win)
+  window.close(self.win)
   self.win = nil
   if inside and not self.review.closed then
-    self.review:go_to_file(self.review.current)
+    walk.go_to_file(self.review, self.review.current)
   end
 end
 
 --- Delete the list.
 function List:delete()
   self:close()
-  if self.buf and api.nvim_buf_is_valid(self.buf) then
-    api.nvim_buf_delete(self.buf, { force = true })
-  end
+  window.delete(self.buf)
 end
 
 return M

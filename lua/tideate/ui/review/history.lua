@@ -4,6 +4,8 @@
 --- number; if the numbering changed, the engine has renumbered the steps.
 local M = {}
 
+local alternatives = require('tideate.ui.review.alternatives')
+
 ---@class tideate.ReviewDecision
 ---@field unit tideate.ReviewUnit|tideate.ReviewModel the model: a comment on the whole change
 ---@field state? 'open'|'accepted'|'rejected' of a hunk
@@ -31,31 +33,29 @@ end
 ---@param decisions tideate.ReviewDecision[]
 ---@return tideate.ReviewDecision[] before
 local function carry_out(model, decisions)
-  local before = {}
-  for _, one in ipairs(decisions) do
+  return vim.tbl_map(function(one)
     local unit = one.unit
-    local was = { unit = unit, state = unit.state, comment = unit.comment }
+    local before = { unit = unit, state = unit.state, comment = unit.comment }
     local variant = one.variant ~= unit.variant and one.variant or nil
     if variant then
-      was.variant = unit.variant
+      before.variant = unit.variant
     end
     if variant or one.edit ~= nil then
-      was.edit = unit.edit or false
+      before.edit = unit.edit or false
     end
-    table.insert(before, was)
-    if one.unit == model then
+    if unit == model then
       model.comment = one.comment
     else
-      model:set(one.unit --[[@as tideate.ReviewUnit]], one.state, one.comment)
+      model:set(unit --[[@as tideate.ReviewUnit]], one.state, one.comment)
     end
     if variant then
-      require('tideate.ui.review.alternatives').show(one.unit --[[@as tideate.ReviewUnit]], variant)
+      alternatives.show(unit --[[@as tideate.ReviewUnit]], variant)
     end
     if one.edit ~= nil then
-      require('tideate.ui.review.model').edit(one.unit --[[@as tideate.ReviewUnit]], one.edit)
+      alternatives.set_edit(unit --[[@as tideate.ReviewUnit]], one.edit)
     end
-  end
-  return before
+    return before
+  end, decisions)
 end
 
 --- Make decisions as one step that `gu` undoes.
@@ -85,12 +85,6 @@ end
 
 local STATES = { o = 'open', a = 'accepted', r = 'rejected' }
 
----@param comment tideate.ReviewComment?
----@return { text: string, because: boolean? }|userdata
-local function packed(comment)
-  return comment and { text = comment.text, because = comment.because } or vim.NIL
-end
-
 --- Append a step.
 ---@param step table
 function History:write(step)
@@ -100,34 +94,20 @@ end
 --- Append the decisions of one step.
 ---@param decisions tideate.ReviewDecision[]
 function History:write_decisions(decisions)
-  local made = {}
-  for _, one in ipairs(decisions) do
+  self:write({ decided = vim.tbl_map(function(one)
     local unit = one.unit
     local file, hunk, taken = 0, 0, nil -- the whole change
     if unit ~= self.model then
       file, hunk = unit.entry.index, (unit.own or -1) + 1
-      taken = require('tideate.ui.review.alternatives').adapter(unit) and unit.hunks[1]
+      taken = alternatives.adapter(unit) and unit.hunks[1]
     end
-    local row = { file, hunk, (one.state or ''):sub(1, 1), packed(one.comment), taken }
+    local comment = one.comment and { text = one.comment.text, because = one.comment.because } or vim.NIL
+    local row = { file, hunk, (one.state or ''):sub(1, 1), comment, taken }
     if one.edit ~= nil then
       row[5], row[6] = taken or vim.NIL, one.edit and { old = one.edit.old, new = one.edit.new }
     end
-    table.insert(made, row)
-  end
-  self:write({ decided = made })
-end
-
---- Read a stored comment.
----@param comment any
----@return tideate.ReviewComment? comment
----@return boolean ok whether it is valid or nil
-local function read_comment(comment)
-  if comment == nil then
-    return nil, true
-  elseif type(comment) ~= 'table' or type(comment.text) ~= 'string' then
-    return nil, false
-  end
-  return { text = comment.text, because = comment.because == true or nil }, true
+    return row
+  end, decisions) })
 end
 
 ---@param lines any
@@ -147,9 +127,9 @@ end
 local function read_edit(unit, edit)
   if edit == nil or edit == false then
     return edit, true
-  elseif type(edit) ~= 'table' or not (are_lines(edit.old) and are_lines(edit.new)) then
-    return nil, false
-  elseif require('tideate.ui.review.model').obstacle_to_edit(unit) then
+  end
+  local ok = type(edit) == 'table' and are_lines(edit.old) and are_lines(edit.new)
+  if not ok or require('tideate.ui.review.model').obstacle_to_edit(unit) then
     return nil, false
   end
   return { start = unit.proposed[1].start, old = edit.old, new = edit.new }, true
@@ -162,18 +142,20 @@ end
 ---@return boolean ok whether it is valid
 function History:read_decision(one)
   one = type(one) == 'table' and one or {}
-  local file, hunk, state, taken = one[1], one[2], STATES[one[3]], one[5]
-  local comment, right = read_comment(one[4])
-  if not right or (taken ~= nil and type(taken) ~= 'table') then
+  local file, hunk, state, comment, taken = one[1], one[2], STATES[one[3]], one[4], one[5]
+  local is_comment = comment == nil or type(comment) == 'table' and type(comment.text) == 'string'
+  if not is_comment or (taken ~= nil and type(taken) ~= 'table') then
     return nil, false
-  elseif file == 0 then
+  end
+  comment = comment and { text = comment.text, because = comment.because == true or nil }
+  if file == 0 then
     return { unit = self.model, comment = comment }, true
   end
   local entry = self.model.entries[file]
   if not (entry and state and type(hunk) == 'number') then
     return nil, false
   end
-  local unit, variant = require('tideate.ui.review.alternatives').find(entry, hunk - 1, taken)
+  local unit, variant = alternatives.find(entry, hunk - 1, taken)
   if not unit then
     return nil, taken ~= nil
   end
@@ -188,20 +170,6 @@ function History:read_decision(one)
   return { unit = unit, state = found and state or 'open', comment = comment, variant = variant, edit = edit }, true
 end
 
---- Read the decisions of a step.
----@param made any[]
----@return tideate.ReviewDecision[]
----@return boolean ok whether all are valid
-function History:read_decisions(made)
-  local decisions, ok = {}, true ---@type tideate.ReviewDecision[], boolean
-  for _, one in ipairs(made) do
-    local decision, right = self:read_decision(one)
-    table.insert(decisions, decision)
-    ok = ok and right
-  end
-  return decisions, ok
-end
-
 --- Repeat a step.
 ---@param step table?
 ---@return boolean ok whether it is valid
@@ -209,7 +177,12 @@ function History:repeat_step(step)
   if not step then
     return false
   elseif vim.islist(step.decided) then
-    local decisions, ok = self:read_decisions(step.decided)
+    local decisions, ok = {}, true ---@type tideate.ReviewDecision[], boolean
+    for _, one in ipairs(step.decided) do
+      local decision, valid = self:read_decision(one)
+      table.insert(decisions, decision)
+      ok = ok and valid
+    end
     self:make(decisions) -- even without decisions: later undo steps count it
     return ok
   elseif step.again == 'past' or step.again == 'future' then

@@ -5,33 +5,15 @@ local MARGIN = 5 -- lines drawn beyond the visible ones
 
 ---@alias tideate.HunkLook { label: string?, group: string?, old: string, new: string?, sign: string }
 
----@type table<string, tideate.HunkLook>
+---@type table<string, tideate.HunkLook> `%s` in a label is a word for the decision
 local LOOKS = {
   open = { old = 'TideateDelete', new = 'TideateAdd', sign = '-' },
-  accepted = { old = 'TideateOut', new = 'TideateAdd', sign = '-', label = '✓ %s', group = 'TideateDone' },
-  rejected = { old = '', sign = '', label = '✗ %s', group = 'TideateHint' },
+  accepted = { old = 'TideateOut', new = 'TideateAdd', sign = '-', label = '✓ %s', group = 'TideateDone', word = 'accepted' },
+  rejected = { old = '', sign = '', label = '✗ %s', group = 'TideateHint', word = 'rejected' },
   edited = { old = 'TideateDelete', new = 'TideateAdd', sign = '-', label = 'edited by you', group = 'TideateHint' },
-  edited_accepted = {
-    old = 'TideateOut',
-    new = 'TideateAdd',
-    sign = '-',
-    label = '✓ %s, edited by you',
-    group = 'TideateDone',
-  },
-  merged = {
-    old = 'TideateDelete',
-    new = 'TideateAdd',
-    sign = '!',
-    label = '! merged: ga %ss it',
-    group = 'TideateWarning',
-  },
-  stale = {
-    old = 'TideateDelete',
-    new = 'TideateOut',
-    sign = '!',
-    label = '! conflict: ge merges it',
-    group = 'TideateWarning',
-  },
+  edited_accepted = { old = 'TideateOut', new = 'TideateAdd', sign = '-', label = '✓ %s, edited by you', group = 'TideateDone', word = 'accepted' },
+  merged = { old = 'TideateDelete', new = 'TideateAdd', sign = '!', label = '! merged: ga %ss it', group = 'TideateWarning', word = 'accept' },
+  stale = { old = 'TideateDelete', new = 'TideateOut', sign = '!', label = '! conflict: ge merges it', group = 'TideateWarning' },
 }
 
 --- Return the look of a hunk by name.
@@ -48,24 +30,14 @@ function M.state(unit)
   return unit.state
 end
 
----@type table<boolean, table<string, tideate.HunkLook>> by `written`
-local looks = {}
-
 --- Return colours, sign and label of a hunk.
 ---@param state string
 ---@param written boolean whether the changes are in the files already
 ---@return tideate.HunkLook
 function M.look(state, written)
-  if not looks[written] then
-    local words = require('tideate.ui.review.model').WORDS[written]
-    local said = { rejected = words.rejected, merged = words.accept }
-    looks[written] = {}
-    for name, look in pairs(LOOKS) do
-      local label = look.label and look.label:format(said[name] or words.accepted)
-      looks[written][name] = vim.tbl_extend('force', look, { label = label })
-    end
-  end
-  return looks[written][state]
+  local look = LOOKS[state]
+  local word = require('tideate.ui.review.model').WORDS[written][look.word]
+  return word and vim.tbl_extend('force', look, { label = look.label:format(word) }) or look
 end
 
 --- Cut virtual lines to the window: it cannot scroll through them.

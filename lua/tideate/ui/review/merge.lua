@@ -1,6 +1,8 @@
 --- Three-way merge of a hunk's lines by words: the proposal and the user's edits.
 local M = {}
 
+local split = require('tideate.ui.review.words').split
+
 ---@class tideate.WordChange
 ---@field first integer 0-based, of the words before
 ---@field last integer not included
@@ -12,12 +14,7 @@ local M = {}
 local function words_of(lines)
   local words = {} ---@type string[]
   for _, line in ipairs(lines) do
-    local from = 1
-    while from <= #line do
-      local last = select(2, line:find('^[%w_\128-\255]+', from)) or select(2, line:find('^[ \t]+', from)) or from
-      table.insert(words, (line:sub(from, last):gsub('\n', '\0')))
-      from = last + 1
-    end
+    vim.list_extend(words, split(line))
     table.insert(words, '')
   end
   return words
@@ -65,6 +62,8 @@ end
 ---@field lines string[]
 ---@field words string[]
 ---@field theirs tideate.WordChange[]
+
+local MARKS = { '<<<<<<< your lines', '=======', '>>>>>>> proposed' }
 
 --- Prepare a merge of proposed lines with later versions.
 ---@param lines string[]
@@ -136,14 +135,8 @@ end
 ---@param proposed string[]
 ---@return string[]
 function M.conflict(now, proposed)
-  local lines = vim.list_extend({ M.MARKS[1] }, now)
-  table.insert(lines, M.MARKS[2])
-  vim.list_extend(lines, proposed)
-  table.insert(lines, M.MARKS[3])
-  return lines
+  return vim.iter({ MARKS[1], now, MARKS[2], proposed, MARKS[3] }):flatten():totable()
 end
-
-M.MARKS = { '<<<<<<< your lines', '=======', '>>>>>>> proposed' }
 
 --- Return whether lines contain conflict markers. The middle one also underlines headings: it counts only if there are
 --- more than in both versions.
@@ -153,11 +146,11 @@ M.MARKS = { '<<<<<<< your lines', '=======', '>>>>>>> proposed' }
 function M.has_marks(lines, versions)
   local function count(one)
     return #vim.tbl_filter(function(line)
-      return line == M.MARKS[2]
+      return line == MARKS[2]
     end, one)
   end
   local middle = versions ~= nil and count(lines) > count(versions[1]) + count(versions[2])
-  return middle or vim.tbl_contains(lines, M.MARKS[1]) or vim.tbl_contains(lines, M.MARKS[3])
+  return middle or vim.list_contains(lines, MARKS[1]) or vim.list_contains(lines, MARKS[3])
 end
 
 return M

@@ -1,6 +1,9 @@
 --- The model of a review: hunks and decisions.
 local M = {}
 
+local alternatives = require('tideate.ui.review.alternatives')
+local text = require('tideate.ui.text')
+
 ---@class tideate.ReviewFile
 ---@field path string
 ---@field action 'create'|'modify'|'delete'|'move'
@@ -105,33 +108,21 @@ local function unit(hunks)
   return { hunks = hunks, proposed = hunks, state = 'open', stale = false }
 end
 
---- Repeat the decisions of an earlier round.
----@param units tideate.ReviewUnit[]
----@param decided { accepted: integer[], rejected: integer[] }?
-local function repeat_decisions(units, decided)
-  for _, state in ipairs(decided and { 'accepted', 'rejected' } or {}) do
-    for _, index in ipairs(decided[state]) do
-      units[index + 1].state = state
-    end
-  end
+--- Return a file's name, and its new name if it is moved.
+---@param file tideate.ReviewFile
+---@return string
+function M.name(file)
+  local name = file.path ~= '' and text.name(file.path) or file.action == 'create' and 'new buffer' or 'buffer'
+  return file.move_to and name .. ' → ' .. text.name(file.move_to) or name
 end
 
---- Show the user's version of a hunk, or the proposal.
----@param one tideate.ReviewUnit
----@param edit tideate.Hunk|false
-function M.edit(one, edit)
-  one.edit = edit or nil
-  one.hunks = edit and { edit } or one.proposed
-end
-
---- Repeat the user's versions of an earlier round.
----@param units tideate.ReviewUnit[] of the file's own hunks
----@param edited tideate.EditedHunk[]?
-local function repeat_edits(units, edited)
-  for _, one in ipairs(edited or {}) do
-    local about = units[one.hunk + 1]
-    M.edit(about, { start = about.proposed[1].start, old = one.old, new = one.new })
-  end
+--- Shorten a name; its end stays readable.
+---@param name string
+---@param width integer
+---@return string
+function M.short(name, width)
+  width = math.max(width, 8)
+  return text.width({ { name } }) <= width and name or '…' .. text.ending(name, width - 1)
 end
 
 --- Return the letter of a change without lines: binary, link, mode.
@@ -157,7 +148,7 @@ end
 ---@param index integer
 ---@return tideate.ReviewEntry
 local function entry_of(question, file, index)
-  local hunks = file.hunks or {}
+  local hunks, decided = file.hunks or {}, file.decided
   local whole = file.action ~= 'modify' or file.whole == true or #hunks == 0
   local own = whole and { unit(hunks) } or vim.tbl_map(function(hunk)
     return unit({ hunk })
@@ -165,19 +156,25 @@ local function entry_of(question, file, index)
   for number, one in ipairs(own) do
     one.own = number - 1
   end
-  repeat_decisions(own, file.decided)
-  local others = question.payload.alternatives or {}
-  local units, only_others = own, {}
-  if #others > 0 and not whole then
-    units, only_others = require('tideate.ui.review.alternatives').add(file, own, others)
+  for _, state in ipairs(decided and { 'accepted', 'rejected' } or {}) do
+    for _, hunk in ipairs(decided[state]) do
+      own[hunk + 1].state = state
+    end
   end
-  repeat_edits(own, file.decided and file.decided.edited)
+  local runs, units, others = question.payload.alternatives or {}, own, {}
+  if #runs > 0 and not whole then
+    units, others = alternatives.add(file, own, runs)
+  end
+  for _, edited in ipairs(decided and decided.edited or {}) do
+    local one = own[edited.hunk + 1]
+    alternatives.set_edit(one, { start = one.proposed[1].start, old = edited.old, new = edited.new })
+  end
   local entry = {
     file = file,
     index = index,
     units = units,
     own = own,
-    others = only_others,
+    others = others,
     whole = whole,
     written = question.payload.written == true,
     count = zero(),
@@ -192,14 +189,6 @@ local function entry_of(question, file, index)
   return entry
 end
 
---- Append a comment to an earlier one about the same place.
----@param before tideate.ReviewComment?
----@param text string
----@return string
-local function joined(before, text)
-  return before and before.text .. '\n' .. text or text
-end
-
 --- Repeat comments that could not be sent to the model.
 ---@param model tideate.ReviewModel
 ---@param comments { path: string?, hunk: integer?, text: string }[]
@@ -209,12 +198,14 @@ local function repeat_comments(model, comments)
     by_path[entry.file.path] = by_path[entry.file.path] or entry
   end
   for _, one in ipairs(comments) do
-    local entry = one.path and by_path[one.path]
-    local about = entry and entry.own[(one.hunk or 0) + 1]
-    if about then
-      model:set(about, about.state, { text = joined(about.comment, one.text), because = about.state == 'rejected' })
+    local entry = by_path[one.path]
+    local about = entry and entry.own[(one.hunk or 0) + 1] or model
+    local before = about.comment and about.comment.text .. '\n' or ''
+    local comment = { text = before .. one.text, because = about.state == 'rejected' }
+    if about == model then
+      model.comment = comment
     else
-      model.comment = { text = joined(model.comment, one.text) }
+      model:set(about, about.state, comment)
     end
   end
 end
@@ -258,18 +249,12 @@ function Model:set(one, state, comment)
   self.touched[one.entry] = true
 end
 
----@param visit fun(unit: tideate.ReviewUnit, entry: tideate.ReviewEntry)
-function Model:each(visit)
-  for _, entry in ipairs(self.entries) do
-    for _, one in ipairs(entry.units) do
-      visit(one, entry)
-    end
-  end
-end
-
----@return tideate.ReviewCount read-only
-function Model:count()
-  return self.counts
+--- Return the units of all files.
+---@return tideate.ReviewUnit[]
+function Model:units()
+  return vim.iter(self.entries):map(function(entry)
+    return entry.units
+  end):flatten():totable()
 end
 
 --- Return the number of comments for the model.
@@ -281,21 +266,19 @@ end
 --- Return a summary like `3 hunks: 2 accepted, 1 open`.
 ---@return string
 function Model:summary()
-  local count = self:count()
-  local parts = {}
+  local parts, said = {}, self:said()
   for _, state in ipairs({ 'accepted', 'rejected', 'open' }) do
-    if count[state] > 0 then
-      table.insert(parts, ('%d %s'):format(count[state], self:words()[state] or state))
+    if self.counts[state] > 0 then
+      table.insert(parts, ('%d %s'):format(self.counts[state], self:words()[state] or state))
     end
   end
-  local said = self:said()
-  local words = said > 0 and ' · ' .. require('tideate.ui.text').counted(said, 'comment') or ''
+  local words = said > 0 and ' · ' .. text.counted(said, 'comment') or ''
   return ('%s: %s%s'):format(self:counted(), table.concat(parts, ', '), words)
 end
 
 ---@return string
 function Model:counted()
-  return require('tideate.ui.text').counted(self:count().total, 'hunk')
+  return text.counted(self.counts.total, 'hunk')
 end
 
 --- Return the first file with an open hunk, from an index on and around.
@@ -317,11 +300,9 @@ function Model:comments()
     return {}
   end
   local comments = self.comment and { { text = self.comment.text } } or {}
-  for _, entry in ipairs(self.entries) do
-    for _, one in ipairs(entry.units) do
-      if one.comment then
-        table.insert(comments, { path = entry.file.path, hunk = one.own, text = one.comment.text })
-      end
+  for _, one in ipairs(self:units()) do
+    if one.comment then
+      table.insert(comments, { path = one.entry.file.path, hunk = one.own, text = one.comment.text })
     end
   end
   return comments
@@ -339,18 +320,18 @@ end
 ---@return tideate.ReviewVerdict
 local function verdict(entry)
   local file = { path = entry.file.path, accepted = {}, rejected = {} }
-  local adapter = require('tideate.ui.review.alternatives').adapter
   for _, one in ipairs(entry.units) do
     local accepted = one.state == 'accepted' and not one.stale
-    if accepted and adapter(one) then
+    local foreign = alternatives.adapter(one) ~= nil
+    if accepted and foreign then
       file.added = vim.list_extend(file.added or {}, one.hunks)
     end
-    if accepted and not adapter(one) then
+    if accepted and not foreign then
       table.insert(file.accepted, one.own)
     elseif one.own and (accepted or one.state == 'rejected') then
       table.insert(file.rejected, one.own)
     end
-    if one.own and one.edit and not adapter(one) and one.state ~= 'rejected' then
+    if one.own and one.edit and not foreign and one.state ~= 'rejected' then
       file.edited = file.edited or {}
       table.insert(file.edited, { hunk = one.own, old = one.edit.old, new = one.edit.new })
     end
@@ -383,7 +364,7 @@ function M.obstacle_to_edit(one)
   local file = one.entry.file
   if one.entry.whole and (file.action ~= 'create' or file.whole) or #one.proposed ~= 1 then
     return 'you accept or reject this file as a whole: its lines cannot be edited'
-  elseif not one.own or require('tideate.ui.review.alternatives').adapter(one) then
+  elseif not one.own or alternatives.adapter(one) then
     return 'this is the hunk of another model: gm leads back to the one that can be edited'
   end
 end

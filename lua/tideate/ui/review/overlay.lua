@@ -2,6 +2,12 @@
 local M = {}
 
 local api = vim.api
+local adapter_of = require('tideate.ui.review.alternatives').adapter
+local comment_texts = require('tideate.ui.questions.comment_texts')
+local hunk_position = require('tideate.ui.review.hunk_position')
+local looks = require('tideate.ui.review.hunk_highlights')
+local merge = require('tideate.ui.review.merge')
+local text = require('tideate.ui.text')
 
 local anchors = api.nvim_create_namespace('tideate.review.anchors')
 local drawn = api.nvim_create_namespace('tideate.review')
@@ -58,40 +64,23 @@ local watched = {}
 ---@type table<integer, true> buffers with a window being redrawn
 local redrawn = {}
 
---- Compare widths once all windows are drawn: the redraw itself may open a column.
-local function compare()
-  for buf in pairs(redrawn) do
-    local overlay = watched[buf]
-    local _, _, _, left = require('tideate.ui.review.hunk_highlights').seen(buf)
-    if overlay and left ~= overlay.left then
-      overlay:draw_soon()
+---@param overlay tideate.Overlay
+api.nvim_set_decoration_provider(columns_ns, {
+  on_win = function(_, _, buf)
+    redrawn[buf] = watched[buf] and true
+  end,
+  -- compare widths once all windows are drawn: the redraw itself may open a column
+  on_end = function()
+    for buf in pairs(redrawn) do
+      local overlay = watched[buf]
+      local _, _, _, left = looks.seen(buf)
+      if overlay and left ~= overlay.left then
+        overlay:draw_soon()
+      end
     end
-  end
-  redrawn = {}
-end
-
----@param overlay tideate.Overlay
-local function watch_columns(overlay)
-  local first = next(watched) == nil
-  watched[overlay.buf] = overlay
-  if not first then
-    return
-  end
-  api.nvim_set_decoration_provider(columns_ns, {
-    on_win = function(_, _, buf)
-      redrawn[buf] = watched[buf] and true
-    end,
-    on_end = compare,
-  })
-end
-
----@param overlay tideate.Overlay
-local function unwatch_columns(overlay)
-  watched[overlay.buf] = nil
-  if next(watched) == nil then
-    api.nvim_set_decoration_provider(columns_ns, {})
-  end
-end
+    redrawn = {}
+  end,
+})
 
 ---@param buf integer
 ---@param entry tideate.ReviewEntry
@@ -101,9 +90,6 @@ function M.attach(buf, entry, on_change)
   local self = setmetatable({
     buf = buf,
     entry = entry,
-    marks = {},
-    by_mark = {},
-    merged = {},
     virtual = {},
     kept = 0,
     hidden = false,
@@ -118,7 +104,7 @@ function M.attach(buf, entry, on_change)
   }, Overlay)
   self:anchor()
   self:watch()
-  watch_columns(self)
+  watched[buf] = self
   return self
 end
 
@@ -126,7 +112,7 @@ end
 function Overlay:anchor()
   api.nvim_buf_clear_namespace(self.buf, anchors, 0, -1)
   self.marks, self.by_mark, self.merged, self.signature, self.tick = {}, {}, {}, nil, nil
-  local place = not self.fixed and require('tideate.ui.review.hunk_position').finder(self.buf, self.entry.file.before)
+  local place = not self.fixed and hunk_position.finder(self.buf, self.entry.file.before)
   for _, unit in ipairs(self.entry.units) do
     for index, hunk in ipairs(unit.hunks) do
       local row = self.creates and 0 or place and place(hunk) or hunk.start ---@type integer
@@ -170,6 +156,13 @@ function Overlay:watch()
   })
 end
 
+--- Anchor, watch and draw again after the buffer was read again.
+function Overlay:renew()
+  self:anchor()
+  self:watch()
+  self:draw_soon()
+end
+
 --- Schedule one drawing.
 function Overlay:draw_soon()
   if self.pending or self.closed then
@@ -185,24 +178,27 @@ function Overlay:draw_soon()
   end)
 end
 
+---@return integer number of the last row, 0-based
+function Overlay:last_row()
+  return api.nvim_buf_line_count(self.buf) - 1
+end
+
 --- Return the first row of a hunk, 0-based; the line count after the last line.
 ---@param hunk tideate.Hunk
 ---@return integer
 function Overlay:row(hunk)
-  local found = api.nvim_buf_get_extmark_by_id(self.buf, anchors, self.marks[hunk], {})
-  return found[1] or 0
+  return api.nvim_buf_get_extmark_by_id(self.buf, anchors, self.marks[hunk], {})[1] or 0
 end
 
 --- Return the rows of a unit in the buffer.
 ---@param unit tideate.ReviewUnit
 ---@return integer first, integer last 0-based, both included
 function Overlay:range(unit)
-  local hunk = unit.hunks[1]
+  local hunk, final = unit.hunks[1], unit.hunks[#unit.hunks]
   if not hunk or self.creates then
-    return 0, math.max(0, api.nvim_buf_line_count(self.buf) - 1)
+    return 0, self:last_row()
   end
   local first = self:row(hunk)
-  local final = unit.hunks[#unit.hunks]
   return first, math.max(first, self:row(final) + #final.old - 1)
 end
 
@@ -211,19 +207,28 @@ end
 ---@param last integer
 ---@return { [1]: tideate.OverlayHunk, [2]: integer }[]
 function Overlay:between(first, last)
+  first = math.max(first, 0)
+  local marks = api.nvim_buf_get_extmarks(self.buf, anchors, { first, 0 }, { math.max(first, last), -1 }, {})
+  -- the last one above may reach into the rows
+  local above = first > 0 and api.nvim_buf_get_extmarks(self.buf, anchors, { first - 1, -1 }, 0, { limit = 1 }) or {}
   local found = {}
-  local function add(mark)
+  for _, mark in ipairs(vim.list_extend(above, marks)) do
     local one = self.by_mark[mark[1]]
     if one and mark[2] + math.max(#one.hunk.old, 1) > first then
       table.insert(found, { one, mark[2] })
     end
   end
-  first = math.max(first, 0)
-  if first > 0 then
-    vim.iter(api.nvim_buf_get_extmarks(self.buf, anchors, { first - 1, -1 }, 0, { limit = 1 })):each(add)
-  end
-  vim.iter(api.nvim_buf_get_extmarks(self.buf, anchors, { first, 0 }, { math.max(first, last), -1 }, {})):each(add)
   return found
+end
+
+--- Return the units that overlap rows.
+---@param first integer 0-based
+---@param last integer
+---@return tideate.ReviewUnit[]
+function Overlay:units_between(first, last)
+  return self.entry.whole and self.entry.units or vim.tbl_map(function(found)
+    return found[1].unit
+  end, self:between(first, last))
 end
 
 --- Return the unit at a row; else one that adds lines below it.
@@ -251,15 +256,14 @@ end
 ---@param step 1|-1
 ---@return tideate.ReviewUnit?
 function Overlay:beyond(row, step)
-  if self.entry.whole then
+  -- a mark after the last line counts from that line
+  row = math.min(row, self:last_row())
+  if self.entry.whole or row + step < 0 then
     return nil
   end
-  -- a mark after the last line counts from that line
-  row = math.min(row, api.nvim_buf_line_count(self.buf) - 1)
-  local from, to = step == 1 and { row + 1, 0 } or { row - 1, -1 }, step == 1 and -1 or 0
-  local marks = (step == 1 or row > 0) and api.nvim_buf_get_extmarks(self.buf, anchors, from, to, { limit = 1 }) or {}
-  local found = marks[1] and self.by_mark[marks[1][1]]
-  return found and found.unit
+  local from, to = { row + step, step == 1 and 0 or -1 }, step == 1 and -1 or 0
+  local mark = api.nvim_buf_get_extmarks(self.buf, anchors, from, to, { limit = 1 })[1]
+  return mark and self.by_mark[mark[1]].unit
 end
 
 --- Update which hunks the user changed.
@@ -269,11 +273,10 @@ function Overlay:check()
     return
   end
   self.tick, self.lines_now = tick, nil
-  local place = require('tideate.ui.review.hunk_position')
   for _, unit in ipairs(self.entry.units) do
     unit.stale, unit.offer = false, nil
     for _, hunk in ipairs(unit.hunks) do
-      unit.stale = unit.stale or not place.stands_at(self.buf, hunk, self:row(hunk))
+      unit.stale = unit.stale or not hunk_position.stands_at(self.buf, hunk, self:row(hunk))
     end
   end
 end
@@ -282,7 +285,7 @@ end
 ---@param unit tideate.ReviewUnit
 ---@return string[]?
 function Overlay:present_lines(unit)
-  self.lines_now = self.lines_now or require('tideate.ui.review.hunk_position').lines_now(self.buf, self.entry.file.before)
+  self.lines_now = self.lines_now or hunk_position.lines_now(self.buf, self.entry.file.before)
   return self.lines_now(unit.proposed[1])
 end
 
@@ -292,15 +295,11 @@ end
 ---@return tideate.Hunk?
 function Overlay:offer(unit)
   self:check()
-  local own = unit.own and not require('tideate.ui.review.alternatives').adapter(unit)
-  if unit.offer or not (unit.stale and own) or self.entry.whole then
-    return unit.offer
+  local own = unit.own and not adapter_of(unit)
+  if unit.stale and own and not unit.offer and not self.entry.whole then
+    local now = self:present_lines(unit)
+    unit.offer = now and self:merge(unit, now).offer
   end
-  local now = self:present_lines(unit)
-  if not now then
-    return nil
-  end
-  unit.offer = self:merge(unit, now).offer
   return unit.offer
 end
 
@@ -310,13 +309,13 @@ end
 ---@return tideate.MergedUnit
 function Overlay:merge(unit, now)
   local hunk, last = unit.hunks[1], self.merged[unit]
-  if last and last.hunk == hunk and vim.deep_equal(last.now, now) then
+  local same = last and last.hunk == hunk
+  if same and vim.deep_equal(last.now, now) then
     return last
   elseif last and last.offer then
     self.marks[last.offer] = nil
   end
-  local merge = require('tideate.ui.review.merge')
-  local made = { hunk = hunk, now = now, known = last and last.hunk == hunk and last.known or merge.base(hunk.old, hunk.new) }
+  local made = { hunk = hunk, now = now, known = same and last.known or merge.base(hunk.old, hunk.new) }
   local merged = merge.lines(made.known, now)
   if merged and not vim.deep_equal(merged, now) then
     made.offer = { start = hunk.start, old = now, new = merged }
@@ -338,7 +337,7 @@ function Overlay:in_sight(ranges)
       if not seen[one] then
         seen[one] = true
         self:offer(unit)
-        local state = require('tideate.ui.review.hunk_highlights').state(unit)
+        local state = looks.state(unit)
         local comment = one.last and unit.comment or nil
         local hunk = state == 'merged' and unit.offer or one.hunk
         table.insert(wanted, { hunk, state, comment })
@@ -353,7 +352,7 @@ end
 --- Draw the visible hunks.
 function Overlay:draw()
   self:check()
-  local ranges, width, height, left = require('tideate.ui.review.hunk_highlights').seen(self.buf)
+  local ranges, width, height, left = looks.seen(self.buf)
   local wanted, key = self:in_sight(self.hidden and {} or ranges)
   local signature = ('%d %d %d|%s'):format(width, height, left, table.concat(key, '|'))
   if signature == self.signature then
@@ -361,26 +360,23 @@ function Overlay:draw()
   end
   self.signature, self.left, self.width = signature, left, width
   api.nvim_buf_clear_namespace(self.buf, drawn, 0, -1)
+  local unit = self.entry.units[1]
   if self.hidden then
     return
-  elseif self.creates then
-    self:draw_created(require('tideate.ui.review.hunk_highlights').state(self.entry.units[1]))
-  elseif self.entry.file.action == 'delete' then
-    self:draw_deleted(self.entry.units[1].state)
-  elseif #self.entry.units[1].hunks == 0 then
-    self:draw_file(self.entry.units[1])
-  elseif self.has_side then
-    for _, one in ipairs(wanted) do
-      self:draw_beside(one[1], one[2], one[3])
-    end
-    return
+  elseif self.creates or self.entry.file.action == 'delete' or #unit.hunks == 0 then
+    self:draw_whole(unit)
   else
     for _, one in ipairs(wanted) do
-      self:draw_hunk(one[1], one[2], width, height, one[3])
+      if self.has_side then
+        self:draw_beside(one[1], one[2], one[3])
+      else
+        self:draw_hunk(one[1], one[2], height, one[3])
+      end
     end
   end
-  -- last: of virtual lines above one line, later ones are higher
-  self:draw_warnings(wanted, width)
+  if not self.has_side then
+    self:draw_warnings(wanted) -- last: of virtual lines above one line, later ones are higher
+  end
 end
 
 --- Return the window rows of a unit: its lines, the new ones and the comment.
@@ -388,101 +384,102 @@ end
 ---@return integer
 function Overlay:height(unit)
   local first, last = self:range(unit)
-  local hunk = unit.hunks[1]
-  local virtual = #require('tideate.ui.questions.comment_texts').lines(unit.comment, self.width)
-  if self.has_side then
-    virtual = 0
-  elseif hunk and not self.creates and unit.state ~= 'rejected' then
-    local _, width, height = require('tideate.ui.review.hunk_highlights').seen(self.buf)
-    local look = require('tideate.ui.review.hunk_highlights').look(unit.state, self.entry.written)
-    virtual = virtual + math.min(#self:added(hunk, look.new, width), math.max(5, height - 4))
+  local hunk, virtual = unit.hunks[1], 0
+  if not self.has_side then
+    virtual = #comment_texts.lines(unit.comment, self.width)
+    if hunk and not self.creates and unit.state ~= 'rejected' then
+      local _, width, height = looks.seen(self.buf)
+      local look = looks.look(unit.state, self.entry.written)
+      virtual = virtual + math.min(#self:added(hunk, look.new, width).lines, math.max(5, height - 4))
+    end
   end
   if hunk and #hunk.old == 0 and not self.creates then
     return virtual + 1
   end
-  last = math.min(last, api.nvim_buf_line_count(self.buf) - 1)
+  last = math.min(last, self:last_row())
   return api.nvim_win_text_height(0, { start_row = math.min(first, last), end_row = last }).all + virtual
 end
 
+--- Return the new lines of a hunk as virtual lines, with its changed words.
 ---@param hunk tideate.Hunk
 ---@param base string
 ---@param width integer
----@return tideate.Chunk[][]
+---@return tideate.VirtualHunk
 function Overlay:added(hunk, base, width)
   local cached = self.virtual[hunk]
-  if not cached or cached.width ~= width or cached.base ~= base then
-    local words = cached and cached.words or require('tideate.ui.review.words').of(hunk)
-    if not cached then
-      self.kept = self.kept + 1
-    end
-    cached = {
-      width = width,
-      base = base,
-      words = words,
-      lines = require('tideate.ui.review.syntax').virtual(hunk.new, {
-        filetype = require('tideate.ui.review.scratch_buffer').filetype(self.entry.file),
-        width = width,
-        tabstop = vim.bo[self.buf].tabstop,
-        base = base,
-        words = base == 'TideateAdd' and words.new or {},
-      }),
-    }
-    if self.kept > MOST_KEPT then
-      self.virtual, self.kept = {}, 1
-    end
-    self.virtual[hunk] = cached
+  if cached and cached.width == width and cached.base == base then
+    return cached
   end
-  return cached.lines
+  local words = cached and cached.words or require('tideate.ui.review.words').of(hunk)
+  local lines = require('tideate.ui.review.syntax').virtual(hunk.new, {
+    filetype = require('tideate.ui.review.scratch_buffer').filetype(self.entry.file),
+    width = width,
+    tabstop = vim.bo[self.buf].tabstop,
+    base = base,
+    words = base == 'TideateAdd' and words.new or {},
+  })
+  self.kept = self.kept + (cached and 0 or 1)
+  if self.kept > MOST_KEPT then
+    self.virtual, self.kept = {}, 1
+  end
+  self.virtual[hunk] = { width = width, base = base, words = words, lines = lines }
+  return self.virtual[hunk]
 end
 
 --- Highlight the replaced words of lines in the buffer.
 ---@param hunk tideate.Hunk
 ---@param row integer
----@param base string
----@param width integer
-function Overlay:draw_words(hunk, row, base, width)
-  self:added(hunk, base, width)
-  local plain = require('tideate.ui.text').plain
-  for index, spans in pairs(self.virtual[hunk].words.old) do
+---@param words tideate.ReviewWords
+function Overlay:draw_words(hunk, row, words)
+  for index, spans in pairs(words.old) do
     local line = hunk.old[index]
-    for _, span in ipairs(plain(line) == line and spans or {}) do
-      api.nvim_buf_set_extmark(self.buf, drawn, row + index - 1, span[1], {
-        end_col = span[2],
-        hl_group = 'TideateDeleteText',
-        priority = 201,
-        strict = false,
-      })
+    for _, span in ipairs(text.plain(line) == line and spans or {}) do
+      local options = { end_col = span[2], hl_group = 'TideateDeleteText', priority = 201 }
+      self:mark(row + index - 1, options, span[1])
     end
   end
 end
 
 ---@param row integer
 ---@param options table<string, any>
-function Overlay:mark(row, options)
+---@param column? integer
+function Overlay:mark(row, options, column)
   options.strict = false
-  api.nvim_buf_set_extmark(self.buf, drawn, row, 0, options)
+  api.nvim_buf_set_extmark(self.buf, drawn, math.min(row, self:last_row()), column or 0, options)
 end
 
----@param hunk tideate.Hunk
+--- Draw virtual lines, from the left edge of the window.
 ---@param row integer
 ---@param lines tideate.Chunk[][]
-function Overlay:draw_added(hunk, row, lines)
-  local below = row + #hunk.old - 1
-  if below < 0 then
-    self:mark(0, { virt_lines = lines, virt_lines_above = true, virt_lines_leftcol = true })
-  else
-    below = math.min(below, api.nvim_buf_line_count(self.buf) - 1)
-    self:mark(below, { virt_lines = lines, virt_lines_leftcol = true })
+---@param above boolean
+function Overlay:mark_lines(row, lines, above)
+  if #lines > 0 then
+    self:mark(row, { virt_lines = lines, virt_lines_above = above, virt_lines_leftcol = true })
+  end
+end
+
+--- Show decision and comment after a line.
+---@param row integer
+---@param look tideate.HunkLook
+---@param comment? tideate.ReviewComment
+function Overlay:mark_label(row, look, comment)
+  local chunks = { look.label and { ' ' .. look.label, look.group } } ---@type tideate.Chunk[]
+  if comment then
+    table.insert(chunks, { ' » ' .. text.plain(comment.text), 'TideateComment' })
+  end
+  if #chunks > 0 then
+    self:mark(row, { virt_text = chunks })
   end
 end
 
 --- Highlight lines of the buffer.
 ---@param first integer
----@param last integer
+---@param count integer
 ---@param group string
 ---@param sign string
 ---@param sign_group string
-function Overlay:draw_lines(first, last, group, sign, sign_group)
+function Overlay:draw_lines(first, count, group, sign, sign_group)
+  local last = math.min(first + count - 1, self:last_row())
   if last < first then
     return
   end
@@ -494,43 +491,20 @@ function Overlay:draw_lines(first, last, group, sign, sign_group)
   end
 end
 
----@param unit_state string look of the hunk
-function Overlay:draw_created(unit_state)
-  self:draw_comment_of_file()
-  local look = require('tideate.ui.review.hunk_highlights').look(unit_state, self.entry.written)
-  local last = api.nvim_buf_line_count(self.buf) - 1
-  self:draw_lines(0, last, look.new and 'TideateAdd' or 'TideateOut', '+', 'TideateAddSign')
-  if look.label then
-    self:mark(0, { virt_text = { { ' ' .. look.label, look.group } } })
-  end
-end
-
---- Draw the comment on a whole file below its first line.
-function Overlay:draw_comment_of_file()
-  local lines = require('tideate.ui.questions.comment_texts').lines(self.entry.units[1].comment, self.width)
+--- Draw a file that is created or deleted, or changed without lines: a move, a binary file, a mode.
+---@param unit tideate.ReviewUnit
+function Overlay:draw_whole(unit)
+  local lines = comment_texts.lines(unit.comment, self.width)
   if #lines > 0 then
     self:mark(0, { virt_lines = lines })
   end
-end
-
----@param state string look of the hunk
-function Overlay:draw_deleted(state)
-  self:draw_comment_of_file()
-  local look = require('tideate.ui.review.hunk_highlights').look(state, self.entry.written)
-  self:draw_lines(0, api.nvim_buf_line_count(self.buf) - 1, look.old, look.sign, 'TideateDeleteSign')
-  if look.label then
-    self:mark(0, { virt_text = { { ' ' .. look.label, look.group } } })
+  local look = looks.look(self.creates and looks.state(unit) or unit.state, self.entry.written)
+  if self.creates then
+    self:draw_lines(0, math.huge, look.new and 'TideateAdd' or 'TideateOut', '+', 'TideateAddSign')
+  elseif self.entry.file.action == 'delete' then
+    self:draw_lines(0, math.huge, look.old, look.sign, 'TideateDeleteSign')
   end
-end
-
---- Draw a change without lines: a move, a binary file, a mode.
----@param unit tideate.ReviewUnit
-function Overlay:draw_file(unit)
-  self:draw_comment_of_file()
-  local look = require('tideate.ui.review.hunk_highlights').look(unit.state, self.entry.written)
-  if look.label then
-    self:mark(0, { virt_text = { { ' ' .. look.label, look.group } } })
-  end
+  self:mark_label(0, look)
 end
 
 --- Draw decision and signs of a hunk in a side-by-side view; Neovim's diff colours the lines.
@@ -538,58 +512,46 @@ end
 ---@param state string look of the hunk
 ---@param comment tideate.ReviewComment?
 function Overlay:draw_beside(hunk, state, comment)
-  local look = require('tideate.ui.review.hunk_highlights').look(state, self.entry.written)
-  local row, last = self:row(hunk), api.nvim_buf_line_count(self.buf) - 1
-  self:draw_lines(row, math.min(row + #hunk.old - 1, last), '', look.sign, 'TideateDeleteSign')
+  local look, row = looks.look(state, self.entry.written), self:row(hunk)
+  self:draw_lines(row, #hunk.old, '', look.sign, 'TideateDeleteSign')
   -- keeps the sign column open, so that both sides align
-  self:mark(math.min(row, last), { sign_text = '  ', priority = 1 })
-  local chunks = { look.label and { ' ' .. look.label, look.group } } ---@type tideate.Chunk[]
-  if comment then
-    local words = require('tideate.ui.text').plain(comment.text)
-    table.insert(chunks, { ' » ' .. words, 'TideateComment' })
-  end
-  if #chunks > 0 then
-    self:mark(math.min(row, last), { virt_text = chunks })
-  end
+  self:mark(row, { sign_text = '  ', priority = 1 })
+  self:mark_label(row, look, comment)
 end
 
 ---@param hunk tideate.Hunk
 ---@param state string look of the hunk
----@param width integer
----@param height integer
+---@param height integer of the window
 ---@param comment tideate.ReviewComment?
-function Overlay:draw_hunk(hunk, state, width, height, comment)
-  local look = require('tideate.ui.review.hunk_highlights').look(state, self.entry.written)
-  local row = self:row(hunk)
-  local last = api.nvim_buf_line_count(self.buf) - 1
-  self:draw_lines(row, math.min(row + #hunk.old - 1, last), look.old, look.sign, 'TideateDeleteSign')
-  local lines = {} ---@type tideate.Chunk[][]
-  if look.new and state == 'open' then
-    self:draw_words(hunk, row, look.new, width)
+function Overlay:draw_hunk(hunk, state, height, comment)
+  local look, row = looks.look(state, self.entry.written), self:row(hunk)
+  self:draw_lines(row, #hunk.old, look.old, look.sign, 'TideateDeleteSign')
+  local lines = {} ---@type tideate.Chunk[][] virtual ones
+  local function add(more, sign)
+    vim.list_extend(lines, looks.with_sign(more, sign, self.left))
+  end
+  if #hunk.old > 0 then
+    self:mark_label(row, look)
+  elseif look.label then
+    add({ { { look.label, look.group } } }, ' ')
   end
   if look.new then
-    local looks = require('tideate.ui.review.hunk_highlights')
-    lines = looks.with_sign(looks.visible_part(self:added(hunk, look.new, width), height), '+', self.left)
+    local added = self:added(hunk, look.new, self.width)
+    if state == 'open' then
+      self:draw_words(hunk, row, added.words)
+    end
+    add(looks.visible_part(added.lines, height), '+')
     -- keeps the sign column open without deleted lines
-    self:mark(math.min(row, last), { sign_text = '  ', priority = 1 })
+    self:mark(row, { sign_text = '  ', priority = 1 })
   end
-  if look.label and #hunk.old > 0 then
-    self:mark(math.min(row, last), { virt_text = { { ' ' .. look.label, look.group } } })
-  elseif look.label then
-    local label = { { { look.label, look.group } } }
-    table.insert(lines, 1, require('tideate.ui.review.hunk_highlights').with_sign(label, ' ', self.left)[1])
-  end
-  local looks = require('tideate.ui.review.hunk_highlights')
-  vim.list_extend(lines, looks.with_sign(require('tideate.ui.questions.comment_texts').lines(comment, width), ' ', self.left))
-  if #lines > 0 then
-    self:draw_added(hunk, row, lines)
-  end
+  add(comment_texts.lines(comment, self.width), ' ')
+  local below = row + #hunk.old - 1
+  self:mark_lines(math.max(below, 0), lines, below < 0)
 end
 
----@param width integer
 ---@return tideate.Chunk[][]
-function Overlay:warning_lines(width)
-  local reason = self.entry.danger
+function Overlay:warning_lines()
+  local reason, _, width = self.entry.danger, looks.seen(self.buf)
   return reason and require('tideate.ui.questions.executed_files').above(reason, width) or {}
 end
 
@@ -598,34 +560,22 @@ end
 ---@param hunk tideate.Hunk?
 ---@return integer
 function Overlay:lines_above(row, hunk)
-  if row ~= 0 then
-    return 0
-  end
-  local _, width = require('tideate.ui.review.hunk_highlights').seen(self.buf)
   local added = hunk and not self.creates and #hunk.old == 0 and #hunk.new or 0
-  return #self:warning_lines(width) + added
+  return row == 0 and #self:warning_lines() + added or 0
 end
 
 --- Warn above each visible hunk; above the first line if the file has none.
 ---@param hunks { [1]: tideate.Hunk, [2]: string }[]
----@param width integer
-function Overlay:draw_warnings(hunks, width)
-  local lines = self:warning_lines(width)
-  local last = api.nvim_buf_line_count(self.buf) - 1
-  local rows = {} ---@type table<integer, boolean>
+function Overlay:draw_warnings(hunks)
+  local lines, rows = self:warning_lines(), {} ---@type tideate.Chunk[][], table<integer, true>
   for _, one in ipairs(hunks) do
-    rows[self.creates and 0 or math.min(self:row(one[1]), last)] = true
+    rows[self.creates and 0 or math.min(self:row(one[1]), self:last_row())] = true
   end
-  if not next(rows) and #self.entry.units == 1 and #self.entry.units[1].hunks == 0 then
+  if #self.entry.units == 1 and #self.entry.units[1].hunks == 0 then
     rows[0] = true -- only moved
   end
-  for row in pairs(#lines > 0 and rows or {}) do
-    api.nvim_buf_set_extmark(self.buf, drawn, row, 0, {
-      virt_lines = lines,
-      virt_lines_above = true,
-      virt_lines_leftcol = true,
-      strict = false,
-    })
+  for row in pairs(rows) do
+    self:mark_lines(row, lines, true)
   end
 end
 
@@ -638,7 +588,7 @@ end
 
 function Overlay:close()
   self.closed = true
-  unwatch_columns(self)
+  watched[self.buf] = nil
   if api.nvim_buf_is_valid(self.buf) then
     api.nvim_buf_clear_namespace(self.buf, anchors, 0, -1)
     api.nvim_buf_clear_namespace(self.buf, drawn, 0, -1)

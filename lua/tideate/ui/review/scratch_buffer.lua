@@ -1,6 +1,8 @@
 --- Scratch buffers for the review of files without a buffer.
 local M = {}
 
+local shown = require('tideate.ui.text')
+
 --- Create a buffer with the text before the change, or the text of a new file.
 ---@param file tideate.ReviewFile
 ---@param new string[]? text of a new file
@@ -8,7 +10,6 @@ local M = {}
 ---@return integer buf
 function M.open(file, new, id)
   local window = require('tideate.ui.window')
-  local shown = require('tideate.ui.text')
   local file_name = file.path ~= '' and shown.name(file.path) or 'new buffer'
   local name = ('tideate://review/%s/%s'):format(id:sub(1, 8), file_name)
   -- one file may have a change of text and one of mode
@@ -28,7 +29,7 @@ end
 ---@param lines string[]
 function M.fill(buf, lines)
   vim.bo[buf].modifiable = true
-  vim.api.nvim_buf_set_lines(buf, 0, -1, true, vim.tbl_map(require('tideate.ui.text').plain, lines))
+  vim.api.nvim_buf_set_lines(buf, 0, -1, true, vim.tbl_map(shown.plain, lines))
   vim.bo[buf].modifiable = false
 end
 

@@ -2,6 +2,10 @@
 local M = {}
 
 local api = vim.api
+local looks = require('tideate.ui.review.hunk_highlights')
+local name_of = require('tideate.ui.review.model').name
+local walk = require('tideate.ui.review.walk')
+local window = require('tideate.ui.window')
 
 local marks = api.nvim_create_namespace('tideate.review.side')
 
@@ -32,7 +36,7 @@ end
 
 ---@return boolean
 function View:visible()
-  return require('tideate.ui.window').visible(self.win)
+  return window.visible(self.win)
 end
 
 ---@return boolean whether the cursor is in the proposal
@@ -41,12 +45,10 @@ function View:focused()
 end
 
 --- Return whether a file has text on both sides.
----@param entry tideate.ReviewEntry
+---@param file tideate.ReviewFile
 ---@return boolean
-local function has_sides(entry)
-  return #(entry.file.hunks or {}) > 0
-    and entry.file.action ~= 'create'
-    and entry.file.action ~= 'delete'
+local function has_sides(file)
+  return #(file.hunks or {}) > 0 and file.action ~= 'create' and file.action ~= 'delete'
 end
 
 --- Return the text with all hunks at their current places.
@@ -78,7 +80,7 @@ end
 ---@return integer first
 ---@return integer last less than the first if there are none
 function View:in_sight()
-  local seen = require('tideate.ui.review.hunk_highlights').seen(self.buf)[1]
+  local seen = looks.seen(self.buf)[1]
   return self:hunk_at(seen[1]) or 1, self:hunk_at(seen[2]) or 0
 end
 
@@ -124,12 +126,11 @@ end
 
 --- Draw decisions and signs beside the visible hunks.
 function View:draw_labels()
-  local looks = require('tideate.ui.review.hunk_highlights')
   api.nvim_buf_clear_namespace(self.buf, marks, 0, -1)
-  local count = api.nvim_buf_line_count(self.buf)
+  local last_row = api.nvim_buf_line_count(self.buf) - 1
   local function mark(row, options)
     options.strict = false
-    api.nvim_buf_set_extmark(self.buf, marks, math.min(row, count - 1), 0, options)
+    api.nvim_buf_set_extmark(self.buf, marks, math.min(row, last_row), 0, options)
   end
   local first, last = self:in_sight()
   for index = first, last do
@@ -163,17 +164,11 @@ function View:hunk_at(row)
   return last > 0 and last or nil
 end
 
---- Return the unit under the cursor of the proposal.
+--- Return the unit at a row of the proposal.
+---@param row integer
 ---@return tideate.ReviewUnit?
-function View:unit_at_cursor()
-  local row = api.nvim_win_get_cursor(self.win)[1] - 1
-  local index = self:hunk_at(row)
-  local entry = self.review.model.entries[self.index]
-  if entry.whole then
-    return entry.units[1]
-  elseif index and row < self.rows[index] + math.max(1, self.sizes[index]) then
-    return self.units[index]
-  end
+function View:unit_at(row)
+  return self:units_between(row, row)[1]
 end
 
 --- Return the units in rows of the proposal.
@@ -206,15 +201,12 @@ function View:range(unit)
   return first, last
 end
 
---- Return the next unit below or above the cursor of the proposal.
+--- Return the next unit below or above a row of the proposal.
+---@param row integer
 ---@param step 1|-1
 ---@return tideate.ReviewUnit?
-function View:beyond_cursor(step)
-  local row = api.nvim_win_get_cursor(self.win)[1] - 1
-  if step == 1 then
-    return self.units[(self:hunk_at(row) or 0) + 1]
-  end
-  return self.units[self:hunk_at(row - 1) or 0]
+function View:beyond(row, step)
+  return self.units[step == 1 and (self:hunk_at(row) or 0) + 1 or self:hunk_at(row - 1) or 0]
 end
 
 --- Move the cursor of the proposal to a unit.
@@ -225,9 +217,8 @@ function View:follow(unit)
   end
   for index = math.min(unit.number, #self.units), #self.units do
     if self.units[index] == unit then
-      local count = api.nvim_buf_line_count(self.buf)
-      api.nvim_win_set_cursor(self.win, { math.min(self.rows[index] + 1, count), 0 })
-      return
+      local row = math.min(self.rows[index] + 1, api.nvim_buf_line_count(self.buf))
+      return api.nvim_win_set_cursor(self.win, { row, 0 })
     end
   end
 end
@@ -251,24 +242,22 @@ function View:show(index, left)
     return
   end
   self:hide()
-  local review, window = self.review, require('tideate.ui.window')
-  local entry = review.model.entries[index]
-  if not has_sides(entry) then
+  local review = self.review
+  local file, id = review.model.entries[index].file, review.question.execution_id or ''
+  if not has_sides(file) then
     return
   end
   self.index, self.left, self.tick = index, left, nil
   review.buffers[index].overlay:beside(true)
-  local buf = window.scratch(('tideate://proposal/%s/%s'):format((review.question.execution_id or ''):sub(1, 8), require('tideate.ui.review.keys').name(entry.file)))
-  self.buf = buf
-  vim.bo[buf].bufhidden = 'wipe'
-  self.win = api.nvim_open_win(buf, false, { split = 'right', win = left })
+  self.buf = window.scratch(('tideate://proposal/%s/%s'):format(id:sub(1, 8), name_of(file)))
+  vim.bo[self.buf].bufhidden = 'wipe'
+  self.win = api.nvim_open_win(self.buf, false, { split = 'right', win = left })
   window.options(self.win, { winfixbuf = true })
   window.set_statusline(self.win)
   self:refresh()
   local scratch = require('tideate.ui.review.scratch_buffer')
-  scratch.colour(buf, scratch.filetype(entry.file))
-  local keys = require('tideate.ui.review.keys').keys(review)
-  require('tideate.ui.keys').set(buf, review.guard:wrap(keys))
+  scratch.colour(self.buf, scratch.filetype(file))
+  require('tideate.ui.keys').set(self.buf, review.guard:wrap(review:keys()))
   self.saved, self.scrollopt = {}, vim.o.scrollopt
   for _, name in ipairs(OPTIONS) do
     self.saved[name] = vim.wo[left][name]
@@ -283,14 +272,13 @@ function View:check()
   if not self.index then
     return
   end
-  local made = self.review.buffers[self.index]
-  local left = self.left and api.nvim_win_is_valid(self.left) and api.nvim_win_get_buf(self.left)
-  if not self.win or not api.nvim_win_is_valid(self.win) or left ~= made.buf then
-    self.wanted = false
-    self:hide()
-  else
-    self:refresh()
+  local left, made = self.left, self.review.buffers[self.index]
+  local shows = api.nvim_win_is_valid(left) and api.nvim_win_get_buf(left) == made.buf
+  if shows and api.nvim_win_is_valid(self.win) then
+    return self:refresh()
   end
+  self.wanted = false
+  self:hide()
 end
 
 --- Restore a window's options. Neovim remembers them for each buffer of the window.
@@ -303,7 +291,7 @@ local function restore(buf, win, saved)
   end)
   local function set()
     if api.nvim_win_is_valid(win) and api.nvim_win_get_buf(win) == buf then
-      require('tideate.ui.window').options(win, saved)
+      window.options(win, saved)
       if saved.foldmethod == 'manual' then
         -- the diff's folds would stay closed over the user's lines
         api.nvim_win_call(win, function()
@@ -313,7 +301,7 @@ local function restore(buf, win, saved)
     end
   end
   set()
-  require('tideate.ui.window').draw_end(win)
+  window.draw_end(win)
   if api.nvim_win_get_buf(win) ~= buf and api.nvim_buf_is_valid(buf) then
     api.nvim_create_autocmd('BufWinEnter', { buffer = buf, once = true, callback = set })
   end
@@ -334,7 +322,7 @@ function View:hide()
   end
   local inside = self:focused()
   self.index, self.rows, self.units, self.sizes, self.asked = nil, {}, {}, {}, {}
-  require('tideate.ui.window').close(self.win)
+  window.close(self.win)
   self.win, self.buf = nil, nil
   if inside and api.nvim_win_is_valid(self.left) then
     api.nvim_set_current_win(self.left)
@@ -349,13 +337,13 @@ function View:toggle()
     self:hide()
     return review:draw()
   end
-  if not has_sides(review.model.entries[review.current]) then
+  if not has_sides(review.model.entries[review.current].file) then
     require('tideate.ui').notify('this file has one side; others are shown side by side')
   end
-  local unit = self.review:unit_at_cursor()
-  review:go_to_file(review.current)
+  local unit = walk.unit(review)
+  walk.go_to_file(review, review.current)
   if unit then
-    review:go_to_unit(unit)
+    walk.go_to_unit(review, unit)
   end
 end
 

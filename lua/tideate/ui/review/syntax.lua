@@ -1,6 +1,8 @@
 --- New lines as virtual lines, with syntax colours if a parser is installed.
 local M = {}
 
+local ui_text = require('tideate.ui.text')
+
 local LIMIT = 400 -- lines; parsing more would block the editor
 local LONGEST = 2000 -- bytes of a drawn line
 
@@ -66,7 +68,7 @@ end
 local function printable(line, width)
   local column = 0
   local rest ---@type string
-  line, rest = require('tideate.ui.text.readable').cut(require('tideate.ui.text').plain(line), LONGEST)
+  line, rest = require('tideate.ui.text.readable').cut(ui_text.plain(line), LONGEST)
   local expanded = line:gsub('[^\t]*\t?', function(part)
     local text = part:gsub('\t$', '')
     column = column + vim.fn.strdisplaywidth(text)
@@ -86,7 +88,7 @@ end
 ---@param width integer of a tab
 ---@return { [1]: integer, [2]: integer }[]
 local function moved(line, spans, width)
-  if not spans or #line > LONGEST or require('tideate.ui.text').plain(line) ~= line then
+  if not spans or #line > LONGEST or ui_text.plain(line) ~= line then
     return {}
   end
   return vim.tbl_map(function(span)
@@ -100,14 +102,13 @@ end
 ---@param base string
 ---@return tideate.Chunk[][]
 local function broken(chunks, width, base)
-  local text = require('tideate.ui.text')
   local rows, row, column = {}, {}, 0 ---@type tideate.Chunk[][], tideate.Chunk[], integer
   -- space for one character after the continuation sign, else the loop would not end
   width = math.max(width, vim.fn.strdisplaywidth(CONTINUES) + 2)
   for _, chunk in ipairs(chunks) do
     local rest = chunk[1]
     while column + vim.fn.strdisplaywidth(rest) > width do
-      local first = text.pieces(rest, math.max(1, width - column))[1]
+      local first = ui_text.pieces(rest, math.max(1, width - column))[1]
       first = vim.fn.strdisplaywidth(first) <= width - column and first or ''
       table.insert(row, { first, chunk[2] })
       table.insert(rows, row)

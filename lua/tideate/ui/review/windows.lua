@@ -2,6 +2,7 @@
 local M = {}
 
 local api = vim.api
+local window = require('tideate.ui.window')
 
 local ACTIVE = '%#TideateTitle# review '
 local INACTIVE = '%#TideateOut# review '
@@ -22,7 +23,6 @@ end
 ---@param buf integer
 ---@return integer? win of this tab page
 local function showing(buf)
-  local window = require('tideate.ui.window')
   local current = api.nvim_get_current_win()
   if api.nvim_win_get_buf(current) == buf and not window.is_float(current) then
     return current
@@ -45,7 +45,6 @@ end
 ---@param buf integer
 ---@return integer win
 function Windows:show(buf)
-  local window = require('tideate.ui.window')
   local home = window.visible(self.home) and can_change(self.home) and self.home or nil
   local found = home and api.nvim_win_get_buf(home) == buf and home or (not home and showing(buf))
   if found then
@@ -80,26 +79,24 @@ end
 function Windows:bar(win, bar, active)
   local now = api.nvim_get_option_value('winbar', { win = win, scope = 'local' })
   local ours = vim.startswith(now, ACTIVE) or vim.startswith(now, INACTIVE)
-  local wanted = now
   if bar then
-    wanted = (active and ACTIVE or INACTIVE) .. '%*' .. bar
-    self.bars[win] = ours and self.bars[win] or (not ours and now or '')
+    bar = (active and ACTIVE or INACTIVE) .. '%*' .. bar
+    self.bars[win] = ours and self.bars[win] or not ours and now or ''
     self.seen[api.nvim_win_get_buf(win)] = win
   elseif ours then
-    wanted = self.bars[win] or ''
+    bar = self.bars[win] or ''
   end
-  if wanted ~= now then
-    require('tideate.ui.window').options(win, { winbar = wanted })
+  if bar and bar ~= now then
+    window.options(win, { winbar = bar })
   end
 end
 
 --- Show the bars in the windows of the review, and in no others.
----@param bar_of fun(buf: integer, win: integer): string?, boolean? bar, and whether it is the active one; nil for other buffers
-function Windows:bars_from(bar_of)
+---@param bar_of? fun(buf: integer, win: integer): string?, boolean? bar, and whether it is the active one; nil for other buffers
+function Windows:draw_bars(bar_of)
   for _, win in ipairs(api.nvim_list_wins()) do
-    local reviewed = not require('tideate.ui.window').is_float(win)
     local bar, active ---@type string?, boolean?
-    if reviewed then
+    if bar_of and not window.is_float(win) then
       bar, active = bar_of(api.nvim_win_get_buf(win), win)
     end
     self:bar(win, bar, active)
@@ -107,27 +104,20 @@ function Windows:bars_from(bar_of)
 end
 
 --- Restore every window.
----@param is_ours fun(buf: integer): boolean whether a buffer belongs to the review
-function Windows:restore(is_ours)
-  self:bars_from(function() end)
+---@param ours table<integer, any> buffers of the review
+function Windows:restore(ours)
+  self:draw_bars()
   for win, saved in pairs(self.replaced) do
-    if
-      api.nvim_win_is_valid(win)
-      and api.nvim_buf_is_valid(saved.buf)
-      and is_ours(api.nvim_win_get_buf(win))
-    then
+    local valid = api.nvim_win_is_valid(win) and api.nvim_buf_is_valid(saved.buf)
+    if valid and ours[api.nvim_win_get_buf(win)] then
       api.nvim_win_set_buf(win, saved.buf)
       api.nvim_win_call(win, function()
         vim.fn.winrestview(saved.view)
       end)
     end
   end
-  self:bars_from(function() end)
-  self:clear_bars_later()
-end
-
---- Clear the bar when its buffer returns to a window: Neovim remembers the option.
-function Windows:clear_bars_later()
+  self:draw_bars()
+  -- Neovim remembers the bar of a buffer and shows it again when the buffer returns to a window
   for buf, win in pairs(self.seen) do
     if api.nvim_buf_is_valid(buf) and api.nvim_win_is_valid(win) and api.nvim_win_get_buf(win) ~= buf then
       api.nvim_create_autocmd('BufWinEnter', {

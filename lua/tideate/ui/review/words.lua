@@ -11,17 +11,27 @@ local SAME = 0.5 -- share of a line without blanks; with less in common the line
 ---@field old tideate.WordSpans
 ---@field new tideate.WordSpans
 
+--- Split a line into words, blanks and single signs.
+---@param line string
+---@return string[]
+function M.split(line)
+  local words, from = {}, 1 ---@type string[], integer
+  while from <= #line do
+    local last = select(2, line:find('^[%w_\128-\255]+', from)) or select(2, line:find('^[ \t]+', from)) or from
+    table.insert(words, (line:sub(from, last):gsub('\n', '\0')))
+    from = last + 1
+  end
+  return words
+end
+
 ---@param line string
 ---@return string words one word per line
 ---@return integer[] ends
 local function words_of(line)
-  local words, ends = {}, {} ---@type string[], integer[]
-  local from = 1
-  while from <= #line do
-    local last = select(2, line:find('^[%w_\128-\255]+', from)) or select(2, line:find('^[ \t]+', from)) or from
-    table.insert(words, (line:sub(from, last):gsub('\n', '\0')))
-    table.insert(ends, last)
-    from = last + 1
+  local words, ends, at = M.split(line), {}, 0
+  for index, word in ipairs(words) do
+    at = at + #word
+    ends[index] = at
   end
   return table.concat(words, '\n') .. '\n', ends
 end

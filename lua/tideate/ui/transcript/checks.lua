@@ -1,6 +1,10 @@
 --- Transcript lines of checks, gates and rollbacks, and the last output of a running check.
 local M = {}
 
+local parallel_steps = require('tideate.ui.transcript.parallel_steps')
+local progress = require('tideate.ui.progress')
+local text = require('tideate.ui.text')
+
 local SHOWN = 6 -- lines of a running check
 local LONGEST = 200 -- bytes of a line
 local FRAME = 100 -- milliseconds between two drawings
@@ -12,36 +16,27 @@ local NAMED = 20 -- listed file names
 ---@field lines string[] last lines of output
 ---@field drawing? boolean a drawing is scheduled
 
----@param entry tideate.ui.Run
----@param text string
-local function remark(entry, text)
-  require('tideate.ui.transcript.parallel_steps').remark(entry, text)
-end
-
 ---@param live tideate.ui.LiveCheck
 ---@return string[]
 local function drawn(live)
-  local lines = { '', ('    ▸ %s  %s'):format(live.name, live.command) }
-  for _, line in ipairs(live.lines) do
-    table.insert(lines, '    │ ' .. line)
-  end
-  return lines
+  return vim.list_extend({ '', ('    ▸ %s  %s'):format(live.name, live.command) }, vim.tbl_map(function(line)
+    return '    │ ' .. line
+  end, live.lines))
 end
 
 --- Schedule one drawing of a running check.
 ---@param entry tideate.ui.Run
 local function draw_soon(entry)
   local live = entry.check
-  if not live or live.drawing then
-    return
+  if live and not live.drawing then
+    live.drawing = true
+    vim.defer_fn(function()
+      live.drawing = nil
+      if entry.check == live then
+        entry.stream:set_tail(drawn(live))
+      end
+    end, FRAME)
   end
-  live.drawing = true
-  vim.defer_fn(function()
-    live.drawing = nil
-    if entry.check == live then
-      entry.stream:set_tail(drawn(live))
-    end
-  end, FRAME)
 end
 
 ---@type table<string, { [1]: string, [2]: string }> status → mark and word
@@ -55,16 +50,12 @@ local STATUS = {
   skipped = { '·', 'not touched by the change' },
 }
 
-local OFF = { '·', 'off' }
-
 --- Return mark and word of an ended check. A check turned off by the configuration did not fail.
 ---@param data {status: string, required?: boolean}
 ---@return { [1]: string, [2]: string }
 local function look_of(data)
-  if data.status == 'not_configured' and data.required == false then
-    return OFF
-  end
-  return STATUS[data.status] or { '?', tostring(data.status) }
+  local off = data.status == 'not_configured' and data.required == false
+  return off and { '·', 'off' } or STATUS[data.status] or { '?', tostring(data.status) }
 end
 
 ---@param data {status: string, required?: boolean} data of an ended check
@@ -77,37 +68,35 @@ end
 ---@param data table<string, any>
 ---@return string
 function M.ended_words(data)
-  local look = look_of(data)
-  local failures = data.failures or {}
-  local parts = { ('%s **%s** %s'):format(look[1], data.check or '?', look[2]) }
+  local look, failures = look_of(data), #(data.failures or {})
+  local words = ('%s **%s** %s'):format(look[1], data.check or '?', look[2])
   if (tonumber(data.duration_ms) or 0) > 0 then
-    table.insert(parts, 'in ' .. require('tideate.ui.progress').duration(data.duration_ms))
+    words = ('%s in %s'):format(words, progress.duration(data.duration_ms))
   end
-  local words = table.concat(parts, ' ')
+  if failures > 0 then
+    return ('%s  \n%s in the quickfix list'):format(words, text.counted(failures, 'failure'))
+  end
   -- without failures the reason says why; a passed check needs none
-  if data.status ~= 'passed' and look ~= OFF and #failures == 0 and type(data.reason) == 'string' and data.reason ~= '' then
-    words = words .. ': ' .. data.reason
-  end
-  if #failures > 0 then
-    words = ('%s  \n%s in the quickfix list'):format(words, require('tideate.ui.text').counted(#failures, 'failure'))
-  end
-  return words
+  local silent = data.status == 'passed' or look[2] == 'off' or type(data.reason) ~= 'string' or data.reason == ''
+  return silent and words or ('%s: %s'):format(words, data.reason)
 end
 
 ---@param mark string
----@param data table<string, any>
 ---@param word string
----@return string
-local function gate_words(mark, data, word)
-  local took = tonumber(data.duration_ms) and require('tideate.ui.progress').duration(data.duration_ms) or nil
-  local words = ('%s **gate %d, %s** %s%s'):format(mark, data.number, data.gate, word, took and ' in ' .. took or '')
-  if data.auto_fixed == true then
-    words = words .. ', with the fixes applied'
+---@return fun(data: table<string, any>): string?
+local function gate_words(mark, word)
+  return function(data)
+    if not data.number then
+      return nil -- it belongs to a step, which reports it itself
+    end
+    local took = tonumber(data.duration_ms) and ' in ' .. progress.duration(data.duration_ms) or ''
+    local fixed = data.auto_fixed == true and ', with the fixes applied' or ''
+    local lines = { ('%s **gate %d, %s** %s%s%s'):format(mark, data.number, data.gate, word, took, fixed) }
+    for _, issue in ipairs(data.issues or {}) do
+      table.insert(lines, '- ' .. issue:gsub('\n', '\n  '))
+    end
+    return table.concat(lines, '\n')
   end
-  for _, issue in ipairs(data.issues or {}) do
-    words = ('%s\n- %s'):format(words, issue:gsub('\n', '\n  '))
-  end
-  return words
 end
 
 --- List names up to a limit, then a count.
@@ -146,17 +135,15 @@ end
 ---@return string
 function M.rollback_words(data)
   local lines = { rollback_head(data) }
-  for _, group in ipairs({
-    { 'Restored', data.restored, 0 },
-    { 'Restored, your own edits kept', data.merged, 0 },
-    { 'Stays, changed after the run wrote it', data.left, 0 },
-    { 'Stays, changed by you or a check', data.foreign or {}, data.more_foreign or 0 },
-  }) do
-    local said, names, more = group[1], group[2], group[3]
+  local function add(said, names, more)
     if #names > 0 then
       table.insert(lines, ('%s: %s.'):format(said, listed(names, more)))
     end
   end
+  add('Restored', data.restored, 0)
+  add('Restored, your own edits kept', data.merged, 0)
+  add('Stays, changed after the run wrote it', data.left, 0)
+  add('Stays, changed by you or a check', data.foreign or {}, data.more_foreign or 0)
   if given(data.snapshot) then
     local words = 'The files as they were before are snapshot `%s`: `:Workflow snapshot`.'
     table.insert(lines, words:format(data.snapshot:sub(1, 8)))
@@ -167,13 +154,8 @@ end
 ---@type table<string, fun(data: table<string, any>): string?>
 local WORDS = {
   SD_EVENT_CHECK_ENDED = M.ended_words,
-  SD_EVENT_GATE_PASSED = function(data)
-    -- those without a number belong to a step, which reports them itself
-    return data.number and gate_words('✓', data, 'passed') or nil
-  end,
-  SD_EVENT_GATE_FAILED = function(data)
-    return data.number and gate_words('✗', data, 'failed') or nil
-  end,
+  SD_EVENT_GATE_PASSED = gate_words('✓', 'passed'),
+  SD_EVENT_GATE_FAILED = gate_words('✗', 'failed'),
   SD_EVENT_ROLLED_BACK = M.rollback_words,
 }
 
@@ -181,8 +163,8 @@ local WORDS = {
 ---@param event {name: string, data: table<string, any>}
 ---@return string[]
 function M.plain(event)
-  local say = WORDS[event.name] or require('tideate.ui.transcript.tool_calls').words[event.name] or function() end
-  local words = say(event.data)
+  local say = WORDS[event.name] or require('tideate.ui.transcript.tool_calls').words[event.name]
+  local words = say and say(event.data)
   if not words then
     return {}
   end
@@ -196,8 +178,17 @@ local function writer(name)
   return function(entry, data)
     local words = WORDS[name](data)
     if words then
-      remark(entry, words)
+      parallel_steps.remark(entry, words)
     end
+  end
+end
+
+---@param write tideate.ui.Writer
+---@return tideate.ui.Writer
+local function after_check(write)
+  return function(entry, data, run)
+    entry.check = nil
+    write(entry, data, run)
   end
 end
 
@@ -205,7 +196,7 @@ end
 M.writers = {
   SD_EVENT_CHECK_STARTED = function(entry, data)
     entry.check = { name = data.check or '?', command = data.command or '', lines = {} }
-    require('tideate.ui.transcript.parallel_steps').write_headings(entry)
+    parallel_steps.write_headings(entry)
     entry.stream:set_tail(drawn(entry.check))
   end,
   SD_EVENT_CHECK_OUTPUT = function(entry, data)
@@ -213,23 +204,17 @@ M.writers = {
     if not live or live.name ~= data.check then
       return
     end
-    for _, line in ipairs(vim.list_slice(data.lines or {}, math.max(1, #(data.lines or {}) - SHOWN + 1))) do
-      -- a line may be long, or cut within a character
-      table.insert(live.lines, require('tideate.ui.text').fit(line:sub(1, 4 * LONGEST), LONGEST))
-    end
-    live.lines = vim.list_slice(live.lines, math.max(1, #live.lines - SHOWN + 1))
+    -- a line may be long, or cut within a character
+    local lines = vim.list_extend(live.lines, vim.tbl_map(function(line)
+      return text.fit(line:sub(1, 4 * LONGEST), LONGEST)
+    end, data.lines or {}))
+    live.lines = vim.list_slice(lines, math.max(1, #lines - SHOWN + 1))
     draw_soon(entry)
   end,
-  SD_EVENT_CHECK_ENDED = function(entry, data)
-    entry.check = nil
-    remark(entry, M.ended_words(data))
-  end,
+  SD_EVENT_CHECK_ENDED = after_check(writer('SD_EVENT_CHECK_ENDED')),
   SD_EVENT_GATE_PASSED = writer('SD_EVENT_GATE_PASSED'),
   SD_EVENT_GATE_FAILED = writer('SD_EVENT_GATE_FAILED'),
-  SD_EVENT_ROLLED_BACK = function(entry, data)
-    entry.check = nil
-    remark(entry, M.rollback_words(data))
-  end,
+  SD_EVENT_ROLLED_BACK = after_check(writer('SD_EVENT_ROLLED_BACK')),
 }
 
 return M

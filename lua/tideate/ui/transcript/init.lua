@@ -1,6 +1,11 @@
 --- The transcript of a run as Markdown.
 local M = {}
 
+local checks = require('tideate.ui.transcript.checks')
+local reasoning = require('tideate.ui.transcript.reasoning')
+local sections = require('tideate.ui.transcript.parallel_steps')
+local tool_calls = require('tideate.ui.transcript.tool_calls')
+
 --- Milliseconds that a notice waits for the end of a line.
 M.limits = { held = 2000 }
 
@@ -36,17 +41,13 @@ function M.begin(entry, run)
   entry.stream:paragraph()
 end
 
-local function sections()
-  return require('tideate.ui.transcript.parallel_steps')
-end
-
 ---@param entry tideate.ui.Run
 ---@param run tideate.Run
 ---@param word string
 ---@param text string?
 local function ending(entry, run, word, text)
-  sections().finish_all(entry, run)
-  sections().close_fence(entry)
+  sections.finish_all(entry, run)
+  sections.close_fence(entry)
   paragraph(entry, '---')
   paragraph(entry, ('**%s**%s'):format(word, text and text ~= '' and ' ' .. text or ''))
   entry.stream:finish()
@@ -93,59 +94,59 @@ local on = {
       return -- the next notice says what is reused
     end
     local done = data.completed or {}
-    sections().remark(entry, #done == 0 and 'Restarted' or 'Resumed; done before: ' .. table.concat(done, ', '))
+    sections.remark(entry, #done == 0 and 'Restarted' or 'Resumed; done before: ' .. table.concat(done, ', '))
   end,
   SD_EVENT_STEP_STARTED = function(entry, data, run)
     -- steps of a task without a stage only prepare or decide
     local bare = run.name == TASK and not data.stage
-    sections().start(entry, data.step, run, bare)
+    sections.start(entry, data.step, run, bare)
   end,
   SD_EVENT_STEP_RETRYING = function(entry, data)
     local words = '%s is tried again in %.1f s: %s'
-    sections().remark(entry, words:format(data.step, (data.wait_ms or 0) / 1000, data.error or '?'), data.step)
+    sections.remark(entry, words:format(data.step, (data.wait_ms or 0) / 1000, data.error or '?'), data.step)
   end,
   SD_EVENT_STEP_SKIPPED = function(entry, data)
-    sections().remark(entry, ('%s is skipped: %s'):format(data.step, data.reason or ''), data.step)
+    sections.remark(entry, ('%s is skipped: %s'):format(data.step, data.reason or ''), data.step)
   end,
   SD_EVENT_STEP_EXECUTED = function(entry, data, run)
     -- list items only: another event reports a step
     if data.step and data.step:find('%[%d+%]$') then
-      sections().finish(entry, data.step, nil, run)
+      sections.finish(entry, data.step, nil, run)
     end
   end,
   SD_EVENT_CHECKPOINT_CREATED = function(entry, data)
     if data.manual then
-      sections().remark(entry, 'Checkpoint ' .. data.checkpoint_id:sub(1, 8))
+      sections.remark(entry, 'Checkpoint ' .. data.checkpoint_id:sub(1, 8))
     end
   end,
   SD_EVENT_TRANSITION = function(entry, data, run)
     if run.name == TASK then
       return -- its stages and gates show the transition
     end
-    sections().close_fence(entry)
+    sections.close_fence(entry)
     paragraph(entry, move_words(data))
     entry.stream:paragraph()
     entry.stream:flush()
   end,
   SD_EVENT_TOKEN = function(entry, data, run)
-    sections().say(entry, data.step, data.text or '', run)
+    sections.put(entry, data.step, data.text or '', run)
   end,
   SD_EVENT_MODEL_ANSWERED = function(entry, data, run)
     -- the next turn begins a paragraph
-    sections().apart(entry, data.step, '', run)
+    sections.put(entry, data.step, { apart = '' }, run)
   end,
   SD_EVENT_NOTICE = function(entry, data, run)
     if data.level == 'warn' then
-      sections().remark(entry, '**Warning:** ' .. data.message, data.step)
+      sections.remark(entry, '**Warning:** ' .. data.message, data.step)
     else
-      sections().remark_of(entry, data.step, data.message, run)
+      sections.put(entry, data.step, { remark = data.message }, run)
     end
   end,
   SD_EVENT_STEP_COMPLETED = function(entry, data, run)
-    sections().finish(entry, data.step, data.result, run)
+    sections.finish(entry, data.step, data.result, run)
   end,
   SD_EVENT_STEP_FAILED = function(entry, data, run)
-    sections().finish(entry, data.step, nil, run, true)
+    sections.finish(entry, data.step, nil, run, true)
   end,
   SD_EVENT_WORKFLOW_COMPLETED = function(entry, data, run)
     if type(data.files) == 'table' and #data.files > 0 then
@@ -154,8 +155,8 @@ local on = {
       local rest = #unsaved > 0 and '  \nNot saved: ' .. names(unsaved) or ''
       ending(entry, run, 'Done.', 'Changed: ' .. names(data.files) .. rest .. left)
     else
-      sections().finish_all(entry, run)
-      sections().close_fence(entry)
+      sections.finish_all(entry, run)
+      sections.close_fence(entry)
       entry.stream:finish()
     end
   end,
@@ -177,12 +178,12 @@ local on = {
 ---@param run tideate.Run
 local function write(entry, event, run)
   if next(entry.reasoning) then
-    require('tideate.ui.transcript.reasoning').settle(entry, event, run)
+    reasoning.settle(entry, event, run)
   end
   local writer = on[event.name]
-    or require('tideate.ui.transcript.checks').writers[event.name]
-    or require('tideate.ui.transcript.tool_calls').writers[event.name]
-    or require('tideate.ui.transcript.reasoning').writers[event.name]
+    or checks.writers[event.name]
+    or tool_calls.writers[event.name]
+    or reasoning.writers[event.name]
   if writer then
     writer(entry, event.data or {}, run)
   end

@@ -24,13 +24,6 @@ local function list_of(step)
   return step:match('^(.*)%[%d+%]$')
 end
 
----@param entry tideate.ui.Run
-local function mark(entry)
-  entry.stream:flush()
-  entry.wrote = false
-  entry.step_began = vim.api.nvim_buf_line_count(entry.stream:loaded_buffer()) - 1
-end
-
 --- Close a code fence that a step left open.
 ---@param entry tideate.ui.Run
 function M.close_fence(entry)
@@ -56,16 +49,18 @@ end
 local function open(entry, step, run, bare)
   M.close_fence(entry)
   entry.stream:paragraph()
-  local list = list_of(step)
   if not bare then
+    local list = list_of(step)
     entry.headings = vim.tbl_filter(function(heading)
       return heading.step == list
     end, entry.headings)
+    if run.total_steps > 1 or run.kind == 'machine' and step ~= '*' or list then
+      table.insert(entry.headings, { step = step, text = (list and '### ' or '## ') .. step })
+    end
   end
-  if not bare and (run.total_steps > 1 or run.kind == 'machine' and step ~= '*' or list) then
-    table.insert(entry.headings, { step = step, text = (list and '### ' or '## ') .. step })
-  end
-  mark(entry)
+  entry.stream:flush()
+  entry.wrote = false
+  entry.step_began = vim.api.nvim_buf_line_count(entry.stream:loaded_buffer()) - 1
   entry.floor = step
 end
 
@@ -177,8 +172,8 @@ local function next_place(entry)
     list, found = list_of(entry.held[1].step), 1
   end
   for place, section in ipairs(list and entry.held or {}) do
-    local is_item = list_of(section.step) == list
-    if is_item and (not found or index_of(section.step) < index_of(entry.held[found].step)) then
+    local first = not found or index_of(section.step) < index_of(entry.held[found].step)
+    if list_of(section.step) == list and first then
       found = place
     end
   end
@@ -189,11 +184,8 @@ end
 ---@param entry tideate.ui.Run
 ---@param run tideate.Run
 local function release(entry, run)
-  while true do
-    local place = next_place(entry)
-    if not place then
-      return
-    end
+  local place = next_place(entry)
+  while place do
     local section = table.remove(entry.held, place) ---@type tideate.ui.Section
     open(entry, section.step, run, section.bare)
     for _, piece in ipairs(section.pieces) do
@@ -202,6 +194,7 @@ local function release(entry, run)
     if section.done then
       close(entry, section.result, section.failed)
     end
+    place = next_place(entry)
   end
 end
 
@@ -209,11 +202,9 @@ end
 ---@param step string
 ---@return tideate.ui.Section?
 local function find_waiting(entry, step)
-  for _, section in ipairs(entry.held) do
-    if section.step == step and not section.done then
-      return section
-    end
-  end
+  return vim.iter(entry.held):find(function(section)
+    return section.step == step and not section.done
+  end)
 end
 
 ---@param entry tideate.ui.Run
@@ -251,12 +242,16 @@ function M.is_written(entry, step, run)
   return own or not vim.list_contains(run.running, list_of(step) or step)
 end
 
+--- Write a piece of a step's text, or let it wait. A silent list item has no section.
 ---@param entry tideate.ui.Run
 ---@param step string?
 ---@param piece string|tideate.ui.Piece
 ---@param run tideate.Run
-local function put(entry, step, piece, run)
+function M.put(entry, step, piece, run)
   local list = step and list_of(step)
+  if piece.apart == '' and list and entry.floor ~= step and not find_waiting(entry, step) then
+    return
+  end
   if list and (not entry.floor or entry.floor == list) then
     open(entry, step --[[@as string]], run)
   end
@@ -265,46 +260,6 @@ local function put(entry, step, piece, run)
   else
     table.insert(waiting_section(entry, step --[[@as string]]).pieces, piece)
   end
-end
-
---- Write a step's text.
----@param entry tideate.ui.Run
----@param step string?
----@param text string
----@param run tideate.Run
-function M.say(entry, step, text, run)
-  put(entry, step, text, run)
-end
-
---- Write a paragraph that is not a step's answer; an empty one only ends the previous paragraph.
----@param entry tideate.ui.Run
----@param step string?
----@param text string
----@param run tideate.Run
-function M.apart(entry, step, text, run)
-  local silent = text == '' and step and list_of(step) and entry.floor ~= step and not find_waiting(entry, step)
-  if silent then
-    return -- a silent item has no section
-  end
-  put(entry, step, { apart = text }, run)
-end
-
---- Write a remark about a step at its text.
----@param entry tideate.ui.Run
----@param step string?
----@param text string
----@param run tideate.Run
-function M.remark_of(entry, step, text, run)
-  put(entry, step, { remark = text }, run)
-end
-
---- Write the line of a step's tool call.
----@param entry tideate.ui.Run
----@param step string?
----@param line string
----@param run tideate.Run
-function M.call(entry, step, line, run)
-  put(entry, step, { call = line }, run)
 end
 
 --- Handle the end of a step or a list item.

@@ -1,6 +1,8 @@
 --- Reasoning of a model: folded and dimmed in the transcript, not part of the answer.
 local M = {}
 
+local parallel_steps = require('tideate.ui.transcript.parallel_steps')
+
 local MARK = '┆'
 local BETWEEN = 100 -- milliseconds between two updates of its size
 local MOST = 100000 -- bytes kept per turn
@@ -41,9 +43,9 @@ M.writers = {
       table.insert(it.pieces, data.text)
     end
     it.size = it.size + #data.text
-    if vim.uv.now() - it.drawn >= BETWEEN and require('tideate.ui.transcript.parallel_steps').is_written(entry, data.step, run) then
+    if vim.uv.now() - it.drawn >= BETWEEN and parallel_steps.is_written(entry, data.step, run) then
       it.drawn = vim.uv.now()
-      require('tideate.ui.transcript.parallel_steps').write_headings(entry)
+      parallel_steps.write_headings(entry)
       entry.stream:set_tail({ '', '… ' .. head(it.size) })
     end
   end,
@@ -63,7 +65,7 @@ function M.settle(entry, event, run)
       local text = vim.trim(table.concat(it.pieces))
       if text ~= '' then
         local block = MARK .. ' ' .. text:gsub('\n', '\n' .. MARK .. ' ')
-        require('tideate.ui.transcript.parallel_steps').apart(entry, step ~= '' and step or nil, block, run)
+        parallel_steps.put(entry, step ~= '' and step or nil, { apart = block }, run)
       end
     end
   end

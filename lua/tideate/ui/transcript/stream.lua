@@ -149,9 +149,7 @@ end
 
 --- Delete the buffer; the text is kept.
 function Stream:drop()
-  if api.nvim_buf_is_valid(self.buf) then
-    api.nvim_buf_delete(self.buf, { force = true })
-  end
+  require('tideate.ui.window').delete(self.buf)
 end
 
 --- Return the windows that show the end and therefore follow it.

@@ -1,6 +1,9 @@
 --- Transcript lines of tool calls; the whole call in a float.
 local M = {}
 
+local ui_text = require('tideate.ui.text')
+local parallel_steps = require('tideate.ui.transcript.parallel_steps')
+
 local LONGEST = 200 -- bytes of an error on its line
 
 ---@class tideate.ui.Call
@@ -30,7 +33,7 @@ end
 ---@return string
 function M.size_words(characters)
   if characters < 1000 then
-    return require('tideate.ui.text').counted(characters, 'character')
+    return ui_text.counted(characters, 'character')
   end
   return ('%.1fk characters'):format(characters / 1000)
 end
@@ -56,7 +59,7 @@ function M.count_words(calls)
     return ('%d %s'):format(counts[name], name)
   end, names)
   local failures = failed > 0 and (' (%d failed)'):format(failed) or ''
-  return ('%s: %s%s'):format(require('tideate.ui.text').counted(#calls, 'tool call'), table.concat(words, ', '), failures)
+  return ('%s: %s%s'):format(ui_text.counted(#calls, 'tool call'), table.concat(words, ', '), failures)
 end
 
 --- Descriptions of events in Markdown.
@@ -72,32 +75,30 @@ M.words = {
       return ('✓ `%s`  %s%s'):format(M.name(data), size, took)
     end
     local why = type(data.error) == 'string' and data.error:gsub('%s+', ' ') or 'stopped'
-    return ('✗ `%s`  %s  %s'):format(M.name(data), took, require('tideate.ui.text').fit(why:sub(1, 4 * LONGEST), LONGEST))
+    return ('✗ `%s`  %s  %s'):format(M.name(data), took, ui_text.fit(why:sub(1, 4 * LONGEST), LONGEST))
   end,
 }
 
 ---@type table<string, tideate.ui.Writer>
 M.writers = {
   SD_EVENT_MCP_CONNECTED = function(entry, data)
-    require('tideate.ui.transcript.parallel_steps').remark(entry, M.words.SD_EVENT_MCP_CONNECTED(data))
+    parallel_steps.remark(entry, M.words.SD_EVENT_MCP_CONNECTED(data))
   end,
   SD_EVENT_TOOL_CALLED = function(entry, data, run)
     entry.running_calls[data.call or 0] = data.arguments
-    if require('tideate.ui.transcript.parallel_steps').is_written(entry, data.step, run) then
-      require('tideate.ui.transcript.parallel_steps').write_headings(entry)
-      entry.stream:set_tail({ '', ('… `%s`'):format(M.name(data)) })
+    if parallel_steps.is_written(entry, data.step, run) then
+      parallel_steps.write_headings(entry)
+      entry.stream:set_tail({ '', M.line(data) })
     end
   end,
   SD_EVENT_TOOL_PROGRESS = function(entry, data, run)
-    if require('tideate.ui.transcript.parallel_steps').is_written(entry, data.step, run) then
+    if parallel_steps.is_written(entry, data.step, run) then
       entry.stream:set_tail({ '', M.progress_words(data) })
     end
   end,
   SD_EVENT_TOOL_COMPLETED = function(entry, data, run)
-    local number = data.call or 0
-    local line = M.words.SD_EVENT_TOOL_COMPLETED(data)
-    -- replaces the line of the running call
-    require('tideate.ui.transcript.parallel_steps').call(entry, data.step, line, run)
+    local number, line = data.call or 0, M.line(data)
+    parallel_steps.put(entry, data.step, { call = line }, run) -- replaces the line of the running call
     table.insert(entry.calls, { line = '> ' .. line, data = data, arguments = entry.running_calls[number] })
     entry.running_calls[number] = nil
   end,
@@ -107,8 +108,7 @@ M.writers = {
 ---@param data table<string, any> data of its newest event
 ---@return string
 function M.line(data)
-  local over = data.ok ~= nil
-  return over and M.words.SD_EVENT_TOOL_COMPLETED(data) or ('… `%s`'):format(M.name(data))
+  return data.ok ~= nil and M.words.SD_EVENT_TOOL_COMPLETED(data) or ('… `%s`'):format(M.name(data))
 end
 
 --- Return the call on a line; among equal lines, by position.
@@ -169,18 +169,16 @@ end
 ---@param call tideate.ui.Call
 ---@return string
 function M.details(call)
-  local parts = { (call.line:gsub('^> ', '')) }
-  if type(call.arguments) == 'table' then
-    for _, name in ipairs(vim.fn.sort(vim.tbl_keys(call.arguments))) do
-      table.insert(parts, argument(name, call.arguments[name]))
-    end
-  elseif type(call.arguments) == 'string' then
-    table.insert(parts, fenced(call.arguments, 'json')) -- cut because of its length
+  local parts, arguments = { (call.line:gsub('^> ', '')) }, call.arguments
+  for _, name in ipairs(type(arguments) == 'table' and vim.fn.sort(vim.tbl_keys(arguments)) or {}) do
+    table.insert(parts, argument(name, arguments[name]))
   end
-  if type(call.data.error) == 'string' then
-    table.insert(parts, 'error:\n\n' .. fenced(call.data.error, ''))
-  elseif type(call.data.result) == 'string' then
-    table.insert(parts, 'result:\n\n' .. fenced(call.data.result, ''))
+  if type(arguments) == 'string' then
+    table.insert(parts, fenced(arguments, 'json')) -- cut because of its length
+  end
+  local kind = type(call.data.error) == 'string' and 'error' or 'result'
+  if type(call.data[kind]) == 'string' then
+    table.insert(parts, ('%s:\n\n%s'):format(kind, fenced(call.data[kind], '')))
   end
   return table.concat(parts, '\n\n')
 end

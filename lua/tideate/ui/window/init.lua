@@ -213,6 +213,21 @@ function M.popup(buf, config, closing)
   return win
 end
 
+--- Show lines in a float over the current window that its keys, or leaving it, close.
+---@param lines tideate.Chunk[][]
+---@param title string
+---@param closing string[] keys
+---@param config table<string, any> more of `nvim_open_win`
+function M.show_lines(lines, title, closing, config)
+  local text, buf, width = require('tideate.ui.text'), M.scratch(nil, { bufhidden = 'wipe' }), 0
+  text.render(buf, api.nvim_create_namespace('tideate.lines'), lines)
+  for _, line in ipairs(lines) do
+    width = math.max(width, text.width(line))
+  end
+  config.title = (' %s '):format(title)
+  M.popup(buf, M.centered(config.width or width, #lines, config), closing)
+end
+
 --- Set window-local options; the global defaults stay.
 ---@param win integer
 ---@param options table<string, any>
@@ -323,6 +338,14 @@ function M.close(win)
       vim.cmd('enew')
     end
   end)
+end
+
+--- Delete a buffer with its text.
+---@param buf integer?
+function M.delete(buf)
+  if buf and api.nvim_buf_is_valid(buf) then
+    api.nvim_buf_delete(buf, { force = true })
+  end
 end
 
 --- Close a window and return its focus.

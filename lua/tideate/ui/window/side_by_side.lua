@@ -2,6 +2,8 @@
 local M = {}
 
 local api = vim.api
+local text = require('tideate.ui.text')
+local window = require('tideate.ui.window')
 
 local MOST = 200000 -- bytes with syntax colours
 
@@ -13,8 +15,8 @@ local MOST = 200000 -- bytes with syntax colours
 ---@param filetype string
 ---@return integer buf
 local function buffer(side, filetype)
-  local buf = require('tideate.ui.window').scratch(nil, { bufhidden = 'wipe' })
-  local plain = require('tideate.ui.text').plain
+  local buf = window.scratch(nil, { bufhidden = 'wipe' })
+  local plain = text.plain
   local lines = vim.tbl_map(plain, vim.split(side.text or '', '\n', { plain = true }))
   api.nvim_buf_set_lines(buf, 0, -1, true, lines)
   vim.bo[buf].modifiable = false
@@ -26,8 +28,7 @@ end
 ---@param win integer
 ---@param side tideate.ui.Side
 local function dress(win, side)
-  local text = require('tideate.ui.text')
-  require('tideate.ui.window').options(win, {
+  window.options(win, {
     winbar = text.bar({
       { ' ' .. side.title .. ' ', 'TideateTitle' },
       { side.text and '' or 'there is none ', 'TideateHint' },
@@ -51,9 +52,9 @@ function M.open(left, right, path)
   vim.bo[empty].bufhidden = 'wipe'
   api.nvim_win_set_buf(wins[1], bufs[1])
   wins[2] = api.nvim_open_win(bufs[2], true, { split = 'right', win = wins[1] })
-  require('tideate.ui.window').show_as_removed(wins[1])
+  window.show_as_removed(wins[1])
   local function close()
-    vim.tbl_map(require('tideate.ui.window').close, wins)
+    vim.tbl_map(window.close, wins)
   end
   for index, side in ipairs({ left, right }) do
     dress(wins[index], side)

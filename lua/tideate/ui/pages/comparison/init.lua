@@ -3,6 +3,9 @@ local M = {}
 
 local key = require('tideate.ui.keys').key
 local pages = require('tideate.ui.pages.window')
+local stored_runs = require('tideate.stored_runs')
+local progress = require('tideate.ui.progress')
+local text = require('tideate.ui.text')
 
 local NAME = 11 -- columns
 local FEW = 40 -- lines; longer differences are folded
@@ -34,9 +37,9 @@ local LONGEST = 400 -- bytes of an input on its line
 ---@param run tideate.StoredRun
 ---@return table<string, string>
 local function facts_of(run)
-  local page, progress = require('tideate.ui.pages.run_page.text'), require('tideate.ui.progress')
+  local page = require('tideate.ui.pages.run_page.text')
   local usage, forked = run.usage, run.forked_from
-  local short = require('tideate.stored_runs').short
+  local short = stored_runs.short
   return {
     workflow = run.workflow,
     state = run.reason == 'declined' and 'declined' or run.state,
@@ -55,7 +58,6 @@ end
 ---@param words? string after the values
 ---@param group? string of both values
 local function row(page, name, one, other, words, group)
-  local text = require('tideate.ui.text')
   local width = math.max(10, math.floor((require('tideate.ui.pages.window').columns() - NAME - 14) / 2))
   local function column(said)
     return text.pad(text.fit(said, width - 1), width)
@@ -87,7 +89,7 @@ local function difference(page, title, patch, part)
   local lines = vim.split((patch:gsub('\n$', '')), '\n', { plain = true })
   local first = #page.lines + 1
   for _, line in ipairs(lines) do
-    table.insert(page.lines, require('tideate.ui.text').patch_line(line))
+    table.insert(page.lines, text.patch_line(line))
     page.targets[#page.lines] = part
   end
   if #lines > FEW then
@@ -103,7 +105,7 @@ local function end_words(reached)
   elseif reached.reused then
     return reached.status .. ', reused'
   end
-  local took = reached.duration_ms and require('tideate.ui.progress').duration(reached.duration_ms) or ''
+  local took = reached.duration_ms and progress.duration(reached.duration_ms) or ''
   return vim.trim(('%s %s'):format(reached.status, took))
 end
 
@@ -125,11 +127,11 @@ end
 ---@param inputs {name: string, values: string[]}[]
 local function add_inputs(page, inputs)
   for _, input in ipairs(inputs) do
-    heading(page, input.name == 'prompt' and 'prompt' or 'input ' .. require('tideate.ui.text').name(input.name))
+    heading(page, input.name == 'prompt' and 'prompt' or 'input ' .. text.name(input.name))
     for index, sign in ipairs({ '-', '+' }) do
       local value = input.values[index]
       if value then
-        table.insert(page.lines, require('tideate.ui.text').patch_line(sign .. value:sub(1, LONGEST):gsub('%s+', ' ')))
+        table.insert(page.lines, text.patch_line(sign .. value:sub(1, LONGEST):gsub('%s+', ' ')))
       end
     end
   end
@@ -148,7 +150,7 @@ local function add_steps(page, steps)
   end
   for _, step in ipairs(steps) do
     if step.diff ~= '' then
-      difference(page, 'result of ' .. require('tideate.ui.text').plain(step.step), step.diff, { step = step.step })
+      difference(page, 'result of ' .. text.plain(step.step), step.diff, { step = step.step })
     end
   end
 end
@@ -160,7 +162,7 @@ local function add_edits(page, edits, ids)
   for _, edit in ipairs(edits) do
     local both = edit.written[1] and edit.written[2]
     local by = both and '' or (', written by %s only'):format(edit.written[1] and ids[1] or ids[2])
-    local title = ('file %s%s'):format(require('tideate.ui.text').name(edit.path), by)
+    local title = ('file %s%s'):format(text.name(edit.path), by)
     if edit.diff == '' then
       heading(page, title .. ': the same', { path = edit.path })
     else
@@ -174,7 +176,7 @@ end
 ---@param step? string compared alone
 ---@return tideate.ui.ComparisonPage
 local function page_of(compared, step)
-  local short = require('tideate.stored_runs').short
+  local short = stored_runs.short
   local ids = { short(compared.runs[1].execution_id), short(compared.runs[2].execution_id) }
   local of_step = step and 'step ' .. step .. ', ' or ''
   local page = { title = ('%s%s … %s'):format(of_step, ids[1], ids[2]), lines = {}, folds = {}, targets = {} }
@@ -221,8 +223,8 @@ local function open_part()
     return
   end
   local params = { execution_id = it.one, other = it.other, path = part.path, step = part.step, folder = it.folder }
-  require('tideate.stored_runs').ask('diff_texts', params, function(result)
-    local text, short = require('tideate.ui.text'), require('tideate.stored_runs').short
+  stored_runs.ask('diff_texts', params, function(result)
+    local short = stored_runs.short
     local name = part.path and text.name(part.path) or part.step and text.plain(part.step) or 'response'
     local function side(index, id)
       return { title = ('%s %s'):format(short(id), name), text = result.texts[index].text }
@@ -258,7 +260,7 @@ function M.open(one, other, opts)
   opts = opts or {}
   local folder = opts.folder or require('tideate.context').folder()
   local params = { execution_id = one, other = other, folder = folder }
-  require('tideate.stored_runs').ask('diff', params, function(result)
+  stored_runs.ask('diff', params, function(result)
     local page = page_of(result --[[@as tideate.ui.Compared]], opts.step)
     local first, second = result.runs[1].execution_id, result.runs[2].execution_id
     window:show({ page = page, one = first, other = second, step = opts.step, folder = folder }, page)

@@ -2,6 +2,7 @@
 local M = {}
 
 local pages = require('tideate.ui.pages.window')
+local text = require('tideate.ui.pages.run_page.text')
 
 ---@alias tideate.ui.RunsView 'show'|'events'|'checkpoints'|'checkpoint'
 
@@ -29,7 +30,7 @@ end
 ---@return fun(place: tideate.ui.RunsPlace, result: tideate.Result): tideate.ui.Page
 local function about_run(name)
   return function(place, result)
-    return require('tideate.ui.pages.run_page.text')[name](place.run, result)
+    return text[name](place.run, result)
   end
 end
 
@@ -40,7 +41,7 @@ local sources = {
     params = of_run,
     page = function(place, result)
       place.run = result.run
-      return require('tideate.ui.pages.run_page.text').show(result)
+      return text.show(result)
     end,
   },
   events = {
@@ -59,7 +60,7 @@ local sources = {
       return { checkpoint_id = place.point.checkpoint_id }
     end,
     page = function(place, result)
-      return require('tideate.ui.pages.run_page.text').checkpoint(place.run, place.point, result)
+      return text.checkpoint(place.run, place.point, result)
     end,
   },
 }

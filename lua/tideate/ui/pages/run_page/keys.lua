@@ -1,6 +1,7 @@
 --- Keys of a run's pages; the footer names those that act on the cursor's line.
 local M = {}
 
+local run_actions = require('tideate.ui.run_actions')
 ---@class tideate.ui.RunsSpot page and selection
 ---@field view tideate.ui.RunsView
 ---@field run? tideate.StoredRun selected
@@ -18,31 +19,27 @@ local M = {}
 --- Action of a key: footer word and function; nil without an action on this page.
 ---@alias tideate.ui.RunsDeed fun(spot: tideate.ui.RunsSpot, controls: tideate.ui.RunsControls): string?, fun()?
 
----@param spot tideate.ui.RunsSpot
----@return boolean
-local function pointed(spot)
-  return spot.view == 'checkpoints' or spot.view == 'checkpoint'
-end
-
---- Return the key action for a run; an action that the host refuses has no word and gives the reason.
+--- Return the word and the function of an action on the run; one that the host refuses has no word and gives the reason.
 ---@param action tideate.RunAction
 ---@param word string
 ---@return tideate.ui.RunsDeed
 local function doing(action, word)
   return function(spot, controls)
     if spot.run then
-      return require('tideate.ui.run_actions').can(spot.run, action) and word or nil, function()
+      return run_actions.can(spot.run, action) and word or nil, function()
         controls.act(action, spot.run)
       end
     end
   end
 end
 
+--- Limit a key to some pages.
+---@param views string separated by blanks
 ---@param deed tideate.ui.RunsDeed
 ---@return tideate.ui.RunsDeed
-local function of_runs(deed)
+local function on(views, deed)
   return function(spot, controls)
-    if not pointed(spot) then
+    if vim.list_contains(vim.split(views, ' '), spot.view) then
       return deed(spot, controls)
     end
   end
@@ -59,47 +56,32 @@ local function to(view, word)
   end
 end
 
-local resume, pause, add = doing('resume', 'resume'), doing('pause', 'pause'), doing('checkpoint', 'add')
-local to_events, to_points, to_state = to('events', 'events'), to('checkpoints', 'points'), to('checkpoint', 'state')
-
 --- The most useful keys first: a footer has space for a few.
 ---@type { [1]: string[], [2]: string, [3]: tideate.ui.RunsDeed }[]
 local TABLE = {
   { { '<CR>' }, 'open or close a fold; show a checkpoint', function(spot, controls)
-    if spot.view == 'checkpoints' and spot.point then
-      return to_state(spot, controls)
-    elseif spot.view == 'show' then
-      return 'fold', controls.fold
-    end
-  end },
-  { { 'p' }, 'pause the run before its next step; resume a paused or interrupted one', of_runs(function(spot, controls)
-    local stands = require('tideate.ui.run_actions').can(spot.run, 'resume')
-    return (stands and resume or pause)(spot, controls)
-  end) },
-  { { 'R' }, 'roll back the changes of the run, after a list of its files (d: differences); cancel an interrupted run', of_runs(doing('rollback', 'roll back')) },
-  { { 'c' }, 'cancel the run', of_runs(doing('cancel', 'cancel')) },
-  { { 'e' }, 'its events', function(spot, controls)
     if spot.view == 'show' then
-      return to_events(spot, controls)
+      return 'fold', controls.fold
+    elseif spot.view == 'checkpoints' and spot.point then
+      return to('checkpoint', 'state')(spot, controls)
     end
   end },
-  { { 'C' }, 'its checkpoints', of_runs(function(spot, controls)
-    if spot.run then
-      return to_points(spot, controls)
-    end
+  { { 'p' }, 'pause the run before its next step; resume a paused or interrupted one', on('show events', function(spot, controls)
+    local action = run_actions.can(spot.run, 'resume') and 'resume' or 'pause'
+    return doing(action, action)(spot, controls)
   end) },
-  { { 'r' }, 'restore the checkpoint as a new run', function(spot, controls)
-    if pointed(spot) and spot.point then
-      return 'restore', function()
+  { { 'R' }, 'roll back the changes of the run, after a list of its files (d: differences); cancel an interrupted run', on('show events', doing('rollback', 'roll back')) },
+  { { 'c' }, 'cancel the run', on('show events', doing('cancel', 'cancel')) },
+  { { 'e' }, 'its events', on('show', to('events', 'events')) },
+  { { 'C' }, 'its checkpoints', on('show events', to('checkpoints', 'points')) },
+  { { 'r' }, 'restore the checkpoint as a new run', on('checkpoints checkpoint', function(spot, controls)
+    return spot.point and 'restore', function()
+      if spot.point then
         controls.restore(spot.point)
       end
     end
-  end },
-  { { 'a' }, 'make a checkpoint of the run as it is now', function(spot, controls)
-    if spot.view == 'checkpoints' then
-      return add(spot, controls)
-    end
-  end },
+  end) },
+  { { 'a' }, 'make a checkpoint of the run as it is now', on('checkpoints', doing('checkpoint', 'add')) },
   { { 'q', '<Esc>' }, 'back to the page before, or close this window', function(spot, controls)
     return spot.nested and 'back' or 'close', controls.back
   end },

@@ -1,6 +1,9 @@
 --- Text of a run's pages: steps, events, checkpoints.
 local M = {}
 
+local stored_runs = require('tideate.stored_runs')
+local all = require('tideate.ui.text')
+
 local STATE = 11 -- columns
 local CALL = 'SD_EVENT_TOOL_COMPLETED'
 local FEW_CALLS = 5 -- shown unfolded in a step
@@ -23,7 +26,6 @@ local GROUPS = {
 ---@param width integer
 ---@return string padded or cut to the width
 local function column(text, width)
-  local all = require('tideate.ui.text')
   return all.pad(all.fit(text, width), width)
 end
 
@@ -80,7 +82,7 @@ local function block(page, head, text, group)
     table.insert(page.lines, { { '     ' .. head .. ': ', 'TideateHint' }, { lines[1], group } })
     return
   end
-  table.insert(page.lines, { { ('     %s, %s'):format(head, require('tideate.ui.text').counted(#lines, 'line')), 'TideateHint' } })
+  table.insert(page.lines, { { ('     %s, %s'):format(head, all.counted(#lines, 'line')), 'TideateHint' } })
   local first = #page.lines + 1
   for _, line in ipairs(lines) do
     table.insert(page.lines, { { '       ' .. line, group } })
@@ -94,7 +96,7 @@ end
 ---@param group? string
 local function fact(page, name, said, group)
   if #said > 0 then
-    local texts, width = require('tideate.ui.text'), require('tideate.ui.pages.window').columns() - 12
+    local texts, width = all, require('tideate.ui.pages.window').columns() - 12
     local lines = type(said) == 'table' and texts.fill(said, width) or texts.wrap(said --[[@as string]], width)
     for index, line in ipairs(lines) do
       table.insert(page.lines, { { (' %-10s'):format(index == 1 and name or ''), 'TideateHint' }, { line, group } })
@@ -110,7 +112,7 @@ local function add_event_lines(page, events)
     for _, line in ipairs(require('tideate.ui.transcript.checks').plain(event)) do
       local failed = line:find('^✗') or line:find('^%- ')
       local group = failed and 'TideateFailed' or line:find('^✓') and 'TideateDone' or nil
-      for _, part in ipairs(require('tideate.ui.text').wrap(line, require('tideate.ui.pages.window').columns() - 6)) do
+      for _, part in ipairs(all.wrap(line, require('tideate.ui.pages.window').columns() - 6)) do
         table.insert(page.lines, { { '     ' .. part, group } })
       end
     end
@@ -189,12 +191,12 @@ function M.show(result)
   local run = result.run
   local page = { title = run.workflow .. ' ' .. run.execution_id:sub(1, 8), lines = {}, folds = {} }
   local how = lasted(run.duration_ms)
-  local word = require('tideate.stored_runs').word(run)
+  local word = stored_runs.word(run)
   fact(page, 'state', word .. (how ~= '' and ', ' .. how or ''), GROUPS[word])
   fact(page, 'began', clock(run.started_at, '%Y-%m-%d %H:%M:%S'))
   fact(page, 'prompt', (run.prompt:gsub('%s+', ' ')))
-  fact(page, 'continues', run.continues and require('tideate.stored_runs').short(run.continues) or '')
-  fact(page, 'compared', require('tideate.ui.text').names(run.compared or {}))
+  fact(page, 'continues', run.continues and stored_runs.short(run.continues) or '')
+  fact(page, 'compared', all.names(run.compared or {}))
   fact(page, 'proposes', result.next and ('%s: %s'):format(result.next.workflow, result.next.message) or '')
   local gated = require('tideate.ui.pages.run_page.task').facts(result)
   for _, one in ipairs(gated) do
@@ -207,10 +209,10 @@ function M.show(result)
     end
   end
   local failed, points = run.failed_steps, result.checkpoints
-  fact(page, 'steps', require('tideate.stored_runs').steps(run) .. (failed > 0 and (', %d failed'):format(failed) or ''))
+  fact(page, 'steps', stored_runs.steps(run) .. (failed > 0 and (', %d failed'):format(failed) or ''))
   fact(page, 'models', spent(run.usage))
   fact(page, 'files', table.concat(run.files, ', '))
-  fact(page, 'points', points > 0 and require('tideate.ui.text').counted(points, 'checkpoint') or '')
+  fact(page, 'points', points > 0 and all.counted(points, 'checkpoint') or '')
   table.insert(page.lines, {})
   -- a task begins with its decisions, another run with its steps
   page.opens = #gated > 0 and 1 or #page.lines + 1
@@ -243,7 +245,7 @@ end
 ---@param result {checkpoints: tideate.StoredCheckpoint[], more: boolean}
 ---@return tideate.ui.Page
 function M.checkpoints(run, result)
-  local short, widest = require('tideate.stored_runs').short, 0
+  local short, widest = stored_runs.short, 0
   local page = { title = ('checkpoints of %s %s'):format(run.workflow, short(run.execution_id)), lines = {} }
   page.points = result.checkpoints
   for _, point in ipairs(result.checkpoints) do
@@ -272,7 +274,7 @@ end
 ---@return tideate.ui.Page
 function M.checkpoint(run, point, result)
   local state = result.state
-  local page = { title = ('checkpoint %s of %s'):format(require('tideate.stored_runs').short(point.checkpoint_id), run.workflow), lines = {} }
+  local page = { title = ('checkpoint %s of %s'):format(stored_runs.short(point.checkpoint_id), run.workflow), lines = {} }
   fact(page, 'made', clock(point.created_at, '%Y-%m-%d %H:%M:%S') .. (point.manual and ', wanted' or ''))
   fact(page, 'after', point.step == '' and 'nothing: before the first step' or point.step)
   fact(page, 'took', state.duration_ms > 0 and lasted(state.duration_ms) or '')

@@ -2,6 +2,7 @@
 local M = {}
 
 local ui = require('tideate.ui')
+local ui_text = require('tideate.ui.text')
 
 local function words()
   return require('tideate.ui.pages.snapshots.text')
@@ -23,9 +24,9 @@ function M.create(name, folder, on_done)
     local one = result.snapshot ---@type tideate.Snapshot
     local left = vim.tbl_keys(result.skipped or {})
     table.sort(left)
-    local more = #left > 0 and ('; left out: %s'):format(require('tideate.ui.text').names(vim.list_slice(left, 1, 5))) or ''
+    local more = #left > 0 and ('; left out: %s'):format(ui_text.names(vim.list_slice(left, 1, 5))) or ''
     local more_left = #left > 5 and (' and %d more'):format(one.skipped_count - 5) or ''
-    local text = ('snapshot %s: %s%s%s'):format(words().name(one), require('tideate.ui.text').counted(one.files, 'file'), more, more_left)
+    local text = ('snapshot %s: %s%s%s'):format(words().name(one), ui_text.counted(one.files, 'file'), more, more_left)
     ui.notify(text, #left > 0 and vim.log.levels.WARN or nil)
     on_done()
   end)
@@ -41,7 +42,7 @@ local function restore(one, delete_added, folder, on_done)
     local done = {} ---@type string[]
     for _, part in ipairs({ { #result.written, 'restored' }, { #result.deleted, 'deleted' } }) do
       if part[1] > 0 then
-        table.insert(done, ('%s %s'):format(require('tideate.ui.text').counted(part[1], 'file'), part[2]))
+        table.insert(done, ('%s %s'):format(ui_text.counted(part[1], 'file'), part[2]))
       end
     end
     local text = #done == 0 and 'every file was as it was then' or table.concat(done, ', ')
@@ -49,7 +50,7 @@ local function restore(one, delete_added, folder, on_done)
       text = ('%s; snapshot %s has them as they were until now'):format(text, result.before:sub(1, 8))
     end
     for path, why in pairs(result.left or {}) do
-      text = ('%s; left: %s: %s'):format(text, require('tideate.ui.text').name(path), why)
+      text = ('%s; left: %s: %s'):format(text, ui_text.name(path), why)
     end
     ui.notify(text)
     on_done()
