@@ -1,4 +1,4 @@
-"""Incremental classification of a model's lines: code fences, prose and code."""
+"""State of the current line in a streamed answer: in a code fence, code or prose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adapter interface: prompts, replies, offered tools."""
+"""Adapter interface for prompts without tools: prompt, reply, usage; the form of an offered tool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversations of the work loop: messages, and model turns with requested tool calls."""
+"""Types of the work loop's conversations: message, model turn, tool call; interface `TurnAdapter`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""API keys from the environment or a command, kept only in memory."""
+"""Read an adapter's API key from an environment variable or a command; keep it only in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launcher of a program that ends with its parent.
+"""Program that executes another program and makes it end when its parent process ends.
 
 Usage: ``python -I end_with_parent.py PARENT PROGRAM [ARGUMENT…]``. This program imports nothing of the
 package. Python cannot run safely between fork and exec in a host with threads, so the setup is in a

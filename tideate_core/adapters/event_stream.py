@@ -1,4 +1,4 @@
-"""Reader of a streamed chat completion: repairs events, accepts an answer that is not a stream."""
+"""Repair of a streamed chat completion's events before the model library parses them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Providers that pydantic-ai supports, with their key variables, read from its source.
 
 Importing the library takes half a second, and providers' own libraries may be missing, so the source is
-parsed
-instead. A test compares the result with the library.
+parsed instead. A test compares the result with the library.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Server program of the bundled model; it imports nothing of this package.
 
 It reads its settings from stdin as one JSON line, prints one JSON line when it is ready, and ends when
-stdin
-ends. The library can crash on unusual input, so it must not run in the host.
+stdin ends. The library can crash on unusual input, so it must not run in the host.
 """
 
 from __future__ import annotations

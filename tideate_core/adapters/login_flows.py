@@ -1,4 +1,4 @@
-"""Logins at providers: by device code, by a browser on this machine, or by a key."""
+"""Log in at a provider by device code, by a browser or by a key; list the sources of credentials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adapter of any pydantic-ai model: streaming, typed answers, tools, usage, translated errors."""
+"""Adapter of a pydantic-ai model: opens and closes it, sends typed questions and turns with tools."""
 
 from __future__ import annotations
 

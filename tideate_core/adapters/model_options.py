@@ -1,4 +1,4 @@
-"""Request settings of `[adapters.NAME]`, in the model library's form."""
+"""Convert options of `[adapters.NAME]` to the model library's request settings; find their secrets."""
 
 from __future__ import annotations
 

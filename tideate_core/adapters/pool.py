@@ -1,4 +1,4 @@
-"""Pool of adapters, created by name and kept until it is closed."""
+"""Pool of adapters: creates each one by name and keeps it until the pool is closed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source of pydantic-ai's models by name, `PROVIDER:MODEL`, with the provider's credentials."""
+"""Source that opens pydantic-ai's model `PROVIDER:MODEL` with the provider's key or stored login."""
 
 from __future__ import annotations
 

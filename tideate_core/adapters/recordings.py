@@ -302,13 +302,10 @@ def _append(path: Path, line: str) -> None:
 class ReplayAdapter:
     """Adapter that answers from a recording, with the recorded model's limits.
 
-    An exchange is found by the model's complete input. Several recorded for one prompt are given in
-    order, then the
-    last one again. If none matches, the prompts have changed since the recording: then an exchange is
-    found by the
-    model's own earlier output in the conversation, each given once per run, and the answer has a notice.
-    Among
-    several, one whose conversation has the same `Origin` is preferred, then the first.
+    An exchange is found by the model's complete input. Several recorded for one prompt are given in order,
+    then the last one again. If none matches, the prompts have changed since the recording: then an exchange
+    is found by the model's own earlier output in the conversation, each given once per run, and the answer
+    has a notice. Among several, one whose conversation has the same `Origin` is preferred, then the first.
 
     :param exact: require the recorded prompts.
     """

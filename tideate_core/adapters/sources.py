@@ -1,4 +1,4 @@
-"""Sources of pydantic-ai models: their interface, and OpenAI-compatible servers of the configuration."""
+"""Interface of sources that open pydantic-ai models; source of OpenAI-compatible servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Providers with a stored login; a lock lets one process at a time refresh its token."""
+"""pydantic-ai providers made from stored logins; refreshes tokens under a lock across processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Incremental separation of a model's thoughts from its answer."""
+"""Splitter of streamed text into a model's thoughts and its answer, by tags such as `<think>`."""
 
 from __future__ import annotations
 
@@ -75,10 +75,8 @@ class ThoughtSplitter:
     """Splits the text of one answer, delta by delta; the result does not depend on the cuts.
 
     A thought is at the beginning or after prose. In code, data and diffs, with or without a fence, tags
-    belong to
-    the answer; so do tags between backticks or quotation marks. A closing tag alone ends a thought if it
-    begins a
-    line or follows words without a space. An unclosed thought extends to the end.
+    belong to the answer; so do tags between backticks or quotation marks. A closing tag alone ends a
+    thought if it begins a line or follows words without a space. An unclosed thought extends to the end.
     """
 
     def __init__(self) -> None:

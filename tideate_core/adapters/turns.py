@@ -1,4 +1,4 @@
-"""Conversion of work-loop turns to and from the model library's messages, and their streaming."""
+"""Request of a work-loop turn: converts messages to and from the model library, streams the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Roles of a task and the work loop: instructions, budgets, attempts at an edit or a typed answer."""
+"""Agents: their files and settings, roles of a task, the work loop with tools, attempts at edits."""
 
 from __future__ import annotations
 

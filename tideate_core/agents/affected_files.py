@@ -1,4 +1,4 @@
-"""Files that a model reports as affected by an edit elsewhere, by a tool call or in a block of text."""
+"""Model's report of files that its edit affects: the tool for it, and parser of `<affected>` blocks."""
 
 from __future__ import annotations
 

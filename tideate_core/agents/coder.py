@@ -1,4 +1,4 @@
-"""The coder: ask for the new text of a range, a place or a file until the answer is usable."""
+"""The coder: answer formats, and an answer turned into the new text of a range, a place or a file."""
 
 from __future__ import annotations
 

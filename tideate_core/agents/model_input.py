@@ -1,4 +1,4 @@
-"""Texts and files for a model: bounded by its context window, private ones only with consent."""
+"""Files for a prompt: read, cut to the model's context window; secret ones only with consent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Revision of edits under review: the role's model changes them as the person's comments ask."""
+"""Revision of a task stage's edits under review: the role's model applies the person's comments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of agents: their locations, settings in YAML front matter, and instructions."""
+"""Find and parse the files of agents: settings in YAML front matter, then instructions."""
 
 from __future__ import annotations
 

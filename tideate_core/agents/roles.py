@@ -1,4 +1,4 @@
-"""Agents and the roles of a task: settings and instructions, merged from their files.
+"""Agents by name: settings and instructions, merged from built-in, user and project files.
 
 A built-in file or a package's file comes first. The person's file (`agents/NAME.md` in the configuration) and
 then the project's (`.tideate/agents/NAME.md`) override it, key by key. Anybody may have written a project's

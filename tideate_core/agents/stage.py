@@ -1,4 +1,4 @@
-"""Stage of a task: its prompts and questions, by its role's adapter and within its budgets."""
+"""Stage of a task: asks its role's model or lets it work with tools, within token and time limits."""
 
 from __future__ import annotations
 

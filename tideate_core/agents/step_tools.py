@@ -1,4 +1,4 @@
-"""Tools that a definition names for a step's model: tideate's own, and tools of MCP servers."""
+"""Tools that a workflow's step names for its model: tideate's own, and tools of MCP servers."""
 
 from __future__ import annotations
 

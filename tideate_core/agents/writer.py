@@ -1,4 +1,4 @@
-"""The writer: a model that reads, stages edits and runs checks until it submits its work."""
+"""The writer: lets a model stage edits with tools until it submits; asks about unplanned files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Preparation of a project's private state for a run: open the store, recover interrupted restores."""
+"""Open a project's store before a run, and roll back an interrupted restore of a snapshot."""
 
 from __future__ import annotations
 

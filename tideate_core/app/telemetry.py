@@ -1,4 +1,4 @@
-"""Export of runs as OpenTelemetry spans in a background thread that never delays or fails a run."""
+"""Background thread that exports run events by OpenTelemetry and never delays or fails a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversations of runs: prompts, answers and tool calls; titles."""
+"""Read the stored conversation of a run or a step: prompts, answers, tool calls; a run's title."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Location, reading and checks of workflow files: a file, a directory, stdin, or a workflow by name."""
+"""Find, read and check workflow files, named by file, directory, workflow name or stdin."""
 
 from __future__ import annotations
 

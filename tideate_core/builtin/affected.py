@@ -1,4 +1,4 @@
-"""Files affected by a refactoring: reported by the model, proposed as a run of `multi_file`."""
+"""Proposal of a `multi_file` run on the files that a refactoring affects, as its model reported."""
 
 from __future__ import annotations
 

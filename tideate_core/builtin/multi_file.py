@@ -181,9 +181,8 @@ async def execute(step: StepContext) -> dict[str, Any]:
 
     A model without tools edits one file at a time and is shown the edits before it.
 
-    The user decides about files that fail. Without a user these files are left out, and the run fails
-    after the
-    others are written.
+    The user decides about files that fail. Without a user these files are left out, and the run fails after
+    the others are written.
     """
     planned = [PlannedFile.model_validate(file) for file in step.results["confirm"]["files"]]
     earlier = await step.earlier()

@@ -1,4 +1,4 @@
-"""Planned files, edited one at a time by a model without tools, which sees the earlier edits."""
+"""Edit the planned files of `multi_file` one at a time with a model that has no tools."""
 
 from __future__ import annotations
 

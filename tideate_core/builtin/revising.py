@@ -1,4 +1,4 @@
-"""Revisions of a model's edit, requested in the same conversation with the user's comments."""
+"""Lines or texts written by a model, rewritten in the same conversation on the user's comments."""
 
 from __future__ import annotations
 

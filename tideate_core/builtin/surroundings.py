@@ -1,4 +1,4 @@
-"""Context of the edited text: the whole file or its outline, diagnostics, project memory."""
+"""Prompt context around the edited lines: file or its outline, diagnostics, project memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drafts of answers at the terminal: earlier decisions and texts, also from Neovim; save and revert."""
+"""Drafts of answers at the terminal: load decisions and texts begun earlier, save, revert."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signal handling: Ctrl-C cancels the run; SIGTERM and SIGHUP leave it for a later resume."""
+"""Signals during a run: Ctrl-C cancels the run; SIGTERM and SIGHUP leave it for a later resume."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Non-blocking input at the terminal: options, lines, and texts edited in the person's editor."""
+"""Non-blocking answers at a terminal prompt: option key, line, or text edited in `$EDITOR`."""
 
 from __future__ import annotations
 

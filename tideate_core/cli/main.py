@@ -1,4 +1,4 @@
-"""Command table of the shell; a command's module is imported when it runs."""
+"""Command table of `tideate`; a command's module is imported when it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Process of a command: exit statuses, signals, standard streams, log."""
+"""Process of a command: exit status of an error, event loop, standard streams, log file."""
 
 from __future__ import annotations
 

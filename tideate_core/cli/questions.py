@@ -1,4 +1,4 @@
-"""Questions of runs at the terminal: gates, tools, plans, documents, reviews, comparisons."""
+"""Ask a run's questions at the terminal: confirmations, plans, documents, comparisons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Terminal front end: progress of a run, its questions, its result."""
+"""Terminal front end: runs a workflow and its follow-up runs to the end, and prints the result."""
 
 from __future__ import annotations
 

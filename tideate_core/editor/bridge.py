@@ -1,4 +1,4 @@
-"""Batches of messages to Lua, one call for each frame."""
+"""Queue of messages to Lua from any thread, sent in batches from the main thread."""
 
 from __future__ import annotations
 

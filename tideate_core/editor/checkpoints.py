@@ -1,4 +1,4 @@
-"""Requests about checkpoints: create, list, show, restore."""
+"""Handlers of Lua's requests about checkpoints: create, list, show, restore."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Translation of shell commands in messages to commands of the editor."""
+"""Replace shell commands in messages by the commands of the editor: `:Workflow …`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Editable start of a fork: prompt, inputs and results, or one turn of a model."""
+"""Read from a past run what the editor offers to edit before a fork: prompt, inputs and results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Neovim as the front end: questions to Lua, dialogs, buffers of a workspace."""
+"""Front end in Neovim: sends events and questions to Lua, reads and writes the editor's buffers."""
 
 from __future__ import annotations
 

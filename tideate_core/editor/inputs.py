@@ -1,4 +1,4 @@
-"""Requests about the declared inputs of a workflow: list, parse, check."""
+"""Handlers of Lua's requests about the declared inputs of a workflow: list, parse, check."""
 
 from __future__ import annotations
 

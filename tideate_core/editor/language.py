@@ -1,4 +1,4 @@
-"""Requests of the editor about a workflow's text: mistakes, outline, formatted text, and a drawing."""
+"""Handlers of Lua's requests about a workflow's text: mistakes, outline, formatted text, drawing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests about models and about the logins at their providers."""
+"""Handlers of Lua's requests about models, and about logins at their providers."""
 
 from __future__ import annotations
 

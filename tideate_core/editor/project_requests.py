@@ -1,4 +1,4 @@
-"""Requests about one project: trust, mentions, MCP servers and their tools."""
+"""Handlers of Lua's requests about one project: trust, mentions, MCP servers and their tools."""
 
 from __future__ import annotations
 

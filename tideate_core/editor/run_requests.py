@@ -1,4 +1,4 @@
-"""Requests that change stored runs: resume, retry, fork, cancel, pause, rollback."""
+"""Handlers of Lua's requests that change stored runs: resume, retry, fork, cancel, pause, rollback."""
 
 from __future__ import annotations
 

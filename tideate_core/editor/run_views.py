@@ -1,4 +1,4 @@
-"""Read-only requests about stored runs: history, run page, events, conversations, differences, exports."""
+"""Handlers of Lua's read-only requests about runs: history, details, conversations, diffs, exports."""
 
 from __future__ import annotations
 

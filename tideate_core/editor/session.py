@@ -1,4 +1,4 @@
-"""Requests of one Neovim process, answered on the engine's thread from a table of methods."""
+"""Dispatch of Lua's requests to their handlers: table of methods, tasks on the engine's thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests about snapshots: list, create, compare, restore, delete."""
+"""Handlers of Lua's requests about snapshots: list, create, compare, restore, delete."""
 
 from __future__ import annotations
 

@@ -67,8 +67,7 @@ def split_at_fences(lines: Sequence[str]) -> list[tuple[list[str], bool]]:
     """Split lines at fences; each part has True if a fence ended it.
 
     A fence is closed only by a fence that is not indented deeper: deeper ones belong to the text, as in a
-    diff.
-    The last part counts as not ended.
+    diff. The last part counts as not ended.
     """
     found: list[tuple[list[str], bool]] = [([], False)]
     opening: _Fence | None = None

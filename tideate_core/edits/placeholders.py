@@ -1,4 +1,4 @@
-"""Placeholders in a model's code for omitted lines: ``# ... rest of the code ...``."""
+"""Reject placeholders for omitted lines in a model's code: ``# ... rest of the code ...``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Driver: decides which step runs next; hooks of a kind of workflow; common part of drivers of states."""
+"""Interfaces of drivers, which choose a run's next step, and of a workflow's hooks; `StateDriver`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Interface to front ends: events of a run, hooks for embedding programs, and questions to the person."""
+"""Types shared with front ends: events of a run, hooks, questions to the person, `FrontEnd`."""
 
 from __future__ import annotations
 

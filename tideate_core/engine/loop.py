@@ -1,4 +1,4 @@
-"""Steps of a run: replay, queue, permission, attempts, results, pause and skipping."""
+"""Loop over a run's steps: takes them from the driver, queues, replays, retries, pauses and skips."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stored runs: recorded steps and results, the definition they ran with, and the files they changed."""
+"""Read stored runs to resume or inspect them: steps, results, and the definition they ran with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Material for prompts: mentions, rules, earlier runs and selected text."""
+"""Collect material for a prompt: resolved mentions, project rules and similar earlier runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recovery of runs that no process has, and rollback of the changes of any run."""
+"""Recovery of runs left by a dead process: unfinished steps, end of the run; rollback of any run."""
 
 from __future__ import annotations
 

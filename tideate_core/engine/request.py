@@ -1,4 +1,4 @@
-"""Request, subject text and result of a run."""
+"""Types of a run's request and result, and of its subject: the selected lines of a buffer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tool calls of a run: permission, events, and replay after a crash."""
+"""Calls of MCP tools by a step or its model: permission, progress, and no silent repeat after a crash."""
 
 from __future__ import annotations
 

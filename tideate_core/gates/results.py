@@ -1,4 +1,4 @@
-"""Results of checks and gates: reports, issues, decisions and their statistics."""
+"""Types of results: checks, the report of all checks, a gate's issues and decision, statistics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verification of a project by its five checks, and the readiness of each check."""
+"""Run a project's five checks (types, lint, tests, build, documentation), or tell if each can run."""
 
 from __future__ import annotations
 

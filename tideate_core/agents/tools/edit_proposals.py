@@ -1,4 +1,4 @@
-"""Edits proposed by language servers: stage an edit of many files, all or nothing."""
+"""Stage a language server's edit of the project's files (rename, code action), all or nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools of the running Neovim: language servers, diagnostics, open buffers, the quickfix list."""
+"""Tools of Neovim for a model: language servers, diagnostics, open buffers, the quickfix list."""
 
 from __future__ import annotations
 

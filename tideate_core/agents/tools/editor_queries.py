@@ -1,4 +1,4 @@
-"""Queries of the running Neovim: its files and answers, validated; places with the text of their lines."""
+"""Send the editor tools' queries to Neovim and validate its answers; show places with their lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts of the project's files as a model may see them: staged, unsaved or on disk, without secrets."""
+"""Files that the search and symbol tools read: staged, unsaved or on disk, with secrets hidden."""
 
 from __future__ import annotations
 

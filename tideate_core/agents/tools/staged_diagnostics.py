@@ -1,4 +1,4 @@
-"""Report of errors that staged edits bring: syntax, names, diagnostics of the editor's language servers."""
+"""Language servers' new diagnostics of staged edits, reported with the errors of `edit_report`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edits proposed by a language server: strict parsing, and application at exact positions."""
+"""Parser of a language server's `WorkspaceEdit`; applies text edits to one text at exact positions."""
 
 from __future__ import annotations
 

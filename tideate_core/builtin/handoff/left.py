@@ -1,8 +1,7 @@
-"""Files left for a plan by an external coder or tester: patch sets, state, commit and test results.
+"""Read files left for a plan by an external coder or tester: patch sets, state, commit, tests.
 
 These files are untrusted data: edits are reviewed like a model's, and a reported verdict or passed test
-does
-not count. A file older than the plan belongs to another plan and is ignored.
+does not count. A file older than the plan belongs to another plan and is ignored.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Progress of a handoff's steps, as written to the state file."""
+"""Content of the handoff state file: progress of each step, counts and produced files."""
 
 from __future__ import annotations
 

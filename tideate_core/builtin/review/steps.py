@@ -1,4 +1,4 @@
-"""Step handlers of `review_changes`: find the other side, then review the difference."""
+"""Step handlers of `review_changes`: resolve the target, then review the difference to it."""
 
 from __future__ import annotations
 

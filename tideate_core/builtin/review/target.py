@@ -1,4 +1,4 @@
-"""Target of a review: the user's words resolved to a commit, snapshot or patch."""
+"""Find a review's target by the user's words: commit, snapshot or patch file, and the path to review."""
 
 from __future__ import annotations
 

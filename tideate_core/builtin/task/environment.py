@@ -1,4 +1,4 @@
-"""Components of a task's stages and gates: configuration, roles, events, gates and snapshots."""
+"""`TaskEnvironment`: configuration, roles, events, gates and snapshots for a task's stages."""
 
 from __future__ import annotations
 

@@ -390,8 +390,7 @@ async def _staged(step: StepContext, record: TaskRecord) -> list[FileChange]:
     """Return the changes of the previous stage, ready for review.
 
     After a crash they keep their original texts and are merged with the current files when written. The
-    review
-    is told if a demonstration model made them.
+    review is told if a demonstration model made them.
     """
     step.demonstration = step.demonstration or record.staged.get("demonstration", False)
     changes = record.live.get(record.source)

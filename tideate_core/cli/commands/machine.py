@@ -1,4 +1,4 @@
-"""`tideate machine`: format, export and reveal state machines; table of its other commands."""
+"""`tideate machine`: format and export machines, reveal state names; table of its other commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coloured patches, and the files of a review."""
+"""Rendering of a patch in colour, and of a reviewed file's hunks with their decisions."""
 
 from __future__ import annotations
 

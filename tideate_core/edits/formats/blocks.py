@@ -1,4 +1,4 @@
-"""Parser of search/replace blocks."""
+"""Parser of search/replace blocks in a model's answer."""
 
 from __future__ import annotations
 

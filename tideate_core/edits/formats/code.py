@@ -207,11 +207,9 @@ def _refuse_patches(code: list[str], known: list[str], language: str) -> None:
 def _choose_block(blocks: Sequence[Block], lines: Sequence[str], language: str, old: Sequence[str]) -> Block:
     """Return the block with the new text.
 
-    Blocks in another language and quotations of the whole old text are ignored. If several remain, the
-    last one is
-    taken if all begin with the same line and the words between call it a correction. Otherwise the
-    longest is taken
-    if it is by far the longest and no other block has old lines that it lacks.
+    Blocks in another language and quotations of the whole old text are ignored. If several remain, the last
+    one is taken if all begin with the same line and the words between call it a correction. Otherwise the
+    longest is taken if it is by far the longest and no other block has old lines that it lacks.
 
     :param lines: the whole answer.
     :raises UnusableAnswer: no block qualifies, or the choice is ambiguous.

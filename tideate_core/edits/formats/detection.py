@@ -1,4 +1,4 @@
-"""Detection of an answer's edit format, independent of the requested one, and parsing."""
+"""Detect the format of edits in a model's answer and call its parser; read files in named fences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parsed file edits, and the file paths that an answer names."""
+"""Types of the parsed edits of a file, and parsing of the file paths that an answer names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Placement of new code by kind: definitions beside definitions, methods in classes."""
+"""Choose the place of new code by its kind: definitions beside definitions, methods in classes."""
 
 from __future__ import annotations
 

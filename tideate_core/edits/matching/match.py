@@ -1,4 +1,4 @@
-"""Unique match of searched lines in a text, with their replacement.
+"""Find the unique place of an edit's searched lines, even if inexact, and fit its new lines to it.
 
 Tried in order: exact, ignoring trailing blanks, with a uniform indentation change, ignoring Unicode
 punctuation. Similar lines never match, and several matches are an error.
@@ -235,9 +235,8 @@ def _with_blank_edges(
 ) -> tuple[int, Reading, bool]:
     """Return start, reading and certainty of a place with its blank edge lines.
 
-    It is uncertain if the file has such a blank line one line further: the line between may be missing.
-    If both
-    sides have the same blank edges, they are the answer's style.
+    It is uncertain if the file has such a blank line one line further: the line between may be missing. If
+    both sides have the same blank edges, they are the answer's style.
     """
     first, last = strip_edges(wanted.search)
     end, tail = at + count, len(wanted.search) - last

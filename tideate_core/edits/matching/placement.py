@@ -1,4 +1,4 @@
-"""Fitting of new code to its place: indentation, line ends, repeated neighbouring lines."""
+"""Fit new code to a given place: indentation, line ends, removal of repeated neighbouring lines."""
 
 from __future__ import annotations
 
@@ -140,11 +140,9 @@ def level_of(lines: Sequence[str]) -> str:
 def trim_neighbours(code: Sequence[str], lines: Sequence[str], start: int, end: int) -> list[str]:
     """Remove lines of the code that repeat lines before or after the range (0-based, half open).
 
-    Lines count as repeated if two of them are unique in the text. They also count if there are two, or
-    one next to
-    an unchanged line of the range, and the range itself does not begin or end so; or if a single one
-    opens the
-    block around the range. Blank lines are not compared.
+    Lines count as repeated if two of them are unique in the text. They also count if there are two, or one
+    next to an unchanged line of the range, and the range itself does not begin or end so; or if a single
+    one opens the block around the range. Blank lines are not compared.
 
     :raises UnusableAnswer: the code has changed lines from around the range, or nothing else.
     """

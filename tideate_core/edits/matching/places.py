@@ -1,4 +1,4 @@
-"""Places of searched lines in a text: exact matches, filtered by scope, and the nearest lines as a hint."""
+"""Exact places of lines in a text, filtered by scope; quotes of the nearest lines for errors."""
 
 from __future__ import annotations
 

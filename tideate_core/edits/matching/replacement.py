@@ -161,9 +161,8 @@ def _clash_error(parts: Sequence[Part], one: int, other: int) -> UnusableAnswer:
 def fit_whole(code: Sequence[str], old: Sequence[str], language: str) -> Replacement:
     """Fit a whole new text to the old one's indentation, line ends and unchanged lines.
 
-    Lines that differ only in trailing blanks or typographic punctuation keep the old text, unless there
-    is no other
-    change.
+    Lines that differ only in trailing blanks or typographic punctuation keep the old text, unless there is
+    no other change.
 
     :raises UnusableAnswer: the text is far shorter than the file, so it seems to be a part.
     """

@@ -1,4 +1,4 @@
-"""Context of a step: the values, model, person, workspace and memory that a handler can use."""
+"""`StepContext` of a handler: delegates to model, memory and person; values of a run for templates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Model access of a step: the filter of secrets, prompts, streamed answers, replay, and the cost limit."""
+"""Model calls of a step: secrets hidden, answers streamed and replayed after a crash, cost limited."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkpoints: list, export, restore."""
+"""Checkpoints of runs: create, list, read, export, restore as a new run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forks: a new run that repeats part of an ended one."""
+"""Plan, check and store a fork: a new run that repeats part of an ended one."""
 
 from __future__ import annotations
 

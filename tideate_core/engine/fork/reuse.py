@@ -1,4 +1,4 @@
-"""Reuse of an earlier run's steps, writes and model turns by a fork."""
+"""Choose the steps, writes and model turns of an earlier run that a fork reuses or repeats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Revisions: ask a model to rework a change after a review."""
+"""One round of a review: changes, decisions from a front end's answer, prompt with the comments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Review of changes that are already in the files, with comments on lines."""
+"""Review of changes already in the files: keep or revert; comment rounds on plans and documents."""
 
 from __future__ import annotations
 

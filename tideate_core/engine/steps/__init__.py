@@ -1,4 +1,4 @@
-"""Handlers for the kinds of steps of a definition."""
+"""Choice of a step's handler by its kind: tool, agent, nested workflow, or a registered handler."""
 
 from __future__ import annotations
 
