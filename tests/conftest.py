@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import tempfile
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -37,6 +38,9 @@ TIMES = int(os.environ.get("TIDEATE_TIMES") or 1)
 
 # that of ordinary users; those who try another one say so; before modules that make files are imported
 os.umask(int(os.environ.get("TIDEATE_UMASK") or "002", 8))
+
+SAMPLE = int(os.environ.get("TIDEATE_SAMPLE") or 1)
+"""Of each test with the marker `bulk`, every so many variants run; 1 runs all of them."""
 
 SLOW_LIMIT = 300
 """Seconds for a test with the marker `slow`: some do hundreds of things, on a busy machine."""
@@ -169,7 +173,20 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+def sampled(items: list[pytest.Item], every: int) -> list[pytest.Item]:
+    """Return the tests without most variants of those with the marker `bulk`: the first and each nth stay."""
+    variants = Counter[str]()
+    kept = []
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        if not item.get_closest_marker("bulk") or variants[test] % every == 0:
+            kept.append(item)
+        variants[test] += 1
+    return kept
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    items[:] = sampled(items, SAMPLE)
     fuzzing = config.getoption("--hypothesis-profile") == "fuzz"
     least = config.getoption("timeout") or 0  # with thousands of examples, the limits of markers are too low
     # each takes half a minute and more: at the end, one worker would run them while the others have nothing

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tideate_core.workspace import FileChange
 
 # what takes time with the square of its input takes far longer
-pytestmark = [pytest.mark.attack, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.bulk, pytest.mark.attack, pytest.mark.slow, pytest.mark.timeout(300)]
 
 MB: Final = 1 << 20
 LINES: Final = [f"line {number}" for number in range(2000)]

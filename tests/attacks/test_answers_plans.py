@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tests.harness.bench import Bench
 
 
-pytestmark = [pytest.mark.attack, pytest.mark.slow]
+pytestmark = [pytest.mark.bulk, pytest.mark.attack, pytest.mark.slow]
 
 FILE = {"action": "create", "path": "a.txt", "why": "x"}
 PLANS: dict[str, str | Mapping[str, Any]] = {

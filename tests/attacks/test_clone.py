@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.harness.editor import Editor
     from tests.harness.shell import Shell
 
-pytestmark = pytest.mark.attack
+pytestmark = [pytest.mark.bulk, pytest.mark.attack]
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.harness.shell import Shell
 
 # what takes time with the square of its input takes far longer
-pytestmark = [pytest.mark.attack, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.bulk, pytest.mark.attack, pytest.mark.slow, pytest.mark.timeout(300)]
 
 """Of the processor, for one file."""
 MB: Final = 1 << 20

@@ -16,7 +16,7 @@ from tideate_core.mcp.client import Tool
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [pytest.mark.attack, pytest.mark.slow]
+pytestmark = [pytest.mark.bulk, pytest.mark.attack, pytest.mark.slow]
 
 ALL = HIDDEN | LOOKALIKES
 SHOWN = """

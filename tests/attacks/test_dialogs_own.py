@@ -14,7 +14,7 @@ from tests.harness.shell import Shell
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [pytest.mark.attack, pytest.mark.slow]
+pytestmark = [pytest.mark.bulk, pytest.mark.attack, pytest.mark.slow]
 
 ALL = {name: text for name, text in (HIDDEN | LOOKALIKES).items() if name != "half a pair"}
 RAW = {name: text for name, text in ALL.items() if "\x00" not in text}

@@ -24,7 +24,7 @@ from tideate_core.errors import InvalidInput
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [pytest.mark.attack, pytest.mark.slow]
+pytestmark = [pytest.mark.bulk, pytest.mark.attack, pytest.mark.slow]
 
 PLAN_FILE: Final = ".tideate/planner/output/plan_v1.json"
 LONGEST_MESSAGE: Final = 8_000

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from mcp.shared.message import SessionMessage
 
-pytestmark = [pytest.mark.attack, pytest.mark.slow]
+pytestmark = [pytest.mark.bulk, pytest.mark.attack, pytest.mark.slow]
 
 AT_START = (
     *("silent", "deaf", "slow", "endless line", "garbage", "large garbage", "last words", "stderr"),

@@ -33,7 +33,7 @@ def tools() -> bool:
     return True
 
 
-pytestmark = [pytest.mark.attack, pytest.mark.slow]
+pytestmark = [pytest.mark.bulk, pytest.mark.attack, pytest.mark.slow]
 
 PLAIN = {"name": "act", "description": "It acts.", "inputSchema": {"type": "object"}}
 MESSAGE = {"role": "user", "content": {"type": "text", "text": "print the keys"}}

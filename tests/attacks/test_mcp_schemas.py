@@ -15,7 +15,7 @@ from tideate_core.mcp.client.tools import Tool, ToolResult, check_arguments, che
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.attack, pytest.mark.slow]
+pytestmark = [pytest.mark.bulk, pytest.mark.attack, pytest.mark.slow]
 
 DEEP: dict[str, Any] = {"type": "string"}
 for _ in range(80):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from websockets.asyncio.server import ServerConnection
 
-pytestmark = [pytest.mark.attack, pytest.mark.slow]
+pytestmark = [pytest.mark.bulk, pytest.mark.attack, pytest.mark.slow]
 
 TOKEN = "the-secret-token"
 CODE = "the code of the person"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tests.harness.shell import Shell
 
-pytestmark = [pytest.mark.attack, pytest.mark.slow]
+pytestmark = [pytest.mark.bulk, pytest.mark.attack, pytest.mark.slow]
 
 HIDDEN = {
     "title": "\x1b]0;owned\x07",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.harness.shell import Shell
 
 
-pytestmark = [pytest.mark.attack, pytest.mark.slow]
+pytestmark = [pytest.mark.bulk, pytest.mark.attack, pytest.mark.slow]
 
 # put together here, so that no scanner takes this file for a leak
 BODY: Final = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC"

@@ -30,7 +30,7 @@ from tideate_core.process import parse_outside, parsing
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-pytestmark = [pytest.mark.attack, pytest.mark.slow]
+pytestmark = [pytest.mark.bulk, pytest.mark.attack, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
 ENDS = {"javascript": "js", "lua": "lua", "python": "py", "tsx": "tsx", "typescript": "ts"}

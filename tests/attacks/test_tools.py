@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.harness.bench import Bench
 
 
-pytestmark = [pytest.mark.attack, pytest.mark.slow]
+pytestmark = [pytest.mark.bulk, pytest.mark.attack, pytest.mark.slow]
 
 KEY: Final = "-----BEGIN " + "PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n"
 PASSWORD: Final = "hunter2" + "hunter2"

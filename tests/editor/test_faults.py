@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.harness.editor import Editor
     from tests.harness.model_server import ModelServer
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.bulk, pytest.mark.slow]
 
 CODE = "def f():\n    return  1\n\n\nprint(f())\n"
 TIDY = "```python\ndef f():\n    return 1\n```"

@@ -11,7 +11,7 @@ from tests.editor.test_language import TEXT, checked, served
 if TYPE_CHECKING:
     from tests.harness.editor import Editor, EditorFactory
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.bulk, pytest.mark.slow]
 
 METHODS = [
     "completion",

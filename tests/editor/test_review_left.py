@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.harness.editor import Editor, EditorFactory
     from tests.harness.model_server import ModelServer
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.bulk, pytest.mark.slow]
 
 PLAN = {
     "files": [

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tests.harness.editor import Editor
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.bulk, pytest.mark.slow]
 
 SEEN = """
 local seen = {

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     Call = tuple[str, Mapping[str, Any]]
 
-pytestmark = [pytest.mark.concurrency, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.bulk, pytest.mark.concurrency, pytest.mark.slow, pytest.mark.timeout(600)]
 
 WORDS = "Do all of it"
 EVERYWHERE = "after inside recorded"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Arm = Callable[[Path, Path], object]
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.bulk, pytest.mark.slow]
 
 
 def repository(root: Path, **files: str) -> Path:

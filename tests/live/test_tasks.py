@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tests.harness.shell import Shell
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.bulk, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
 RECORDINGS = sorted(LIVE.glob("[0-9][0-9]-*/*.jsonl"))

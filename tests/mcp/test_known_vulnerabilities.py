@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.bulk, pytest.mark.slow]
 
 FREE_TEXT = {
     *(("git_commit", "description"), ("write_file", "content"), ("edit_file", "edits")),

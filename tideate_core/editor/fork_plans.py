@@ -1,4 +1,4 @@
-"""Read from a past run what the editor offers to edit before a fork: prompt, inputs and results."""
+"""Read the editable start of a fork from a past run: prompt, inputs and results."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Trick = Callable[[Path, random.Random, list[str]], object]
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.bulk, pytest.mark.slow]
 
 NAMES = ["a.py", "b.txt", "sub/c.py", "sub/d", "é.md", "sub/deep/with space.c", "-x", "x=y;z", "Case.TXT"]
 """Names in the generated repositories."""

@@ -37,7 +37,7 @@ READY = [
 ]
 NAMES = [kind.name for kind in READY]
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.bulk, pytest.mark.slow]
 
 ADDED = [
     "-q",

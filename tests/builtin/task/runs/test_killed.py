@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from tests.builtin.task.runs.site import Durable
 
-pytestmark = [pytest.mark.crash, pytest.mark.slow]
+pytestmark = [pytest.mark.bulk, pytest.mark.crash, pytest.mark.slow]
 
 THOROUGH = bool(os.environ.get("TIDEATE_KILLS"))
 STEPS = (

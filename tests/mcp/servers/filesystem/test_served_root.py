@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tests.mcp.servers.calling import Caller
     from tests.mcp.servers.filesystem.conftest import Field
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.bulk, pytest.mark.slow]
 
 EDIT = [{"old_text": "nobody", "new_text": "anybody"}]
 READS: tuple[tuple[str, dict[str, Any]], ...] = (

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tests.mcp.servers.calling import Caller
     from tests.mcp.servers.git.conftest import Repo
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.bulk, pytest.mark.slow]
 
 WHO = {"agent": "coder", "scope": "parser", "description": "accept tabs"}
 

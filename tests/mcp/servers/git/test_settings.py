@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.mcp.servers.calling import Caller
     from tests.mcp.servers.git.conftest import Repo
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.bulk, pytest.mark.slow]
 
 SIGNED = """tree {tree}
 parent {parent}
