@@ -1,4 +1,4 @@
-"""The error tree.
+"""All errors of tideate as one class tree, each with a code; suggestions for mistyped names.
 
 ::
 

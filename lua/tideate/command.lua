@@ -1,4 +1,4 @@
---- The command `:Workflow`: subcommands, completion and menu from one table.
+--- `:Workflow` as typed: parses the line, runs the subcommand or workflow, completes, opens the menu.
 local M = {}
 
 local ui = require('tideate.ui')

@@ -1,4 +1,4 @@
---- Completion source for plugins: mentions after `@`; in the prompt window workflows, files and symbols as well.
+--- Completion source for blink.cmp and nvim-cmp: mentions; for prompts also workflows, files, symbols.
 --- One object serves blink.cmp (`module = 'tideate.completion'`) and nvim-cmp
 --- (`cmp.register_source('tideate', require('tideate.completion').new())`). It never asks the host.
 local M = {}

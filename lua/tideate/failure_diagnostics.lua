@@ -1,5 +1,6 @@
---- Failures as diagnostics. A run that starts on a file clears the file's; a check replaces its earlier ones; an ended
---- run clears those of other runs in the files it wrote.
+--- Failures of checks and runs as diagnostics of buffers.
+--- A run that starts on a file clears the file's; a check replaces its earlier ones; an ended run clears those of other
+--- runs in the files it wrote.
 local M = {}
 
 local MOST = 1000 -- kept failures

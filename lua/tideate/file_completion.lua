@@ -1,5 +1,5 @@
---- Completion of file names. Unlike Neovim's own, it takes the typed text literally: no pattern, no
---- variable, no command between backticks.
+--- Completion of file names from the typed text taken literally.
+--- Unlike Neovim's own, it expands no pattern, no variable, and no command between backticks.
 local M = {}
 
 local MOST = 2000 -- checked entries

@@ -1,4 +1,4 @@
---- The Python host: one process per Neovim, started on first use, stopped with Neovim.
+--- Start, state and stop of the Python host: one per Neovim, started on first use.
 ---
 --- Only `client.lua` talks to it. This module watches its life and never waits for it.
 local M = {}

@@ -1,4 +1,4 @@
---- The process of the Python host: start, output, end.
+--- Operating system process of the Python host: start, last output, kill; used by `host.lua`.
 local M = {}
 
 ---@class tideate.Job

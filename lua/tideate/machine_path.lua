@@ -1,4 +1,4 @@
---- The path of a machine: transitions of an earlier process, which no event reports.
+--- Visited states of a resumed machine: requested from the host, as no event reports them.
 local M = {}
 
 ---@type table<string, true> runs with a pending request

@@ -1,4 +1,4 @@
---- Completion of mentions after an `@`: built-in ones and those last sent by the host.
+--- Candidates for `@` mentions: built-in ones and the last ones that the host sent.
 local M = {}
 
 ---@class tideate.Mention

@@ -1,4 +1,4 @@
---- Follow-up runs proposed by ended runs.
+--- Offer the follow-up run that an ended run proposed, with its prompt.
 local M = {}
 
 local ui = require('tideate.ui')

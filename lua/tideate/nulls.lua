@@ -1,4 +1,4 @@
---- Nulls of decoded JSON and MessagePack: `vim.NIL` is truthy.
+--- Remove nulls of decoded JSON and MessagePack: `vim.NIL` is truthy.
 local M = {}
 
 --- Remove nulls from dictionaries in place.

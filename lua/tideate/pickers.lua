@@ -1,5 +1,5 @@
---- A list in the user's picker: snacks, telescope, fzf-lua, mini.pick or `vim.ui.select()`. Each adapter
---- uses the documented interface of its plugin.
+--- A list in the user's picker: snacks, telescope, fzf-lua, mini.pick or `vim.ui.select()`.
+--- Each adapter uses the documented interface of its plugin.
 local M = {}
 
 local ui = require('tideate.ui')

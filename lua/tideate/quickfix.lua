@@ -1,5 +1,5 @@
---- Failures in the quickfix list and as diagnostics: checks, gates, written syntax errors, refused edits. One list per
---- run; the user's lists stay.
+--- Quickfix list of a run's failures (checks, gates, syntax errors, refused edits), also sent as diagnostics.
+--- One list per run; the user's lists stay.
 local M = {}
 
 local KEPT = 20 -- runs whose lists are updated

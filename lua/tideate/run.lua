@@ -1,4 +1,4 @@
---- A run, from the call to its `on_done`.
+--- Start, resume, fork and rerun runs from Lua; each calls its `on_done` at the end.
 local M = {}
 
 local ui = require('tideate.ui')

@@ -1,4 +1,4 @@
---- Choice of a run by a prefix of its id, and completion of ids.
+--- Parse run arguments of subcommands: find a run by a prefix of its id, complete ids and steps.
 local M = {}
 
 local ui = require('tideate.ui')

@@ -1,4 +1,4 @@
---- Updates of a run's record by events.
+--- Handlers of events, by name: each updates the record of one run.
 local M = {}
 
 --- Events too frequent for a full redraw or an autocommand.

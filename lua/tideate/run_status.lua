@@ -1,4 +1,4 @@
---- Status of a run, in values and words.
+--- Status of a run from its record: as a value, in words, for 'statusline' and 'winbar'.
 local M = {}
 
 ---@class tideate.StepLanes lines between steps, drawn by the host

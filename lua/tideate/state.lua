@@ -1,4 +1,4 @@
---- State of all runs, folded from events. Reading it never asks the host.
+--- Records of all runs, built from events, and their lookup. Reading never asks the host.
 local M = {}
 
 local run_activity = require('tideate.run_activity')

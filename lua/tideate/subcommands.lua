@@ -1,4 +1,4 @@
---- The subcommands of `:Workflow`, in the order of the help.
+--- Table of the subcommands of `:Workflow`: function, arguments, completion and help, in the help's order.
 
 local ui = require('tideate.ui')
 

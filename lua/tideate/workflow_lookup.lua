@@ -1,4 +1,4 @@
---- Lookup of workflows by name or file, and mistakes of a workflow file.
+--- Find workflows by name or file and complete them; put a workflow file's mistakes into the quickfix list.
 local M = {}
 
 local definitions = require('tideate.language.definitions')

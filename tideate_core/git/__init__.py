@@ -1,4 +1,4 @@
-"""Git: the only package that runs it; safe options, limits, parsed output, checked repositories."""
+"""Run git safely: checked repositories, isolated commands, parsed output. No other package runs git."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run git bound to a repository, without running anything that the repository configures."""
+"""Start git processes bound to one repository, without programs that it configures; capture output."""
 
 from __future__ import annotations
 

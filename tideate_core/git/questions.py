@@ -1,4 +1,4 @@
-"""Ask a project's own repository about commits, files and filters; nothing that it configures is run."""
+"""Query a project's own repository with all safe options: find commits, disable filters, run commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compare saved files by content, ignoring the index and settings that could hide a change."""
+"""Compare saved files by content in a temporary repository, without the project's index and settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transition table and state machine of a run: parsing, steps, checkpoints, ending."""
+"""States, events and transition table of a workflow run, its state machine, and its metrics."""
 
 from __future__ import annotations
 

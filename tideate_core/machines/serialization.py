@@ -1,4 +1,4 @@
-"""Serialized form of state machines: versioned JSON."""
+"""JSON record of a serialized state machine: its schema, version and parser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""State machine over a table of transitions: history, guards, suspension, reset and serialization.
+"""Generic state machine over a transition table: state, history, guards, suspension, reset.
 
 A table maps a state and an event to a target: a state, `PREVIOUS` (the state before a suspension), or a
 `Choice` between two targets by a guard.
@@ -140,8 +140,7 @@ class StateMachine(Generic[S, E]):
             raise InvalidTransition(f"{str(event)!r} is not allowed {where} (allowed: {allowed})")
 
     def reset(self) -> bool:
-        """Apply the reset event and archive the history; if it is not allowed, return False and change
-        nothing."""
+        """Apply the reset event and archive the history; if not allowed, return False without a change."""
         if self._reset is None or not self.transition(self._reset):
             return False
         self._restart()

@@ -187,7 +187,7 @@ def _cut_note(total: int, kept: int, unit: str) -> str:
 
 
 def lines_of(text: str) -> list[str]:
-    """Split a text into lines with their ends; only ``\n`` ends a line, as in editors."""
+    """Split a text into lines with their ends; only a line feed ends a line, as in editors."""
     *whole, last = text.split("\n")
     return [*(f"{line}\n" for line in whole), *filter(None, [last])]
 

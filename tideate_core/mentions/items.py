@@ -1,4 +1,4 @@
-"""Context items (resolved mentions), their token budget and their format in prompts."""
+"""Context items (resolved mentions), their token budget and prompt format; the editor's surroundings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Detect probable secrets: by a file's name, by patterns in a text, by a hard link to outside the project.
+"""Detect probable secrets by file name, text pattern or outside hard link; hide them in a text.
 
 False positives are preferred: they only cause a question.
 """

@@ -1,4 +1,4 @@
-"""Run a program in the namespaces of another process: ``python -I -S enter.py PID DIRECTORY PROGRAM ARGV…``.
+"""Run a program in another process's namespaces: ``python -I -S enter.py PID DIRECTORY PROGRAM ARGV…``.
 
 A program with a slash is a path relative to the directory; any other is looked up in PATH, both as seen in
 the namespaces. Entering needs a process without threads, hence this separate one. Only its child is in the
@@ -57,8 +57,7 @@ def _set(descriptor: int, kind: int) -> None:
 
 
 def _end_like(child: int) -> None:
-    """Wait for the child's end and end in the same way; its streams and socket stay open only in the
-    child."""
+    """Wait for the child's end and end in the same way; only the child keeps its streams and socket open."""
     for number in PASSED_ON:
         signal.signal(number, lambda number, _: os.kill(child, number))
     os.closerange(0, 256)

@@ -1,4 +1,4 @@
-"""Lookup of programs, with advice if one is missing."""
+"""Find a program in PATH; errors with advice for one that is missing or cannot start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Project roots and configuration directories."""
+"""Find a project's root and the user's XDG directories; resolve links and `~`."""
 
 from __future__ import annotations
 

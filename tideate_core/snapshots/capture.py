@@ -1,4 +1,4 @@
-"""Snapshot capture: unchanged files are reused from the last snapshot, the others are read."""
+"""Capture the current files as a snapshot: unchanged ones from the last snapshot, others read."""
 
 from __future__ import annotations
 

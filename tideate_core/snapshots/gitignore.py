@@ -1,4 +1,4 @@
-"""Ignored paths from git: one query per repository, answered while other work continues."""
+"""Paths that git ignores, by one asynchronous git query per repository."""
 
 from __future__ import annotations
 

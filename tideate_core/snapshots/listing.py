@@ -1,4 +1,4 @@
-"""Listing of all directories at the newest snapshot, with a stamp per name that changes on a write.
+"""Cached listing of the newest snapshot: directories and file stamps, to skip unchanged files.
 
 Files with unchanged stamps are not read again. The listing is only a cache: if it is lost, damaged or made
 with other limits, all files are read once more.

@@ -1,4 +1,4 @@
-"""Creation, listing, comparison, restore and deletion of a project's snapshots."""
+"""`SnapshotManager`: API of snapshots; takes the lock, calls capture, compare, restore and retention."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Durable record of runs: the SQLite database `tideate.db` and files beside it. Only this package uses
-SQL."""
+"""Database of runs: SQLite `tideate.db` and files beside it. No other package uses SQL."""
 
 from __future__ import annotations
 

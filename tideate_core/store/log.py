@@ -1,4 +1,4 @@
-"""Log of one owned run: buffers and writes events, steps, memos and the ending in order."""
+"""`RunLog`: write API of one owned run; buffers its events, steps, memos and ending in order."""
 
 from __future__ import annotations
 

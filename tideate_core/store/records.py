@@ -1,4 +1,4 @@
-"""Records written to and read from the store: plain frozen data with JSON values."""
+"""Frozen dataclasses written to and read from the store: runs, steps, events, checkpoints, leases."""
 
 from __future__ import annotations
 

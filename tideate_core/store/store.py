@@ -1,4 +1,4 @@
-"""Store of a project's runs: begin, take over, fork and prune runs; access to writer and reader."""
+"""`Store`: opens a project's database; begins, takes over, forks and prunes runs."""
 
 from __future__ import annotations
 
@@ -83,8 +83,7 @@ class Store:
         return await self._own(log, lambda transaction: add_run(transaction, run, request))
 
     async def add_refused(self, run: NewRun, ending: Ending, event: tuple[str, int, dict[str, Any]]) -> int:
-        """Write a run that was rejected before it started, with its ending and only event; durable when this
-        returns.
+        """Write a run rejected before its start, with its ending and only event; durable when this returns.
 
         Metrics do not count it.
 

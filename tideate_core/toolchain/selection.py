@@ -127,8 +127,7 @@ def tool_environment(root: Path, tool: Tool, environment: Mapping[str, str]) -> 
 
 
 def missing_program(root: Path, tool: Tool, environment: Mapping[str, str]) -> str:
-    """Return a message about a tool's missing program and its installation; empty if none is missing;
-    blocking.
+    """Return a message about a tool's missing program and its installation; empty without one; blocking.
 
     :param environment: the root's environment.
     """

@@ -1,1 +1,1 @@
-"""General helpers, independent of tideate: atomic files, lazy exports, escaping, JSON Schemas, Markdown."""
+"""General helpers without knowledge of tideate: atomic files, escaping, JSON Schemas, Markdown."""

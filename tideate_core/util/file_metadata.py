@@ -1,4 +1,4 @@
-"""Owner, mode, access control list and extended attributes of a file, for its replacement."""
+"""Read and set a file's owner, mode, access control list and attributes, for its replacement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check a definition beyond the shape of its parts: unknown names, cycles, templates, schemas.
+"""Check a whole definition: unknown names, dependency cycles, output schemas; calls the template checks.
 
 Checks read raw values, even of a definition with other mistakes, so that one pass reports everything.
 """

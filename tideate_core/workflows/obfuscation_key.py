@@ -1,4 +1,4 @@
-"""Obfuscation key of a project: created at first use, rejected if others can read it."""
+"""Key that obfuscates a workflow's state names: created at first use, rejected if others can read it."""
 
 from __future__ import annotations
 

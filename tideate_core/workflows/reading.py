@@ -1,4 +1,4 @@
-"""Located values of YAML and JSON texts: values, positions and limits that both parsers share."""
+"""Shared part of the YAML and JSON readers: build values with their positions, within limits."""
 
 from __future__ import annotations
 

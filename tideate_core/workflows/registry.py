@@ -1,4 +1,4 @@
-"""Registry of workflows and their step handlers."""
+"""In-memory registry: workflows and step handlers by name, also from installed packages."""
 
 from __future__ import annotations
 

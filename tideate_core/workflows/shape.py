@@ -1,4 +1,4 @@
-"""Check the shape of a definition: keys, values and output schemas, with plain messages."""
+"""Validate keys, values and output schemas of a definition; build it, or list plain mistakes."""
 
 from __future__ import annotations
 

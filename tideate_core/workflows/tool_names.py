@@ -1,4 +1,4 @@
-"""Names of tools in files: tideate's own or an MCP server's.
+"""Parse tool names written in files: a tool of tideate or of an MCP server.
 
 A bare name is one of tideate's tools or groups, or a server, which means all its tools; an ambiguous name is
 rejected. `own:NAME` is always tideate's own, `SERVER/TOOL` is one tool of a server, `SERVER/*` all of them.

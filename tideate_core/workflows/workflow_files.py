@@ -1,4 +1,4 @@
-"""Workflow files: names, discovery by precedence, bounded reading, and machines.
+"""Find workflow files by precedence, check their names, and read their text within limits.
 
 A machine file needs no trust. It names no program, server or file: it can only add text to a prompt, like any
 file of the project that a person asks about, and choose its own next state. A model's answer under its

@@ -1,4 +1,4 @@
-"""File images: read without following links, written atomically."""
+"""File images: kind, mode and content of a path; read without following links, written atomically."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files and directories in the way of a path that changes its kind: file, link or directory."""
+"""Find the files and directories that block a path from becoming a file, link or directory."""
 
 from __future__ import annotations
 

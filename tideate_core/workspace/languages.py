@@ -1,4 +1,4 @@
-"""Languages: one table for file names, editor filetypes and code fence tags."""
+"""Programming languages: one table for file names, editor filetypes and code fence tags."""
 
 from __future__ import annotations
 

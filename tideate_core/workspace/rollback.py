@@ -1,4 +1,4 @@
-"""Rollback of a run's writes by hash, keeping all later changes."""
+"""Roll back runs or unfinished steps: carry out a rollback plan on files and open buffers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rollback notes beside the journal, because a merged text does not reveal its rollback.
+"""Notes stored beside the journal: states of files and buffers after each rolled-back record.
 
 A note is durable beside each manifest before the first file is restored. It says that some content lacks a
 record's changes, which stays true whatever happens later.

@@ -1,4 +1,5 @@
---- A lualine component: `sections = { lualine_x = { 'tideate' } }`. It only reads known state.
+--- Component for lualine, `sections = { lualine_x = { 'tideate' } }`: status of the runs.
+--- It only reads known state.
 local Component = require('lualine.component'):extend()
 
 function Component:update_status()

@@ -1,4 +1,4 @@
---- Workflow buffers in YAML and JSON: those of project and user, and files that were run.
+--- Attach language support to buffers of YAML and JSON workflows: of project and user, or run before.
 local M = {}
 
 --- Return whether a path has the extension of a definition.

@@ -1,4 +1,4 @@
---- Formatting of the whole text by the host, as the smallest change.
+--- Format a `.workflow` buffer by the host's answer as the smallest change; wrap prose for 'formatexpr'.
 local M = {}
 
 local api = vim.api

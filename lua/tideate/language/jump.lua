@@ -1,4 +1,5 @@
---- `gd` and `CTRL-]` in a `.workflow` buffer. Neovim's tag jump needs a file, which a new buffer may not have.
+--- Jump to a state's definition by `gd` and `CTRL-]` in a `.workflow` buffer.
+--- Neovim's tag jump needs a file, which a new buffer may not have.
 local M = {}
 
 local api = vim.api

@@ -1,4 +1,4 @@
---- The outline of a buffer's machine, requested once per text.
+--- Cache of a `.workflow` buffer's outline (states and their positions), requested once per text.
 local M = {}
 
 ---@class tideate.Mention

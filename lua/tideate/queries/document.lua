@@ -1,4 +1,4 @@
---- Buffers for language servers: open ones, or files loaded in the background for a query.
+--- Get a file's buffer with its language servers ready, open or loaded in the background.
 local M = {}
 
 local hidden = require('tideate.queries.hidden_buffers')

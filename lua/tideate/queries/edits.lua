@@ -1,4 +1,4 @@
---- Edits proposed by language servers, returned unapplied; renames.
+--- Encode edits of language servers as answers without applying them; query the edit of a rename.
 local M = {}
 
 local api = vim.api

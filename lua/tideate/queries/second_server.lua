@@ -1,5 +1,5 @@
---- A second instance of the user's language server, with the same command and settings. It gets staged texts that the
---- rest of the editor does not see, and is not a client of `vim.lsp`.
+--- A second instance of the user's language server, with the same command and settings, for staged texts.
+--- The rest of the editor does not see these texts, and it is not a client of `vim.lsp`.
 local M = {}
 
 local SETTLED = 300 -- milliseconds without news after which a publishing server is done

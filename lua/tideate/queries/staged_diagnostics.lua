@@ -1,5 +1,5 @@
---- Diagnostics of staged texts, from second instances of the user's language servers, so that the user's buffers,
---- diagnostics and clients stay unchanged.
+--- Diagnostics of staged texts, from second instances of the user's language servers.
+--- The user's buffers, diagnostics and clients stay unchanged.
 local M = {}
 
 local api = vim.api

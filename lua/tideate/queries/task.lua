@@ -1,4 +1,4 @@
---- A query of the host: answered once, within its time limit, then cleaned up. It never blocks.
+--- Life of one query of the host: answered once, within its time limit, then cleaned up; never blocks.
 local M = {}
 
 local SLICE = 4 -- milliseconds of work in a row, a part of a frame

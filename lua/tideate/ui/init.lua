@@ -1,4 +1,5 @@
---- User interface of runs: output, questions, progress, notices. It shows and asks; the engine decides.
+--- Entry of the user interface: passes events of runs to its windows and queues their questions.
+--- It shows and asks; the engine decides.
 local M = {}
 
 ---@class tideate.ui.Waiting

@@ -1,4 +1,4 @@
---- A floating menu.
+--- Floating menu that the bare `:Workflow` opens: choose one of the entries.
 local M = {}
 
 local api = vim.api

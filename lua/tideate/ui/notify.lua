@@ -1,4 +1,4 @@
---- Notices that need no key press.
+--- Show notices in a window that needs no key press, or by the user's `vim.notify`.
 local M = {}
 
 local api = vim.api

@@ -1,4 +1,4 @@
---- Actions on a run that the host allows in its state.
+--- Actions of the user on a run: retry, cancel, resume, roll back; with confirmation, as the host allows.
 local M = {}
 
 local ui = require('tideate.ui')

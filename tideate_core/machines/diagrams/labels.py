@@ -23,8 +23,7 @@ _CIRCLES: Final = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳"
 
 
 def one_line(text: str) -> str:
-    """Return the text on one line without control and format characters: a file must not control a
-    terminal."""
+    """Return the text on one line without control and format characters, which could control a terminal."""
     text = " ".join(text.split())
     if text.isascii() and text.isprintable():
         return text

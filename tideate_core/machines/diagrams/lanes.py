@@ -54,8 +54,7 @@ class _Lane:
 
 
 def lane_rows(batches: Iterable[Iterable[str]], edges: Iterable[tuple[str, str]]) -> dict[str, LaneRow]:
-    """Return the lanes of all steps in order; empty for a plain sequence, where each step needs only the
-    last.
+    """Return the lanes of all steps in order; empty if each step needs only the previous one.
 
     The time is linear in steps and edges.
 

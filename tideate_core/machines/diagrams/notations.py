@@ -1,4 +1,4 @@
-"""Diagrams in the notations of other tools: Mermaid and Graphviz DOT."""
+"""Draw a diagram as source text for Mermaid or Graphviz DOT."""
 
 from __future__ import annotations
 

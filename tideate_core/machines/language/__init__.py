@@ -1,4 +1,4 @@
-"""The `.workflow` language: lexer, parser, formatter, engine, obfuscation and diagrams of machines."""
+"""The `.workflow` language: lexer, parser, formatter, interpreter, obfuscation and diagrams of machines."""
 
 from __future__ import annotations
 

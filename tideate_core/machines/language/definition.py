@@ -24,8 +24,7 @@ class Position(NamedTuple):
 
 
 class Transition(NamedTuple):
-    """One `from to to` line. `when`: the guidance line before it; `guidance`: the instructions for the
-    target."""
+    """One `from to to` line. `when`: the guidance line before it; `guidance`: for the target."""
 
     source: str
     target: str

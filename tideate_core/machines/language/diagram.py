@@ -1,4 +1,4 @@
-"""Diagram of a machine: states, transitions, entry and exit."""
+"""Convert a `.workflow` machine to a diagram of states, transitions, entry and exit, and draw it."""
 
 from __future__ import annotations
 

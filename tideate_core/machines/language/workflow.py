@@ -1,4 +1,4 @@
-"""Engine of a `.workflow` machine: checks moves, returns guidance and the next allowed moves."""
+"""Interpreter of a `.workflow` machine: checks a move, returns guidance and the next allowed moves."""
 
 from __future__ import annotations
 

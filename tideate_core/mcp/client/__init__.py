@@ -1,4 +1,4 @@
-"""Client of MCP servers: connects to the configured servers on demand and calls their tools.
+"""MCP client package: starts or reaches configured servers on demand and calls their tools.
 
 The SDK is imported on the first connection.
 """

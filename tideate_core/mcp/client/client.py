@@ -1,4 +1,4 @@
-"""MCP client of a project: connects to servers on demand, lists and calls their tools."""
+"""`MCPClient`: all configured servers of a project by name; their status, permitted tools and calls."""
 
 from __future__ import annotations
 

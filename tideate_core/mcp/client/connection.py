@@ -1,4 +1,4 @@
-"""A connection to one server, held open by its own task; lists and calls tools."""
+"""One open session with an MCP server, held by its own task: opens, lists tools, calls one, closes."""
 
 from __future__ import annotations
 

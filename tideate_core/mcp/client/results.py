@@ -1,4 +1,4 @@
-"""Convert a server's tools, results and errors to ours."""
+"""Convert the MCP SDK's tools, call results and exceptions to tideate's types and errors."""
 
 from __future__ import annotations
 

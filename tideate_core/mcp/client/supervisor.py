@@ -1,4 +1,4 @@
-"""Connect to one server on demand, and reconnect with growing delays and a limit."""
+"""Open one server's connection on demand; reconnect after its end with growing delays and a limit."""
 
 from __future__ import annotations
 

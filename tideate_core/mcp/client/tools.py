@@ -1,4 +1,4 @@
-"""Tools of a server: descriptions, permissions, checks of arguments and results."""
+"""Records of a server's tools and results, their validation by schema, and the person's permissions."""
 
 from __future__ import annotations
 

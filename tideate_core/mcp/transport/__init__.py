@@ -1,4 +1,4 @@
-"""Transports of the MCP servers: stdio, streamable HTTP and WebSocket, with admission by token and origin."""
+"""Transports of the MCP servers: stdio, streamable HTTP, WebSocket; admission by token and origin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files laid over a scratch copy: written without following links, with unchanged modes."""
+"""Write given files over a scratch copy, without following links and with unchanged modes."""
 
 from __future__ import annotations
 

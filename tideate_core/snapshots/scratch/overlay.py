@@ -1,4 +1,4 @@
-"""Overlay mounted at a project's own path in a namespace, checks for its availability, and its changes."""
+"""Overlay mounted at a project's own path in a namespace: support check, mount, changed paths."""
 
 from __future__ import annotations
 

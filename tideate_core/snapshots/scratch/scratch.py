@@ -1,4 +1,4 @@
-"""Scratch copies: writable copies of a project for a run, isolated from the project."""
+"""Open a scratch copy (overlay or real copy), run programs in it, and return its changes."""
 
 from __future__ import annotations
 

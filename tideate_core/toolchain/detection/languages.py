@@ -1,4 +1,4 @@
-"""Tools of JavaScript, Rust, Go and CMake projects."""
+"""Detect the check commands of JavaScript, Rust, Go and CMake projects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools of a Python project."""
+"""Detect the check commands of a Python project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools of project kinds and task runners declared as tables: files, patterns, commands of checks."""
+"""Detect check commands of project kinds and task runners declared as tables of files and patterns."""
 
 from __future__ import annotations
 

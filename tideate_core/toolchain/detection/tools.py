@@ -1,4 +1,4 @@
-"""Checks, tools, and access to the project files that declare the tools."""
+"""Check kinds, `Tool`, and the detectors' base class; tolerant reading of a folder's project files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Failures in the output of any tool, parsed to one format."""
+"""Choose the parsers for a tool's output and collect the failures in one format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON reports of test runners: ``go test -json`` events, jest and vitest reports, node's queue."""
+"""Parse JSON reports of test runners: ``go test -json``, jest, vitest, and node's queue of tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JUnit XML reports, as written by pytest and ctest.
+"""Parse JUnit XML reports of pytest and ctest.
 
 The project's own code may have written the report. So a document type is rejected, hence all entities except
 XML's five; elements are processed as a stream, and texts are truncated.

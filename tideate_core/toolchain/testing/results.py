@@ -1,4 +1,4 @@
-"""Results of a test run: counts, failures, and the report file.
+"""Records of a test run: counts and failures; writer of `qa/reports/test_results.json`.
 
 `qa/reports/test_results.json` has camelCase keys, like all files of the handoff.
 """

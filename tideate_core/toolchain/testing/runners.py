@@ -1,4 +1,4 @@
-"""Command lines of test runners for selected files or names, with a report; checks of the clients' input.
+"""Build command lines of test runners for selected files or names; validate the selection.
 
 Only here, files and patterns of a client become arguments. A file exists and is passed relative to the root
 with ``./`` before it, so that no runner reads it as an option or a special word; a pattern must match the

@@ -1,4 +1,4 @@
---- Drawing of a workflow: its request, text and highlights.
+--- Content of a drawing's buffer: requests the drawn workflow, writes it, highlights the current state.
 local M = {}
 
 local api = vim.api

@@ -1,4 +1,4 @@
---- The window of a workflow's drawing; it highlights the current state of a run.
+--- Window of a workflow's drawing: opens, draws and closes it, and follows the events of a run.
 local M = {}
 
 local api = vim.api

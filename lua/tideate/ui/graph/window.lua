@@ -1,4 +1,4 @@
---- Placement of the drawing's window, and the box of the current state.
+--- Placement and width of the drawing's window; finds the box of the current state.
 local M = {}
 
 local window = require('tideate.ui.window')

@@ -1,4 +1,5 @@
---- Windows of compared runs: side by side if there is space; else the output window shows one after the other.
+--- Windows of compared runs, side by side if there is space.
+--- Else the output window shows one after the other.
 local M = {}
 
 local api = vim.api

@@ -1,4 +1,4 @@
---- Buffers with the texts of runs.
+--- Buffers with the output of runs: one per run, old ones dropped.
 local M = {}
 
 local state = require('tideate.state')

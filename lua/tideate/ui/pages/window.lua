@@ -1,4 +1,4 @@
---- The float of a page: a run, snapshots, tools, workflows, comparisons.
+--- Base class of the floats that show runs, snapshots, tools, workflows and comparisons.
 local M = {}
 
 local api = vim.api

@@ -1,4 +1,4 @@
---- Lines of the panel: the tree on the left, time, tokens and cost on the right. Only changed lines are written.
+--- Format rows of the panel as lines (tree left, time, tokens, cost right); write only changed lines.
 local M = {}
 
 local text = require('tideate.ui.text')

@@ -1,4 +1,4 @@
---- The panel of runs: those of this Neovim and those of the project's store.
+--- Window of the panel of runs: opens and closes it, keeps the cursor, rebuilds it on events.
 local M = {}
 
 local api = vim.api

@@ -1,4 +1,4 @@
---- Runs of the store, read in pages and filtered.
+--- Pages and filter of the panel's stored runs: request parameters, merging of answers, filter prompt.
 local M = {}
 
 M.PAGE = 100 -- runs

@@ -1,4 +1,4 @@
---- The stored runs of the panel and their details, read from the host.
+--- Request the stored runs of the panel and their details from the host; drop outdated details.
 
 ---@class tideate.ui.PanelRuns
 ---@field list tideate.ui.RunsList

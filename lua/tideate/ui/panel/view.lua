@@ -1,4 +1,4 @@
---- The view of the panel: rows, rebuilt only for changed runs, and the winbar.
+--- Rows of the panel, rebuilt only for changed runs, passed on to the drawing; and the winbar.
 
 ---@class tideate.ui.PanelBlock the rows of a run
 ---@field stored? tideate.StoredRun source of the rows

@@ -1,4 +1,4 @@
---- The yes-or-no confirmation.
+--- Dialog for a question of a run with a yes-or-no answer.
 local M = {}
 
 local text = require('tideate.ui.text')

@@ -1,5 +1,6 @@
---- A floating question. It never takes typed keys: it opens without focus, and gets the focus when the user is in plain
---- normal mode and stopped typing, or asks for it.
+--- Floating window of a question, used by all kinds of questions.
+--- It never takes typed keys: it opens without focus, and gets the focus when the user is in plain normal mode and
+--- stopped typing, or asks for it.
 local M = {}
 
 local api = vim.api

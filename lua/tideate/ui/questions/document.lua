@@ -1,4 +1,4 @@
---- The review of an editable document.
+--- Dialog in which the user reviews and edits a document before a run continues.
 local M = {}
 
 local api = vim.api

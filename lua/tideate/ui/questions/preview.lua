@@ -1,4 +1,4 @@
---- A read-only text in a float.
+--- Float that shows a read-only text; `q`, `<Esc>` or leaving it closes it.
 local M = {}
 
 local api = vim.api

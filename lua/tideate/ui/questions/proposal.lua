@@ -1,5 +1,6 @@
---- A plan or a document of a model, which the user edits, comments on and answers. Comments are on lines, files, or all of
---- it, and go to the model in one round; until then they are kept in the draft file with the user's edits.
+--- Shared part of the plan and document dialogs: the user comments on a model's proposal and answers.
+--- Comments are on lines, files, or all of it, and go to the model in one round; until then they are kept in the draft
+--- file with the user's edits.
 local M = {}
 
 local api = vim.api

@@ -1,5 +1,6 @@
---- An editable text in a float over its question. Edits are kept until the question is answered; those of an ended
---- question stay in their buffers and return with the same question.
+--- An editable text in a float over its question.
+--- Edits are kept until the question is answered; those of an ended question stay in their buffers and return with the
+--- same question.
 local M = {}
 
 local api = vim.api

@@ -1,4 +1,4 @@
---- Decisions of a review: on a hunk, a selection, a file or everything; undo, and the answer.
+--- Actions of the user in a review: accept, reject or reopen a hunk, selection, file or everything; finish.
 local M = {}
 
 local ui = require('tideate.ui')

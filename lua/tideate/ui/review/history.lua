@@ -1,4 +1,5 @@
---- Decisions of a review with undo and a draft: they are stored as they are made, and survive Neovim and its host.
+--- Undo history and draft file of a review's decisions, stored as they are made.
+--- They survive Neovim and its host.
 ---
 --- A step is a list of decisions made together, an undo or a redo. The first line of the file names files and hunks by
 --- number; if the numbering changed, the engine has renumbered the steps.

@@ -1,4 +1,4 @@
---- Highlights and labels of hunks, and the visible rows.
+--- Colours, sign and label of a hunk by its state; virtual lines cut to the visible rows.
 local M = {}
 
 local MARGIN = 5 -- lines drawn beyond the visible ones

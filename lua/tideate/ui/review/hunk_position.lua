@@ -1,4 +1,4 @@
---- Position of a hunk in a buffer.
+--- Find the current rows of a review's hunks in a changed buffer by comparison with the base text.
 local M = {}
 
 local api = vim.api

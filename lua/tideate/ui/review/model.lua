@@ -1,4 +1,4 @@
---- The model of a review: hunks and decisions.
+--- Data of a review: files, hunks, the decision on each, counts, and the result for the engine.
 local M = {}
 
 local alternatives = require('tideate.ui.review.alternatives')

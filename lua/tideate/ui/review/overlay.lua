@@ -1,4 +1,5 @@
---- Proposed hunks drawn over a buffer without changing it; extmarks hold them, so that they follow the user's edits.
+--- Proposed hunks drawn over a buffer without changing it.
+--- Extmarks hold them, so that they follow the user's edits.
 local M = {}
 
 local api = vim.api

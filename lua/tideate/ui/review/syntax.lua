@@ -1,4 +1,4 @@
---- New lines as virtual lines, with syntax colours if a parser is installed.
+--- Build virtual lines for a hunk's new text, with syntax colours if a parser is installed.
 local M = {}
 
 local ui_text = require('tideate.ui.text')

@@ -1,4 +1,4 @@
---- Windows of a review, and their restoration.
+--- Show a review's buffers and bars in windows, and restore the windows at its end.
 local M = {}
 
 local api = vim.api

@@ -1,4 +1,4 @@
---- Escaping of untrusted text: characters that a terminal obeys, hides or reorders.
+--- Escape untrusted text: characters that a terminal obeys, hides or reorders.
 --- `tideate_core/util/escaping.py` does the same in Python; a test compares both.
 local M = {}
 

@@ -1,4 +1,4 @@
---- Code point ranges of `tideate.ui.escaping`, equal to those of `tideate_core/util/escaping.py`.
+--- Code point ranges of `tideate.ui.text.escaping`, equal to those of `tideate_core/util/escaping.py`.
 local M = {}
 
 ---@param text string code points in hexadecimal, alone or as `first-last`

@@ -1,4 +1,4 @@
---- Highlighted text, fitted to the screen.
+--- Helpers for highlighted text: escape, measure, wrap, cut to a width, write to a buffer.
 local M = {}
 
 ---@alias tideate.Chunk [string, string?] text and highlight group

@@ -1,4 +1,4 @@
---- Markdown highlighting by its parser, loaded in pieces: at once it would block the editor for two frames.
+--- Load Markdown highlighting in pieces: at once it would block the editor for two frames.
 local M = {}
 
 local PIECES = {

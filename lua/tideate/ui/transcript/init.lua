@@ -1,4 +1,4 @@
---- The transcript of a run as Markdown.
+--- Write the events of a run into its transcript, as Markdown.
 local M = {}
 
 local checks = require('tideate.ui.transcript.checks')

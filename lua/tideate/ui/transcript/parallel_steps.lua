@@ -1,4 +1,4 @@
---- Texts of parallel steps, written one after another: later ones wait.
+--- Order the output of parallel steps in the transcript, one section after another: later ones wait.
 local M = {}
 
 ---@class tideate.ui.Section

@@ -1,4 +1,4 @@
---- A stream of text into a buffer, appended in frames.
+--- Append streamed text to a Markdown buffer, once per frame.
 local M = {}
 
 local api = vim.api

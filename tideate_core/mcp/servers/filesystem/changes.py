@@ -1,4 +1,4 @@
-"""Journalled file changes, each under an id for `tideate rollback`."""
+"""Write, edit and move files and create directories, journalled by id for `tideate rollback`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools and resource of the MCP filesystem server."""
+"""Create the MCP filesystem server: its tools and resource, with descriptions and parameters."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""MCP server for one git repository: read and commit; run no program that it brings."""
+"""MCP server for the git repositories below one root: read, stage, commit, branch."""

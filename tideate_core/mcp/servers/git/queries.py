@@ -1,4 +1,4 @@
-"""Status, diff, log, show and branches of a repository, in pages.
+"""Read status, diff, log, commits and branches of a repository, in pages.
 
 Files are compared by content, so the repository's index, exclude file and configuration cannot hide a change.
 """

@@ -1,4 +1,4 @@
-"""Tools and resource of the MCP git server."""
+"""Create the MCP git server: its tools and resource, with descriptions and parameters."""
 
 # ruff: noqa: TC001 the SDK evaluates the annotations of tools, so their names must exist at run time
 

@@ -1,4 +1,4 @@
-"""Tools, resources and prompt of the MCP transitions server."""
+"""Create the MCP transitions server: its tools, resources and prompt, with descriptions."""
 
 from __future__ import annotations
 

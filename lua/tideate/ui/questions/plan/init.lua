@@ -1,4 +1,4 @@
---- The review of a plan: the files that a run may change.
+--- Dialog in which the user reviews and edits a plan: the files that a run may change.
 local M = {}
 
 local api = vim.api

@@ -1,4 +1,4 @@
---- A plan as text: one file a line, `modify path — why` or `move a -> b — why`.
+--- Format and parse a plan as text: one file a line, `modify path — why` or `move a -> b — why`.
 local M = {}
 
 ---@class tideate.PlannedFile
