@@ -284,6 +284,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)), help="one a core")
     parser.add_argument("--only", choices=("shell", "editor"), help="only these commands")
     parser.add_argument("--trees", default="", help="only trees with this text in their description")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="only every Nth of the trees")
     parser.add_argument("--commands", default="", help="only commands with this text in them")
     options = parser.parse_args()
     console = Console(width=None if os.isatty(1) else 160, highlight=False)
@@ -330,7 +331,7 @@ def uncaught_commands(directory: Path) -> list[str]:
 def _jobs(options: argparse.Namespace) -> list[_Job]:
     made = planned_trees()
     texts = [one.text for one in commands()]
-    wanted = [at for at, tree in enumerate(made) if options.trees in tree.text]
+    wanted = [at for at, tree in enumerate(made) if options.trees in tree.text][:: options.every]
     jobs = []
     if options.only != "shell":
         numbers = chosen_for_editor([made[at] for at in wanted])
