@@ -80,6 +80,7 @@ def test_one_slip_of_the_pen_is_one_diagnostic(text: str) -> None:
 def test_a_machine_is_doubted_only_without_mistakes() -> None:
     text = "* to a\na {} b\nb to *\nlost to a\na to dead"
     assert warnings(text.format("foo")) == []
+    assert warnings(text.format("foo") + "\nb to *") == [(6, 1, "duplicate-transition")]
     assert warnings(text.format("to")) == [(4, 1, "unreachable-state"), (5, 6, "no-way-out")]
 
 

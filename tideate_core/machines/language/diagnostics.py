@@ -43,8 +43,13 @@ class Diagnostic:
     """The mistake and the expectation, without the location."""
 
 
-def warnings_for(definition: MachineDefinition) -> list[Diagnostic]:
-    """Return the warnings about a machine that has transitions."""
+def warnings_for(definition: MachineDefinition, *, mistakes: bool) -> list[Diagnostic]:
+    """Return the warnings about a machine.
+
+    :param mistakes: the text has errors, so that not all transitions are known: only duplicates are certain.
+    """
+    if mistakes:
+        return list(_duplicates(definition))
     return [*_duplicates(definition), *_unreachable(definition), *_without_way_out(definition)]
 
 

@@ -104,9 +104,8 @@ class Parser:
                 self._mistake(token)
         self._check_end()
         definition = MachineDefinition(self._name, self._states, tuple(self._transitions))
-        if not any(diagnostic.severity == "error" for diagnostic in self._diagnostics):
-            # with a mistake, not all transitions are known
-            self._diagnostics += warnings_for(definition)
+        mistakes = any(diagnostic.severity == "error" for diagnostic in self._diagnostics)
+        self._diagnostics += warnings_for(definition, mistakes=mistakes)
         self._diagnostics.sort(key=lambda diagnostic: diagnostic.position)
         return Parsed(definition, tuple(self._diagnostics), self._text)
 
