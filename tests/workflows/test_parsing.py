@@ -118,7 +118,7 @@ def test_all_mistakes_of_a_file_are_told_at_once_in_its_order() -> None:
         ("dependencies: b", "4:19: `dependencies` must be a list, not a text; begin each item with `- `, or write `[a, b]`"),
         ("dependencies: [1]", "4:20: an item of `dependencies` must be a text, not a whole number; put it in quotes"),
         ("confirm: ''", "4:14: `confirm` is empty; write something, or remove the key"),
-        ("for_each: [x]", "4:15: `for_each` must be a mapping, not a list; write `key: value` lines, indented"),
+        ("for_each: [x]", "4:15: `for_each` must be a mapping, not a list; write the list as an expression in quotes, such as \"['a', 'b']\""),
         ("output_schema: x", "4:20: `output_schema` must be a mapping, not a text; write `key: value` lines, indented"),
         ("agent: asistant", "4:12: no agent is called 'asistant'; did you mean 'assistant'?"),
         ("retry: 3", "4:5: unknown key 'retry'; did you mean 'retries'?"),

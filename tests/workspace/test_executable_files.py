@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     [
         ".envrc",
         "deep/er/Makefile",
+        "two\nlines/Makefile",
         "MAKEFILE",
         "vite.config.ts",
         ".github/workflows/ci.yml",

@@ -199,6 +199,7 @@ def test_the_declared_sizes_are_those_of_the_results(seed: int, tmp_path: Path) 
 def test_words_of_a_file_or_a_message_are_no_sizes() -> None:
     text = "literal 99999999999\ndelta 99999999999\n"
     refuse_large_results(f"From x\n\n{text}---\n".encode() + patch_between(b"a\n", text.encode()))
+    refuse_large_results(binary_hunk("literal 0", "") + b"-- \nFrom x\n\nliteral translation of it\n")
 
 
 def encoded(data: bytes, width: int = 52) -> str:

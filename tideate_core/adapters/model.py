@@ -125,7 +125,7 @@ class ModelAdapter:
     async def ask(self, prompt: Prompt, *, on_token: OnText = None, schema: Schema = None) -> Reply:
         longest = _LONGEST_TYPED if schema else LONGEST
         stream = AnswerStream(on_token, answers=None, longest=longest, attempts=self._attempts)
-        return await self._retrying(stream, lambda: self._ask_once(prompt, stream, schema))
+        return await self._retrying(lambda: self._ask_once(prompt, stream, schema), lambda: stream.shown)
 
     async def take_turn(
         self,
@@ -143,13 +143,14 @@ class ModelAdapter:
             turn = await request_turn(opened.model, conversation, tools, settings, stream, opened.origin)
             return replace(turn, usage=self._priced(turn.usage))
 
-        return await self._retrying(stream, lambda: self._with_model(once, stream))
+        return await self._retrying(lambda: self._with_model(once, stream), lambda: stream.characters > 0)
 
-    async def _retrying(self, stream: AnswerStream, attempt: Callable[[], Awaitable[_T]]) -> _T:
+    async def _retrying(self, attempt: Callable[[], Awaitable[_T]], came: Callable[[], bool]) -> _T:
+        """Retry an attempt until a part of an answer came, which would be repeated."""
         return await retrying(
             attempt,
             # a model that could not be opened (no library, no process) will not appear by itself
-            may_retry=lambda: self._handle is not None and not stream.characters,
+            may_retry=lambda: self._handle is not None and not came(),
             backoff=self._backoff,
         )
 

@@ -47,6 +47,8 @@ class AnswerStream:
     ) -> None:
         self.characters = 0
         """Characters of the current answer."""
+        self.shown = False
+        """Text of any answer was forwarded."""
         self._on_token = on_token
         self._on_reasoning = on_reasoning
         self._answers = answers
@@ -113,6 +115,7 @@ class AnswerStream:
     def _say(self, text: str, part: object) -> None:
         if not text:
             return
+        self.shown = True
         if self._on_token:
             self._on_token(text if self._last in (None, part) else NewPart(f"\n\n{text}"))
         self._last = part

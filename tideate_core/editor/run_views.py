@@ -139,6 +139,7 @@ class RunViews:
     @_reading
     def said(self, reader: Reader, params: dict[str, Any]) -> dict[str, Any]:
         """Return the conversation of a step of a run; long texts are cut.
+
         `continued` tells whether a later run continues this conversation.
         """
         prefix, step = str(params["execution_id"]), str(params["step"])

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Location as Location,
         Replacement as Replacement,
         apply_parts as apply_parts,
+        find_clash as find_clash,
     )
     from tideate_core.edits.placeholders import find_placeholder as find_placeholder
     from tideate_core.edits.resolve import (

@@ -238,9 +238,8 @@ class Reader:
 
         :raises RunNotFound: no run has this id.
         """
-        [(prompt, answers)] = self._fetch(
-            "SELECT prompt, answers FROM run_texts WHERE execution_id = ?", (run_id,)
-        ) or self._missing(run_id)
+        found = self._fetch("SELECT prompt, answers FROM run_texts WHERE execution_id = ?", (run_id,))
+        prompt, answers = (found or self._missing(run_id) or [("", "")])[0]
         return prompt, answers
 
     def runs_named(self, ids: Iterable[str]) -> list[RunRow]:
@@ -274,7 +273,9 @@ class Reader:
         :raises InvalidInput: several ids begin with it.
         """
         run_id = find_run_id(self._fetch, id_or_prefix)
-        return self._runs("WHERE e.id = ?", (run_id,))[0]
+        if not (found := self._runs("WHERE e.id = ?", (run_id,))):  # deleted meanwhile
+            raise RunNotFound(run_id)
+        return found[0]
 
     def request(self, run_id: str) -> dict[str, Any]:
         """Return the request of a run.

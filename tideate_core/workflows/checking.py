@@ -223,7 +223,8 @@ class _Checks:
             if self._deadline.is_over:
                 yield Finding(step.at(), TOO_LONG, "make it smaller")
                 return
-            yield from checks.check(step)
+            if self._by_id.get(step.id) is step:  # another step with this id is reported already
+                yield from checks.check(step)
 
     def schemas(self) -> Iterator[Finding]:
         """Check output schemas."""

@@ -137,6 +137,8 @@ def _findings_of(error: ErrorDetails, nearest: Nearest) -> Iterator[Finding]:
     what = _what(loc)
     if kind in EXPECTED:
         expected, hint = EXPECTED[kind]
+        if loc[-1] == "for_each" and isinstance(value, list):
+            hint = "write the list as an expression in quotes, such as \"['a', 'b']\""
         message = f"{what} must be {expected}, not {kind_in_words(value)}"
         yield Finding(loc, message, hint if value is not None else "write a value, or remove the key")
     elif kind == "extra_forbidden":

@@ -81,7 +81,7 @@ def _expression(names: str) -> re.Pattern[str]:
     forms = names.casefold().split()
     rooted = [_alternative(form[1:]) for form in forms if form.startswith("/")]
     anywhere = "|".join(_alternative(form) for form in forms if not form.startswith("/"))
-    return re.compile("|".join([f"(?:.*/)?(?:{anywhere})", *rooted]))
+    return re.compile("|".join([f"(?:.*/)?(?:{anywhere})", *rooted]), re.DOTALL)
 
 
 def _alternative(form: str) -> str:

@@ -36,6 +36,8 @@ LARGEST_RESULTS: Final = 128 << 20
 """Bytes of all resulting files."""
 _BINARY: Final = b"GIT binary patch"
 _HUNK: Final = re.compile(rb"(literal|delta) (\d{1,18})\r?")
+_HUNK_LIKE: Final = re.compile(rb"(?:literal|delta) [ \t+-]*\d")
+"""A number that git would read; other lines are of a message between two patches."""
 """Head of a binary hunk as git writes it; git also reads other forms of the number."""
 _SIZES: Final = 20
 """Most bytes of the two sizes at the start of a delta."""
@@ -75,7 +77,7 @@ def _binary_sizes(patch: bytes) -> Iterator[int]:
         end = patch.find(b"\ndiff --git ", at)
         lines = patch[at : None if end < 0 else end].split(b"\n")
         for number, line in enumerate(lines):
-            if not line.startswith((b"literal ", b"delta ")):
+            if not _HUNK_LIKE.match(line):
                 continue
             found = _HUNK.fullmatch(line)
             if found is None:

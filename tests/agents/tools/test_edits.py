@@ -83,6 +83,14 @@ async def test_a_search_is_any_piece_that_stands_once(
             "edit 1 and edit 2 change the same",
         ),
         (
+            [edit("    return 1", "    return 3"), edit("    return 1", "    return 1 + 2")],
+            "edit 1 and edit 2 change the same",
+        ),
+        (
+            [edit("def one():\n    return 1", "def one():\n    return 3"), edit("one", "eins")],
+            "edit 1 and edit 2 change the same",
+        ),
+        (
             [edit("def one():\n    return 1", "def one():\n    # ... rest of the code ...")],
             "left out|stands for",
         ),
@@ -96,6 +104,12 @@ async def test_a_refused_edit_says_why_and_stages_nothing(
         await edited(project, *edits)
     assert str(refused.value).startswith("a.py was not changed: ")
     assert project.staged.changes() == []
+
+
+async def test_two_edits_may_quote_the_same_unchanged_lines(project: Project) -> None:
+    first = edit("def one():\n    return 1\n\n\ndef two", "def eins():\n    return 1\n\n\ndef two")
+    await edited(project, first, edit("\n\ndef two():\n    return 2", "\n\ndef two():\n    return 22"))
+    assert project.staged.text("a.py") == TEXT.replace("one", "eins").replace("2", "22").rstrip("\n")
 
 
 async def test_new_syntax_errors_are_told(tmp_path: Path) -> None:

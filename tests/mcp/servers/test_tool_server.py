@@ -49,6 +49,13 @@ async def test_names_of_the_document_are_taken_for_ours(tool: str, argument: str
     assert text(result) == "x True False"
 
 
+@pytest.mark.timeout(60)  # converting such a name would take hours
+async def test_an_argument_with_a_huge_name_is_refused_at_once() -> None:
+    async with Client(committing(), mode="legacy") as client:
+        result = await call(client, "git_commit", scope="x", **{"A" * 1_000_000: True})
+    assert "unknown argument" in text(result)
+
+
 async def test_a_name_that_exists_is_no_alias() -> None:
     async with Client(committing(), mode="legacy") as client:
         assert text(await call(client, "git/plain", scopeName="x")) == "x"

@@ -136,6 +136,21 @@ async def test_abandoned_sessions_make_room_the_longest_idle_first(home: Home) -
             assert [await ping(kept) for kept in (sessions[0], sessions[1], sessions[3], new)] == [200] * 4
 
 
+async def test_a_client_that_stalls_does_not_keep_others_from_opening_a_session(home: Home) -> None:
+    url = home.http()
+    at = urlsplit(url)
+    _, writer = await asyncio.open_connection(at.hostname, at.port)
+    headers = {**HEADERS, "Host": at.netloc, "Content-Length": "100"}
+    lines = [f"POST {at.path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+    writer.write("\r\n".join(lines).encode())  # and no body
+    await writer.drain()
+    async with httpx2.AsyncClient() as web:
+        for _ in range(2):
+            opened = await web.post(url, json=INITIALIZE, headers=HEADERS, timeout=10)
+            assert opened.status_code == 200, opened.text
+    writer.close()
+
+
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
 async def test_a_signal_ends_it_though_a_stream_is_open(
     home: Home, number: signal.Signals, status: int

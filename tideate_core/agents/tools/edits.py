@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -19,7 +18,15 @@ from tideate_core.agents.tools.project_paths import (
 )
 from tideate_core.agents.tools.staged_diagnostics import report_changes
 from tideate_core.agents.tools.tool import Arguments, WorkTool
-from tideate_core.edits import Location, Part, Replacement, apply_parts, common_edges, find_placeholder
+from tideate_core.edits import (
+    Location,
+    Part,
+    Replacement,
+    apply_parts,
+    common_edges,
+    find_clash,
+    find_placeholder,
+)
 from tideate_core.errors import EditConflict, NotText, ToolError, UnusableAnswer
 from tideate_core.workspace import (
     FileChange,
@@ -53,7 +60,8 @@ class SearchReplace(BaseModel):
 class _Change:
     """Characters of a text, and their replacement by an edit."""
 
-    number: int
+    quoted: tuple[int, int]
+    """The searched characters; whole lines if the search does not match exactly."""
     start: int
     end: int
     new: str
@@ -67,14 +75,15 @@ def apply_edits(before: str, edits: Sequence[SearchReplace], language: str) -> R
     :raises UnusableAnswer: an edit has no unique place, overlaps another one, or leaves lines out.
     """
     found = [_locate(before, number, edit, language) for number, edit in enumerate(edits, 1)]
-    changes = sorted(found, key=lambda one: (one.start, one.end))
-    for one, other in pairwise(changes):
-        if other.start < one.end or (one.start, one.end) == (other.start, other.end):
-            first, second = sorted((one.number, other.number))
-            raise UnusableAnswer(f"edit {first} and edit {second} change the same lines; make one of them")
+    changed = [(one.start, one.end) if one.new or one.start < one.end else None for one in found]
+    if clash := find_clash([one.quoted for one in found], changed):
+        first, second = sorted(clash)
+        raise UnusableAnswer(
+            f"edit {first + 1} and edit {second + 1} change the same lines; make one of them"
+        )
     pieces: list[str] = []
     at = 0
-    for one in changes:
+    for one in sorted(found, key=lambda one: (one.start, one.end)):
         pieces += [before[at : one.start], one.new]
         at = one.end
     after = "".join([*pieces, before[at:]])
@@ -100,8 +109,12 @@ def _locate(before: str, number: int, edit: SearchReplace, language: str) -> _Ch
     after = "\n".join(done.lines)
     head, tail = common_edges(before, after)
     new = after[head : len(after) - tail]
-    exact = len(starts) == 1 and after == before.replace(search, replace)
-    return _Change(number, head, len(before) - tail, new, () if exact else done.places)
+    end = len(before) - tail
+    if len(starts) == 1 and after == before.replace(search, replace):
+        return _Change((starts[0], starts[0] + len(search)), head, end, new)
+    line_end = before.find("\n", end)
+    quoted = before.rfind("\n", 0, head) + 1, len(before) if line_end < 0 else line_end
+    return _Change(quoted, head, end, new, done.places)
 
 
 def _exact_change(before: str, number: int, start: int, edit: tuple[str, str], language: str) -> _Change:
@@ -113,7 +126,8 @@ def _exact_change(before: str, number: int, start: int, edit: tuple[str, str], l
     if not replace and is_whole and not search.endswith("\n"):  # remove the lines, not only their text
         end += 1
         start -= 1 if end > len(before) and start else 0
-    return _Change(number, start, end, replace)
+    head, tail = common_edges(search, replace)
+    return _Change((start, end), start + head, end - tail, replace[head : len(replace) - tail])
 
 
 def _lines_part(number: int, search: str, replace: str) -> Part:

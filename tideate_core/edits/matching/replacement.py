@@ -83,7 +83,13 @@ def apply_parts(lines: Sequence[str], parts: Sequence[Part], *, language: str = 
             all_replaced=True,
         )
     changes = [_trim_context(match, lines) for match in found]
-    _refuse_overlaps(parts, found, changes)
+    clash = find_clash(
+        [(match.start, match.end) for match in found],
+        [(one.start, one.end) if one.new or one.start < one.end else None for one in changes],
+    )
+    if clash:
+        names = " and ".join(parts[index].name for index in sorted(clash))
+        raise UnusableAnswer(f"{names} change the same lines; make one of them")
     result: list[str] = []
     at = 0
     for change in sorted(changes, key=lambda change: (change.start, change.end)):
@@ -135,27 +141,28 @@ def _trim_context(match: Match, lines: Sequence[str]) -> Match:
     return replace(match, start=match.start + head, end=match.end - tail, new=new[head : len(new) - tail])
 
 
-def _refuse_overlaps(parts: Sequence[Part], found: Sequence[Match], changes: Sequence[Match]) -> None:
-    """Reject parts that change lines quoted by another part, or that insert at the same place."""
-    order = [index for index, change in enumerate(changes) if change.new or change.start < change.end]
-    order.sort(key=lambda index: (changes[index].start, changes[index].end))
+def find_clash(
+    quoted: Sequence[tuple[int, int]], changed: Sequence[tuple[int, int] | None]
+) -> tuple[int, int] | None:
+    """Return the first two parts of which one changes what the other quotes, or that insert at one place.
+
+    :param quoted: half-open range of each part in the text.
+    :param changed: the part of it that changes; None if nothing does.
+    """
+    spans = {index: span for index, span in enumerate(changed) if span is not None}
+    order = sorted(spans, key=spans.__getitem__)
     for one, other in pairwise(order):
-        first, second = changes[one], changes[other]
-        both_insert = first.start == first.end == second.start == second.end
-        if first.end > second.start or both_insert:
-            raise _clash_error(parts, one, other)
+        first, second = spans[one], spans[other]
+        both_insert = first == second and first[0] == first[1]
+        if first[1] > second[0] or both_insert:
+            return one, other
     # from here on the changes are disjoint, so both starts and ends are sorted
-    starts, ends = ([getattr(changes[index], side) for index in order] for side in ("start", "end"))
-    for index, quoted in enumerate(found):
-        among = order[bisect_right(ends, quoted.start) : bisect_left(starts, quoted.end)]
-        for other in among:
+    starts, ends = ([spans[index][side] for index in order] for side in (0, 1))
+    for index, (start, end) in enumerate(quoted):
+        for other in order[bisect_right(ends, start) : bisect_left(starts, end)]:
             if other != index:
-                raise _clash_error(parts, index, other)
-
-
-def _clash_error(parts: Sequence[Part], one: int, other: int) -> UnusableAnswer:
-    names = " and ".join(parts[index].name for index in sorted((one, other)))
-    return UnusableAnswer(f"{names} change the same lines; make one of them")
+                return index, other
+    return None
 
 
 def fit_whole(code: Sequence[str], old: Sequence[str], language: str) -> Replacement:

@@ -190,7 +190,7 @@ class Context:
         self.definition = definition
         self.editor = run.front.editor
         self.files: list[str] = []
-        """Files and buffers that this attempt changed."""
+        """Files and buffers that the step changed, in all its attempts."""
         self.attempts = config.limits.attempts
         self.revisions = config.limits.revisions
         self.concurrency = config.limits.concurrency

@@ -166,7 +166,7 @@ def _unknown(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[str]:
             continue
         near = did_you_mean(name[:LONGEST_NAME], known)
         # alternative spellings are left to the server; a typing mistake is not
-        if closed or (near and to_snake(name) not in known):
+        if closed or (near and to_snake(name[:LONGEST_NAME]) not in known):
             names = short_line(", ".join(sorted(properties)[:MOST_NAMES]), LONGEST_NAMES) or "none"
             yield f"{name[:LONGEST_NAME]!r} is not known{short_line(near, LONGEST_REASON)} (known: {names})"
 

@@ -164,6 +164,8 @@ def require_commands(chosen: ChosenCommand, root: Path) -> tuple[Tool, ...]:
     for tool in needed:
         if not trust.allows(tool):
             raise ToolError(untrusted_message(tool))
+    if not chosen.trusted:
+        raise ToolError(untrusted_message(chosen.tools[0]))
     return needed
 
 

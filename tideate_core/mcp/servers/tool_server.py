@@ -62,8 +62,10 @@ def _meant(name: str, known: Container[str]) -> str:
 
 def _snake_case(name: str, known: Container[str]) -> str:
     """Return the argument's name for an accepted spelling such as `autoStage`."""
+    if name in known or len(name) > SHOWN:  # the conversion takes quadratic time
+        return name
     snake = to_snake(name)
-    return snake if name not in known and snake in known and to_camel(snake) == name else name
+    return snake if snake in known and to_camel(snake) == name else name
 
 
 def _named(arguments: dict[str, Any], known: Container[str]) -> dict[str, Any]:

@@ -79,7 +79,9 @@ class SessionEviction:
         self._busy: Counter[str] = Counter()
         self._idle: dict[str, None] = {}
         """In the order in which they became idle; some may have ended."""
-        self._opening = asyncio.Lock()
+        self._opening = 0
+        """Requests for a session that are not answered yet."""
+        self._evicting = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope) if scope["type"] == "http" else Headers()
@@ -107,22 +109,29 @@ class SessionEviction:
             self._mark_idle(session)
 
     async def _open_session(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # not held during the request: its client may be slow
+        async with self._evicting:
+            await self._evict_idle(scope)
+            self._opening += 1
+        answered = False
         session: str | None = None
 
         async def watch(message: Message) -> None:
-            nonlocal session
-            if message["type"] == "http.response.start" and message["status"] < 400:
-                session = Headers(raw=message["headers"]).get(MCP_SESSION_ID_HEADER)
+            nonlocal answered, session
+            if message["type"] == "http.response.start":
+                answered = True
+                self._opening -= 1
                 # marked before the client gets the id: it may use the session during this request
+                if message["status"] < 400:
+                    session = Headers(raw=message["headers"]).get(MCP_SESSION_ID_HEADER)
                 if session is not None:
                     self._mark_busy(session)
             await send(message)
 
         try:
-            async with self._opening:
-                await self._evict_idle(scope)
-                await self._app(scope, receive, watch)
+            await self._app(scope, receive, watch)
         finally:
+            self._opening -= not answered
             if session is not None:
                 self._mark_idle(session)
 
@@ -137,7 +146,7 @@ class SessionEviction:
             self._idle[session] = None
 
     async def _evict_idle(self, scope: Scope) -> None:
-        while self._idle and len(self._idle) + len(self._busy) >= self._most:
+        while self._idle and len(self._idle) + len(self._busy) + self._opening >= self._most:
             session = next(iter(self._idle))
             del self._idle[session]
             await self._end_session(session, scope)

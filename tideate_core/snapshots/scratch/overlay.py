@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import ScratchUnavailable
-from tideate_core.snapshots.scratch.baseline import names_in
 from tideate_core.snapshots.scratch.difference import Found
 from tideate_core.snapshots.scratch.foreign_paths import outside_git
 from tideate_core.util.private_files import make_private_directory
@@ -252,7 +251,14 @@ def changed_in_upper(upper: Path, lower: Path, names: IgnoredNames) -> Iterator[
             if entry.is_dir(follow_symlinks=False) and not names.has(path, directory=True):
                 pending.append((path, hides))
         if hides:
-            for name in sorted(set(names_in(lower / directory)) - seen):
+            try:
+                below = os.listdir(lower / directory)  # noqa: PTH208 the names are wanted
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except PermissionError as error:
+                yield Found(directory, lower / directory, problem=f"cannot be read: {error.strerror}")
+                continue
+            for name in sorted(set(below) - seen):
                 yield Found(f"{directory}/{name}", None, existed=True)
 
 

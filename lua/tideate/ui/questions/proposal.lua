@@ -280,7 +280,7 @@ function Proposal:answer(result)
   if self.subject.on_answer then
     self.subject:on_answer()
   end
-  self:close()
+  self:close(true)
   self.respond(result)
 end
 
@@ -327,12 +327,14 @@ function Proposal:leave()
   self.on_left()
 end
 
---- Close it. Unanswered edits are kept in their buffer.
-function Proposal:close()
+--- Close it. Unfinished edits are kept in their buffer, except those of a plan that is answered without them.
+---@param answered? boolean
+function Proposal:close(answered)
   if not self.texts.closed then
     self.texts:keep()
   end
-  if self.editor:unfinished() or self.subject.written then
+  local kept = self.editor:unfinished() or self.subject.written
+  if kept and not (answered and self.subject.kind == 'plan') then
     self.editor:keep(self:key(), 'what you wrote')
   else
     self.editor:close()

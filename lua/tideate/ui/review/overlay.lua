@@ -65,7 +65,6 @@ local watched = {}
 ---@type table<integer, true> buffers with a window being redrawn
 local redrawn = {}
 
----@param overlay tideate.Overlay
 api.nvim_set_decoration_provider(columns_ns, {
   on_win = function(_, _, buf)
     redrawn[buf] = watched[buf] and true

@@ -173,7 +173,7 @@ def _clean_of(root: Path, build: ChosenCommand) -> ChosenCommand:
     from tideate_core.toolchain import ProjectTrust, detect_clean_command
 
     tool = detect_clean_command(root, build.environment)
-    trusted = tool is not None and ProjectTrust(root).allows(tool)
+    trusted = tool is not None and ProjectTrust(root).is_trusted(tool)
     tools = () if tool is None else (tool,)
     return replace(build, tools=tools, off=False, configured=False, trusted=trusted)
 

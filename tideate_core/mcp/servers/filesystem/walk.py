@@ -188,6 +188,6 @@ def exclusion_filter(patterns: Sequence[str]) -> Callable[[str], bool]:
 
     :raises ToolError: a pattern is not a valid glob.
     """
-    globs = (pattern.strip("/") for pattern in patterns)
-    filters = [path_filter(one if is_pattern(one) else f"**/{one}") for one in globs]
+    globs = [pattern.strip("/") for pattern in patterns]
+    filters = [path_filter(one if is_pattern(one) else f"**/{one}") for one in globs if one not in ("", ".")]
     return lambda path: any(excludes(path) for excludes in filters)
