@@ -144,7 +144,7 @@ def _trim_context(match: Match, lines: Sequence[str]) -> Match:
 def find_clash(
     quoted: Sequence[tuple[int, int]], changed: Sequence[tuple[int, int] | None]
 ) -> tuple[int, int] | None:
-    """Return the first two parts of which one changes what the other quotes, or that insert at one place.
+    """Return the first two parts that clash: one changes text the other quotes, or both insert at one place.
 
     :param quoted: half-open range of each part in the text.
     :param changed: the part of it that changes; None if nothing does.
