@@ -1,4 +1,4 @@
-"""Lazy import of model libraries, off the event loop: an import takes half a second."""
+"""Import of model libraries off the event loop, when needed or ahead: it takes half a second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agents of a project: names, origin and JSON form; copy of a built-in agent to the project."""
+"""Agents of a project: names, origin, tool name check, JSON form; copy of a built-in agent."""
 
 from __future__ import annotations
 

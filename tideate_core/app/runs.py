@@ -1,4 +1,4 @@
-"""Queries for a project's runs, and the JSON form of runs, checkpoints, metrics, costs and gates."""
+"""Access to a project's runs and their open questions; JSON form of runs, checkpoints and statistics."""
 
 from __future__ import annotations
 

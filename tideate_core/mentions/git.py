@@ -1,4 +1,4 @@
-"""Read a project's changes from git without probable secrets; nothing that it configures is run."""
+"""Read a project's changes from git, without the files that probably hold secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read text files of any size in pages, several files at once, and media files."""
+"""Read text files in pages, several at once, and media files; lines with probable secrets are hidden."""
 
 from __future__ import annotations
 
