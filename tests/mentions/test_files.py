@@ -101,7 +101,7 @@ async def test_what_is_no_text_is_refused_with_words(root: Path, content: bytes,
 
 
 async def test_a_directory_is_refused_with_words(root: Path) -> None:
-    with pytest.raises(WorkspaceError, match="src is a directory or no regular file; `@tree:src` lists"):
+    with pytest.raises(WorkspaceError, match="src is not a regular file; `@tree:src` lists"):
         await ContextResolver(root).resolve("@file:src")
 
 

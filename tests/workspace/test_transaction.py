@@ -93,8 +93,8 @@ def make_directory(root: Path) -> None:
 BAD: dict[str, tuple[FileChange, Callable[[Path], object], str]] = {
     "changed since": (GOOD, lambda root: (root / "src/one.py").write_text("typed"), "changed on disk"),
     "gone": (GOOD, lambda root: (root / "src/one.py").unlink(), "does not exist any more"),
-    "a directory": (GOOD, make_directory, "is a directory"),
-    "a pipe": (edit("p", "a", "b"), lambda root: os.mkfifo(root / "p"), "no regular file"),
+    "a directory": (GOOD, make_directory, "not a regular file"),
+    "a pipe": (edit("p", "a", "b"), lambda root: os.mkfifo(root / "p"), "not a regular file"),
     "read-only": (GOOD, lambda root: (root / "src/one.py").chmod(0o444), "is read-only"),
     "binary": (edit("logo.png", "a", "b"), lambda _: None, "is binary"),
     "exists": (creating("logo.png", "x"), lambda _: None, "exists already"),

@@ -332,7 +332,7 @@ def _objects(text: str) -> list[Any]:
         except (ValueError, RecursionError):
             return [*found, text[at:]] if found and _is_cut(text[at:]) else []
         found.append(value)
-    raise AssertionError("the space between objects may be empty")
+    raise AssertionError("unreachable: the separator pattern matches any text")
 
 
 def _event(value: object) -> bytes:

@@ -42,7 +42,7 @@ class TrustRequests:
         if token := params.get("token"):
             plan = self._shown.pop(str(token), None)
             if plan is None:
-                raise ConfigError("what was shown is not known any more; run :Workflow trust again")
+                raise ConfigError("this list of things to trust has expired; run :Workflow trust again")
             await asyncio.to_thread(apply_trust, plan)
             return {"paths": [item.name for item in plan.waiting]}
         plan = await asyncio.to_thread(self._projects.plan_trust, params.get("path"), params.get("folder"))
@@ -77,7 +77,7 @@ class MentionRequests:
         try:
             context = RunContext.model_validate(params.get("context") or {})
         except ValidationError as error:
-            raise InvalidInput(f"what the editor shows cannot be read: {error}") from error
+            raise InvalidInput(f"the editor sent an invalid context: {error}") from error
         workspace = self._projects.workspace(params.get("folder"))
         resolver = ContextResolver(
             workspace.root,

@@ -24,7 +24,7 @@ def check_argv(argv: Sequence[str]) -> None:
     for place, argument in enumerate(argv):
         if "\0" in argument:
             raise InvalidCommand(
-                f"{_place(place)} of {argv[0][:80]!r} has a NUL character, which none can have"
+                f"{_place(place)} of {argv[0][:80]!r} contains a NUL character; arguments cannot contain one"
             )
 
 

@@ -116,7 +116,7 @@ class FileWriter:
         _refuse_large(place, path)
         found = current_image(place, path)
         if found.state.kind not in ("absent", "file"):
-            raise EditConflict(f"{path} is a directory or no regular file; nothing was written")
+            raise EditConflict(f"{path} is not a regular file; nothing was written")
         if found.state.kind == "file":
             _refuse_read_only(place, found, path)
         _missing(place.parent, self._root.path)

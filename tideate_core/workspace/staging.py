@@ -338,7 +338,7 @@ class Stager:
 
     async def _stage_path(self, change: FileChange) -> None:
         if not change.path and change.action == "modify":
-            raise EditConflict("the buffer without a name that the edit is for is gone; nothing was written")
+            raise EditConflict("the unnamed buffer to edit no longer exists; nothing was written")
         follow = change.action in {"create", "modify"}
         path = await asyncio.to_thread(self._target, change.path, follow=follow)
         self._claim(path, change.path)
@@ -413,7 +413,7 @@ class Stager:
         """Stage a mode change; the content may have changed since."""
         before, after = (image.state.mode for image in images)
         if found.state.kind != "file" or found.state.mode not in (before, after):
-            raise EditConflict(f"{change.path} has other permissions meanwhile; nothing was written")
+            raise EditConflict(f"the permissions of {change.path} changed meanwhile; nothing was written")
         if found.state.mode != after:
             self._plan.modes.append(ModeOperation(path, before, after))
 
@@ -529,7 +529,7 @@ def _refuse_irregular(name: str, path: Path, found: FileImage) -> None:
     if found.state.kind == "absent":
         raise EditConflict(f"{name} does not exist any more; nothing was written")
     if found.state.kind in {"directory", "other"}:
-        raise EditConflict(f"{name} is a directory or no regular file; nothing was written")
+        raise EditConflict(f"{name} is not a regular file; nothing was written")
     if found.state.kind == "file" and not is_writable(path, found.state.mode):
         raise EditConflict(f"{name} is read-only; nothing was written. Make it writable first.")
 

@@ -459,5 +459,5 @@ def _read(path: Path, name: str, limit: int) -> bytes:
     if found.state.kind == "absent":
         raise WorkspaceError(f"{name} does not exist")
     if found.state.kind != "file":
-        raise WorkspaceError(f"{name} is a directory or no regular file")
+        raise WorkspaceError(f"{name} is not a regular file")
     return found.data

@@ -110,12 +110,12 @@ async def test_a_long_line_is_cut_and_says_so(tmp_path: Path) -> None:
         ("src", "is a directory; list_files"),
         ("image.png", "is binary"),
         ("huge.txt", "files over 2048 KiB are not read"),
-        ("src/aa.py", r"does not exist; there is src/a\.py"),
+        ("src/aa.py", r"does not exist; similar files: src/a\.py"),
         ("nothing-like-it", "does not exist; find_files"),
         ("a\0b", "is not a path"),
         ("", "is not a path"),
         ("x" * 5000, "too long for a path"),
-        ("pipe", "no regular file"),
+        ("pipe", "not a regular file"),
     ],
 )
 @pytest.mark.attack

@@ -113,5 +113,5 @@ def _is_emptied(root: Path, name: str, going: set[str]) -> bool:
 async def missing_file(context: ToolContext, path: str) -> ToolError:
     """Return the error for a file that does not exist, with suggestions."""
     near = ", ".join(neighbours(path, await project_files(context)))
-    hint = f"there is {near}" if near else "find_files and list_files show what there is"
+    hint = f"similar files: {near}" if near else "find_files and list_files list the files"
     return ToolError(f"{path} does not exist; {hint}")

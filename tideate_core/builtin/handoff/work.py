@@ -196,7 +196,7 @@ class PlanWork:
             await self._execute(one, files)
         missing = [name for name in one.expected_outputs if not await self._exists(name)]
         if missing:
-            raise StepFailed(f"{', '.join(missing)} was to be written and is not there")
+            raise StepFailed(f"the step did not write: {', '.join(missing)}")
         touched = sorted({change.path for change in self.changes if change not in before})
         return f"changed: {', '.join(touched)}" if touched else "nothing had to be changed"
 

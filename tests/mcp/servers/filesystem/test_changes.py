@@ -74,10 +74,10 @@ async def test_what_cannot_be_written_is_refused(field: Field, call: Caller) -> 
     os.mkfifo(field.root / "pipe")
     before = field.root / "folder"
     for path, why in [
-        ("folder", "is a directory"),
+        ("folder", "not a regular file"),
         ("folder/x/y", ""),
         ("closed", "read-only"),
-        ("pipe", "no regular file"),
+        ("pipe", "not a regular file"),
         (".", "root itself"),
     ]:
         said = await call.refused("write_file", path=path, content="new")
