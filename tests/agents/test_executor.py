@@ -255,7 +255,7 @@ async def test_a_moved_file_can_be_edited_by_a_later_step(root: Path) -> None:
     [
         (["src/a.py", "src/b.py"], "src/a.py cannot be moved to src/b.py: src/b.py exists already"),
         (["no.py", "new.py"], "no.py cannot be moved to new.py: no.py does not exist"),
-        (["src", "new"], "src cannot be removed or moved: src is a directory"),
+        (["src", "new"], "src cannot be removed or moved: src is not a regular file"),
     ],
 )
 async def test_a_move_that_cannot_be_made_is_an_error(root: Path, files: list[str], said: str) -> None:

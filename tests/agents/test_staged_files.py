@@ -220,7 +220,7 @@ async def test_files_are_read_as_the_person_sees_them(tmp_path: Path) -> None:
     [
         ("../x", "outside the project"),
         (".git/config", "never touches .git"),
-        ("dir", "is a directory"),
+        ("dir", "is not a regular file"),
         ("image.png", "is binary"),
         ("unknown.py", "none of the files that may be changed"),
     ],

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     [
         ([], InvalidCommand, "needs a program"),
         ([""], InvalidCommand, "needs a program"),
-        (["true", "a\0b"], InvalidCommand, "argument 1 of 'true' has a NUL"),
+        (["true", "a\0b"], InvalidCommand, "argument 1 of 'true' contains a NUL"),
         (["no-such-program-here"], ProgramMissing, "is not installed: no directory of PATH has it; get it"),
         (["./none"], ProgramMissing, "none does not exist; get it"),
         (["./folder"], ProgramNotExecutable, "a directory"),

@@ -149,5 +149,5 @@ async def test_a_buffer_without_a_name_is_found_again_by_its_text(edited: Worksp
 
 
 async def test_an_edit_of_a_nameless_buffer_that_is_gone_says_so(workspace: Workspace) -> None:
-    with pytest.raises(EditConflict, match="without a name"):
+    with pytest.raises(EditConflict, match="the unnamed buffer"):
         await apply_changes(workspace, edit("", "a", "b"))

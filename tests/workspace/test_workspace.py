@@ -21,7 +21,7 @@ from tests.workspace.project import TextFile
     ("path", "error", "message"),
     [
         ("missing.py", WorkspaceError, "missing.py does not exist"),
-        ("src", WorkspaceError, "src is a directory"),
+        ("src", WorkspaceError, "src is not a regular file"),
         ("src/one.py/x", WorkspaceError, "cannot be read"),
         ("logo.png", NotText, "logo.png is binary"),
         ("x" * 300, WorkspaceError, "too long for a path"),
