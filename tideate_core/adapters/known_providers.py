@@ -1,4 +1,4 @@
-"""Providers that pydantic-ai supports, with their key variables, read from its source.
+"""Providers that pydantic-ai supports, their key variables and models, read from its source.
 
 Importing the library takes half a second, and providers' own libraries may be missing, so the source is
 parsed instead. A test compares the result with the library.

@@ -1,4 +1,4 @@
-"""Server program of the bundled model; it imports nothing of this package.
+"""Program that loads the bundled model and serves it on loopback until its stdin ends.
 
 It reads its settings from stdin as one JSON line, prints one JSON line when it is ready, and ends when
 stdin ends. The library can crash on unusual input, so it must not run in the host.

@@ -1,4 +1,4 @@
-"""The coder: answer formats, and an answer turned into the new text of a range, a place or a file."""
+"""The coder: answer formats; ask a model for the new text of a range, a place or a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documenter: update the changelog, the checklist and the documents after a task."""
+"""The documenter: stage updates of changelog, checklist, documents and memory after a task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files for a prompt: read, cut to the model's context window; secret ones only with consent."""
+"""Files for a prompt: selected or outlined to fit the model; secret ones only with consent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Selection of a project's files for a planner: code first; data and binary files are summed up by folder."""
+"""Select the files listed in a planner's prompt, code first; suggest files for a wrong path."""
 
 from __future__ import annotations
 

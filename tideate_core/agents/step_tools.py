@@ -1,4 +1,4 @@
-"""Tools that a workflow's step names for its model: tideate's own, and tools of MCP servers."""
+"""Tools named by a workflow's step (own and MCP): check, offer, run a model with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The writer: lets a model stage edits with tools until it submits; asks about unplanned files."""
+"""The writer: a model stages edits with tools, or plans them first; consent to unplanned files."""
 
 from __future__ import annotations
 

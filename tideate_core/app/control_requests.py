@@ -1,4 +1,4 @@
-"""Control of runs of other processes: pause, message, cancel and resume by request to the owner."""
+"""Pause, resume, message or cancel a run of another process; end an abandoned run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Details of one run, from its steps and events: list items, transitions, gates, checks, tool calls."""
+"""Details of one run, from its steps and events: loop items, child runs, gates, tool calls."""
 
 from __future__ import annotations
 

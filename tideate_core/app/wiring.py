@@ -1,4 +1,4 @@
-"""Project wiring: configuration, workspace, workflow catalog and runner."""
+"""Open a project: configuration, workspace, catalog, runner; make a run context from `--file`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find, read and check workflow files, named by file, directory, workflow name or stdin."""
+"""Find, read and check workflow files; open a state machine by file, workflow name or stdin."""
 
 from __future__ import annotations
 

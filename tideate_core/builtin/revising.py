@@ -1,4 +1,4 @@
-"""Lines or texts written by a model, rewritten in the same conversation on the user's comments."""
+"""Ask a model for lines, rewrite them on the user's comments; review a text for a new buffer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prompt context around the edited lines: file or its outline, diagnostics, project memory."""
+"""Prompt context around edited lines: file, diagnostics, project memory; consent for secrets."""
 
 from __future__ import annotations
 

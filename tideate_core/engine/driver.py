@@ -1,4 +1,4 @@
-"""Interfaces of drivers, which choose a run's next step, and of a workflow's hooks; `StateDriver`."""
+"""Interfaces of drivers (choose a run's next step) and of workflow hooks; base of state drivers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""End of a run: the one place that makes its last event, result, stored row and summary."""
+"""End of a run: last event, result, stored row, summary; rollback of an all-or-nothing run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loop over a run's steps: takes them from the driver, queues, replays, retries, pauses and skips."""
+"""Execution of a run's steps: queue, start, retry, pause, skip; replay of recorded ones."""
 
 from __future__ import annotations
 

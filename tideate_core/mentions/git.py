@@ -1,4 +1,4 @@
-"""Read a project's changes from git, without the files that probably hold secrets."""
+"""Read diffs from git (saved files, a commit, two commits) without files that may hold secrets."""
 
 from __future__ import annotations
 

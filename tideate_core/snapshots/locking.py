@@ -1,4 +1,4 @@
-"""Lock of a project's snapshots between processes, kept until the threads under it end."""
+"""Lock of a project's snapshots between processes; run blocking work in a thread under it."""
 
 from __future__ import annotations
 

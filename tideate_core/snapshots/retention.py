@@ -1,4 +1,4 @@
-"""Retention of snapshots: pins, eviction of the oldest, and removal of unused contents."""
+"""Retention of snapshots: pins, eviction, unused contents; manifest copies in the project."""
 
 from __future__ import annotations
 

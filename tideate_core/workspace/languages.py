@@ -1,4 +1,4 @@
-"""Programming languages: one table for file names, editor filetypes and code fence tags."""
+"""Languages by file name, editor filetype and code fence tag; detection of test files."""
 
 from __future__ import annotations
 

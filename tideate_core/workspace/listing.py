@@ -1,4 +1,4 @@
-"""List the files of a project, without files that git ignores."""
+"""List a project's files without git-ignored ones; find repositories nested in the project."""
 
 from __future__ import annotations
 

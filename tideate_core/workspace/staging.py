@@ -1,4 +1,4 @@
-"""In-memory staging: turn requested changes into operations, checked against current files and buffers."""
+"""Turn requested changes into operations for one write, checked against files and buffers."""
 
 from __future__ import annotations
 

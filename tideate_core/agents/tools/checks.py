@@ -1,4 +1,4 @@
-"""Tool that runs one of the project's trusted checks on a scratch copy with the staged edits."""
+"""Run the project's checks on a scratch copy with staged edits: model's tool, plan's test step."""
 
 from __future__ import annotations
 

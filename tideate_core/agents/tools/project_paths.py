@@ -1,4 +1,4 @@
-"""Paths given by a model, resolved within the root, and their texts: staged, unsaved or on disk."""
+"""Project files for the tools: list them, resolve a model's paths, read staged or unsaved texts."""
 
 from __future__ import annotations
 

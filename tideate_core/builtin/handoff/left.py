@@ -1,4 +1,4 @@
-"""Read files left for a plan by an external coder or tester: patch sets, state, commit, tests.
+"""Read files left for a plan by other programs (patches, state, commit, tests); stage patches.
 
 These files are untrusted data: edits are reviewed like a model's, and a reported verdict or passed test
 does not count. A file older than the plan belongs to another plan and is ignored.

@@ -1,4 +1,4 @@
-"""Plan, check and store a fork: a new run that repeats part of an ended one."""
+"""Plan, check and store a fork: repeat part of an ended run or ask a declined question again."""
 
 from __future__ import annotations
 

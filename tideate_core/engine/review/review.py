@@ -1,4 +1,4 @@
-"""Review of a change: show it, apply the decisions, revise it in rounds, write the accepted parts."""
+"""Review of unwritten changes in rounds, with new syntax errors; write and save accepted parts."""
 
 from __future__ import annotations
 

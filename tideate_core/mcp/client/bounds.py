@@ -1,4 +1,4 @@
-"""Limits on messages from a server: length, number of values, rate, invalid lines."""
+"""Parse messages from a server; limit their length, number of values, rate and invalid lines."""
 
 from __future__ import annotations
 

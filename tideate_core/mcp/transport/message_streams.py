@@ -1,4 +1,4 @@
-"""Wrappers of the SDK's message streams, and error replies to invalid input.
+"""Base classes that inspect or drop messages of SDK streams; error replies to invalid input.
 
 The SDK itself replies to invalid input only over HTTP; over other transports it drops the input silently.
 """

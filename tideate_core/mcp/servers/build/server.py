@@ -1,4 +1,4 @@
-"""MCP build server: builds and cleans one project."""
+"""MCP build server: detects build commands, builds and cleans one project, pages the output."""
 
 from __future__ import annotations
 

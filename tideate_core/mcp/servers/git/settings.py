@@ -1,4 +1,4 @@
-"""Git settings of repository and person, and overrides for programs that the repository configures.
+"""Parse git settings of repository and person; variables for overrides, author and committer.
 
 The person's own configuration, of user and system, is trusted and stays in effect. The repository's own
 (`.git/config`, a worktree's, and their includes) is untrusted.

@@ -1,4 +1,4 @@
-"""MCP test server: lists and runs the tests of one project."""
+"""MCP test server: lists and runs the tests of one project, and returns their output in pages."""
 
 from __future__ import annotations
 
