@@ -114,7 +114,10 @@ async def check(projects: Projects, params: dict[str, Any]) -> dict[str, Any]:
         definition = _named(projects, params)
         name, declared = str(params["input"]), _declared(definition)
         if name not in declared:
-            raise InvalidInput(f"workflow {definition.name} changed and no longer has the input {name!r}; start it again")
+            message = (
+                f"workflow {definition.name} changed and no longer has the input {name!r}; start it again"
+            )
+            raise InvalidInput(message)
         return {"problem": read_input(definition.name, name, declared[name], str(params["value"]))[1]}
 
     return await asyncio.to_thread(checked)

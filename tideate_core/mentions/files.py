@@ -142,9 +142,7 @@ def _read(path: Path, name: str, limit: int) -> tuple[bytes, int]:
     try:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):
-            raise WorkspaceError(
-                f"{name} is not a regular file; `@tree:{name}` lists a directory"
-            )
+            raise WorkspaceError(f"{name} is not a regular file; `@tree:{name}` lists a directory")
         with path.open("rb") as file:
             data = file.read(limit + 1)
     except FileNotFoundError as error:
