@@ -6,6 +6,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +16,7 @@ from tideate_core.cli.process import log_to_file
 from tideate_core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.harness.shell import Shell
@@ -48,7 +50,7 @@ def test_a_deleted_working_directory_is_named(shell: Shell, command: str) -> Non
 
 
 PROGRAM = """
-import asyncio, sys
+import asyncio, os, sys
 from tideate_core.cli import interruption
 from tideate_core.cli.render.output import messages
 
@@ -59,7 +61,8 @@ class Said(interruption.Interruption):
         print("cancel", flush=True)
 
 async def main():
-    with Said(messages(), lambda: print("restored", flush=True)):
+    # called by the second signal, in the middle of any other output: not by `print`
+    with Said(messages(), lambda: os.write(1, b"restored\\n")):
         print("ready", flush=True)
         await asyncio.Event().wait()
 
@@ -80,7 +83,8 @@ run_async(finish(write, lambda words: print(words, flush=True)))
 """
 
 
-def started(program: str, patience: float = 0.0) -> subprocess.Popen[str]:
+@contextmanager
+def started(program: str, patience: float = 0.0) -> Iterator[subprocess.Popen[str]]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored here
     try:
         process = subprocess.Popen(
@@ -92,9 +96,13 @@ def started(program: str, patience: float = 0.0) -> subprocess.Popen[str]:
         )
     finally:
         signal.signal(signal.SIGINT, before)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    return process
+    with process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            yield process
+        finally:
+            process.kill()  # otherwise a failed test would wait for its end
 
 
 def interrupted(process: subprocess.Popen[str], lines: int) -> list[str]:
