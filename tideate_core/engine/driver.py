@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
@@ -311,7 +312,7 @@ class Driver(Protocol):
         ...
 
 
-class StateDriver:
+class StateDriver(ABC):
     """Common part of drivers that walk through states, one step at a time.
 
     :param emit: sends events of the run.
@@ -338,20 +339,21 @@ class StateDriver:
         return bool(self._state_names)
 
     @property
+    @abstractmethod
     def has_more(self) -> bool:
-        raise NotImplementedError
+        """The machine is not at its end."""
 
     @property
     def path(self) -> list[dict[str, str]]:
         return list(self._path)
 
-    def prepare(self) -> None:
+    def prepare(self) -> None:  # noqa: B027 nothing to override
         """Do nothing: the order of the states is not known in advance."""
 
     def outline(self) -> dict[str, Any]:
         return {"kind": "machine", "steps": [], "states": list(self._state_names), "prompt": self._prompt}
 
-    def graph(self) -> None:
+    def graph(self) -> None:  # noqa: B027 nothing to override
         """None: a machine has no fixed order."""
 
     def ready_steps(self) -> list[Work]:
@@ -371,8 +373,9 @@ class StateDriver:
     def unstarted_steps(self) -> list[Work]:
         return []
 
+    @abstractmethod
     def _next(self) -> Work:
-        raise NotImplementedError
+        """Return the work of the current state."""
 
     def _step_of(self, state: str) -> str:
         """Return the name of the next step in a state."""

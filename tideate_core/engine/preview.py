@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.events import ConfirmationRequest
     from tideate_core.engine.request import RunRequest
     from tideate_core.engine.runner import WorkflowRunner
-    from tideate_core.workflows import EditorAccess, StepContext
+    from tideate_core.workflows import EditorAccess
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ async def preview_prompt(runner: WorkflowRunner, request: RunRequest) -> PromptP
     steps = definition.steps if isinstance(definition, WorkflowDefinition) else ()
     first = [step for step in steps if not step.dependencies]
     name = first[0].id if first else ""
-    step = Context(run, name, definition=first[0] if first else None)
+    step = _PreviewContext(run, name, definition=first[0] if first else None)
     shown = PromptPreview(definition.name, name, run.adapter.name, step.context_tokens)
     shown.asks, shown.notices, shown.inputs = front.asks, front.notices, dict(step.inputs)
     handler = registration.handlers.get(first[0].handler_name) if first else None
@@ -93,16 +93,18 @@ async def preview_prompt(runner: WorkflowRunner, request: RunRequest) -> PromptP
 
 
 def _preview_runner(runner: WorkflowRunner, front: _PreviewFront) -> WorkflowRunner:
-    """Return a copy of a runner that asks no model, starts no server and tells only this front end."""
-
-    async def offer_nothing(_step: StepContext, _names: Sequence[str]) -> list[OfferedTool]:
-        return []
-
+    """Return a copy of a runner that asks no model and tells only this front end."""
     preview = copy(runner)
     preview.front, preview.hooks = front, None
-    preview.offered_tools = offer_nothing  # type: ignore[method-assign, assignment]
     preview.adapters = cast("AdapterPool", _PreviewPool(runner.adapters))
     return preview
+
+
+class _PreviewContext(Context):
+    """Context of a step that starts no MCP server."""
+
+    async def offer_tools(self, names: Sequence[str]) -> list[OfferedTool]:
+        return []
 
 
 class _Reached(Exception):

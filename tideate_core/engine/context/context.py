@@ -306,7 +306,14 @@ class Context:
         return self.model.has_turn(key)
 
     async def find_tools(self, names: Sequence[str], adapter: str | None = None) -> list[OfferedTool]:
-        return await self.model.find_tools(names, adapter)
+        self.model.require_tools(names, adapter)
+        return await self.offer_tools(names) if names else []
+
+    async def offer_tools(self, names: Sequence[str]) -> list[OfferedTool]:
+        """Return tools of MCP servers for the step's model; see `ServerCalls.offer`."""
+        from tideate_core.engine.tools import ServerCalls
+
+        return await ServerCalls(self, f"the tools {', '.join(names)}").offer(names)
 
     def report_call(
         self, tool: str, arguments: Mapping[str, Any], *, server: str = ""

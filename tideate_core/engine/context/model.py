@@ -116,14 +116,12 @@ class StepModel:
         asked = self._named(adapter)
         return isinstance(asked, TurnAdapter) and asked.tools
 
-    async def find_tools(self, names: Sequence[str], adapter: str | None = None) -> list[OfferedTool]:
-        """Return tools of MCP servers for a model, by name.
+    def require_tools(self, names: Sequence[str], adapter: str | None = None) -> None:
+        """Check that a model can use tools.
 
-        :raises ConfigError: the adapter cannot use tools.
-        :raises ToolError: a tool cannot be found.
+        :raises ConfigError: it cannot; names the wanted tools.
         """
         self._tool_adapter(self._named(adapter), names)
-        return await self._run.runner.offered_tools(self._context, names) if names else []
 
     async def take_turn(
         self,
