@@ -527,6 +527,19 @@ def test_a_file_taken_out_while_the_text_is_unfinished_stays_out(editor: Editor)
     assert answered_paths(editor) == ["new.py", "old.py", "a.py", "typed.py"]
 
 
+def test_edits_that_an_answer_leaves_out_are_not_those_of_the_next_plan(editor: Editor) -> None:
+    plan(editor, FILES)
+    wait_focused(editor)
+    editor.feed("eGocreate typed.py<Esc>")
+    editor.command("quit")
+    editor.feed("yy")
+    assert "typed.py" not in answered_paths(editor)
+    plan(editor, FILES[:1])
+    wait_focused(editor)
+    editor.feed("e")
+    assert not any("typed.py" in line for line in editor.lines())
+
+
 def test_the_whole_reason_is_as_high_as_its_lines_wrap(screen_editor: Editor) -> None:
     plan(screen_editor, [{**FILES[0], "why": "word " * 80 + "end."}])
     wait_focused(screen_editor)

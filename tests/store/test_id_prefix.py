@@ -27,6 +27,15 @@ async def test_a_run_is_found_by_the_beginning_of_its_id(store: Store, reader: R
         reader.run("")
 
 
+async def test_a_run_that_is_deleted_during_the_look_up_is_not_found(
+    store: Store, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await Past(store, 0xAB << 120).begin()
+    monkeypatch.setattr("tideate_core.store.reader.find_run_id", lambda *_: run_id(0xAC << 120))
+    with pytest.raises(RunNotFound):
+        reader.run("ab")
+
+
 async def test_last_is_the_run_that_began_last_whatever_the_clock_was(store: Store, reader: Reader) -> None:
     with pytest.raises(RunNotFound):
         reader.run("last")

@@ -86,7 +86,7 @@ def test_all_mistakes_of_a_file_are_told_at_once_in_its_order() -> None:
             dependencies: [pln]
           - id: plan
             handler: x
-            tool: {server: s}
+            tool: {server: s, arguments: {all: "{{ steps.plan.result }}"}}
         """)
     assert mistakes_in(text) == [
         "f:1:1: unknown key 'nmae'; did you mean 'name'?",

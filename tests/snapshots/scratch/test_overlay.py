@@ -163,6 +163,24 @@ def test_what_was_copied_up_was_there_before(upper: Path, root: Path) -> None:
     assert existed == {"new": False, "up": True}
 
 
+def test_a_replaced_directory_that_cannot_be_read_is_named(
+    upper: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (upper / "src").mkdir()
+    os.setxattr(upper / "src", "user.overlay.opaque", b"y")
+    real = os.listdir
+
+    def listdir(path: Path) -> list[str]:  # the superuser may read all files
+        if path == root / "src":
+            raise PermissionError(13, "Permission denied")
+        return real(path)
+
+    monkeypatch.setattr(os, "listdir", listdir)
+    with IgnoredNames(root, upper) as names:
+        problems = [one.problem for one in changed_in_upper(upper, root, names)]
+    assert problems == ["", "cannot be read: Permission denied"]
+
+
 def test_an_ignored_directory_is_named_and_not_entered(upper: Path, root: Path) -> None:
     (upper / "node_modules/pad").mkdir(parents=True)
     (upper / "src/__pycache__").mkdir(parents=True)

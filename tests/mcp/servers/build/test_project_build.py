@@ -93,6 +93,16 @@ async def test_neither_runs_before_a_person_trusts_it_as_it_is(project: Project,
     assert not {"made", "other"} & project.files()
 
 
+async def test_a_build_command_that_is_declared_is_no_trust_in_cleaning(
+    project: Project, served: Caller
+) -> None:
+    project.make("build", "touch made", more=CLEAN)
+    project.write(**{".tideate__config_toml": '[verify]\nbuild = ["make", "clean"]\n'}).trust()
+    project.make("build", "touch made", more="clean:\n\ttouch other\n")
+    assert "tideate trust" in await served.refused("build_clean")
+    assert "other" not in project.files()
+
+
 async def test_a_build_takes_no_arguments_that_could_reach_its_command(
     project: Project, served: Caller
 ) -> None:
