@@ -527,17 +527,22 @@ async def test_a_step_that_is_written_down_while_its_run_is_cancelled_counts(ben
     assert (await row_of(bench.runner, result.execution_id)).completed_steps == 1
 
 
+@pytest.mark.parametrize("recorded", [False, True])
 async def test_what_a_failed_step_leaves_undone_is_skipped_by_the_next_process_too(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, recorded: bool
 ) -> None:
+    skip_the_rest = TaskExecutor._skip_the_rest
+
     async def fails(_step: StepContext) -> str:
         raise StepFailed("broken")
 
-    async def left_before(*_: Any) -> None:
+    async def left_then(*arguments: Any) -> None:
+        if recorded:
+            await skip_the_rest(*arguments)
         bench.runner.leave()
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(TaskExecutor, "_skip_the_rest", left_before)
+    monkeypatch.setattr(TaskExecutor, "_skip_the_rest", left_then)
     graph(bench, {"bad": fails}, step("a"), step("bad", "a"), step("after", "bad"), step("last", "after"))
     left = await bench.run("g")
     monkeypatch.undo()
@@ -545,7 +550,15 @@ async def test_what_a_failed_step_leaves_undone_is_skipped_by_the_next_process_t
     assert (result.ok, result.error, result.error_code) == (False, "broken", "StepFailed")
     steps = await asyncio.to_thread((await bench.reader()).steps, result.execution_id)
     assert [row.status for row in steps] == ["completed", "failed", "skipped", "skipped"]
-    assert bench.front.data(EventName.WORKFLOW_FAILED)[0]["step"] == "bad"
+    assert len(bench.front.data(EventName.STEP_SKIPPED)) == (0 if recorded else 2)
+    (failed,) = bench.front.data(EventName.WORKFLOW_FAILED)
+    assert failed["step"] == "bad"
+    assert [failed["metrics"][f"{end}_steps"] for end in ("completed", "failed", "skipped", "pending")] == [
+        1,
+        1,
+        2,
+        0,
+    ]
 
 
 async def test_without_a_store_no_run_starts_and_the_error_says_what_to_do(bench: Bench) -> None:
