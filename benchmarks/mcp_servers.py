@@ -53,6 +53,7 @@ class Server:
 
 
 def ours(name: str, root: Path) -> Server:
+    """The server of tideate with this name."""
     return Server(
         f"tideate {name}",
         (sys.executable, "-m", "tideate_core.cli", "mcp", "serve", name, "--root", str(root)),
@@ -65,11 +66,13 @@ def bare() -> Server:
 
 
 def reference_git(root: Path) -> Server:
+    """The git server of the MCP project, installed on the first call."""
     python = environment("mcp-git", REFERENCE_GIT)
     return Server("reference git", (str(python), "-m", "mcp_server_git", "--repository", str(root)))
 
 
 def reference_filesystem(root: Path) -> Server:
+    """The filesystem server of the MCP project, installed on the first call."""
     return Server("reference filesystem", (*provide(Console(stderr=True)), str(root)))
 
 

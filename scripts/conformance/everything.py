@@ -58,10 +58,14 @@ def _image() -> ImageContent:
 
 
 class Answer(BaseModel):
+    """Answer to an elicitation."""
+
     response: str = Field(description="User's response")
 
 
 class Defaults(BaseModel):
+    """Elicitation whose fields have defaults."""
+
     name: str = Field(default="John Doe")
     age: int = Field(default=30)
     score: float = Field(default=95.5)
