@@ -23,9 +23,9 @@ from tideate_core.store import TAKEOVER_AFTER
 from tideate_core.util.uncancelled import wait_uncancelled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable
+    from collections.abc import Callable, Coroutine, Iterable, Sequence
 
-    from tideate_core.adapters import AdapterPool, Reply
+    from tideate_core.adapters import AdapterPool, OfferedTool, Reply
     from tideate_core.config import Config
     from tideate_core.engine.events import Event, FrontEnd, WorkflowHooks
     from tideate_core.engine.fork.checkpoints import CheckpointRestoreDTO
@@ -307,6 +307,12 @@ class WorkflowRunner:
             )
         except TideateError as error:
             raise CannotGoOn(str(error), error.code) from error
+
+    async def offered_tools(self, step: Context, names: Sequence[str]) -> list[OfferedTool]:
+        """Return tools of MCP servers for a step's model; see `ServerCalls.offer`."""
+        from tideate_core.engine.tools import ServerCalls
+
+        return await ServerCalls(step, f"the tools {', '.join(names)}").offer(names)
 
     async def preview(self, request: RunRequest) -> PromptPreview:
         """Return the first prompt of a run that is not begun; see `preview_prompt`."""

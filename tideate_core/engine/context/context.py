@@ -310,10 +310,8 @@ class Context:
         return await self.offer_tools(names) if names else []
 
     async def offer_tools(self, names: Sequence[str]) -> list[OfferedTool]:
-        """Return tools of MCP servers for the step's model; see `ServerCalls.offer`."""
-        from tideate_core.engine.tools import ServerCalls
-
-        return await ServerCalls(self, f"the tools {', '.join(names)}").offer(names)
+        """Return tools of MCP servers for the step's model; a preview starts none."""
+        return await self.run.runner.offered_tools(self, names)
 
     def report_call(
         self, tool: str, arguments: Mapping[str, Any], *, server: str = ""
