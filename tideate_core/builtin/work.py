@@ -12,7 +12,7 @@ from tideate_core.workflows import Declined
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tideate_core.adapters import Conversation, Prompt
+    from tideate_core.adapters import Conversation, Prompt, RequestedCall
     from tideate_core.agents import WrittenWork
     from tideate_core.engine import Feedback
     from tideate_core.workflows import EarlierRun, StepContext
@@ -28,14 +28,16 @@ async def work_and_review(
     bounds: Bounds,
     *,
     earlier: Conversation | None = None,
+    taken_up: Sequence[RequestedCall] = (),
     named: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Let a model stage edits with tools, review them, and return the step's result.
 
     :param earlier: the conversation to continue.
+    :param taken_up: see `WorkLoop.run`.
     :param named: files expected to change; the result lists those that did not.
     """
-    done = await _work(step, prompt, staged, bounds, earlier)
+    done = await _work(step, prompt, staged, bounds, earlier, taken_up)
     if done.exhausted and not done.changes:
         raise StepFailed(
             f"nothing was edited: {done.exhausted} was reached before the model handed in its work. Ask for "
@@ -68,8 +70,9 @@ async def _work(
     staged: StagedFiles,
     bounds: Bounds,
     earlier: Conversation | None,
+    taken_up: Sequence[RequestedCall] = (),
 ) -> WrittenWork:
-    done = await write_with_tools(step, "work", prompt, staged, bounds, earlier=earlier)
+    done = await write_with_tools(step, "work", prompt, staged, bounds, earlier=earlier, taken_up=taken_up)
     for note in done.notes:
         step.notice(note, level="warn")
     if done.exhausted:

@@ -6,6 +6,7 @@ import asyncio
 import json
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
@@ -44,6 +45,7 @@ class Arguments(BaseModel):
 
 
 A = TypeVar("A", bound=Arguments)
+NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +82,7 @@ class WorkTool(Generic[A]):
     @cached_property
     def schema(self) -> dict[str, Any]:
         """JSON Schema of the arguments, reduced to the parts that a model needs."""
-        schema = self.arguments.model_json_schema()
-        parts = {f"#/$defs/{name}": part for name, part in schema.get("$defs", {}).items()}
-        for name, change in self.fitted.items():
-            given = schema["properties"].pop(name)
-            if change is not None:
-                schema["properties"][name] = {**given, **change}
-        return {**_lean(schema, parts), "additionalProperties": False}
+        return lean_schema(self.arguments, self.fitted)
 
     def parse(self, given: Any) -> A:
         """Validate a model's arguments; a number above the maximum is replaced by it.
@@ -108,6 +104,23 @@ class WorkTool(Generic[A]):
                 for one in error.errors(include_url=False)
             )
             raise ToolError(f"{self.name}: {wrong}") from error
+
+
+def lean_schema(
+    shape: type[BaseModel], fitted: Mapping[str, Mapping[str, Any] | None] = NOTHING
+) -> dict[str, Any]:
+    """Return a JSON Schema with only what a model needs: every turn sends it.
+
+    :param fitted: changes by property; None removes it.
+    """
+    schema = shape.model_json_schema()
+    parts = {f"#/$defs/{name}": part for name, part in schema.get("$defs", {}).items()}
+    for name, change in fitted.items():
+        given = schema["properties"].pop(name)
+        if change is not None:
+            schema["properties"][name] = {**given, **change}
+    lean: dict[str, Any] = _lean(schema, parts)
+    return lean
 
 
 def _lean(schema: Any, parts: Mapping[str, Any]) -> Any:
@@ -136,8 +149,11 @@ def _lean(schema: Any, parts: Mapping[str, Any]) -> Any:
     return lean
 
 
-_BOUNDS: Final = ("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems")
-_LEFT_OUT: Final = frozenset({"title", "properties", "$defs", *_BOUNDS})
+_BOUNDS: Final = (
+    *("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems"),
+    *("exclusiveMinimum", "exclusiveMaximum"),
+)
+_LEFT_OUT: Final = frozenset({"title", "properties", "$defs", "additionalProperties", *_BOUNDS})
 
 
 async def fit_tools(tools: Iterable[WorkTool[Any]], context: ToolContext) -> list[WorkTool[Any]]:
@@ -148,7 +164,14 @@ async def fit_tools(tools: Iterable[WorkTool[Any]], context: ToolContext) -> lis
 def offer_tools(tools: Iterable[WorkTool[Any]], context: ToolContext) -> list[OfferedTool]:
     """Return tools for a model, bound to a step; errors become results for the model."""
     return [
-        OfferedTool(one.name, one.description, one.schema, _call(one, context), one.effect == "reads")
+        OfferedTool(
+            one.name,
+            one.description,
+            one.schema,
+            _call(one, context),
+            parallel=one.effect == "reads",
+            edits=one.effect == "stages",
+        )
         for one in tools
     ]
 
