@@ -405,6 +405,8 @@ class WorkLoop(Generic[T]):
         if count:
             results = f"{count} old tool result{'' if count == 1 else 's'}"
             self._tools[READ_RESULT] = self._reading
+            if self._staged is not None:
+                self._staged.forget_shown()
             self._step.notice(f"the model's context is nearly full; {results} are sent by reference now")
         return count
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, Field
 
-from tideate_core.adapters import OfferedTool
+from tideate_core.adapters import OfferedTool, ToolResult
 from tideate_core.agents.answers import Answer, tidy_text
 from tideate_core.agents.asking import (
     LOOKING,
@@ -120,6 +120,8 @@ async def write_with_tools(
         words=_words(step),
         on_turn=on_turn,
     )
+    if earlier is not None:
+        note_shown_in(staged, earlier)
     try:
         done = await loop.run(prompt, earlier, taken_up)
     finally:
@@ -162,6 +164,15 @@ async def planning_model(
         after=NOT_AGREED,
         other_phases=[_refusing_tool(SUBMIT_WORK, Handover, HAND_IN, PLAN_FIRST)],
     )
+
+
+def note_shown_in(staged: StagedFiles, conversation: Conversation) -> None:
+    """Record the loaded texts that a conversation shows."""
+    for result in conversation.messages:
+        if isinstance(result, ToolResult) and result.call.name == "read_file":
+            path, text = str((result.call.arguments or {}).get("path")), result.text.partition("\n")[2]
+            if staged.knows(path) and staged.text(path) == text:
+                staged.note_shown(path)
 
 
 def calls_after_plan(

@@ -49,10 +49,10 @@ class SearchReplace(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    search: str = Field(min_length=1, description="Copied exactly; stands only once in the file.")
-    replace: str = Field(description="Empty removes it.")
+    search: str = Field(min_length=1, description="Copied exactly, as short as is unique in the file.")
+    replace: str
     line: int | None = Field(
-        default=None, ge=1, description="Of a search that stands several times: the line it begins on."
+        default=None, ge=1, description="Line on which a search begins that is not unique."
     )
 
 
@@ -363,10 +363,8 @@ _DONE: Final = {
 TOOLS: tuple[WorkTool[Any], ...] = (
     WorkTool(
         "edit_file",
-        "Change parts of a file by search and replace. A search is text as read_file shows it (without the "
-        "numbers), as short as you like if it stands only once. Edits are staged: every tool sees them; they "
-        "are written to disk after a review. Returns what changed, new syntax errors, in Python names left "
-        "undefined or unused, in Neovim what its language servers newly complain of.",
+        "Change parts of a file by search and replace, staged. Returns the changed lines, new syntax errors, "
+        "in Python new undefined and unused names, in Neovim new diagnostics.",
         EditFile,
         "stages",
         edit_file,
@@ -374,7 +372,7 @@ TOOLS: tuple[WorkTool[Any], ...] = (
     ),
     WorkTool(
         "write_file",
-        "Create a file, or replace all of one that you have read; for parts use edit_file.",
+        "Create a file, or replace all of one that you have read.",
         WriteFile,
         "stages",
         write_file,
@@ -382,7 +380,7 @@ TOOLS: tuple[WorkTool[Any], ...] = (
     ),
     WorkTool(
         "move_file",
-        "Move or rename a file; imports elsewhere are yours to change. Edit it under its new path then.",
+        "Move or rename a file; edit it under its new path then.",
         MoveFile,
         "stages",
         move_file,
