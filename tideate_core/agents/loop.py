@@ -67,8 +67,6 @@ REPEATS_BEFORE_WARNING: Final = 5
 MOST_REPEATS: Final = 10
 """Consecutive turns with the same calls and results, at which the model gets its last turn."""
 ANSWER_NOW: Final = "answer with what you know"
-FAILED: Final = "failed: "
-"""Beginning of the result of a check that found failures."""
 LOW: Final = 0.2
 """Share of a limit left at which the model is warned."""
 FEWEST: Final = 3
@@ -432,7 +430,7 @@ class WorkLoop(Generic[T]):
 
     def _note_failure(self, result: ToolResult) -> None:
         tool = self._tools.get(result.call.name)
-        if result.text.startswith(FAILED) or (tool and tool.edits and result.text.startswith("error:")):
+        if tool is not None and tool.failed is not None and tool.failed.search(result.text):
             self._failed.append(result.call.name)
 
     def _is_parallel(self, call: RequestedCall) -> bool:

@@ -34,8 +34,32 @@ class _Limit:
         self._left = None
 
 
+class Stopwatch:
+    """Time since its start, without the time spent in `persons_time`."""
+
+    def __init__(self) -> None:
+        self._now = asyncio.get_running_loop().time
+        self._questions = 0
+        self._begun = self._now()
+        self._asked = 0.0
+
+    def stop(self) -> None:
+        self._questions += 1
+        if self._questions == 1:
+            self._asked = self._now()
+
+    def go_on(self) -> None:
+        self._questions -= 1
+        if not self._questions:
+            self._begun += self._now() - self._asked
+
+    @property
+    def milliseconds(self) -> int:
+        return round((self._now() - self._begun) * 1000)
+
+
 # limits around the current code; a task inherits those of its creator
-_limits: ContextVar[tuple[_Limit, ...]] = ContextVar("limits_of_time", default=())
+_limits: ContextVar[tuple[_Limit | Stopwatch, ...]] = ContextVar("limits_of_time", default=())
 
 
 @asynccontextmanager
@@ -54,6 +78,17 @@ async def working_time(seconds: float | None) -> AsyncIterator[asyncio.Timeout]:
         finally:
             limit.over = True
             _limits.reset(before)
+
+
+@contextmanager
+def stopwatch() -> Iterator[Stopwatch]:
+    """Measure the time of a block, without the time spent in `persons_time`."""
+    watch = Stopwatch()
+    before = _limits.set((*_limits.get(), watch))
+    try:
+        yield watch
+    finally:
+        _limits.reset(before)
 
 
 @contextmanager

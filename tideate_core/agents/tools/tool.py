@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -74,8 +75,8 @@ class WorkTool(Generic[A]):
     """The tool hides secrets itself: a person may have agreed to show some of them."""
     needs_editor: bool = False
     """The tool is offered only in a running Neovim."""
-    fit: Callable[[ToolContext, WorkTool[A]], WorkTool[A]] | None = None
-    """Adapts the tool to the project; blocking."""
+    fit: Callable[[ToolContext, WorkTool[A]], WorkTool[A] | None] | None = None
+    """Adapts the tool to the project, or returns None if it is of no use there; blocking."""
     fitted: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)
     """Changes of arguments' schemas for this project; None: not offered, and refused by the tool."""
 
@@ -157,8 +158,9 @@ _LEFT_OUT: Final = frozenset({"title", "properties", "$defs", "additionalPropert
 
 
 async def fit_tools(tools: Iterable[WorkTool[Any]], context: ToolContext) -> list[WorkTool[Any]]:
-    """Return tools adapted to the project."""
-    return [await asyncio.to_thread(one.fit, context, one) if one.fit else one for one in tools]
+    """Return tools adapted to the project, without those of no use there."""
+    fitted = [await asyncio.to_thread(one.fit, context, one) if one.fit else one for one in tools]
+    return [one for one in fitted if one is not None]
 
 
 def offer_tools(tools: Iterable[WorkTool[Any]], context: ToolContext) -> list[OfferedTool]:
@@ -170,10 +172,17 @@ def offer_tools(tools: Iterable[WorkTool[Any]], context: ToolContext) -> list[Of
             one.schema,
             _call(one, context),
             parallel=one.effect == "reads",
-            edits=one.effect == "stages",
+            failed=_FAILED.get(one.effect),
         )
         for one in tools
     ]
+
+
+_FAILED: Final[Mapping[str, re.Pattern[str]]] = {
+    "stages": re.compile(r"\Aerror:"),
+    "runs": re.compile(r"^\w+ (?!passed)[a-z ]+: `", re.MULTILINE),
+}
+"""Beginnings of the results of failed calls by effect; a check that cannot run has not failed."""
 
 
 def _call(tool: WorkTool[Any], context: ToolContext) -> Callable[[dict[str, Any], str], Awaitable[str]]:
