@@ -18,6 +18,7 @@ from tideate_core.agents import (
     parse_plan,
     planning_model,
     project_rules,
+    runnable_checks,
     unreadable_files,
     within_plan,
 )
@@ -72,6 +73,8 @@ async def plan(step: StepContext) -> dict[str, Any]:
         prompt=step.prompt,
         files=listed.lines,
         more=listed.more,
+        rules=listed.rules,
+        checks=await runnable_checks(step),
         tools=may_look(step),
         proposed=proposed,
         **about,

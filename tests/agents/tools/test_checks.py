@@ -461,13 +461,13 @@ async def test_a_test_sees_the_environment_of_the_person(
 
 @pytest.mark.slow
 async def test_the_checks_that_can_run_are_listed_with_their_last_time(project: Project) -> None:
-    (before,) = runnable_checks(project.root)
+    (before,) = await runnable_checks(project.step)  # type: ignore[arg-type]
     assert re.fullmatch(r"tests \(`[^`]+`\)", before)
     await run(project, "tests")
-    (after,) = runnable_checks(project.root)
+    (after,) = await runnable_checks(project.step)  # type: ignore[arg-type]
     assert re.fullmatch(r"tests \(`[^`]+`, \d+\.\d s\)", after)
     write_files(project.root, {".tideate/config.toml": '[verify]\ntests = ["false"]\n'})
-    assert runnable_checks(project.root) == [], "nobody trusts it"
+    assert await runnable_checks(project.step) == [], "nobody trusts it"  # type: ignore[arg-type]
 
 
 @pytest.mark.slow

@@ -38,7 +38,7 @@ async def test_lines_are_numbered_if_that_is_asked_for(tmp_path: Path) -> None:
 async def test_a_long_text_that_the_model_has_is_not_shown_again(tmp_path: Path) -> None:
     project = Project(tmp_path, {"a.py": "x = 1\n" * 40})
     assert "x = 1\nx = 1" in await read(project, "a.py")
-    known = "a.py, 40 lines: you have all of it, with your edits; first and last show lines again"
+    known = "a.py, 40 lines: you have all of it, with your edits; ranges show lines again"
     assert await read(project, "a.py") == known
     assert await read(project, "a.py", first=40) == "a.py, lines 40-40 of 40\nx = 1"
     write_files(tmp_path, {"a.py": "y = 1\n" * 40})
@@ -84,7 +84,7 @@ async def test_ranges_that_are_none_are_refused(tmp_path: Path, arguments: dict[
 async def test_a_text_that_is_cut_in_one_of_its_ranges_was_not_shown(tmp_path: Path) -> None:
     project = Project(tmp_path, {"a.txt": "\n".join(["x" * 100] * 1_000)})
     shown = await read(project, "a.txt", ranges=[[1, 500], [501, 1000]], numbers=True)
-    first = int(shown.removesuffix("]").rpartition("first=")[2])
+    first = int(shown.removesuffix(" on]").rpartition(" ")[2])
     assert shown.split("\n")[-2].startswith(f"{first - 1}\t")
     assert not project.staged.was_shown("a.txt")
 
@@ -101,7 +101,7 @@ async def test_a_long_text_is_cut_and_goes_on_where_it_says(tmp_path: Path) -> N
         if "left out" not in last:
             text += last.partition("\t")[2]
             break
-        first = int(last.removesuffix("]").rpartition("first=")[2])
+        first = int(last.removesuffix(" on]").rpartition(" ")[2])
     assert text == "\n".join(lines)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from tideate_core.config import VerifyConfig
     from tideate_core.toolchain import Tool
+    from tideate_core.workflows import StepContext
 
 HOW_TO_CONFIGURE: Final = "a person can set one in .tideate/config.toml, as `[verify] tests = [...]`"
 HOW_TO_TRUST: Final = "a person has to run `tideate trust`"
@@ -115,8 +117,13 @@ def runnable(root: Path) -> tuple[VerifyConfig | None, dict[Check, list[Tool]]]:
     return config, there
 
 
-def runnable_checks(root: Path) -> list[str]:
-    """Describe the checks that can run, for a prompt: command and last duration; blocking."""
+async def runnable_checks(step: StepContext) -> list[str]:
+    """Describe the checks that can run, for a prompt: command and last duration."""
+    root = step.workspace.root
+    return [] if root is None else await asyncio.to_thread(_described, root)
+
+
+def _described(root: Path) -> list[str]:
     times = last_times(root)
 
     def described(tool: Tool) -> str:

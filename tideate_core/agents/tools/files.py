@@ -31,7 +31,7 @@ ENTRIES: Final = 300
 MOST_ENTRIES: Final = 3_000
 KNOWN: Final = 30
 """Lines from which a text that the model knows is not shown again."""
-KNOWN_TEXT: Final = "{name}, {about}: you have all of it, with your edits; first and last show lines again"
+KNOWN_TEXT: Final = "{name}, {about}: you have all of it, with your edits; ranges show lines again"
 LEAST_SIZE: Final = 4_096
 """Bytes from which a file's size is shown."""
 
@@ -39,11 +39,11 @@ LEAST_SIZE: Final = 4_096
 class ReadFile(Arguments):
     """Arguments of `read_file`."""
 
-    path: str = Field(description="Relative to the project's root.")
-    first: int = Field(default=1, ge=1)
-    last: int | None = Field(default=None, ge=1, description="Included; default: the end.")
+    path: str
+    first: int = Field(default=1, ge=1, json_schema_extra={"hidden": True})
+    last: int | None = Field(default=None, ge=1, json_schema_extra={"hidden": True})
     ranges: list[Annotated[list[PositiveInt], Field(min_length=2, max_length=2)]] = Field(
-        default=[], max_length=30, description="Several [first, last], in place of first and last."
+        default=[], max_length=30, description="[first, last] lines, last included."
     )
     numbers: bool = Field(default=False, description="Number the lines.")
 
@@ -100,7 +100,7 @@ def _shown_lines(
 
     def rest(count: int) -> str:
         left_out.append(places[count])
-        return f"lines {places[count]} to {places[-1]} left out; ask with first={places[count]}"
+        return f"lines {places[count]} to {places[-1]} left out; ask for ranges from {places[count]} on"
 
     body = bounded_lines(shown, rest)
     return body, len(places) == len(lines) and not left_out
@@ -175,7 +175,7 @@ class FindFiles(Arguments):
     glob: str = Field(
         min_length=1,
         max_length=500,
-        description="As `*.py` (at any depth), `src/**/test_*.{ts,tsx}`, `docs` (a folder).",
+        description="As `*.py`, `src/**/test_*.{ts,tsx}`, `docs`.",
     )
 
 
@@ -202,7 +202,7 @@ TOOLS: tuple[WorkTool[Any], ...] = (
     ),
     WorkTool(
         "list_files",
-        "Tree of the files below a folder, ignored ones excluded; `NAME 12k`: 12 kB (told from 4 kB on).",
+        "Tree of the files below a folder; `NAME 12k`: 12 kB.",
         ListFiles,
         "reads",
         list_files,

@@ -140,7 +140,9 @@ def _lean(schema: Any, parts: Mapping[str, Any]) -> Any:
         schema = {**kinds[0], **{key: schema[key] for key in schema.keys() - {"anyOf", "default"}}}
     lean = {key: _lean(value, parts) for key, value in schema.items() if key not in _LEFT_OUT}
     if "properties" in schema:
-        lean["properties"] = {name: _lean(value, parts) for name, value in schema["properties"].items()}
+        # an argument of earlier versions is still understood
+        given = {name: value for name, value in schema["properties"].items() if not value.get("hidden")}
+        lean["properties"] = {name: _lean(value, parts) for name, value in given.items()}
     if not lean.get("default", True):
         del lean["default"]
     if schema.get("minItems") == schema.get("maxItems") is not None:
