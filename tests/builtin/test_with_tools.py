@@ -189,7 +189,10 @@ async def test_what_the_plan_wants_and_nobody_did_is_said_once(bench: Bench) -> 
     result = await bench.succeed("multi_file", "raise it")
     assert "shop/cart.py: the plan wants to modify it" in last(bench)
     assert "= shop/cart.py: no change" in result.as_json()["response"]
-    assert "The cart needs no change." in bench.front.notices()
+    points = "Open points of the model:\n- The cart needs no change."
+    assert points in str(result.response)
+    (review,) = [request for request in bench.front.requests if request.kind == "review"]
+    assert review.message.startswith(f"{points}\nApply the change")
 
 
 async def test_a_new_syntax_error_is_given_back_before_the_work_is_taken(bench: Bench) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         or_no_change as or_no_change,
         write_text as write_text,
     )
+    from tideate_core.agents.compaction import CACHED as CACHED
     from tideate_core.agents.corrector import (
         Corrected as Corrected,
         NeededFile as NeededFile,

@@ -162,7 +162,7 @@ class _Execution:
         prompt = self._prompt_to_continue() if earlier else await self._prompt_to_work()
         bounds = Bounds(within_plan(self._stage.step, self._why_not), self._missing)
         done = await self._stage.write(prompt, self._staged, bounds, earlier=earlier)
-        self._notes += [*done.notes, *([done.summary] if done.summary else [])]
+        self._notes += done.remarks
         return done.exhausted
 
     def _prompt_to_continue(self) -> Prompt:
@@ -207,7 +207,7 @@ class _Execution:
         """Return a message for each file that the plan creates and the staged edits do not."""
         new = [path for step in self._plan.steps if _kind(step) == "create" for path in step.files]
         return [
-            f"{path}, which the plan creates, is not there; create it, or hand in again if it is not needed"
+            f"{path}, which the plan creates, is not there"
             for path in self._editable(new)
             if staged.text(path) is None and not is_document(path)
         ]

@@ -83,6 +83,7 @@ class Submission(Generic[T]):
     :param name: name of the submitting tool.
     :param is_answer: stream the value to the person.
     :param after: result of calls after the submission in its turn.
+    :param advice: follows the reason of a refusal; only the model reads it.
     :param needs_success: refuse a submission after a failed edit or check of its turn, whose result the model
         has not seen.
     """
@@ -94,6 +95,7 @@ class Submission(Generic[T]):
     is_answer: bool = False
     after: str = HANDED_IN
     needs_success: bool = False
+    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,17 +198,21 @@ class WorkLoop(Generic[T]):
         prompt: Prompt,
         earlier: Conversation | None = None,
         taken_up: Sequence[RequestedCall] = (),
+        *,
+        rested: bool = False,
     ) -> LoopResult[T]:
         """Run until the model submits, answers without a call, or reaches a limit.
 
         :param earlier: the conversation to continue.
         :param taken_up: calls of its last turn without a result. The prompt is the result of the first one;
             the others are made before the next turn.
+        :param rested: the provider's cache has lost the conversation: results that later ones replaced are
+            left out.
         :raises BudgetReached: a budget is used up, and there are no staged edits to return.
         :raises ContextTooLong: the conversation does not fit the model even without old results.
         :raises AdapterError: the adapter failed.
         """
-        await self._open(prompt, earlier, taken_up)
+        await self._open(prompt, earlier, taken_up, rested=rested)
         if self._submitted is not None:
             return self._result(ModelTurn("", (), ""), "")
         idle = 0
@@ -237,13 +243,21 @@ class WorkLoop(Generic[T]):
             await self._warn()
 
     async def _open(
-        self, prompt: Prompt, earlier: Conversation | None, taken_up: Sequence[RequestedCall]
+        self,
+        prompt: Prompt,
+        earlier: Conversation | None,
+        taken_up: Sequence[RequestedCall],
+        *,
+        rested: bool,
     ) -> None:
         skills = await skills_of(self._step) if OPEN_SKILL in self._tools else ""
         if not skills:
             self._tools.pop(OPEN_SKILL, None)
-        self._system, user = await self._begin(continued(prompt, earlier, self._words, skills))
+        began = await self._begin(continued(prompt, earlier, self._words, skills), rested=rested)
+        self._system, user = began[:2]
         self._messages, self._earlier = [*(earlier.messages if earlier else ())], earlier
+        if earlier is not None and len(began) > 2:
+            self._offer_left_out(self._compaction.drop_replaced(earlier.messages))
         self._messages.append(ToolResult(taken_up[0], user) if taken_up else UserMessage(user))
         await self._answer(taken_up[1:])
 
@@ -353,12 +367,13 @@ class WorkLoop(Generic[T]):
             if self._submitted is None:
                 self._add_message(told)
 
-    async def _begin(self, prompt: Prompt) -> tuple[str, str]:
+    async def _begin(self, prompt: Prompt, *, rested: bool) -> list[Any]:
+        """Return the recorded prompt of the loop, and True if the conversation was not in the cache."""
         kept = self._step.recall(f"{self._key}:start")
         if kept is MISSING:
-            kept = [prompt.system, prompt.user]
+            kept = [prompt.system, prompt.user, *([True] if rested else [])]
             await self._step.remember(f"{self._key}:start", kept)
-        return kept[0], kept[1]
+        return list(kept)
 
     async def _add_persons_messages(self) -> None:
         """Add messages that the person sent meanwhile."""
@@ -400,13 +415,17 @@ class WorkLoop(Generic[T]):
 
     def _make_room(self, *, refused: bool = False) -> int:
         count = self._compaction.make_room(self._messages, refused=refused)
+        self._offer_left_out(count)
         if count:
             results = f"{count} old tool result{'' if count == 1 else 's'}"
+            self._step.notice(f"the model's context is nearly full; {results} are sent by reference now")
+        return count
+
+    def _offer_left_out(self, count: int) -> None:
+        if count:
             self._tools[READ_RESULT] = self._reading
             if self._staged is not None:
                 self._staged.forget_shown()
-            self._step.notice(f"the model's context is nearly full; {results} are sent by reference now")
-        return count
 
     def _add_message(self, text: str) -> None:
         self._messages.append(UserMessage(text))
@@ -492,11 +511,11 @@ class WorkLoop(Generic[T]):
         reason = await submission.accept(value)
         if submission.needs_success and self._failed:
             failed = f"{', '.join(dict.fromkeys(self._failed))} failed in this turn"
-            reason = "; ".join(filter(None, [reason, f"{failed}: mend that, or hand in again as it is"]))
+            reason = "; ".join(filter(None, [reason, failed]))
         if reason and self._refusals < REFUSALS and not self._last_turn:
             self._refusals += 1
             self._refused = reason
-            return f"error: not accepted: {reason}"
+            return "; ".join(filter(None, [f"error: not accepted: {reason}", submission.advice]))
         self._submitted, self._refused = value, reason
         return ACCEPTED
 

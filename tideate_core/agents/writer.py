@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel, Field
 
 from tideate_core.adapters import OfferedTool, ToolResult
-from tideate_core.agents.answers import Answer, tidy_text
+from tideate_core.agents.answers import Answer, tidy_line, tidy_text
 from tideate_core.agents.asking import (
     LOOKING,
     LookingModel,
@@ -69,9 +69,16 @@ class WrittenWork:
     changes: list[FileChange]
     summary: str = ""
     notes: list[str] = field(default_factory=list)
-    """Open or failed points, for the person."""
+    """Failed points, for the person."""
+    open_points: list[str] = field(default_factory=list)
+    """Points that the model left open, for the person."""
     exhausted: str = ""
     """The limit that ended the work before it was submitted."""
+
+    @property
+    def remarks(self) -> list[str]:
+        """Failed and open points, and the summary."""
+        return [*self.notes, *self.open_points, *([self.summary] if self.summary else [])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +104,7 @@ async def write_with_tools(
     adapter: str | None = None,
     earlier: Conversation | None = None,
     taken_up: Sequence[RequestedCall] = (),
+    rested: bool = False,
     on_turn: Callable[[ModelTurn], None] | None = None,
 ) -> WrittenWork:
     """Have a model make edits with tools and stage them; it is asked to fix new syntax errors.
@@ -105,7 +113,7 @@ async def write_with_tools(
 
     :param key: identifies this work within the step.
     :param earlier: the conversation to continue.
-    :param taken_up: see `WorkLoop.run`.
+    :param taken_up: like `rested`, see `WorkLoop.run`.
     :param on_turn: called after each turn; an exception that it raises ends the work.
     """
     tools = await _tools(step, staged, bounds.may_change)
@@ -123,16 +131,15 @@ async def write_with_tools(
     if earlier is not None:
         note_shown_in(staged, earlier)
     try:
-        done = await loop.run(prompt, earlier, taken_up)
+        done = await loop.run(prompt, earlier, taken_up, rested=rested)
     finally:
         step.keep_conversation(loop.conversation, staged.changes())
     changes = await step.workspace.attach(staged.changes())
     notes = [done.refused] if done.refused else []
     if done.value is None:
-        return WrittenWork(changes, tidy_text(done.text), notes, done.exhausted)
-    return WrittenWork(
-        changes, tidy_text(done.value.summary), [*notes, *map(tidy_text, done.value.open_points)]
-    )
+        return WrittenWork(changes, tidy_text(done.text), notes, exhausted=done.exhausted)
+    points = list(filter(None, map(tidy_line, done.value.open_points)))
+    return WrittenWork(changes, tidy_text(done.value.summary), notes, points)
 
 
 async def planning_model(
@@ -263,4 +270,5 @@ def _submission(staged: StagedFiles, bounds: Bounds) -> Submission[Handover]:
         errors = [f"{one.path}:{one.line}: new syntax error: {one.message}" for one in problems]
         return "; ".join([*errors, *missing])
 
-    return Submission(Handover, HAND_IN, accept, SUBMIT_WORK, needs_success=True)
+    advice = "mend that, or hand in again if it is meant so"
+    return Submission(Handover, HAND_IN, accept, SUBMIT_WORK, needs_success=True, advice=advice)

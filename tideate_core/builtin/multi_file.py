@@ -229,8 +229,7 @@ async def _work(step: StepContext, planned: list[PlannedFile]) -> dict[str, Any]
 
     def missing(now: StagedFiles) -> list[str]:
         return [
-            f"{file.path}: the plan wants to {file.action} it, and nothing of that is staged; do it, or hand "
-            "in again if it is not needed"
+            f"{file.path}: the plan wants to {file.action} it, and nothing of that is staged"
             for file in planned
             if file.path not in now.changed_texts()
         ]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.agents import Bounds, StagedFiles, within_plan, write_with_tools
-from tideate_core.engine import review_and_apply, revision_prompt, with_material
+from tideate_core.agents import CACHED, Bounds, StagedFiles, within_plan, write_with_tools
+from tideate_core.engine import listed_points, review_and_apply, revision_prompt, with_material
 from tideate_core.errors import StepFailed
 from tideate_core.workflows import Declined
 
@@ -46,19 +47,26 @@ async def work_and_review(
     if done.exhausted:
         await _ask_about_unfinished(step, done)
 
+    ended = time.monotonic()
+
     async def revise(feedback: Feedback) -> list[FileChange]:
-        nonlocal done
+        nonlocal done, ended
         words = revision_prompt(step, feedback, staged=True)
         # a planned edit may be missing because the user rejected it
-        done = await _work(step, words, staged, Bounds(bounds.may_change), step.conversation(step.step))
+        bounds_now, earlier_now = Bounds(bounds.may_change), step.conversation(step.step)
+        rested = time.monotonic() - ended > CACHED
+        done = await _work(step, words, staged, bounds_now, earlier_now, rested=rested)
+        ended = time.monotonic()
         return done.changes
 
-    written = await review_and_apply(step, done.changes, revise)
+    written = await review_and_apply(step, done.changes, revise, lambda: done.open_points)
     changed = {path for change in done.changes for path in (change.path, change.move_to)}
     unchanged = [path for path in named if path not in changed]
     paths = [change.move_to or change.path for change in written]
     return {
-        "response": "\n\n".join(filter(None, [done.summary, summary_of(written, unchanged)])),
+        "response": "\n\n".join(
+            filter(None, [done.summary, listed_points(done.open_points), summary_of(written, unchanged)])
+        ),
         "files": paths,
         **({} if written else {"unchanged": True}),
     }
@@ -71,8 +79,12 @@ async def _work(
     bounds: Bounds,
     earlier: Conversation | None,
     taken_up: Sequence[RequestedCall] = (),
+    *,
+    rested: bool = False,
 ) -> WrittenWork:
-    done = await write_with_tools(step, "work", prompt, staged, bounds, earlier=earlier, taken_up=taken_up)
+    done = await write_with_tools(
+        step, "work", prompt, staged, bounds, earlier=earlier, taken_up=taken_up, rested=rested
+    )
     for note in done.notes:
         step.notice(note, level="warn")
     if done.exhausted:
