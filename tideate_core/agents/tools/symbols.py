@@ -91,7 +91,10 @@ async def outline(context: ToolContext, arguments: Outline) -> str:
 
 
 def _named(entries: Sequence[OutlineEntry], name: str) -> list[OutlineEntry]:
-    """Return the entries with a text in lower case, and those around them."""
+    """Return the entries that contain a text, and their outer entries.
+
+    :param name: in lower case.
+    """
     kept: list[OutlineEntry] = []
     around: list[OutlineEntry] = []
     for one in entries:

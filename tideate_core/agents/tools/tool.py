@@ -110,7 +110,7 @@ class WorkTool(Generic[A]):
 def lean_schema(
     shape: type[BaseModel], fitted: Mapping[str, Mapping[str, Any] | None] = NOTHING
 ) -> dict[str, Any]:
-    """Return a JSON Schema with only what a model needs: every turn sends it.
+    """Return a short JSON Schema for a model; each turn sends it.
 
     :param fitted: changes by property; None removes it.
     """
@@ -160,7 +160,7 @@ _LEFT_OUT: Final = frozenset({"title", "properties", "$defs", "additionalPropert
 
 
 async def fit_tools(tools: Iterable[WorkTool[Any]], context: ToolContext) -> list[WorkTool[Any]]:
-    """Return tools adapted to the project, without those of no use there."""
+    """Return tools adapted to the project; tools that cannot run there are left out."""
     fitted = [await asyncio.to_thread(one.fit, context, one) if one.fit else one for one in tools]
     return [one for one in fitted if one is not None]
 
