@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
 
 
 class _Limit:
@@ -37,8 +38,8 @@ class _Limit:
 class Stopwatch:
     """Time since its start, without the time spent in `persons_time`."""
 
-    def __init__(self) -> None:
-        self._now = asyncio.get_running_loop().time
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
         self._questions = 0
         self._begun = self._now()
         self._asked = 0.0
@@ -81,9 +82,12 @@ async def working_time(seconds: float | None) -> AsyncIterator[asyncio.Timeout]:
 
 
 @contextmanager
-def stopwatch() -> Iterator[Stopwatch]:
-    """Measure the time of a block, without the time spent in `persons_time`."""
-    watch = Stopwatch()
+def stopwatch(now: Callable[[], float] = time.monotonic) -> Iterator[Stopwatch]:
+    """Measure the time of a block, without the time spent in `persons_time`.
+
+    :param now: clock in seconds.
+    """
+    watch = Stopwatch(now)
     before = _limits.set((*_limits.get(), watch))
     try:
         yield watch

@@ -222,7 +222,7 @@ class WriteFile(Arguments):
     """Arguments of `write_file`."""
 
     path: str
-    text: str = Field(description="Complete, nothing left out.")
+    text: str = Field(description="Complete.")
 
 
 async def write_file(context: ToolContext, arguments: WriteFile) -> str:
@@ -253,7 +253,7 @@ class MoveFile(Arguments):
     """Arguments of `move_file`."""
 
     path: str
-    to: str = Field(description="The new path, its name included.")
+    to: str = Field(description="The new path.")
 
 
 async def move_file(context: ToolContext, arguments: MoveFile) -> str:
@@ -363,8 +363,7 @@ _DONE: Final = {
 TOOLS: tuple[WorkTool[Any], ...] = (
     WorkTool(
         "edit_file",
-        "Change parts of a file by search and replace, staged. Returns the changed lines, new syntax errors, "
-        "in Python new undefined and unused names, in Neovim new diagnostics.",
+        "Change parts of a file by search and replace. Returns the changed lines and new errors.",
         EditFile,
         "stages",
         edit_file,

@@ -125,8 +125,8 @@ async def _state(context: ToolContext, name: str) -> str:
 class ListFiles(Arguments):
     """Arguments of `list_files`."""
 
-    path: str = Field(default=".", description="Folder.")
-    depth: int | None = Field(default=None, ge=1, le=50, description="Levels of folders; default: what fits.")
+    path: str = "."
+    depth: int | None = Field(default=None, ge=1, le=50, description="Default: what fits.")
 
 
 async def list_files(context: ToolContext, arguments: ListFiles) -> str:

@@ -36,15 +36,15 @@ class Search(Arguments):
     """Arguments of `search`."""
 
     pattern: str = Field(min_length=1, max_length=2_000, description="Regular expression, within one line.")
-    literal: bool = Field(default=False, description="The pattern is plain text.")
-    word: bool = Field(default=False, description="Whole words only.")
+    literal: bool = False
+    word: bool = False
     ignore_case: bool = False
     glob: str = Field(default="", max_length=500, description="As `*.py`, `src/**/*.{ts,tsx}`, `docs`.")
-    exclude: str = Field(default="", max_length=500, description="Glob of files to leave out.")
-    before: int = Field(default=0, ge=0, le=20, description="Lines before each match.")
+    exclude: str = Field(default="", max_length=500, description="Glob.")
+    before: int = Field(default=0, ge=0, le=20, description="Lines shown.")
     after: int = Field(default=0, ge=0, le=20)
     context: int = Field(default=0, ge=0, le=20, json_schema_extra={"hidden": True})
-    limit: int = Field(default=80, ge=1, le=1_000, description="Most matching lines.")
+    limit: int = Field(default=80, ge=1, le=1_000)
 
 
 async def search(context: ToolContext, arguments: Search) -> str:

@@ -114,9 +114,9 @@ class FindSymbol(Arguments):
     """Arguments of `find_symbol`."""
 
     name: str = Field(min_length=1, max_length=200, description="`Class.method` narrows it.")
-    bodies: bool = Field(default=True, description="Text of the definitions, unless it is long.")
-    references: bool = Field(default=True, description="Also where it is used.")
-    limit: int = Field(default=40, ge=1, le=500, description="Most references.")
+    bodies: bool = True
+    references: bool = True
+    limit: int = Field(default=40, ge=1, le=500, json_schema_extra={"hidden": True})
 
 
 async def find_symbol(context: ToolContext, arguments: FindSymbol) -> str:
@@ -313,8 +313,8 @@ TOOLS: tuple[WorkTool[Any], ...] = (
     ),
     WorkTool(
         "find_symbol",
-        "Find the definitions of a name, with their texts, and the lines of code that use it; by syntax, not "
-        "by types.",
+        "Find the definitions of a name, with their bodies unless they are long, and the lines of code that "
+        "use it; by syntax, not by types.",
         FindSymbol,
         "reads",
         find_symbol,

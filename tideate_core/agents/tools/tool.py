@@ -125,7 +125,7 @@ def lean_schema(
 
 
 def _lean(schema: Any, parts: Mapping[str, Any]) -> Any:
-    """Remove parts of a schema that a model does not need: titles, checked bounds, empty defaults.
+    """Remove parts of a schema that a model does not need: titles, checked bounds, defaults.
 
     Nullable values become optional, and references are replaced by their definitions.
 
@@ -143,8 +143,7 @@ def _lean(schema: Any, parts: Mapping[str, Any]) -> Any:
         # an argument of earlier versions is still understood
         given = {name: value for name, value in schema["properties"].items() if not value.get("hidden")}
         lean["properties"] = {name: _lean(value, parts) for name, value in given.items()}
-    if not lean.get("default", True):
-        del lean["default"]
+    lean.pop("default", None)
     if schema.get("minItems") == schema.get("maxItems") is not None:
         lean |= {"minItems": schema["minItems"], "maxItems": schema["maxItems"]}
     if lean.get("type") == "object":
