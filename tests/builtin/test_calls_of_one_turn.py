@@ -122,3 +122,19 @@ async def test_a_submission_after_a_failed_edit_of_its_turn_is_refused(bench: Be
     assert "not accepted: edit_file failed in this turn" in results(bench)[-1]
     assert b"item.gross * 1.3" in bench.fingerprint()["shop/price.py"]
     assert len(bench.server.requests) == 2
+
+
+async def test_the_first_request_names_folders_rules_and_checks_and_offers_no_check_that_cannot_run(
+    bench: Bench,
+) -> None:
+    lay(bench)
+    bench.write("shop/AGENTS.md", "Prices are named in full.\n")
+    bench.write("Makefile", "test:\n\ttrue\n")
+    one_turn(bench, plan(), change("1.2", "1.3"), DONE)
+    await bench.succeed("multi_file", "raise it")
+    (request,) = bench.server.requests
+    asked = request["messages"][1]["content"]
+    assert "\nshop/: AGENTS.md 1, cart.py 5, price.py 2\n" in asked
+    assert "Rules for work in their folders: shop/AGENTS.md\n" in asked
+    assert "No check can run here." in asked, "nobody trusts it"
+    assert not {"run_check", "run_snippet"} & {tool["function"]["name"] for tool in request["tools"]}

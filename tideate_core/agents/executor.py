@@ -16,6 +16,7 @@ from tideate_core.agents.plan_document import plan_as_markdown
 from tideate_core.agents.records import is_document, is_record
 from tideate_core.agents.stage import open_stage
 from tideate_core.agents.staged_files import StagedFiles
+from tideate_core.agents.tools.check_commands import runnable_checks
 from tideate_core.agents.writer import Bounds, files_for_work, within_plan
 from tideate_core.edits import NO_CHANGE
 from tideate_core.errors import BudgetReached, ContextTooLong, StepTimedOut, UnusableAnswer
@@ -179,6 +180,7 @@ class _Execution:
             "task_work",
             plan=plan_as_markdown(self._plan, self._remarks).strip(),
             remarks=self._remarks is not None,
+            checks=await runnable_checks(self._stage.step),
             files=await files_for_work(self._stage.step, self._staged, files),
         )
 

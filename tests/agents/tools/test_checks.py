@@ -482,6 +482,7 @@ async def test_a_snippet_sees_staged_edits_and_the_project_stays_as_it_is(projec
     assert not (project.root / "made").exists()
     (question,) = project.step.questions
     assert question == "Run python code of the model on a scratch copy with 1 staged file?"
+    assert "\n\n    import calc\n    open('made', 'w')\n" in project.step.confirmed[0][1]
     assert "2 passed" in await run(project, "tests"), "the answer is about tests, too"
     failed = await project.call("run_snippet", code="1 / 0")
     assert failed.startswith("snippet failed: `python` ended with status 1 in ")

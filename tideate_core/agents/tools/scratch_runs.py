@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from tideate_core.agents.answers import tidy_text
 from tideate_core.agents.tools.project_paths import project_root
 from tideate_core.errors import NotText, ToolError
 from tideate_core.workspace import Document, FileImage, read_image
@@ -109,15 +110,18 @@ async def tree_digest(context: ToolContext, root: Path, overlay: OverlayFiles) -
     return await asyncio.to_thread(digest)
 
 
-async def ask_once(context: ToolContext, tool: Tool, question: str) -> None:
+async def ask_once(context: ToolContext, tool: Tool, question: str, code: str = "") -> None:
     """Ask, once in a run for each check, whether unreviewed code may run.
 
     :param tool: the check's command.
+    :param code: code of the model that runs first.
     :raises ToolError: the answer is no.
     """
 
     async def decide() -> bool:
-        return (await context.step.confirm("gate", question, details=UNREVIEWED)).accepted
+        shown = "\n".join(f"    {line}" for line in tidy_text(code).split("\n"))
+        details = f"{UNREVIEWED}\n\n{shown}" if code else UNREVIEWED
+        return (await context.step.confirm("gate", question, details=details)).accepted
 
     key = f"check:{tool.check}{tool.folder and ':'}{tool.folder}"
     if not await context.step.choose_for_run(key, tool.meaning, decide):

@@ -63,7 +63,7 @@ async def run_snippet(context: ToolContext, arguments: RunSnippet) -> str:
         program, option = found[language]
         where = f"on a scratch copy with {count_files(len(overlay.staged))}"
         for tool in tests:
-            await ask_once(context, tool, f"Run {language} code of the model {where}?")
+            await ask_once(context, tool, f"Run {language} code of the model {where}?", arguments.code)
         limits = ProcessLimits(timeout_ms=round(min(config.timeout, SECONDS) * 1000))
         async with scratch_copy(context, root, overlay.files) as scratch:
             result = await scratch.run(
