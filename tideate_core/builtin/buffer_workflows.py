@@ -17,6 +17,7 @@ from tideate_core.agents import (
 )
 from tideate_core.builtin.affected import affected_files, listed, propose, report_tools, settle_proposal
 from tideate_core.builtin.revising import line_writer, present_text, write_lines
+from tideate_core.builtin.streaming import shown
 from tideate_core.builtin.surroundings import (
     NO_FILE,
     ORIENTATION,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tideate_core.adapters import Conversation, Prompt, Reply
-    from tideate_core.builtin.revising import Rewriting
+    from tideate_core.builtin.revising import Ask, Rewriting
     from tideate_core.workflows import EarlierRun, RunContext, StepContext
     from tideate_core.workspace import FileChange
 
@@ -169,7 +170,8 @@ async def edit(step: StepContext) -> dict[str, Any]:
     variables = {**subject.variables(), **around, "text": "" if fills else subject.text}
     variables["fence"] = fence_for(subject.text, around["before"], around["after"], around["top"])
     prompt = await with_memory(step, step.render("edit", prompt=step.prompt, **variables))
-    write = line_writer(step, RememberedModel(step).ask, subject, start, end, insert=fills)
+    ask = shown(step, RememberedModel(step), subject, at)
+    write = line_writer(step, ask, subject, start, end, insert=fills)
     lines, rewriting = await write_lines(step, write, prompt)
     return (await _review(step, subject, at, lines, rewriting, insert=fills))[0]
 
@@ -306,19 +308,18 @@ async def write_again(
             return await _edit_file(step, earlier, subject, written=written)
         subject = replace(subject, start=place[0], end=place[1], selected=True)
     more_tools = report_tools(step, subject) if reports else []
+    start, end = at = subject.start, subject.end
     said = earlier.conversation
-    model = (
-        model_of(step, step.step, earlier=said, more_tools=more_tools)
-        if looks
-        else RememberedModel(step, said)
-    )
+    ask: Ask
+    if looks:
+        ask = model_of(step, step.step, earlier=said, more_tools=more_tools).ask
+    else:
+        ask = shown(step, RememberedModel(step, said), subject, at)
     variables = {**subject.variables(), "affected": "tool" if more_tools else ""}
     prompt = step.render("follow_up", prompt=step.prompt, written=written, **variables)
     prompt = await with_material(step, prompt, rules=False)
-    start, end = subject.start, subject.end
-    write = line_writer(step, model.ask, subject, start, end, insert=start == end)
+    write = line_writer(step, ask, subject, start, end, insert=start == end)
     lines, rewriting = await write_lines(step, write, prompt)
-    at = start, end
     result, changes = await _review(step, subject, at, lines, rewriting, insert=start == end)
     await settle_proposal(step, changes)
     return result

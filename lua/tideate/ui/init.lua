@@ -46,6 +46,7 @@ local FIRST = {
   'tideate.ui.keys',
   'tideate.ui.window',
   'tideate.ui.ranges',
+  'tideate.ui.review.stream',
   'tideate.ui.typing',
   'tideate.ui.text',
   'tideate.ui.text.escaping_tables',
