@@ -62,9 +62,13 @@ class ShownModel:
 
     def _feed(self, text: str) -> None:
         self._pieces.append(text)
-        if "\n" in text and self._timer is None:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_at(max(self._next, loop.time()), self._look)
+        if "\n" not in text or self._timer is not None:
+            return
+        loop = asyncio.get_running_loop()
+        if loop.time() >= self._next:
+            self._look()
+        else:
+            self._timer = loop.call_at(self._next, self._look)
 
     def _look(self) -> None:
         loop = asyncio.get_running_loop()

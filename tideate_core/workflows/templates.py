@@ -8,6 +8,7 @@ values and the length of the text: filters count their output and stop at the li
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from jinja2 import StrictUndefined, Template, TemplateError, Undefined, nodes
@@ -20,6 +21,7 @@ from tideate_core.workflows.limits import LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from types import CodeType
 
 RENDER_ERRORS = (
     *(TemplateError, ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError),
@@ -59,10 +61,8 @@ def render_in(source: str, values: Mapping[str, Any], environment: Sandbox) -> s
 
     :raises RENDER_ERRORS: it is invalid, or takes too much time or space.
     """
-    check_length(source)
-    tree = environment.parse(source)
-    restrict(tree, environment)
-    template = Template.from_code(environment, environment.compile(tree), environment.make_globals(None))
+    code = _compiled(source, type(environment))
+    template = Template.from_code(environment, code, environment.make_globals(None))
     pieces: list[str] = []
     size = 0
     for piece in template.generate(values):
@@ -70,6 +70,16 @@ def render_in(source: str, values: Mapping[str, Any], environment: Sandbox) -> s
         environment.check_size(size)
         pieces.append(piece)
     return "".join(pieces)
+
+
+@lru_cache(maxsize=32)
+def _compiled(source: str, kind: type[Sandbox]) -> CodeType:
+    """Return the code of a template, which takes milliseconds to make; values and limits do not change it."""
+    check_length(source)
+    environment = kind(0)
+    tree = environment.parse(source)
+    restrict(tree, environment)
+    return environment.compile(tree)
 
 
 def check_length(source: str) -> None:

@@ -216,10 +216,10 @@ class StepModel:
         joiner, readable = SurrogateJoiner(), ReadableJson() if structured else None
 
         def send(text: str) -> None:
+            if text and on_text is not None:
+                on_text(text)  # first: front ends draw what it shows before the bare text
             if text:
                 self._context.emit(event, text=text)
-                if on_text is not None:
-                    on_text(text)
 
         def stream(piece: str) -> None:
             nonlocal readable

@@ -10,6 +10,17 @@ M.IN_PLACE = { edit = true }
 
 local labels = api.nvim_create_namespace('tideate.review.label')
 
+--- Modules that draw a hunk, loaded while the model thinks.
+local DRAWING = {
+  'tideate.ui.review.model',
+  'tideate.ui.review.hunk_position',
+  'tideate.ui.review.merge',
+  'tideate.ui.review.words',
+  'tideate.ui.review.syntax',
+  'tideate.ui.review.scratch_buffer',
+  'tideate.ui.review.overlay',
+}
+
 ---@class tideate.StreamedRun
 ---@field buf integer
 ---@field layer integer
@@ -162,6 +173,7 @@ function M.begin(id, name, context)
   }
   table.insert(order, id)
   set_keys(buf)
+  ui.load_ahead(DRAWING)
 end
 
 ---@param one tideate.StreamedRun
