@@ -61,7 +61,7 @@ def render_in(source: str, values: Mapping[str, Any], environment: Sandbox) -> s
 
     :raises RENDER_ERRORS: it is invalid, or takes too much time or space.
     """
-    code = _compiled(source, type(environment))
+    code = environment.compiled(source)
     template = Template.from_code(environment, code, environment.make_globals(None))
     pieces: list[str] = []
     size = 0
@@ -70,16 +70,6 @@ def render_in(source: str, values: Mapping[str, Any], environment: Sandbox) -> s
         environment.check_size(size)
         pieces.append(piece)
     return "".join(pieces)
-
-
-@lru_cache(maxsize=32)
-def _compiled(source: str, kind: type[Sandbox]) -> CodeType:
-    """Return the code of a template, which takes milliseconds to make; values and limits do not change it."""
-    check_length(source)
-    environment = kind(0)
-    tree = environment.parse(source)
-    restrict(tree, environment)
-    return environment.compile(tree)
 
 
 def check_length(source: str) -> None:
@@ -105,6 +95,16 @@ class Sandbox(SandboxedEnvironment):
         self.filters = self._meter.filters(self.filters)
         tests: dict[str, Any] = dict(self.tests)
         self.tests = {name: self._meter.metered(test) for name, test in tests.items()}
+
+    @classmethod
+    @lru_cache(maxsize=32)
+    def compiled(cls, source: str) -> CodeType:
+        """Return the code of a template, which takes milliseconds to make; it holds no values or limits."""
+        check_length(source)
+        environment = cls(0)
+        tree = environment.parse(source)
+        restrict(tree, environment)
+        return environment.compile(tree)
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         if isinstance(left, int | float) and isinstance(right, int | float):
