@@ -180,6 +180,23 @@ def test_a_failure_is_told_and_opens_no_window(editing: Editor, server: ModelSer
     assert leaves(editing) == [0, 0, ""]
 
 
+def test_a_reply_continues_it_in_the_buffer(editing: Editor, server: ModelServer) -> None:
+    begin(editing, server).release()
+    wait_focused(editing)
+    editing.feed("<CR>")
+    assert result(editing)["ok"]
+    more = "```python\ndef area(r):\n    x = 3.14159 * r\n"
+    gate = server.holds("more digits", text=more + REST, pieces=[more, REST])
+    editing.command("Workflow! edit more digits")
+    editing.wait_for(lambda: "3.14159" in editing.lua(STREAMED), "the answer comes into the buffer")
+    assert editing.lua(WINDOWS) == 1
+    gate.release()
+    wait_focused(editing)
+    editing.feed("<CR>")
+    editing.wait_for(lambda: "3.14159" in editing.lines()[1], "the reply is written")
+    assert "pi" in str(server.requests[-1]["messages"][1])
+
+
 def test_an_empty_buffer_without_a_file_is_filled(editor: Editor, server: ModelServer) -> None:
     configure(editor, server)
     server.answers("a constant", "```python\nLIMIT = 3\n```")

@@ -25,21 +25,32 @@ SHARE: Final = 10
 
 def shown(step: StepContext, model: RememberedModel, subject: Subject, at: tuple[int, int]) -> Ask:
     """Return a function that asks a model, and shows its answer as it comes in an editor."""
-    return model.ask if step.editor is None else ShownModel(step, model, subject, at).ask
+    number = subject.buffer.number
+    if step.editor is None or number is None:
+        return model.ask
+    return ShownModel(step, model, subject, at, number).ask
 
 
 class ShownModel:
     """Asks a model like `RememberedModel`, and shows the hunks of its answer as they come.
 
     :param at: the half-open range of lines that the answer replaces, 0-based.
+    :param number: of the buffer.
     """
 
     def __init__(
-        self, step: StepContext, model: RememberedModel, subject: Subject, at: tuple[int, int]
+        self,
+        step: StepContext,
+        model: RememberedModel,
+        subject: Subject,
+        at: tuple[int, int],
+        number: int,
     ) -> None:
         self._step = step
         self._model = model
+        self._number = number
         self._lines = subject.lines
+        self._before: str | None = subject.buffer.text
         self._at = at
         self._pieces: list[str] = []
         self._shown: Sequence[Hunk] = ()
@@ -84,4 +95,5 @@ class ShownModel:
     def _show(self, hunks: Sequence[Hunk]) -> None:
         if list(hunks) != list(self._shown):
             self._shown = hunks
-            self._step.show_hunks(hunks)
+            self._step.show_hunks(self._number, hunks, self._before)
+            self._before = None

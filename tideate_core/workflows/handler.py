@@ -294,8 +294,11 @@ class PersonAccess(Protocol):
         """
         ...
 
-    def show_hunks(self, hunks: Sequence[Hunk]) -> None:
-        """Show the changes of the run's buffer that a model has written so far; nothing is asked."""
+    def show_hunks(self, buffer: int, hunks: Sequence[Hunk], before: str | None = None) -> None:
+        """Show the changes of an editor's buffer that a model has written so far; nothing is asked.
+
+        :param before: the text that the hunks are of; None: the text of the last call.
+        """
         ...
 
     async def present(self, text: str, filetype: str) -> None:

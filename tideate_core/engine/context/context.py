@@ -447,8 +447,10 @@ class Context:
             EventName.GATE_FAILED if issues else EventName.GATE_PASSED, gate=name, issues=issues, **places
         )
 
-    def show_hunks(self, hunks: Sequence[Hunk]) -> None:
-        self.emit(EventName.HUNKS_STREAMED, hunks=[hunk.as_json() for hunk in hunks])
+    def show_hunks(self, buffer: int, hunks: Sequence[Hunk], before: str | None = None) -> None:
+        text = {} if before is None else {"before": before}
+        shown = [hunk.as_json() for hunk in hunks]
+        self.emit(EventName.HUNKS_STREAMED, buffer=buffer, hunks=shown, **text)
 
     async def present(self, text: str, filetype: str) -> None:
         await self.run.front.present(text, filetype)

@@ -331,6 +331,13 @@ local function show_begun(id, entry, event)
   end
 end
 
+--- Return whether the answer of a run comes in the buffer, without this window.
+---@param run tideate.Run
+---@return boolean
+local function in_place(run)
+  return require('tideate.ui.review.stream').IN_PLACE[run.name] == true
+end
+
 --- Handle an event.
 ---@param event tideate.Event
 function M.on_event(event)
@@ -349,9 +356,12 @@ function M.on_event(event)
   elseif BEGINS[event.name] and not run.parent then
     runs.evict_old(shown.id)
     require('tideate.ui.notify').close_of_run()
-    if not require('tideate.ui.review.stream').shows(id) then
+    if not in_place(run) then
       show_begun(id, entry, event)
     end
+  elseif event.name == 'SD_EVENT_TOOL_CALLED' and in_place(run) and not entry.looks then
+    entry.looks = true
+    show_begun(id, entry, event) -- its lines are gone, and the model looks for them
   elseif shown.id == id and shown.gave_way and event.name == 'SD_EVENT_CHECK_STARTED' then
     show_beside_questions(id, false) -- a check lasts long enough to be watched
   elseif shown.id == id then

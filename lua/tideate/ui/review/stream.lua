@@ -24,8 +24,7 @@ local DRAWING = {
 ---@class tideate.StreamedRun
 ---@field buf integer
 ---@field layer integer
----@field path string
----@field before string text of the buffer when the run began
+---@field before string text that the hunks are of
 ---@field label integer extmark at its lines
 ---@field overlay? tideate.Overlay
 ---@field review? tideate.Review that shows the whole change
@@ -144,11 +143,16 @@ local function free_layer()
   return layer
 end
 
---- Return whether a run's answer comes in a buffer.
 ---@param id string
----@return boolean
-function M.shows(id)
-  return runs[id] ~= nil
+---@param buf integer
+---@param row integer 0-based
+local function add(id, buf, row)
+  require('tideate.ui.highlights').define()
+  row = math.min(row, api.nvim_buf_line_count(buf) - 1)
+  runs[id] = { buf = buf, layer = free_layer(), before = '', label = api.nvim_buf_set_extmark(buf, labels, row, 0, {}) }
+  table.insert(order, id)
+  set_keys(buf)
+  ui.load_ahead(DRAWING)
 end
 
 --- Mark the lines of a run that begins; runs of other workflows are left alone.
@@ -156,24 +160,11 @@ end
 ---@param name string of the workflow
 ---@param context tideate.Context
 function M.begin(id, name, context)
-  local buffer = context.buffer or {}
-  local buf = buffer.number
-  if not M.IN_PLACE[name] or not buf or not api.nvim_buf_is_loaded(buf) then
-    return
+  local buf = (context.buffer or {}).number
+  if M.IN_PLACE[name] and buf and api.nvim_buf_is_loaded(buf) then
+    local line = context.selection and context.selection.start or (context.cursor or {}).line or 1
+    add(id, buf, line - 1)
   end
-  require('tideate.ui.highlights').define()
-  local line = context.selection and context.selection.start or (context.cursor or {}).line or 1
-  local row = math.min(line, api.nvim_buf_line_count(buf)) - 1
-  runs[id] = {
-    buf = buf,
-    layer = free_layer(),
-    path = buffer.path,
-    before = buffer.text,
-    label = api.nvim_buf_set_extmark(buf, labels, row, 0, {}),
-  }
-  table.insert(order, id)
-  set_keys(buf)
-  ui.load_ahead(DRAWING)
 end
 
 ---@param one tideate.StreamedRun
@@ -193,7 +184,7 @@ local function show(one, hunks)
   for _, hunk in ipairs(hunks) do
     hunk.new = vim.list_slice(hunk.new, 1, vim.o.lines) -- no more fit on the screen
   end
-  local file = { path = one.path, action = 'modify', buffer = one.buf, before = one.before, hunks = hunks }
+  local file = { path = api.nvim_buf_get_name(one.buf), action = 'modify', buffer = one.buf, before = one.before, hunks = hunks }
   local entry = require('tideate.ui.review.model').new({ payload = { files = { file } } }).entries[1]
   if one.overlay then
     return one.overlay:replace(entry)
@@ -232,12 +223,17 @@ end
 ---@param event tideate.Event
 function M.on_event(event)
   local id, name, data = event.execution_id, event.name, event.data or {}
+  if name == 'SD_EVENT_HUNKS_STREAMED' and not runs[id] and api.nvim_buf_is_loaded(data.buffer) then
+    add(id, data.buffer, #data.hunks > 0 and data.hunks[1].start or 0) -- of an earlier run's lines, which only the host knows
+    set_working(id, true)
+  end
   local one = runs[id]
   if not one then
     return
   elseif ENDS[name] or (name == 'SD_EVENT_WORKFLOW_PAUSED' and data.reason == 'interrupted') then
     finish(id)
   elseif name == 'SD_EVENT_HUNKS_STREAMED' then
+    one.before = data.before or one.before
     show(one, data.hunks)
   elseif name == 'SD_EVENT_NOTICE' and data.level == 'warn' then
     ui.warn(('%s: %s'):format(require('tideate.state').get_status(id).name, data.message))
