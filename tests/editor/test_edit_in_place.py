@@ -88,6 +88,27 @@ def test_hunks_come_before_the_review_and_one_key_keeps_them(editing: Editor, se
     assert editing.lines() == TEXT, "one undo takes it back"
 
 
+def test_the_text_stays_where_it_is_when_the_review_comes_and_goes(
+    screen_editor: Editor, server: ModelServer
+) -> None:
+    def row() -> int:
+        return next(number for number, line in enumerate(screen_editor.screen()) if "def area" in line)
+
+    configure(screen_editor, server)
+    screen_editor.edit("a.py", "\n".join(["import os", "", *TEXT]) + "\n")
+    screen_editor.feed("5G")
+    assert row() == 2
+    gate = begin(screen_editor, server, 3, 5)
+    assert row() == 2
+    gate.release()
+    wait_focused(screen_editor)
+    assert "review" in screen_editor.screen()[0]
+    assert row() == 2
+    screen_editor.feed("<CR>")
+    assert result(screen_editor)["ok"]
+    assert row() == 2
+
+
 def test_typing_meanwhile_is_kept_and_the_hunks_stay_at_their_lines(
     editing: Editor, server: ModelServer
 ) -> None:

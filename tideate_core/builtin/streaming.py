@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 LEAST_GAP: Final = 0.01
 """Seconds between two looks at the answer: an editor draws hardly more often."""
+LARGEST: Final = 200_000
+"""Characters of an answer that are looked at; the review shows the rest."""
 SHARE: Final = 10
 """Gap between two looks, in times of the last one's duration: long ranges are compared less often."""
 
@@ -86,9 +88,9 @@ class ShownModel:
         begun = loop.time()
         self._timer = None
         self._pieces[:] = ["".join(self._pieces)]
-        hunks = streamed_hunks(self._pieces[0], self._lines, *self._at)
-        if hunks is not None:
-            self._show(hunks)
+        if len(self._pieces[0]) <= LARGEST:
+            hunks = streamed_hunks(self._pieces[0], self._lines, *self._at)
+            self._show(self._shown if hunks is None else hunks)
         now = loop.time()
         self._next = now + max(LEAST_GAP, SHARE * (now - begun))
 

@@ -28,6 +28,7 @@ local DRAWING = {
 ---@field label integer extmark at its lines
 ---@field overlay? tideate.Overlay
 ---@field review? tideate.Review that shows the whole change
+---@field scrolled? table<integer, true> windows in which a winbar covers a line
 ---@field stop_ticking? fun()
 
 ---@type table<string, tideate.StreamedRun>
@@ -193,14 +194,45 @@ local function show(one, hunks)
   one.overlay:draw()
 end
 
+--- Scroll a window by a line, so that its text stays in place when a winbar comes or goes above it.
+---@param win integer
+---@param by 1|-1
+---@return boolean done false at the top of the buffer
+local function scroll(win, by)
+  return api.nvim_win_call(win, function()
+    local view = vim.fn.winsaveview()
+    local topline = view.topline + by
+    if topline < 1 or topline > view.lnum then
+      return false
+    end
+    vim.fn.winrestview({ topline = topline })
+    return true
+  end)
+end
+
 --- Let a review take the place of its run's hunks.
----@param review tideate.Review
+---@param review tideate.Review with its winbars
 function M.hand_over(review)
   local one = runs[review.question.execution_id]
-  if one then
-    one.review = review
-    review:draw() -- before the hunks are gone: nothing flickers
-    clear(one)
+  if not one then
+    return
+  end
+  one.review, one.scrolled = review, {}
+  for _, win in ipairs(vim.fn.win_findbuf(one.buf)) do
+    one.scrolled[win] = vim.wo[win].winbar ~= '' and scroll(win, 1) or nil
+  end
+  review:draw() -- before the hunks are gone: nothing flickers
+  clear(one)
+end
+
+--- Keep the text in place after a review and its winbars were closed.
+---@param id string of the run
+function M.take_back(id)
+  local one = runs[id]
+  for win in pairs(one and one.scrolled or {}) do
+    if api.nvim_win_is_valid(win) and api.nvim_win_get_buf(win) == one.buf then
+      scroll(win, -1)
+    end
   end
 end
 
