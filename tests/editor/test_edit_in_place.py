@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 TEXT = ["def area(r):", "    x = 3 * r", "    return x * r", "", "print(area(2))"]
 FIRST = "```python\ndef area(r):\n    x = 3.14 * r\n"
 REST = "    return x * r + 0\n```"
+OTHER = "```python\nprint(area(3))\n"
 EDITED = ["def area(r):", "    x = 3.14 * r", "    return x * r + 0", "", "print(area(2))"]
 CAPTURE = "return require('tideate.context').capture({...})"
 WINDOWS = "return #vim.api.nvim_list_wins()"
@@ -173,15 +174,20 @@ def test_a_killed_host_leaves_nothing(editing: Editor, server: ModelServer) -> N
     assert editing.lines() == TEXT
 
 
-def test_two_edits_of_one_buffer_come_side_by_side_and_stop_alone(
+def begin_second(editor: Editor, server: ModelServer) -> Gate:
+    """Start an edit of the last line, whose answer stops before its fence."""
+    gate = server.holds("three", text=OTHER + "```", pieces=[OTHER, "```"])
+    start(editor, "edit", "three", context=editor.lua(CAPTURE, 5, 5))
+    editor.wait_for(lambda: "area(3)" in streamed(editor), "both are shown")
+    assert "3.14" in streamed(editor)
+    return gate
+
+
+def test_of_two_edits_in_one_buffer_the_one_at_the_cursor_is_stopped(
     editing: Editor, server: ModelServer
 ) -> None:
     gate = begin(editing, server)
-    other = "```python\nprint(area(3))\n"
-    server.holds("three", text=other + "```", pieces=[other, "```"])
-    start(editing, "edit", "three", context=editing.lua(CAPTURE, 5, 5))
-    editing.wait_for(lambda: "area(3)" in streamed(editing), "both are shown")
-    assert "3.14" in streamed(editing)
+    begin_second(editing, server)
     editing.feed("G<C-c>")
     assert editing.wait("_G.done")["cancelled"]
     assert streamed(editing) == "+     x = 3.14 * r"
@@ -189,6 +195,21 @@ def test_two_edits_of_one_buffer_come_side_by_side_and_stop_alone(
     wait_focused(editing)
     editing.feed("<CR>")
     editing.wait_for(lambda: editing.lines() == EDITED, "the first edit is written")
+    editing.wait("require('tideate').get_status() == nil")
+    assert leaves(editing) == [0, 0, ""]
+
+
+def test_two_edits_of_one_buffer_are_kept_one_after_the_other(editing: Editor, server: ModelServer) -> None:
+    gate, other = begin(editing, server), begin_second(editing, server)
+    other.release()
+    wait_focused(editing)
+    assert "3.14" in streamed(editing), "the other one goes on beside the review"
+    editing.feed("<CR>")
+    editing.wait_for(lambda: editing.lines() == [*TEXT[:4], "print(area(3))"], "the second edit is written")
+    gate.release()
+    wait_focused(editing)
+    editing.feed("<CR>")
+    editing.wait_for(lambda: editing.lines() == [*EDITED[:4], "print(area(3))"], "so is the first")
     editing.wait("require('tideate').get_status() == nil")
     assert leaves(editing) == [0, 0, ""]
 
