@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.harness.dialogs import choose, wait_focused
+from tests.editor.test_run_views import kill, second
+from tests.harness.dialogs import choose, say_yes, wait_focused
 from tests.harness.editor import REPOSITORY
 from tests.harness.review import drawn, left_overs
 from tests.harness.runs import configure, result, start
 
 if TYPE_CHECKING:
-    from tests.harness.editor import Editor
+    from tests.harness.editor import Editor, EditorFactory
     from tests.harness.model_server import Gate, ModelServer
 
 TEXT = ["def area(r):", "    x = 3 * r", "    return x * r", "", "print(area(2))"]
@@ -212,6 +213,24 @@ def test_two_edits_of_one_buffer_are_kept_one_after_the_other(editing: Editor, s
     editing.wait_for(lambda: editing.lines() == [*EDITED[:4], "print(area(3))"], "so is the first")
     editing.wait("require('tideate').get_status() == nil")
     assert leaves(editing) == [0, 0, ""]
+
+
+@pytest.mark.slow
+def test_an_edit_whose_neovim_was_killed_is_resumed_in_the_buffer(
+    start_editor: EditorFactory, editing: Editor, server: ModelServer
+) -> None:
+    (editing.cwd / ".tideate").mkdir()
+    gate = begin(editing, server)
+    kill(editing)
+    editor = second(start_editor, editing, server)
+    editor.command("edit other.py | edit a.py")
+    editor.command("Workflow resume")
+    say_yes(editor)
+    editor.wait_for(lambda: "3.14" in streamed(editor), "the answer comes again")
+    gate.release()
+    wait_focused(editor)
+    editor.feed("<CR>")
+    editor.wait_for(lambda: editor.lines() == EDITED, "the edit is written")
 
 
 def test_a_failure_is_told_and_opens_no_window(editing: Editor, server: ModelServer) -> None:
