@@ -50,7 +50,7 @@ def editing(editor: Editor, server: ModelServer) -> Editor:
 
 
 def begin(editor: Editor, server: ModelServer, first: int = 1, last: int = 3, prompt: str = "pi") -> Gate:
-    """Start an edit of some lines, whose answer stops after its first changed line."""
+    """Start an edit of some lines and hold its answer after the first changed line."""
     gate = server.holds(prompt, text=FIRST + REST, pieces=[FIRST, REST])
     start(editor, "edit", prompt, context=editor.lua(CAPTURE, first, last))
     editor.wait_for(lambda: "3.14" in streamed(editor), "the first changed line is shown")
@@ -63,7 +63,7 @@ def streamed(editor: Editor) -> str:
 
 
 def leaves(editor: Editor) -> list[object]:
-    """Return what runs and reviews draw and map in the buffer."""
+    """Return the marks, winbars and mapping of runs in the buffer."""
     return [
         left_overs(editor)["marks"],
         left_overs(editor)["bars"],
@@ -176,7 +176,7 @@ def test_a_killed_host_leaves_nothing(editing: Editor, server: ModelServer) -> N
 
 
 def begin_second(editor: Editor, server: ModelServer) -> Gate:
-    """Start an edit of the last line, whose answer stops before its fence."""
+    """Start an edit of the last line and hold its answer before the closing fence."""
     gate = server.holds("three", text=OTHER + "```", pieces=[OTHER, "```"])
     start(editor, "edit", "three", context=editor.lua(CAPTURE, 5, 5))
     editor.wait_for(lambda: "area(3)" in streamed(editor), "both are shown")

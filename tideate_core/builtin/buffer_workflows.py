@@ -236,7 +236,7 @@ async def _review(
 
 
 def _subject(step: StepContext, at: tuple[int, int] | None = None) -> Subject:
-    """Return the lines to rewrite: the selected ones, or those of a half-open range."""
+    """Return the lines to rewrite: a half-open range, by default the selection."""
     subject = Subject.of(step.context)
     if subject is None:
         raise InvalidInput(f"{step.step} needs lines to work on: open a file, or name one with --file")

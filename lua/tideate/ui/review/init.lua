@@ -170,7 +170,7 @@ function Review:close()
   end
   api.nvim_del_augroup_by_id(self.group)
   self.windows:restore(self.index_by_buffer)
-  require('tideate.ui.review.stream').take_back(self.question.execution_id)
+  require('tideate.ui.review.stream').scroll_back(self.question.execution_id)
   buffers.close(self)
 end
 

@@ -227,7 +227,7 @@ end
 
 --- Keep the text in place after a review and its winbars were closed.
 ---@param id string of the run
-function M.take_back(id)
+function M.scroll_back(id)
   local one = runs[id]
   for win in pairs(one and one.scrolled or {}) do
     if api.nvim_win_is_valid(win) and api.nvim_win_get_buf(win) == one.buf then
