@@ -14,6 +14,7 @@ from tideate_core.agents.tools.search_programs import LARGEST, Found, Query, fin
 from tideate_core.agents.tools.shown_texts import ShownTexts, line_part
 from tideate_core.agents.tools.tool import Arguments, WorkTool
 from tideate_core.errors import ToolError, WorkspaceError
+from tideate_core.mentions import code_language
 from tideate_core.util.escaping import HIDDEN_LINE
 from tideate_core.workspace import is_test
 
@@ -114,8 +115,8 @@ class _Page:
     size: int = 0
 
     async def add(self, found: Found) -> None:
-        """Add the lines of matches, source before tests, up to the limits; then only names and numbers."""
-        names = sorted(found.lines, key=lambda name: (is_test(name), name))
+        """Add the lines of matches up to the limits: source, tests, other files; then names and numbers."""
+        names = sorted(found.lines, key=lambda name: (not code_language(name), is_test(name), name))
         most = self.arguments.limit
         if sum(map(len, found.lines.values())) > most:  # a share for each file
             most = max(LEAST_OF_FILE, most // len(names))
@@ -190,8 +191,8 @@ class _Page:
 TOOLS: tuple[WorkTool[Any], ...] = (
     WorkTool(
         "search",
-        "Search the project's files line by line, source before tests. Returns `LINE:TEXT` below each path "
-        "with its number of matches. For a name find_symbol is more exact.",
+        "Search the project's files line by line: source, tests, then other files. Returns `LINE:TEXT` below "
+        "each path with its number of matches. For a name find_symbol is more exact.",
         Search,
         "reads",
         search,

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 MOST_ENTRIES: Final = 150
 """Entries of an outline that are shown."""
 LONGEST_ENTRY: Final = 160
-LONGEST_BODY: Final = 60
+LONGEST_BODY: Final = 150
 """Lines of a definition that is shown whole."""
 LONGEST_BODIES: Final = 6_000
 """Characters of the definitions that are shown whole."""
@@ -80,14 +80,30 @@ async def outline(context: ToolContext, arguments: Outline) -> str:
     wanted = _named(entries, arguments.name.lower()) if arguments.name else entries
     if not wanted:
         return f"{name} defines nothing with {arguments.name!r} ({len(entries)} entries)"
-    deepest = arguments.depth or 1 + max(one.depth for one in wanted)
-    shown = [one for one in wanted if one.depth < deepest]
-    while len(shown) > MOST_ENTRIES and deepest > 1 and arguments.depth is None:
-        deepest -= 1
-        shown = [one for one in wanted if one.depth < deepest]
+    shown = [one for one in wanted if arguments.depth is None or one.depth < arguments.depth]
+    if arguments.depth is None:
+        shown = _fitting(shown, MOST_ENTRIES)
     left = len(wanted) - len(shown[:MOST_ENTRIES])
     lines = [_entry_line(one) for one in shown[:MOST_ENTRIES]]
     return "\n".join([*lines, *([f"[{left} more; name, or a larger depth, shows them]"] if left else [])])
+
+
+def _fitting(entries: Sequence[OutlineEntry], most: int) -> list[OutlineEntry]:
+    """Return all outermost entries, then those inside the longest entries, as many as fit."""
+    chosen = {one for one in entries if one.depth == 0}
+    depth = 0
+    while len(chosen) < most:
+        outer = [one for one in chosen if one.depth == depth]
+        depth += 1
+        if not any(one.depth == depth for one in entries):
+            break
+        for around in sorted(outer, key=lambda one: (one.first - one.last, one.first)):
+            inside = [
+                one for one in entries if one.depth == depth and around.first <= one.first <= around.last
+            ]
+            if len(chosen) + len(inside) <= most:
+                chosen.update(inside)
+    return [one for one in entries if one in chosen]
 
 
 def _named(entries: Sequence[OutlineEntry], name: str) -> list[OutlineEntry]:
