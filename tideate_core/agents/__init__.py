@@ -103,6 +103,7 @@ if TYPE_CHECKING:
     from tideate_core.agents.writer import (
         Bounds as Bounds,
         WrittenWork as WrittenWork,
+        editing_model as editing_model,
         planning_model as planning_model,
         within_plan as within_plan,
         write_with_tools as write_with_tools,

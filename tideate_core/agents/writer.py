@@ -159,6 +159,18 @@ async def planning_model(
     )
 
 
+async def editing_model(
+    step: StepContext, key: str, staged: StagedFiles, *, earlier: Conversation | None = None, words: str = ""
+) -> LookingModel:
+    """Return the run's model for a conversation in which it may stage edits; it ends a turn with an answer.
+
+    :param earlier: the conversation that its first question continues.
+    :param words: further instructions, for the system prompt.
+    """
+    tools, words = await _tools(step, staged, None), f"{step.render('look').system}\n\n{words}"
+    return LookingModel(step, key, tools, staged=staged, earlier=earlier, words=words, continues=True)
+
+
 async def _tools(step: StepContext, staged: StagedFiles, may_change: MayChange | None) -> list[OfferedTool]:
     tools = tools_named(WRITING, editor=step.editor is not None)
     context = ToolContext(step, staged, may_change)

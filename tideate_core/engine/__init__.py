@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     )
     from tideate_core.engine.context.context import StateManager as StateManager
     from tideate_core.engine.context.continuation import (
+        conversation_starts as conversation_starts,
         is_continued_from as is_continued_from,
         last_conversation as last_conversation,
         request_of as request_of,
         said_in_step as said_in_step,
     )
+    from tideate_core.engine.context.memory import CONVERSATION as CONVERSATION
     from tideate_core.engine.driver import (
         Driver as Driver,
         DriverHooks as DriverHooks,
