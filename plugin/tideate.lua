@@ -27,6 +27,7 @@ end, {
 local plugs = {
   menu = '',
   ask = 'ask',
+  chat = 'chat',
   summarize = 'summarize',
   refactor = 'refactor',
   generate = 'generate',

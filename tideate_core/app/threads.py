@@ -110,6 +110,7 @@ def list_chats(reader: Reader, limit: int = LISTED) -> list[RunRow]:
 def _exchanged(conversation: Conversation) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the messages for a chat with their positions; a tool's result belongs to its call."""
     from tideate_core.adapters import ModelTurn, ToolResult, UserMessage
+    from tideate_core.engine import summarize_call
 
     turn, calls = 0, dict[str, dict[str, Any]]()
     for at, message in enumerate(conversation.messages):
@@ -124,6 +125,7 @@ def _exchanged(conversation: Conversation) -> Iterator[tuple[int, dict[str, Any]
                 calls = {
                     call.id: {
                         "tool": call.name,
+                        "summary": summarize_call("", call.name, call.arguments or {}),
                         "arguments": beginning(json.dumps(call.arguments, ensure_ascii=False), LONGEST_CALL),
                     }
                     for call in message.calls

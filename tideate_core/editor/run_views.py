@@ -168,6 +168,7 @@ class RunViews:
                     "state": row["state"],
                     "ended": part["run"].ended,
                     "error": row["error"],
+                    "reason": row["reason"],
                     "files": row["files"],
                     "messages": part["messages"],
                 }

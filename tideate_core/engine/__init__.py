@@ -142,5 +142,6 @@ if TYPE_CHECKING:
         FOR_RUN as FOR_RUN,
         described as described,
     )
+    from tideate_core.engine.tool_call_events import summarize_call as summarize_call
 else:
     __getattr__, __dir__, __all__ = exports(__name__)

@@ -362,7 +362,8 @@ local function announce(event, run)
   end
   local message, level = words(run, event.data or {})
   if level >= vim.log.levels.WARN or require('tideate.config').get('ui.notify') then
-    local shown = require('tideate.ui.output').shows(run.execution_id)
+    local chat = package.loaded['tideate.ui.chat']
+    local shown = require('tideate.ui.output').shows(run.execution_id) or chat and chat.shows(run.execution_id)
     M.notify(message, level, { of_run = true, shown = shown })
   end
 end
@@ -420,6 +421,9 @@ function M.close()
   local parts = { 'output', 'graph', 'pages.run_page', 'pages.comparison', 'panel', 'pages.workflows', 'pages.snapshots', 'notify' }
   for _, part in ipairs(parts) do
     require('tideate.ui.' .. part).close()
+  end
+  if package.loaded['tideate.ui.chat'] then
+    require('tideate.ui.chat').close()
   end
   if stop_watching then
     stop_watching()

@@ -136,6 +136,21 @@ function Stream:fill()
   end
 end
 
+--- Replace the text by a complete one.
+---@param lines string[]
+function Stream:set(lines)
+  self.said, self.pending, self.finished = { table.concat(lines, '\n') }, {}, true
+  self:fill()
+end
+
+--- Let a finished text grow again.
+function Stream:grow()
+  if self.finished then
+    self.finished = false
+    set_markdown_syntax(self:loaded_buffer())
+  end
+end
+
 --- Return a loaded buffer with the text; a new one if the last was unloaded or wiped.
 ---@return integer buf
 function Stream:loaded_buffer()

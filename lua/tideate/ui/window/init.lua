@@ -31,6 +31,7 @@ function M.scratch(name, options)
   for option, value in pairs(options or {}) do
     vim.bo[buf][option] = value
   end
+  require('tideate.ui.references').map(buf)
   return buf
 end
 
