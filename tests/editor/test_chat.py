@@ -9,13 +9,20 @@ import pytest
 from tests.harness.runs import accept_all, configure, result, start
 
 if TYPE_CHECKING:
-    from tests.harness.editor import Editor
+    from tests.harness.editor import Editor, EditorFactory
     from tests.harness.model_server import ModelServer
 
 HISTORY = "return require('tideate.ui.chat').of().stream.buf"
-IDLE = """(function() local chat = require("tideate.ui.chat").of()
-  return chat and not chat.loading and not chat.running and not require("tideate").is_running() end)()"""
+CHAT = "require('tideate.ui.chat').of()"
+IDLE = f"({CHAT} and not {CHAT}.loading and not {CHAT}.running)"
+SHOWN = "return #vim.fn.win_findbuf(require('tideate.ui.chat').of().stream.buf)"
 TOLD = "_G.told = {} vim.notify = function(message) table.insert(_G.told, message) end"
+WINDOW = f"vim.fn.win_findbuf({CHAT}.stream.buf)[1]"
+TO_HISTORY = """
+vim.cmd.stopinsert()
+vim.api.nvim_set_current_win(vim.fn.bufwinid(vim.fn.bufnr('tideate://chat/')))
+"""
+FILE = "x = 1\n\n\ndef one():\n    return 1\n"
 
 
 @pytest.fixture
@@ -28,13 +35,40 @@ def nvim(screen_editor: Editor, server: ModelServer) -> Editor:
 
 
 def history(editor: Editor) -> list[str]:
-    return editor.lines(int(editor.lua(HISTORY)))
+    return [line.split("  ")[0] for line in editor.lines(int(editor.lua(HISTORY)))]
+
+
+def turns(editor: Editor) -> list[str]:
+    """Return the texts of the turns, without blank lines."""
+    text = "\n".join(line for line in history(editor) if line)
+    return [part.split("\n", 1)[-1] for part in text.removeprefix("# ").split("\n# ")]
 
 
 def send(editor: Editor, text: str) -> None:
     """Type a message in the current window, send it, and wait for the answer."""
     editor.feed(f"{text}<C-s>")
     editor.wait(IDLE, 60)
+
+
+def told(editor: Editor) -> str:
+    return "\n".join(editor.lua("return _G.told"))
+
+
+def to_line(editor: Editor, text: str) -> None:
+    """Put the cursor on a line of the history, in normal mode."""
+    editor.lua(TO_HISTORY)
+    editor.settle()
+    row = next(at for at, line in enumerate(editor.lines(), 1) if text in line)
+    editor.lua("vim.api.nvim_win_set_cursor(0, {..., 0})", row)
+
+
+def again(editor: Editor, server: ModelServer, start_editor: EditorFactory, **adapter: Any) -> Editor:
+    """End a Neovim and start another one in its project."""
+    editor.quit()
+    other = start_editor(ui=(80, 24), cwd=editor.cwd, env={"XDG_STATE_HOME": str(editor.home / "state")})
+    configure(other, server, **adapter)
+    other.lua(TOLD)
+    return other
 
 
 def test_a_conversation_stays_in_one_window(nvim: Editor, server: ModelServer) -> None:
@@ -49,5 +83,265 @@ def test_a_conversation_stays_in_one_window(nvim: Editor, server: ModelServer) -
     ]
     roles = [message["role"] for message in server.requests[-1]["messages"]]
     assert roles == ["system", "user", "assistant", "user"]
-    assert nvim.lua("return vim.api.nvim_get_current_buf() == require('tideate.ui.chat').of().input")
     assert nvim.lines() == [""]
+    assert nvim.mode() == "i"
+    nvim.command("Workflow output")
+    assert nvim.lua(SHOWN) == 1
+
+
+@pytest.mark.slow
+def test_another_neovim_shows_the_chat_and_the_unsent_message(
+    nvim: Editor, server: ModelServer, start_editor: EditorFactory
+) -> None:
+    server.calls("what is", "read_file", {"path": "a.py"}, times=1)
+    server.answers("x = 1", "It is\r\n\x1b[31m**1**.", times=1)
+    server.answers("sure?", "Yes.", times=1)
+    configure(nvim, server, tools=True)
+    nvim.edit("a.py", FILE)
+    nvim.command("Workflow chat new")
+    send(nvim, "what is x?")
+    shown = turns(nvim)
+    assert shown == ["what is x?", "> ✓ `read_file a.py`\nIt is\n\x1b[31m**1**."]
+    nvim.feed("sure?")
+    other = again(nvim, server, start_editor, tools=True)
+    other.command("Workflow chat")
+    other.wait(IDLE, 60)
+    assert turns(other) == shown
+    assert other.lines() == ["sure?"]
+    other.feed("<C-s>")
+    other.wait(f"{IDLE} and #{CHAT}.ids == 2", 60)
+    assert turns(other)[2:] == ["sure?", "Yes."]
+    to_line(other, "read_file")
+    other.feed("<CR>")
+    assert "x = 1" in "\n".join(other.lines()), "the call opens whole"
+
+
+@pytest.mark.slow
+def test_an_ask_run_is_continued_as_a_chat(nvim: Editor, server: ModelServer) -> None:
+    server.answers("first", "ONE", times=1)
+    server.answers("second", "TWO", times=1)
+    start(nvim, "ask", "first")
+    first = result(nvim)["execution_id"]
+    nvim.lua("require('tideate.ui.output').focus()")
+    nvim.feed("gc")
+    nvim.wait(IDLE, 60)
+    send(nvim, "isecond")
+    assert turns(nvim) == ["first", "ONE", "second", "TWO"]
+    assert nvim.lua(f"return {CHAT}.ids[1]") == first
+    nvim.command("Workflow export")
+    nvim.wait("vim.bo.filetype == 'markdown' and vim.bo.modified", 60)
+    exported = "\n".join(nvim.lines())
+    assert all(text in exported for text in ("first", "ONE", "second", "TWO"))
+
+
+def test_nothing_typed_is_lost_if_buffers_and_windows_are_closed(nvim: Editor, server: ModelServer) -> None:
+    server.answers("say one", "ONE", times=1)
+    nvim.command("Workflow chat")
+    send(nvim, "say one")
+    for keys in (":q<CR>", ":bd<CR>", ":bwipe!<CR>", "q", "<C-w>k:bwipe!<CR>", "<C-w>o"):
+        nvim.feed("<Esc>0Dihalf a word<Esc>")
+        nvim.feed(keys)
+        nvim.command("Workflow chat")
+        assert nvim.lines() == ["half a word"], keys
+        assert turns(nvim) == ["say one", "ONE"], keys
+        assert nvim.lua(SHOWN) == 1, keys
+    nvim.feed("<Esc>u")
+    assert turns(nvim) == ["say one", "ONE"]
+
+
+def test_a_message_without_an_answer_returns_to_its_window(nvim: Editor, server: ModelServer) -> None:
+    gate = server.holds("say one")
+    nvim.command("Workflow chat")
+    nvim.feed("say one<C-s>")
+    gate.wait_started()
+    nvim.feed("<C-c>")
+    nvim.wait(IDLE, 60)
+    assert nvim.lines() == ["say one"]
+    assert "**Cancelled.**" in history(nvim)
+    gate.release()
+    server.forgets("say one")
+    server.fails("say one", 400)
+    nvim.feed("<C-s>")
+    nvim.wait(f"{IDLE} and #{CHAT}.ids == 2", 60)
+    assert nvim.lines() == ["say one"]
+    assert any(line.startswith("**Failed.**") for line in history(nvim))
+
+
+def test_typing_and_scrolling_go_on_while_an_answer_streams(nvim: Editor, server: ModelServer) -> None:
+    server.answers("many", "\n".join(f"line {number}" for number in range(60)), times=1)
+    server.answers("more", "\n".join(f"more {number}" for number in range(60)))
+    nvim.command("Workflow chat")
+    send(nvim, "many")
+    nvim.lua(f"vim.api.nvim_win_set_cursor({WINDOW}, {{3, 0}})")
+    nvim.feed("more<C-s>and then")
+    nvim.wait(IDLE, 60)
+    assert nvim.lua(f"return vim.api.nvim_win_get_cursor({WINDOW})[1]") == 3
+    assert nvim.lines() == ["and then"]
+    assert history(nvim)[-1] == "more 59"
+    assert "and then" not in history(nvim)
+
+
+@pytest.mark.slow
+def test_a_chat_is_forked_at_a_turn(nvim: Editor, server: ModelServer) -> None:
+    for word in ("one", "two", "other"):
+        server.answers(f"say {word}", f"{word.upper()}!", times=1)
+    nvim.command("Workflow chat")
+    send(nvim, "say one")
+    send(nvim, "say two")
+    to_line(nvim, "say two")
+    nvim.feed("f")
+    assert turns(nvim) == ["say one", "ONE!"]
+    assert nvim.lines() == ["say two"], "the message can be edited"
+    nvim.feed("ccsay other<C-s>")
+    nvim.wait(f"{IDLE} and #{CHAT}.ids == 1", 60)
+    assert turns(nvim) == ["say one", "ONE!", "say other", "OTHER!"]
+    assert "TWO!" not in str(server.requests[-1])
+
+
+@pytest.mark.slow
+def test_edits_of_a_chat_are_reviewed(nvim: Editor, server: ModelServer) -> None:
+    edits = [{"search": "x = 1", "replace": "x = 2"}]
+    server.calls("make it two", "edit_file", {"path": "a.py", "edits": edits}, times=1)
+    server.answers("make it two", "It is two.")
+    configure(nvim, server, tools=True)
+    buf = nvim.edit("a.py", FILE)
+    accept_all(nvim)
+    nvim.command("Workflow chat")
+    send(nvim, "make it two")
+    assert nvim.lua("return _G.kinds") == ["review"]
+    assert nvim.lines(buf)[0] == "x = 2"
+    assert turns(nvim)[1].endswith("It is two.\n---\n**Done.** Changed: `a.py`")
+
+
+def test_selected_lines_go_with_the_next_message_only(nvim: Editor, server: ModelServer) -> None:
+    server.answers("what", "Fine.")
+    nvim.edit("a.py", FILE)
+    nvim.command("4,5Workflow chat")
+    nvim.wait_screen("lines 4-5 of a.py")
+    send(nvim, "what is this?")
+    assert "def one():" in str(server.requests[0]["messages"][-1])
+    send(nvim, "what now?")
+    assert "def one():" not in str(server.requests[1]["messages"][-1])
+
+
+BLOCKS = """Use this:
+
+```python a.py
+def one():
+    return 11
+```
+
+`sub/new.txt`:
+
+````
+```nested
+inside
+```
+````
+
+```sh
+ls
+"""
+
+
+def test_code_blocks_are_copied_applied_and_saved(nvim: Editor, server: ModelServer) -> None:
+    server.answers("how", BLOCKS)
+    buf = nvim.edit("a.py", FILE)
+    accept_all(nvim)
+    nvim.command("Workflow chat")
+    send(nvim, "how?")
+    to_line(nvim, "return 11")
+    nvim.feed("gY")
+    assert nvim.lua("return vim.fn.getreg('\"')") == "def one():\n    return 11\n"
+    nvim.feed("gA")
+    nvim.wait("#_G.kinds == 1 and not require('tideate').is_running()", 60)
+    assert nvim.lines(buf) == ["x = 1", "", "", "def one():", "    return 11"]
+    assert nvim.lua(SHOWN) == 1, "the chat stays"
+    nvim.lua("vim.ui.input = function(opts, done) done(opts.default) end")
+    to_line(nvim, "inside")
+    nvim.feed("gN")
+    nvim.wait("vim.api.nvim_buf_get_name(0):match('new.txt$')", 60)
+    assert (nvim.cwd / "sub/new.txt").read_text() == "```nested\ninside\n```\n"
+    nvim.lua("vim.ui.select = function(items, opts, done) _G.asked = opts.prompt done('no') end")
+    to_line(nvim, "inside")
+    nvim.feed("gN")
+    assert "exists" in nvim.wait("_G.asked")
+    to_line(nvim, "ls")
+    nvim.feed("gY")
+    assert nvim.lua("return vim.fn.getreg('\"')") == "ls\n", "an open block ends with the answer"
+    to_line(nvim, "Use this")
+    nvim.feed("gY")
+    assert "no code block" in told(nvim)
+
+
+NAMES = {
+    "```python src/a.py\nx\n```": "src/a.py",
+    "```src/a.py\nx\n```": "src/a.py",
+    "```py:src/a.py\nx\n```": "src/a.py",
+    '```py title="src/a.py"\nx\n```': "src/a.py",
+    "**`src/a.py`:**\n\n```py\nx\n```": "src/a.py",
+    "### src/a.py\n```py\nx\n```": "src/a.py",
+    "```py\n# src/a.py\nx\n```": "src/a.py",
+    "```js\n// a.js\nx\n```": "a.js",
+    "```html\n<!-- a.html -->\nx\n```": "a.html",
+    "Do as in a.py, e.g.:\n```py\nx\n```": None,
+    "```py\n# note\nx\n```": None,
+}
+
+
+def test_blocks_name_their_files_in_many_ways(nvim: Editor) -> None:
+    find = """local block = require('tideate.ui.chat.blocks').find(...)
+    return { block.path or vim.NIL, block.lines[#block.lines] }"""
+    for text, path in NAMES.items():
+        lines = text.split("\n")
+        assert nvim.lua(find, lines, len(lines) - 1) == [path, "x"], text
+
+
+def test_a_fence_in_a_block_of_markdown_does_not_end_it(nvim: Editor) -> None:
+    lines = ["```markdown README.md", "# A", "```sh", "ls", "```", "end", "```", "after"]
+    find = "return require('tideate.ui.chat.blocks').find(...)"
+    assert nvim.lua(find, lines, 6)["lines"] == ["# A", "```sh", "ls", "```", "end"]
+    assert nvim.lua(find, lines, 8) is None
+
+
+def test_places_in_our_windows_are_followed(nvim: Editor, server: ModelServer) -> None:
+    server.answers("where", "In `a.py:4`, a.py#L5, (sub dir)/b.py:2:3. And `sub dir/b.py:2:3`.")
+    nvim.edit("a.py", FILE)
+    (nvim.cwd / "sub dir").mkdir()
+    (nvim.cwd / "sub dir/b.py").write_text("one\ntwo\n")
+    where = "return { vim.fs.basename(vim.api.nvim_buf_get_name(0)), unpack(vim.api.nvim_win_get_cursor(0)) }"
+    nvim.command("Workflow chat")
+    send(nvim, "where?")
+    for text, keys, wanted in (
+        ("a.py:4", "gf", ["a.py", 4, 0]),
+        ("a.py#L5", "gF", ["a.py", 5, 0]),
+        ("`sub dir/b", "<CR>", ["b.py", 2, 2]),
+    ):
+        to_line(nvim, "a.py:4")
+        nvim.feed(f"0/{text.replace('/', '.')}<CR>")
+        nvim.feed("l" + keys)
+        assert nvim.lua(where) == wanted
+    to_line(nvim, "where?")
+    nvim.feed("gf")
+    assert "no file is named here" in told(nvim)
+    start(nvim, "ask", "where")
+    result(nvim)
+    nvim.lua("require('tideate.ui.output').focus()")
+    nvim.feed("gg/a.py<CR><CR>")
+    assert nvim.lua(where) == ["a.py", 4, 0], "in the output too"
+
+
+def test_chats_are_completed_with_their_titles(nvim: Editor, server: ModelServer) -> None:
+    server.answers("say", "ONE")
+    nvim.command("Workflow chat new")
+    send(nvim, "say one")
+    complete = "return vim.fn.getcompletion('Workflow chat ', 'cmdline')"
+    nvim.lua(complete)
+    nvim.wait(f"#(function() {complete} end)() == 3", 60)
+    word = f"{nvim.lua(f'return {CHAT}.ids[1]')[:8]} say one"
+    assert word in nvim.lua(complete)
+    nvim.feed("<Esc>q")
+    nvim.command(f"Workflow chat {word}")
+    assert turns(nvim) == ["say one", "ONE"]
+    nvim.command("Workflow chat nonsense")
+    assert "is none of these" in told(nvim)

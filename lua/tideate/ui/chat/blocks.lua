@@ -123,6 +123,9 @@ function M.find(lines, row)
         local blanks = #lines[index]:match('^ *')
         table.insert(block.lines, lines[index]:sub(math.min(blanks, opening.indent) + 1))
       end
+      while block.lines[#block.lines] == '' do
+        table.remove(block.lines)
+      end
       name(lines, block)
       return block
     end
