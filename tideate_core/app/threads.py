@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.errors import InvalidInput
+from tideate_core.errors import InvalidInput, RunNotFound
 from tideate_core.util.cutting import beginning
 
 if TYPE_CHECKING:
@@ -87,6 +87,26 @@ def read_chat(reader: Reader, wanted: str) -> dict[str, Any]:
             own.insert(0, {"role": "user", "text": prompt})
         parts.append({"run": run, "messages": own})
     return {"title": title_of(chain[0].prompt), "runs": parts[::-1]}
+
+
+def chat_tip(reader: Reader, wanted: str, *, or_none: bool = False) -> RunRow | None:
+    """Return the run of a chat that its next message continues: the newest one with an answer; blocking.
+
+    :param wanted: a run id, a prefix of one, or `last`.
+    :param or_none: return None if the run does not exist.
+    :raises RunNotFound: no run has this id.
+    :raises StoreError: the store cannot be read.
+    """
+    try:
+        runs = list_chats(reader)[:1] if wanted == NEWEST else [reader.run(wanted)]
+    except RunNotFound:
+        if or_none:
+            return None
+        raise
+    for run in reversed(reader.chain(runs[0].id) if runs else []):
+        if _conversation(reader, run.id) is not None:
+            return run
+    return None
 
 
 def list_chats(reader: Reader, limit: int = LISTED) -> list[RunRow]:

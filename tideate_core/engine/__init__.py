@@ -137,11 +137,11 @@ if TYPE_CHECKING:
     from tideate_core.engine.run import Run as Run
     from tideate_core.engine.runner import WorkflowRunner as WorkflowRunner
     from tideate_core.engine.steps.nested import child_id as child_id
+    from tideate_core.engine.tool_call_events import summarize_call as summarize_call
     from tideate_core.engine.tools import (
         FOR_PROJECT as FOR_PROJECT,
         FOR_RUN as FOR_RUN,
         described as described,
     )
-    from tideate_core.engine.tool_call_events import summarize_call as summarize_call
 else:
     __getattr__, __dir__, __all__ = exports(__name__)

@@ -129,22 +129,15 @@ function M.follow()
   return place ~= nil
 end
 
---- Map the keys that follow places in a buffer of ours; `<CR>` may get another meaning later.
----@param buf integer
-function M.map(buf)
-  local function follow()
-    if not M.follow() then
-      require('tideate.ui').warn('no file is named here')
-    end
+--- Follow the place under the cursor; without one `<CR>` goes down as usual.
+---@param lhs string
+function M.press(lhs)
+  if M.follow() then
+    return
+  elseif lhs == '<CR>' then
+    return vim.cmd.normal({ api.nvim_replace_termcodes('<CR>', true, true, true), bang = true })
   end
-  for _, lhs in ipairs({ 'gf', 'gF' }) do
-    vim.keymap.set('n', lhs, follow, { buffer = buf, silent = true, desc = 'open the file named here' })
-  end
-  vim.keymap.set('n', '<CR>', function()
-    if not M.follow() then
-      api.nvim_feedkeys(api.nvim_replace_termcodes('<CR>', true, true, true), 'n', false)
-    end
-  end, { buffer = buf, silent = true, desc = 'open the file named here' })
+  require('tideate.ui').warn('no file is named here')
 end
 
 return M
