@@ -75,17 +75,15 @@ def read_chat(reader: Reader, wanted: str) -> dict[str, Any]:
     kept = next(filter(None, (_conversation(reader, run.id) for run in reversed(chain))), None)
     said = list(_exchanged(kept)) if kept else []
     parts: list[dict[str, Any]] = []
-    end = len(kept.messages) if kept else 0
     for run in reversed(chain):
-        start = min(starts.get(run.id, 0), end)
-        own = [one for at, one in said if start <= at < end]
-        end = start
+        start = starts.get(run.id, 0)
+        own: list[dict[str, Any]] = []
+        while said and said[-1][0] >= start:
+            own.append(said.pop()[1])
         prompt = run.prompt if len(run.prompt) < _WHOLE else str(reader.request(run.id).get("prompt") or "")
-        if own and own[0]["role"] == "user":
-            own[0] = {"role": "user", "text": prompt}
-        else:
-            own.insert(0, {"role": "user", "text": prompt})
-        parts.append({"run": run, "messages": own})
+        if own and own[-1]["role"] == "user":
+            own.pop()
+        parts.append({"run": run, "messages": [{"role": "user", "text": prompt}, *reversed(own)]})
     return {"title": title_of(chain[0].prompt), "runs": parts[::-1]}
 
 

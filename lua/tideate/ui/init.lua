@@ -66,6 +66,10 @@ local FIRST = {
   'tideate.ui.output.window',
   'tideate.ui.output',
   'vim.treesitter',
+  'tideate.ui.chat.draft',
+  'tideate.ui.chat.history',
+  'tideate.ui.chat.keys',
+  'tideate.ui.chat',
 }
 
 local show_next, go_on

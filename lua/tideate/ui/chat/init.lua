@@ -69,11 +69,29 @@ function Chat:is_running()
   return self.running ~= nil
 end
 
+--- Fold the history of a window, after its text was drawn.
+---@param win integer
+local function fold(win)
+  vim.defer_fn(function()
+    if api.nvim_win_is_valid(win) then
+      window.options(win, history.options())
+    end
+  end, 1)
+end
+
 --- Show a text as the history.
 ---@param text tideate.ChatText
 function Chat:fill(text)
   self.turns, self.calls = text.turns, text.calls
+  local wins = vim.fn.win_findbuf(self.stream.buf)
+  for _, win in ipairs(wins) do
+    window.options(win, { foldmethod = 'manual' }) -- the folds of all lines would be looked for at once
+  end
   self.stream:set(text.lines)
+  for _, win in ipairs(wins) do
+    fold(win)
+    require('tideate.ui.output.window').to_end(win, self.stream.buf)
+  end
 end
 
 --- Show the stored runs.
@@ -152,7 +170,9 @@ function Chat:input_buffer()
   })
   self.input = buf
   vim.bo[buf].filetype = 'tideate_chat'
-  pcall(vim.treesitter.start, buf, 'markdown') -- plain text without the grammar
+  require('tideate.ui.text.markdown').load(function()
+    pcall(vim.treesitter.start, buf, 'markdown') -- plain text without the grammar, or if the buffer is gone
+  end)
   require('tideate.ui.chat.keys').map(buf)
   api.nvim_buf_set_lines(buf, 0, -1, false, vim.split(self.unsent, '\n', { plain = true }))
   local function on(events, callback)
@@ -270,7 +290,8 @@ end
 local function show_history(win, buf)
   local placement = require('tideate.ui.output.window')
   placement.set_reading_options(win)
-  window.options(win, history.options())
+  window.options(win, { foldmethod = 'manual' })
+  fold(win)
   placement.to_end(win, buf)
 end
 
@@ -483,6 +504,42 @@ local function project()
   return require('tideate.ui.prompt.history').project(require('tideate.context').folder())
 end
 
+--- Forget a chat that another one replaces.
+---@param chat tideate.Chat
+local function forget(chat)
+  chat:hide()
+  chats = vim.tbl_filter(function(one)
+    return one ~= chat
+  end, chats)
+  chat.stream:close()
+end
+
+--- Show what the host read.
+---@param chat tideate.Chat
+---@param result tideate.Result
+local function loaded(chat, result)
+  local queued = chat.queued
+  chat.loading, chat.queued = nil, nil
+  require('tideate.model_choice').load('chat') -- now: it takes the host's time
+  require('tideate.client').report(result)
+  local typed = chat:text():find('%S') ~= nil
+  if not result.ok then
+    return typed and chat:draw() or chat:hide()
+  end
+  local runs = require('tideate.nulls').drop(result)
+  local last = runs.runs[#runs.runs]
+  local known = last and with_run(last.execution_id)
+  if known and not typed then
+    forget(chat)
+    return known:show()
+  end
+  chat:take(runs)
+  if queued then
+    chat:send()
+  end
+  chat:draw()
+end
+
 --- Show a chat of the store; it is read while its windows are open.
 ---@param wanted string id, the beginning of one, or `last`
 ---@param folder string
@@ -491,31 +548,10 @@ local function load(wanted, folder)
   local chat = new(folder, 'new', '')
   chat.loading = true
   require('tideate.client').request('chat', { execution_id = wanted, folder = folder }, function(result)
-    chat.loading = nil
-    if not result.ok then
-      require('tideate.client').report(result)
-      if not chat:text():find('%S') then
-        chat:hide()
-      end
-    else
-      local runs = require('tideate.nulls').drop(result)
-      local last = runs.runs[#runs.runs]
-      local known = last and with_run(last.execution_id)
-      if known and not chat:text():find('%S') then
-        chat:hide()
-        chats = vim.tbl_filter(function(one)
-          return one ~= chat
-        end, chats)
-        chat.stream:close()
-        return known:show()
-      end
-      chat:take(runs)
-      if chat.queued then
-        chat:send()
-      end
-    end
-    chat.queued = nil
-    chat:draw()
+    -- later: reading the answer took a part of this frame
+    vim.defer_fn(function()
+      loaded(chat, result)
+    end, 1)
   end)
   return chat
 end
@@ -553,8 +589,10 @@ function M.run(rest, _, context)
   end
   chat.context = selected or chat.context
   require('tideate.ui.prompt.completion').learn(learned)
-  require('tideate.model_choice').load('chat')
   chat:show(true)
+  if not chat.loading then
+    require('tideate.model_choice').load('chat')
+  end
 end
 
 --- Show the chat that ends with a run.

@@ -139,15 +139,24 @@ end
 --- Replace the text by a complete one.
 ---@param lines string[]
 function Stream:set(lines)
-  self.said, self.pending, self.finished = { table.concat(lines, '\n') }, {}, true
-  self:fill()
+  self.said, self.pending, self.finished, self.tail = { table.concat(lines, '\n') }, {}, true, 0
+  local buf = self:loaded_buffer()
+  edit(buf, function()
+    api.nvim_buf_set_lines(buf, 0, -1, true, lines)
+  end)
+  self:parse() -- no syntax file before: it would take longer than the text
 end
 
 --- Let a finished text grow again.
 function Stream:grow()
   if self.finished then
     self.finished = false
-    set_markdown_syntax(self:loaded_buffer())
+    -- later: with the heading of the next text it would take longer than a frame
+    vim.defer_fn(function()
+      if not self.finished and api.nvim_buf_is_loaded(self.buf) then
+        pcall(set_markdown_syntax, self.buf) -- Ctrl-C may interrupt it
+      end
+    end, 1)
   end
 end
 
