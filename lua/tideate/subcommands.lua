@@ -200,7 +200,7 @@ return {
   },
   {
     name = 'chat',
-    args = '[id|last|new]',
+    args = '[id, last or new]',
     help = 'Open a conversation: the last one of the project, one by its id, or a new one. Selected lines go with the next message',
     menu = true,
     on_code = true,

@@ -345,3 +345,38 @@ def test_chats_are_completed_with_their_titles(nvim: Editor, server: ModelServer
     assert turns(nvim) == ["say one", "ONE"]
     nvim.command("Workflow chat nonsense")
     assert "is none of these" in told(nvim)
+
+
+@pytest.mark.slow
+def test_a_session_shows_the_last_chat_again(
+    nvim: Editor, server: ModelServer, start_editor: EditorFactory
+) -> None:
+    server.answers("say one", "ONE")
+    nvim.command("Workflow chat")
+    send(nvim, "say one")
+    nvim.feed("<Esc>")
+    nvim.command("set sessionoptions-=curdir")
+    nvim.command("mksession s.vim")
+    other = again(nvim, server, start_editor)
+    other.command("source s.vim")
+    other.wait("vim.fn.bufnr('^tideate://chat/') > 0", 60)
+    other.lua(TO_HISTORY)
+    other.wait(IDLE, 60)
+    assert turns(other) == ["say one", "ONE"]
+    assert len(other.lua("return vim.api.nvim_list_wins()")) == 3
+
+
+def test_a_chat_is_shown_in_two_tab_pages(nvim: Editor, server: ModelServer) -> None:
+    server.answers("say one", "ONE")
+    nvim.command("Workflow chat")
+    nvim.feed("<Esc>")
+    nvim.command("tabnew")
+    nvim.command("Workflow chat")
+    assert nvim.lua(SHOWN) == 2
+    nvim.feed("say one<Esc>:w<CR>")
+    nvim.wait(f"{IDLE} and #{CHAT}.ids == 1", 60)
+    nvim.command("tabclose")
+    nvim.lua(TO_HISTORY)
+    assert turns(nvim) == ["say one", "ONE"]
+    nvim.feed("q")
+    assert len(nvim.lua("return vim.api.nvim_list_wins()")) == 1

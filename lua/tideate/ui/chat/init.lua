@@ -602,6 +602,24 @@ function M.open(id)
   chat:show()
 end
 
+--- Show the last chat in place of the empty windows that a session has of one.
+function M.restore()
+  local found = false
+  for _, win in ipairs(api.nvim_list_wins()) do
+    local buf = api.nvim_win_get_buf(win)
+    if vim.startswith(api.nvim_buf_get_name(buf), 'tideate://chat') and not M.of(buf) then
+      found = true
+      window.close(win)
+      window.delete(buf)
+    end
+  end
+  if found then
+    local back = api.nvim_get_current_win()
+    chosen('', project()):show()
+    api.nvim_set_current_win(back)
+  end
+end
+
 --- Handle an event; those of a chat's runs are shown here and nowhere else.
 ---@param event tideate.Event
 ---@param run tideate.Run
