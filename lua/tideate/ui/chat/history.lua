@@ -207,6 +207,7 @@ end
 function M.options()
   return vim.tbl_extend('force', require('tideate.ui.transcript.reasoning').options, {
     foldexpr = ([[getline(v:lnum)=~#'^\(%s\|> [✓✗] `\)']]):format(MARK),
+    fillchars = 'fold: ,eob: ',
     foldtext = "v:lua.require'tideate.ui.chat.history'.foldtext()",
   })
 end

@@ -7,11 +7,13 @@ local history = require('tideate.ui.chat.history')
 local ui = require('tideate.ui')
 local window = require('tideate.ui.window')
 
-local LOWEST, HIGHEST = 4, 12 -- rows of a message
+local LOWEST, HIGHEST = 2, 12 -- rows of a message
 local WIDE = 140 -- columns for a chat beside the code
 local SHARE = 0.45 -- of the screen
+local ROWS, CODE = 16, 8 -- of a chat below the code, and left for the code if possible
 
 local BEGINS = { SD_EVENT_WORKFLOW_STARTED = true, SD_EVENT_WORKFLOW_RESTORED = true }
+local ENDS = { SD_EVENT_WORKFLOW_COMPLETED = true, SD_EVENT_WORKFLOW_FAILED = true, SD_EVENT_WORKFLOW_CANCELLED = true }
 
 ---@class tideate.Chat
 ---@field key string of its draft: the first run, or what it begins with
@@ -28,6 +30,7 @@ local BEGINS = { SD_EVENT_WORKFLOW_STARTED = true, SD_EVENT_WORKFLOW_RESTORED = 
 ---@field turn? integer turn of it; nil: the last
 ---@field running? string
 ---@field entry? tideate.ui.Run transcript of the running turn
+---@field resumed? boolean the running turn was resumed
 ---@field loading? boolean
 ---@field queued? boolean the message is sent once the chat was read
 ---@field context? tideate.Context selected lines for the next message
@@ -282,7 +285,11 @@ local function split(buf)
     return api.nvim_get_current_win()
   end
   local beside = kind == 'vsplit' or kind ~= 'split' and vim.o.columns >= WIDE
-  return window.split(buf, beside and 'right' or 'below', math.floor((beside and vim.o.columns or vim.o.lines) * SHARE))
+  if beside then
+    return window.split(buf, 'right', math.floor(vim.o.columns * SHARE))
+  end
+  local rows = math.max(math.floor(vim.o.lines * SHARE), math.min(ROWS, vim.o.lines - CODE))
+  return window.split(buf, 'below', rows)
 end
 
 ---@param win integer
@@ -298,14 +305,13 @@ end
 --- Open the windows that are missing, and enter the message.
 ---@param typing? boolean begin to type
 function Chat:show(typing)
-  for _, other in ipairs(chats) do
+  chats = vim.tbl_filter(function(other)
     if other ~= self then
       other:hide()
     end
-  end
-  table.insert(chats, table.remove(chats, vim.iter(ipairs(chats)):find(function(_, one)
-    return one == self
-  end)))
+    return other ~= self
+  end, chats)
+  table.insert(chats, self)
   local past, message = self:windows()
   local buf = self.stream:loaded_buffer()
   if not past or api.nvim_win_get_buf(past) ~= buf then
@@ -328,6 +334,7 @@ function Chat:show(typing)
       relativenumber = false,
       signcolumn = 'no',
       spell = false,
+      fillchars = 'eob: ',
     })
     window.set_statusline(message)
     self:set_cursor(message)
@@ -380,6 +387,19 @@ function Chat:context_now()
   return { cwd = self.folder }
 end
 
+--- Begin the transcript of a turn.
+function Chat:begin_entry()
+  self.entry = require('tideate.ui.output.runs').entry(self.stream)
+  self.entry.begun, self.entry.calls = true, self.calls
+end
+
+--- Take over the last turn, which was resumed.
+---@param id string
+function Chat:resume(id)
+  self.running, self.resumed, owners[id] = id, true, self
+  self:begin_entry()
+end
+
 --- Send the message.
 function Chat:send()
   local text = vim.trim(self:text())
@@ -393,11 +413,10 @@ function Chat:send()
   end
   require('tideate.ui.prompt.history').add(self.folder, text)
   local opts = { prompt = text, context = self:context_now(), continues = self.tip, turn = self.turn }
-  local entry = require('tideate.ui.output.runs').entry(self.stream)
-  entry.begun, entry.calls, self.entry = true, self.calls, entry
+  self:begin_entry()
   self:begin_turn({ row = 0, role = 'user', text = text })
   self.stream:write(text)
-  require('tideate.ui.transcript.parallel_steps').close_fence(entry)
+  require('tideate.ui.transcript.parallel_steps').close_fence(self.entry)
   local id = require('tideate').run('chat', opts, function(result)
     self:ended(result, text)
   end)
@@ -418,7 +437,9 @@ function Chat:ended(result, text)
   local id = result.execution_id
   local run = require('tideate.state').get_status(id)
   self.running = nil
-  table.insert(self.ids, id)
+  if self.ids[#self.ids] ~= id then
+    table.insert(self.ids, id)
+  end
   if run and run.answered then
     self.tip, self.turn, self.context = id, nil, nil
   elseif not self:text():find('%S') then
@@ -449,6 +470,10 @@ function Chat:on_event(event, run)
     event = vim.tbl_extend('force', event, { data = data })
   end
   require('tideate.ui.transcript').on_event(self.entry, event, run)
+  if self.resumed and ENDS[event.name] then
+    self.resumed = nil
+    self:ended({ execution_id = event.execution_id }, '')
+  end
   if not require('tideate.run_events').FREQUENT[event.name] then
     self:draw()
     self:animate()
@@ -625,7 +650,12 @@ end
 ---@param run tideate.Run
 ---@return boolean taken
 function M.on_event(event, run)
-  local chat = owners[event.execution_id]
+  local id = event.execution_id
+  local resumed = owners[id] == nil and event.name == 'SD_EVENT_WORKFLOW_RESTORED' and with_run(id)
+  if resumed then
+    resumed:resume(id)
+  end
+  local chat = owners[id]
   if chat then
     chat:on_event(event, run)
   end
