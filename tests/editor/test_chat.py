@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -62,9 +64,17 @@ def to_line(editor: Editor, text: str) -> None:
     editor.lua("vim.api.nvim_win_set_cursor(0, {..., 0})", row)
 
 
-def again(editor: Editor, server: ModelServer, start_editor: EditorFactory, **adapter: Any) -> Editor:
+def again(
+    editor: Editor, server: ModelServer, start_editor: EditorFactory, *, killed: bool = False, **adapter: Any
+) -> Editor:
     """End a Neovim and start another one in its project."""
-    editor.quit()
+    if killed:
+        for pid in [editor.process.pid, *editor.children()]:
+            os.kill(pid, signal.SIGKILL)
+        editor.process.wait(60)
+        assert editor.brood.gone(60)
+    else:
+        editor.quit()
     other = start_editor(ui=(80, 24), cwd=editor.cwd, env={"XDG_STATE_HOME": str(editor.home / "state")})
     configure(other, server, **adapter)
     other.lua(TOLD)
@@ -380,3 +390,53 @@ def test_a_chat_is_shown_in_two_tab_pages(nvim: Editor, server: ModelServer) -> 
     assert turns(nvim) == ["say one", "ONE"]
     nvim.feed("q")
     assert len(nvim.lua("return vim.api.nvim_list_wins()")) == 1
+
+
+@pytest.mark.slow
+def test_a_turn_of_a_killed_neovim_is_resumed_in_its_chat(
+    nvim: Editor, server: ModelServer, start_editor: EditorFactory
+) -> None:
+    server.answers("say one", "ONE", times=1)
+    gate = server.holds("say two", times=1)
+    nvim.command("Workflow chat")
+    send(nvim, "say one")
+    nvim.feed("say two<C-s>")
+    gate.wait_started()
+    nvim.feed("and then<Esc>")
+    other = again(nvim, server, start_editor, killed=True)
+    gate.release()
+    other.command("Workflow chat")
+    other.wait(IDLE, 60)
+    assert other.lines() == ["and then"]
+    assert any("`:Workflow resume" in line for line in history(other))
+    other.feed("<C-s>")
+    other.wait(f"{IDLE} and #{CHAT}.turns == 4", 60)
+    assert other.lines() == ["and then"], "the turn has to end first"
+    server.answers("say two", "TWO")
+    other.command(f"Workflow resume {other.lua(f'return {CHAT}.ids[2]')}")
+    other.wait(f"{IDLE} and {CHAT}.count == 2", 60)
+    assert history(other)[-1] == "TWO"
+    server.answers("and then", "THREE")
+    other.feed("<C-s>")
+    other.wait(f"{IDLE} and {CHAT}.count == 3", 60)
+    assert [text for text in turns(other) if text in ("ONE", "TWO", "THREE")] == ["ONE", "THREE"]
+    assert history(other)[-1] == "THREE"
+
+
+@pytest.mark.slow
+def test_a_dead_host_loses_no_message(nvim: Editor, server: ModelServer) -> None:
+    server.answers("say one", "ONE", times=1)
+    gate = server.holds("say two", times=1)
+    nvim.command("Workflow chat")
+    send(nvim, "say one")
+    nvim.feed("say two<C-s>")
+    gate.wait_started()
+    os.kill(nvim.lua("return require('tideate.host').info().pid"), signal.SIGKILL)
+    nvim.wait(IDLE, 60)
+    assert nvim.lines() == ["say two"]
+    gate.release()
+    server.answers("say two", "TWO")
+    nvim.feed("<C-s>")
+    nvim.wait(f"{IDLE} and {CHAT}.count == 2", 60)
+    assert history(nvim)[-1] == "TWO"
+    assert "ONE" in str(server.requests[-1])

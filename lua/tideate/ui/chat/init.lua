@@ -188,7 +188,7 @@ function Chat:input_buffer()
       return self:text()
     end)
   end)
-  on({ 'BufLeave', 'BufUnload', 'VimLeavePre' }, function()
+  on({ 'InsertLeave', 'BufLeave', 'BufUnload', 'VimLeavePre' }, function()
     self.unsent = table.concat(api.nvim_buf_get_lines(buf, 0, -1, false), '\n')
     draft.write(self.folder, self.key, self.unsent)
   end)
@@ -437,9 +437,6 @@ function Chat:ended(result, text)
   local id = result.execution_id
   local run = require('tideate.state').get_status(id)
   self.running = nil
-  if self.ids[#self.ids] ~= id then
-    table.insert(self.ids, id)
-  end
   if run and run.answered then
     self.tip, self.turn, self.context = id, nil, nil
   elseif not self:text():find('%S') then
@@ -457,6 +454,9 @@ function Chat:on_event(event, run)
     if self.key == 'new' then
       draft.write(self.folder, self.key, '')
       self.key = event.execution_id
+    end
+    if self.ids[#self.ids] ~= event.execution_id then
+      table.insert(self.ids, event.execution_id)
     end
     self:keep()
     self:begin_turn({ row = 0, role = 'model', run = event.execution_id }, run.adapter)
@@ -519,8 +519,9 @@ end
 ---@return tideate.Chat?
 local function with_run(prefix)
   return vim.iter(chats):rev():find(function(chat)
-    local last = chat.running or chat.ids[#chat.ids] or chat.tip
-    return last ~= nil and vim.startswith(last, prefix)
+    return vim.iter({ chat.running or '', chat.ids[#chat.ids] or '', chat.tip or '' }):any(function(id)
+      return vim.startswith(id, prefix)
+    end)
   end)
 end
 
