@@ -223,6 +223,21 @@ def test_edits_of_a_chat_are_reviewed(nvim: Editor, server: ModelServer) -> None
     assert turns(nvim)[1].endswith("It is two.\n---\n**Done.** Changed: `a.py`")
 
 
+def test_mentions_are_completed_and_underlined(nvim: Editor, server: ModelServer) -> None:
+    nvim.edit("alpha_beta.py", FILE)
+    nvim.command("Workflow chat new")
+    nvim.wait("#require('tideate.project_files').search('alpbe', 5) > 0", 60)
+    nvim.feed("see @file:nothing.py and @alpbe")
+    nvim.wait("vim.fn.pumvisible() == 1")
+    nvim.feed("<C-n><Esc>")
+    assert "alpha_beta.py" in nvim.lines()[0]
+    nvim.wait(
+        "vim.iter(vim.api.nvim_buf_get_extmarks(0, -1, 0, -1, { details = true })):any(function(mark)"
+        " return mark[3] == 4 and mark[4].hl_group == 'TideateUnresolved' end)",
+        60,
+    )
+
+
 def test_selected_lines_go_with_the_next_message_only(nvim: Editor, server: ModelServer) -> None:
     server.answers("what", "Fine.")
     nvim.edit("a.py", FILE)

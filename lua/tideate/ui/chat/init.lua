@@ -157,19 +157,38 @@ function Chat:keep()
   draft.write(self.folder, self.key, self:text())
 end
 
+--- Return a function that underlines the mentions of a message that cannot be resolved, after a pause in typing.
+---@param buf integer
+---@return fun()
+function Chat:preview(buf)
+  local asked ---@type tideate.ui.Preview
+  return function()
+    if not asked and self:text():find('@', 1, true) then
+      local spec = { name = 'chat', context = self:context_now() }
+      asked = require('tideate.ui.prompt.preview').new(spec, function()
+        if api.nvim_buf_is_loaded(buf) then
+          asked:underline(buf)
+        end
+      end)
+    end
+    if asked then
+      asked:changed(function()
+        return 'chat', vim.trim(self:text())
+      end)
+    end
+  end
+end
+
 ---@return integer buf loaded
 function Chat:input_buffer()
   if self.input and api.nvim_buf_is_loaded(self.input) then
     return self.input
   end
   window.delete(self.input)
-  local complete = "v:lua.require'tideate.ui.chat.keys'.completefunc"
   number = number + 1
   local buf = window.scratch(('tideate://chat-message/%d'):format(number), {
     buftype = 'acwrite',
     bufhidden = 'hide',
-    completefunc = complete,
-    omnifunc = complete,
   })
   self.input = buf
   vim.bo[buf].filetype = 'tideate_chat'
@@ -177,6 +196,8 @@ function Chat:input_buffer()
     pcall(vim.treesitter.start, buf, 'markdown') -- plain text without the grammar, or if the buffer is gone
   end)
   require('tideate.ui.chat.keys').map(buf)
+  require('tideate.ui.prompt.completion').attach(buf)
+  local preview = self:preview(buf)
   api.nvim_buf_set_lines(buf, 0, -1, false, vim.split(self.unsent, '\n', { plain = true }))
   local function on(events, callback)
     api.nvim_create_autocmd(events, { buffer = buf, callback = callback })
@@ -184,6 +205,7 @@ function Chat:input_buffer()
   on({ 'TextChanged', 'TextChangedI', 'TextChangedP' }, function()
     vim.bo[buf].modified = false -- a draft must not prevent `:q`
     self:resize()
+    preview()
     draft.later(self.folder, self.key, function()
       return self:text()
     end)

@@ -169,16 +169,4 @@ function M.map(buf)
   map('<Tab>', require('tideate.ui.prompt.keys').complete, 'complete')
 end
 
---- 'completefunc' and 'omnifunc' of a message.
----@param findstart integer
----@param base string
----@return integer|tideate.ui.CompletionItem[]
-function M.completefunc(findstart, base)
-  local completion = require('tideate.ui.prompt.completion')
-  if findstart == 1 then
-    return completion.complete(1, '')
-  end
-  return completion.candidates(base, false)
-end
-
 return M
