@@ -63,10 +63,10 @@ def chat(
         title = one_line(title_of(tip.prompt))
         note(f"continues {title!r} ({short_id(tip.id)}); `tideate chat new` begins another chat")
     note("Ctrl-D ends the chat, Ctrl-C cancels a turn")
-    while (text := _message()) is not None:
-        if text.strip():
+    while (message := _message()) is not None:
+        if message.strip():
             try:
-                talk.turn(text)
+                talk.turn(message)
             except TideateError as error:  # of the request; the run itself reports its own
                 note(f"error: {error}")
     return DONE
