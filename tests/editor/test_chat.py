@@ -322,6 +322,13 @@ def test_blocks_name_their_files_in_many_ways(nvim: Editor) -> None:
         assert nvim.lua(find, lines, len(lines) - 1) == [path, "x"], text
 
 
+def test_a_block_in_a_list_is_found(nvim: Editor) -> None:
+    lines = ["1. Do this:", "2. ```lua a.lua", "   local x = {", "     1 }", "   ```", "after"]
+    block = nvim.lua("return require('tideate.ui.chat.blocks').find(...)", lines, 3)
+    assert (block["path"], block["lines"]) == ("a.lua", ["local x = {", "  1 }"])
+    assert nvim.lua("return require('tideate.ui.chat.blocks').find(...)", lines, 6) is None
+
+
 def test_a_fence_in_a_block_of_markdown_does_not_end_it(nvim: Editor) -> None:
     lines = ["```markdown README.md", "# A", "```sh", "ls", "```", "end", "```", "after"]
     find = "return require('tideate.ui.chat.blocks').find(...)"
@@ -455,3 +462,62 @@ def test_a_dead_host_loses_no_message(nvim: Editor, server: ModelServer) -> None
     nvim.wait(f"{IDLE} and {CHAT}.count == 2", 60)
     assert history(nvim)[-1] == "TWO"
     assert "ONE" in str(server.requests[-1])
+
+
+def test_buffers_wiped_while_an_answer_streams_lose_nothing(nvim: Editor, server: ModelServer) -> None:
+    gate = server.holds("say one", text="It is ONE.")
+    nvim.command("Workflow chat")
+    nvim.feed("say one<C-s>")
+    gate.wait_started()
+    nvim.feed("<Esc>:bwipe!<CR>")
+    nvim.lua(TO_HISTORY)
+    nvim.feed(":bwipe!<CR>")
+    gate.release()
+    nvim.wait("not require('tideate').is_running()", 60)
+    nvim.command("Workflow chat")
+    nvim.wait(IDLE, 60)
+    assert turns(nvim) == ["say one", "It is ONE."]
+    assert "Error" not in nvim.messages()
+
+
+def test_an_unsent_message_does_not_keep_neovim_from_ending(nvim: Editor) -> None:
+    nvim.command("set nohidden")
+    nvim.command("Workflow chat new")
+    nvim.feed("half a word<Esc>q")
+    nvim.command("Workflow chat new")
+    assert nvim.lines() == ["half a word"]
+    assert nvim.lua("return vim.bo.modified") is False
+    nvim.feed("A more")
+    nvim.lua("require('tideate.ui.chat').of():set_text('other')")
+    nvim.feed("<Esc>")
+    nvim.quit()
+
+
+def test_other_windows_do_not_deform_the_message(nvim: Editor) -> None:
+    height = f"return vim.api.nvim_win_get_height(vim.fn.win_findbuf({CHAT}.input)[1])"
+    nvim.edit("a.py", FILE)
+    nvim.command("Workflow chat new")
+    nvim.feed("<Esc>")
+    before = nvim.lua(height)
+    for command in ("botright 8split | close", "belowright 3split a.py | close", "wincmd ="):
+        nvim.command(f"silent! {command}")
+        nvim.lua(f"vim.api.nvim_set_current_win(vim.fn.win_findbuf({CHAT} and {CHAT}.input or 0)[1] or 0)")
+        assert nvim.lua(height) == before, command
+    nvim.command("resize 9")
+    nvim.feed("ione word")
+    assert nvim.lua(height) >= 5, "the user's height stays while typing"
+
+
+def test_a_chat_opens_on_a_small_screen(start_editor: EditorFactory) -> None:
+    small = start_editor(ui=(40, 5))
+    small.lua(TOLD)
+    small.command("Workflow chat new")
+    assert "too few lines" in told(small)
+    assert len(small.lua("return vim.api.nvim_list_wins()")) == 1
+    for rows in (9, 12):
+        small = start_editor(ui=(40, rows))
+        small.command("Workflow chat new")
+        small.feed("one<CR>two<CR>three<Esc>")
+        assert small.lines() == ["one", "two", "three"]
+        small.feed("q")
+        assert len(small.lua("return vim.api.nvim_list_wins()")) == 1

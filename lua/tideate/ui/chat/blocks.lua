@@ -17,12 +17,21 @@ local ui = require('tideate.ui')
 ---@field ticks string
 ---@field info string
 
+---@param indent string
+---@param marker string
+---@return string
+local function blanks(indent, marker)
+  return indent .. (' '):rep(#marker)
+end
+
 ---@param line string
 ---@return tideate.Fence?
 local function fence_of(line)
-  local indent, ticks, info = line:match('^%s*()(```+)([^`]*)$')
+  -- a block may begin in the line of a list's item
+  local bare = line:gsub('^(%s*)([-*+] +)', blanks):gsub('^(%s*)(%d+[.)] +)', blanks)
+  local indent, ticks, info = bare:match('^%s*()(```+)([^`]*)$')
   if not ticks then
-    indent, ticks, info = line:match('^%s*()(~~~+)(.*)$')
+    indent, ticks, info = bare:match('^%s*()(~~~+)(.*)$')
   end
   return ticks and { row = 0, indent = indent - 1, ticks = ticks, info = vim.trim(info) } or nil
 end
@@ -120,8 +129,8 @@ function M.find(lines, row)
     if row <= last then
       local block = { first = opening.row, last = last, info = opening.info, lines = {} }
       for index = opening.row + 1, place and last - 1 or last do
-        local blanks = #lines[index]:match('^ *')
-        table.insert(block.lines, lines[index]:sub(math.min(blanks, opening.indent) + 1))
+        local spaces = #lines[index]:match('^ *')
+        table.insert(block.lines, lines[index]:sub(math.min(spaces, opening.indent) + 1))
       end
       while block.lines[#block.lines] == '' do
         table.remove(block.lines)

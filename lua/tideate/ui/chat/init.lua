@@ -32,6 +32,7 @@ local ENDS = { SD_EVENT_WORKFLOW_COMPLETED = true, SD_EVENT_WORKFLOW_FAILED = tr
 ---@field entry? tideate.ui.Run transcript of the running turn
 ---@field resumed? boolean the running turn was resumed
 ---@field loading? boolean
+---@field rows? integer height of the message when it was last fitted
 ---@field queued? boolean the message is sent once the chat was read
 ---@field context? tideate.Context selected lines for the next message
 ---@field cr? string end of the last piece of text, if the line end is cut
@@ -145,6 +146,7 @@ function Chat:set_text(text)
   self.unsent = text
   if self.input and api.nvim_buf_is_loaded(self.input) then
     api.nvim_buf_set_lines(self.input, 0, -1, false, lines)
+    vim.bo[self.input].modified = false
     for _, win in ipairs(vim.fn.win_findbuf(self.input)) do
       api.nvim_win_set_cursor(win, { #lines, #lines[#lines] })
     end
@@ -199,6 +201,7 @@ function Chat:input_buffer()
   require('tideate.ui.prompt.completion').attach(buf)
   local preview = self:preview(buf)
   api.nvim_buf_set_lines(buf, 0, -1, false, vim.split(self.unsent, '\n', { plain = true }))
+  vim.bo[buf].modified = false
   local function on(events, callback)
     api.nvim_create_autocmd(events, { buffer = buf, callback = callback })
   end
@@ -241,7 +244,9 @@ function Chat:resize()
   if past and message then
     local room = api.nvim_win_get_height(past) + api.nvim_win_get_height(message)
     local wanted = math.min(math.max(LOWEST, api.nvim_win_text_height(message, {}).all), HIGHEST, math.floor(room / 2))
-    if api.nvim_win_get_height(message) ~= wanted then
+    -- a height that the user chose stays until the text needs another one
+    if wanted ~= self.rows then
+      self.rows = wanted
       api.nvim_win_set_height(message, wanted)
     end
   end
@@ -302,7 +307,7 @@ end
 ---@return integer win
 local function split(buf)
   local kind = require('tideate.config').get('ui.output')
-  if kind == 'tab' then
+  if kind == 'tab' or vim.o.lines < ROWS then
     vim.cmd('tab sbuffer ' .. buf)
     return api.nvim_get_current_win()
   end
@@ -346,7 +351,12 @@ function Chat:show(typing)
   end
   if not message then
     local input = self:input_buffer()
-    message = api.nvim_open_win(input, false, { split = 'below', win = past, height = LOWEST })
+    local ok, opened = pcall(api.nvim_open_win, input, false, { split = 'below', win = past, height = LOWEST })
+    if not ok then
+      self:hide()
+      return ui.warn('the screen has too few lines for a chat')
+    end
+    message = opened
     window.options(message, {
       winfixheight = true,
       winfixbuf = true,
@@ -362,6 +372,7 @@ function Chat:show(typing)
     self:set_cursor(message)
   end
   api.nvim_set_current_win(message)
+  self.rows = nil
   self:resize()
   self:draw()
   self:animate()
@@ -448,7 +459,9 @@ function Chat:send()
     self.title = (text:match('%S[^\n]*') or ''):sub(1, 60)
   end
   -- the file keeps the text until the store has it
-  api.nvim_buf_set_lines(self:input_buffer(), 0, -1, false, {})
+  local input = self:input_buffer()
+  api.nvim_buf_set_lines(input, 0, -1, false, {})
+  vim.bo[input].modified = false
   self:draw()
 end
 
