@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import pynvim
 
 from benchmarks.editor_chat import chat_figures
+from benchmarks.editor_edit import edit_figures
 from benchmarks.editor_review import review_figures
 from benchmarks.editor_tools import tool_figures
 from benchmarks.figures import Figure, console, targets_table
@@ -292,6 +293,7 @@ def main(arguments: list[str]) -> int:
         lambda: events(size.events),
         lambda: panel(size.frames),
         lambda: chat_figures(started, size.hosts, size.tokens // 10),
+        lambda: edit_figures(with_model, size.rounds),
         lambda: completion(),
         lambda: tools(size.rounds),
         lambda: review_figures(started, size.decisions),

@@ -34,6 +34,7 @@ M.builtin = {
   { name = 'chat', description = 'Take a turn of a conversation, which may edit files', steps = { 'reply' }, needs_prompt = true },
   { name = 'apply', description = 'Place a code block in a file, after a review', steps = { 'place' } },
   { name = 'summarize', description = 'Summarize the selection or the buffer', steps = { 'summarize' } },
+  { name = 'edit', description = "Change the selected lines, or the cursor's line, at once", steps = { 'edit' }, needs_prompt = true },
   { name = 'refactor', description = 'Analyze the selected code, then change it', steps = { 'analyze', 'refactor' }, needs_prompt = true },
   { name = 'generate', description = 'Write new code at the cursor', steps = { 'generate' }, needs_prompt = true },
   { name = 'multi_file', description = 'Plan and make changes in several files', steps = { 'plan', 'confirm', 'execute' }, needs_prompt = true },

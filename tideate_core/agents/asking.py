@@ -105,13 +105,19 @@ class RememberedModel:
         self._earlier = earlier
 
     async def ask(
-        self, prompt: Prompt, *, schema: type[BaseModel] | None = None, quiet: bool = False
+        self,
+        prompt: Prompt,
+        *,
+        schema: type[BaseModel] | None = None,
+        quiet: bool = False,
+        on_text: Callable[[str], None] | None = None,
     ) -> Reply:
         """Return the answer; see `StepContext.ask`."""
         earlier = self._earlier or Conversation(prompt.system)
         prompt = continued(prompt, self._earlier)
         said = (*self._fitting(earlier.exchanges()), *prompt.history)
-        reply = await self._step.ask(replace(prompt, history=said), schema=schema, quiet=quiet)
+        asked = replace(prompt, history=said)
+        reply = await self._step.ask(asked, schema=schema, quiet=quiet, on_text=on_text)
         messages = list(earlier.messages)
         for turn in prompt.history:
             messages += [UserMessage(turn.user), ModelTurn(turn.assistant, (), reply.model)]

@@ -34,7 +34,9 @@ CLOSE_LIMIT: Final = 2.0
 EXPORT_EVERY: Final = 2_000
 """Milliseconds between exports."""
 INSTALL: Final = f"{PIP} install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"
-UNUSED: Final = frozenset({EventName.REASONING, EventName.CHECK_OUTPUT, EventName.TOOL_PROGRESS})
+UNUSED: Final = frozenset(
+    {EventName.REASONING, EventName.HUNKS_STREAMED, EventName.CHECK_OUTPUT, EventName.TOOL_PROGRESS}
+)
 
 
 def traces_address(address: str) -> str:
