@@ -145,3 +145,14 @@ async def test_a_block_is_applied_after_a_review_and_a_new_file_created(bench: B
     assert [request.kind for request in bench.front.requests] == ["review"]
     refused = await bench.run("apply", inputs=new)
     assert "exists already" in str(refused.error)
+
+
+@pytest.mark.parametrize("path", ["../outside.py", ".git/hooks/pre-commit", "/etc/hosts"])
+@pytest.mark.parametrize("how", ["place", "create", "replace"])
+async def test_a_block_is_never_written_outside_the_project(bench: Bench, path: str, how: str) -> None:
+    bench.write(".git/config", "")
+    before = bench.fingerprint()
+    result = await bench.run("apply", inputs={"path": path, "text": "x = 1\n", "how": how})
+    assert not result.ok
+    assert bench.fingerprint() == before
+    assert not (bench.root.parent / "outside.py").exists()

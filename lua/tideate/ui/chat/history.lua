@@ -95,7 +95,8 @@ local function add_answer(text, message)
     if index == 1 and not (lines[#lines] or ''):find(CALL) then
       apart(lines)
     end
-    local line = ('> ✓ `%s`'):format(require('tideate.ui.transcript.tool_calls').name(call))
+    local name = require('tideate.ui.transcript.tool_calls').name(call):gsub('\n', ' ')
+    local line = ('> ✓ `%s`'):format(name)
     table.insert(lines, line)
     table.insert(text.calls, { line = line, data = { result = call.result }, arguments = call.arguments })
   end
