@@ -223,6 +223,45 @@ def test_edits_of_a_chat_are_reviewed(nvim: Editor, server: ModelServer) -> None
     assert turns(nvim)[1].endswith("It is two.\n---\n**Done.** Changed: `a.py`")
 
 
+@pytest.mark.slow
+def test_a_declined_review_keeps_the_answer_and_the_model_is_told(nvim: Editor, server: ModelServer) -> None:
+    edits = [{"search": "x = 1", "replace": "x = 2"}]
+    server.calls("make it two", "edit_file", {"path": "a.py", "edits": edits}, times=1)
+    server.answers("make it two", "It is two.", times=1)
+    server.answers("leave it", "As you like.")
+    configure(nvim, server, tools=True)
+    buf = nvim.edit("a.py", FILE)
+    accept_all(nvim, "review")
+    nvim.command("Workflow chat")
+    send(nvim, "make it two")
+    assert nvim.lines(buf)[0] == "x = 1"
+    assert nvim.lines() == [""], "the message was answered"
+    assert "It is two." in history(nvim)
+    send(nvim, "leave it")
+    assert "were not written" in str(server.requests[-1]["messages"][-1])
+    nvim.lua(TO_HISTORY)
+    nvim.feed("gg]]]]")
+    assert nvim.lua("return vim.api.nvim_get_current_line()") == "# You"
+    nvim.feed("[[")
+    assert nvim.lua("return vim.api.nvim_get_current_line()") == "# fake"
+
+
+def test_the_model_is_switched_within_a_chat(nvim: Editor, server: ModelServer) -> None:
+    server.answers("say one", "ONE", times=1)
+    server.answers("say two", "TWO", times=1)
+    adapters = {
+        name: {"base_url": server.base_url, "model": name, "tools": False} for name in ("fake", "other")
+    }
+    nvim.lua("require('tideate').setup(...)", {"adapter": "fake", "adapters": adapters})
+    nvim.command("Workflow chat")
+    send(nvim, "say one")
+    nvim.command("Workflow model --workflow=chat other")
+    nvim.wait("require('tideate.model_choice').adapter_for('chat') == 'other'", 60)
+    send(nvim, "say two")
+    assert [request["model"] for request in server.requests] == ["fake", "other"]
+    assert history(nvim)[-3:] == ["# other", "", "TWO"]
+
+
 def test_mentions_are_completed_and_underlined(nvim: Editor, server: ModelServer) -> None:
     nvim.edit("alpha_beta.py", FILE)
     nvim.command("Workflow chat new")
