@@ -67,7 +67,7 @@ async def reply(step: StepContext) -> dict[str, Any]:
 
 
 def _outcome(earlier: EarlierRun | None) -> dict[str, list[str]]:
-    """Return the files that the last turn edited: those that were written, and those that were not."""
+    """Sort the files edited by the last turn into written and declined ones."""
     if earlier is None:
         return {"written": [], "declined": []}
     results = (result for result in earlier.results.values() if isinstance(result, dict))
@@ -129,7 +129,7 @@ def _is_whole(block: Sequence[str], lines: Sequence[str]) -> bool:
 
 
 def _at_definitions(block: Sequence[str], lines: Sequence[str], path: str) -> list[str] | None:
-    """Return the lines with the block's definitions in place of those of the same names.
+    """Replace the file's definitions by the block's definitions of the same names.
 
     A new definition follows the one before it in the block. Imports that the file lacks go below its own.
     None if the block has another statement, or no definition that the file has.
@@ -185,7 +185,7 @@ def _with_head(lines: Sequence[str], first: int) -> int:
 
 
 def _between_edges(block: Sequence[str], lines: Sequence[str]) -> list[str] | None:
-    """Return the lines with the block in place of those between its edges; None if they are not unique."""
+    """Replace the lines from the block's first to its last line; None if these are not unique."""
     given = [line.strip() for line in block if line.strip()]
     if len(given) < 2:
         return None
