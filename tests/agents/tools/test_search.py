@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -25,9 +26,14 @@ FILES = {
 
 
 @pytest.fixture(params=["ripgrep", "ours"])
-def program(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def program(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> str:
     """Put ripgrep in PATH, or remove it."""
     folders = [folder for folder in os.get_exec_path() if not Path(folder, "rg").exists()]
+    beside = tmp_path_factory.mktemp("bin")  # a removed folder may have git, too
+    (beside / "git").symlink_to(shutil.which("git") or "git")
+    folders.append(str(beside))
     with_it = Path(sys.executable).parent
     assert (with_it / "rg").exists(), "`make install` installs ripgrep beside the tests' Python"
     first = [str(with_it)] if request.param == "ripgrep" else []
