@@ -167,8 +167,7 @@ class RunViews:
                     "workflow": row["workflow"],
                     "state": row["state"],
                     "ended": part["run"].ended,
-                    "error": row["error"],
-                    "reason": row["reason"],
+                    **{key: row[key] for key in ("error", "reason") if row[key] is not None},
                     "files": row["files"],
                     "messages": part["messages"],
                 }

@@ -587,14 +587,13 @@ local function loaded(chat, result)
   if not result.ok then
     return typed and chat:draw() or chat:hide()
   end
-  local runs = require('tideate.nulls').drop(result)
-  local last = runs.runs[#runs.runs]
+  local last = result.runs[#result.runs]
   local known = last and with_run(last.execution_id)
   if known and not typed then
     forget(chat)
     return known:show()
   end
-  chat:take(runs)
+  chat:take(result)
   if queued then
     chat:send()
   end
