@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import pynvim
 
+from benchmarks.editor_chat import chat_figures
 from benchmarks.editor_edit import edit_figures
 from benchmarks.editor_review import review_figures
 from benchmarks.editor_tools import tool_figures
@@ -291,6 +292,7 @@ def main(arguments: list[str]) -> int:
         lambda: [status_time()],
         lambda: events(size.events),
         lambda: panel(size.frames),
+        lambda: chat_figures(started, size.hosts, size.tokens // 10),
         lambda: edit_figures(with_model, size.rounds),
         lambda: completion(),
         lambda: tools(size.rounds),

@@ -24,9 +24,19 @@ end, {
   end,
 })
 
+api.nvim_create_autocmd('SessionLoadPost', {
+  desc = 'Show the last chat in place of the empty windows of a session',
+  callback = function()
+    if vim.fn.bufnr('^tideate://chat/') > 0 then
+      require('tideate.ui.chat').restore()
+    end
+  end,
+})
+
 local plugs = {
   menu = '',
   ask = 'ask',
+  chat = 'chat',
   summarize = 'summarize',
   refactor = 'refactor',
   generate = 'generate',

@@ -101,7 +101,9 @@ end
 function parts.workflows()
   local out = {}
   for _, workflow in ipairs(require('tideate.registry').builtin) do
-    local left = (':Workflow %s%s'):format(workflow.name, workflow.needs_prompt and ' {prompt}' or ' [prompt]')
+    local is_command = require('tideate.command').reserved(workflow.name)
+    local argument = is_command and '' or workflow.needs_prompt and ' {prompt}' or ' [prompt]'
+    local left = (':Workflow %s%s'):format(workflow.name, argument)
     local steps = workflow.kind == 'machine' and 'A machine; |tideate-machines|'
       or 'Steps: ' .. table.concat(workflow.steps, ', ')
     local text = ('%s. %s.'):format(workflow.description, steps)
@@ -146,6 +148,14 @@ end
 
 function parts.output_keys()
   return key_lines(require('tideate.ui.output').keys())
+end
+
+function parts.chat_keys()
+  return key_lines(require('tideate.ui.chat.keys').history())
+end
+
+function parts.message_keys()
+  return key_lines(require('tideate.ui.chat.keys').message())
 end
 
 function parts.runs_keys()

@@ -48,6 +48,8 @@ KEY: Final = re.compile(r"^(\S+(?: {2}\S{1,6})*)\s+(.*)$")
 KEYS: Final = {
     "prompt_keys": "The prompt",
     "output_keys": "The output window",
+    "chat_keys": "The history of a chat",
+    "message_keys": "The message of a chat",
     "review_keys": "The review",
     "panel_keys": "The panel",
     "runs_keys": "The page of a run",

@@ -61,7 +61,9 @@ local function open_menu(context)
   require('tideate.model_choice').load()
   local entries = {}
   for _, workflow in ipairs(require('tideate.registry').list()) do
-    entries[#entries + 1] = { name = workflow.name, description = workflow.description }
+    if not find(workflow.name) then
+      entries[#entries + 1] = { name = workflow.name, description = workflow.description }
+    end
   end
   for _, command in ipairs(M.subcommands) do
     if command.menu then

@@ -46,6 +46,31 @@ function M.append(path, text)
   return nil, failure or 'the disk is full'
 end
 
+--- Write a file as a whole: after a crash it has the old or the new text.
+---@param path string
+---@param text string
+---@return string? err
+function M.write(path, text)
+  local err = refusal(path)
+  local new = ('%s.%d'):format(path, vim.uv.os_getpid())
+  local fd ---@type integer?
+  if not err then
+    M.make_directory(vim.fs.dirname(path))
+    fd, err = vim.uv.fs_open(new, 'w', FILE)
+  end
+  if not fd then
+    return err
+  end
+  local written, failure = vim.uv.fs_write(fd, text)
+  vim.uv.fs_close(fd)
+  if written == #text then
+    local ok, refused = vim.uv.fs_rename(new, path)
+    return not ok and refused or nil
+  end
+  vim.uv.fs_unlink(new)
+  return failure or 'the disk is full'
+end
+
 --- Open a file for reading.
 ---@param path string
 ---@return file*? file

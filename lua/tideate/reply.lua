@@ -48,11 +48,15 @@ end
 
 --- Ask for a reply to a run and continue its conversation.
 ---@param run tideate.Run
----@return string? execution_id nil if it cannot be replied to
+---@return string? execution_id nil if it cannot be replied to, or a chat was opened
 function M.to(run)
   local refusal = M.refusal(run)
   if refusal then
     require('tideate.ui').warn(('%s %s'):format(run.name, refusal))
+    return nil
+  end
+  if run.asked == 'chat' then
+    require('tideate.ui.chat').open(run.execution_id)
     return nil
   end
   local name = THEMSELVES[run.asked] and run.asked or 'ask'
@@ -63,9 +67,13 @@ end
 ---@param run tideate.ui.PanelRun ended run
 ---@param turn integer
 ---@param folder string
----@return string execution_id
+---@return string? execution_id nil: a chat was opened
 function M.to_turn(run, turn, folder)
   local asked = run.live and run.live.asked or run.name
+  if asked == 'chat' then
+    require('tideate.ui.chat').open(run.id)
+    return nil
+  end
   local opts = { continues = run.id, turn = turn, context = { cwd = folder } }
   return require('tideate').run(THEMSELVES[asked] and asked or 'ask', opts)
 end

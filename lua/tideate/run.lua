@@ -287,7 +287,7 @@ end
 ---@return string id of the execution
 function M.start(name, opts, on_done)
   opts = vim.tbl_extend('force', {}, opts or {})
-  if opts.continues then
+  if opts.continues and name ~= 'chat' then
     opts.context = reply.context(opts)
   end
   opts.context = context.complete(opts.context)

@@ -105,7 +105,10 @@ function M.run(rest)
   if path and (vim.uv.fs_stat(path) or vim.fn.bufexists(path) == 1) then
     return ui.fail(path .. ' exists already; name another file')
   end
-  id = id or run_choice.found('', run_choice.any)
+  local chats = package.loaded['tideate.ui.chat']
+  local chat = chats and chats.of()
+  -- the last run of a chat has its whole conversation
+  id = id or chat and chat.tip or run_choice.found('', run_choice.any)
   if id then
     return export({ id }, format, folder, path)
   end

@@ -199,6 +199,15 @@ return {
     run = checkpoint,
   },
   {
+    name = 'chat',
+    args = '[id, last or new]',
+    help = 'Open a conversation: the last one of the project, one by its id, or a new one. Selected lines go with the next message',
+    menu = true,
+    on_code = true,
+    complete = call('ui.chat', 'complete'),
+    run = call('ui.chat', 'run'),
+  },
+  {
     name = 'pick',
     args = '[what] [id]',
     help = "Choose with your picker: `runs` (the default), `workflows`, `models`, or `files` that a run changed",

@@ -179,6 +179,26 @@ def _comments(it: Player) -> None:
     it.take("plan-comment")
 
 
+def _chat(it: Player) -> None:
+    """Talk to a model, and apply a code block of its answer."""
+    it.server.answers("shorter", f"`sum` does the same, see shop.py:4:\n\n{TOTAL}", times=1)
+    it.server.answers("Is it faster", "Yes: the loop of `sum` runs in C.")
+    it.type(":Workflow chat new\r")
+    it.wait_for("C-s> send")
+    it.type("Can total() be shorter?\x13")
+    it.wait_for("1 turn")
+    it.type("Is it faster, too?\x13")
+    it.wait_for("2 turns")
+    it.type("And expensive()?")
+    it.wait_gone(NOTICE)
+    it.take("chat")
+    it.type("\x1b\x17k")
+    it.type("gg/sum(prices\r:nohlsearch\rgA")
+    it.type("shop.py\r")
+    it.wait_for("ga accept")
+    it.take("chat-apply")
+
+
 ACTS: Final[dict[str, Callable[[Player], None]]] = {
     "edit": _edit,
     "outside": _outside,
@@ -186,4 +206,5 @@ ACTS: Final[dict[str, Callable[[Player], None]]] = {
     "trouble": _trouble,
     "killed": _killed,
     "comments": _comments,
+    "chat": _chat,
 }

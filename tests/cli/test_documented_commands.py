@@ -18,6 +18,7 @@ pytestmark = pytest.mark.slow
 
 NOT_RUN = re.compile(
     r"login|mcp serve|mcp tools files|models openai|project (move OLD|forget PATH)|git/git_log|gh auth"
+    r"|tideate chat"
 )
 """Commands that wait for a client or a person, call a foreign server, or have placeholders."""
 REFUSED = re.compile(

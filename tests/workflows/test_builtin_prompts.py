@@ -31,6 +31,7 @@ ABSENT: Final[dict[str, Any]] = {
     **dict.fromkeys(
         (
             "comments",
+            "declined",
             "diagnostics",
             "documents",
             "files",

@@ -106,6 +106,7 @@ if TYPE_CHECKING:
         Bounds as Bounds,
         WrittenWork as WrittenWork,
         calls_after_plan as calls_after_plan,
+        editing_model as editing_model,
         planning_model as planning_model,
         within_plan as within_plan,
         write_with_tools as write_with_tools,

@@ -91,7 +91,7 @@ class LookingModel:
         try:
             done = await loop.run(prompt, before)
         finally:
-            self.step.keep_conversation(loop.conversation)
+            self.step.keep_conversation(loop.conversation, self.staged.changes() if self.staged else ())
         self._conversation = done.conversation
         if done.exhausted:
             self.step.notice(f"{done.exhausted} is reached: the model's work so far is used", level="warn")

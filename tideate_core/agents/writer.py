@@ -173,6 +173,18 @@ async def planning_model(
     )
 
 
+async def editing_model(
+    step: StepContext, key: str, staged: StagedFiles, *, earlier: Conversation | None = None, words: str = ""
+) -> LookingModel:
+    """Return the run's model for a conversation in which it may stage edits; it ends a turn with an answer.
+
+    :param earlier: the conversation that its first question continues.
+    :param words: further instructions, for the system prompt.
+    """
+    tools, words = await _tools(step, staged, None), f"{step.render('look').system}\n\n{words}"
+    return LookingModel(step, key, tools, staged=staged, earlier=earlier, words=words, continues=True)
+
+
 def note_shown_in(staged: StagedFiles, conversation: Conversation) -> None:
     """Record the loaded texts that a conversation shows."""
     for result in conversation.messages:

@@ -106,6 +106,9 @@ if TYPE_CHECKING:
         snapshot_json as snapshot_json,
     )
     from tideate_core.app.threads import (
+        chat_tip as chat_tip,
+        list_chats as list_chats,
+        read_chat as read_chat,
         read_step_thread as read_step_thread,
         read_thread as read_thread,
         title_of as title_of,

@@ -1,10 +1,11 @@
-"""Read the stored conversation of a run or a step: prompts, answers, tool calls; a run's title."""
+"""Read stored conversations: of a run, a step, or a chat of several runs; list chats; a run's title."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.errors import InvalidInput
+from tideate_core.errors import InvalidInput, RunNotFound
 from tideate_core.util.cutting import beginning
 
 if TYPE_CHECKING:
@@ -14,6 +15,15 @@ if TYPE_CHECKING:
     from tideate_core.store import Reader, RunRow
 
 LONGEST_TITLE: Final = 60
+CHATS: Final = ("chat", "ask")
+"""Workflows whose conversations are listed as chats."""
+NEWEST: Final = "last"
+"""Name of the newest chat."""
+LONGEST_CALL: Final = 2000
+"""Characters of a tool call's arguments and of its result in a chat."""
+LISTED: Final = 50
+_WHOLE: Final = 1000
+"""Characters from which a run's row may hold only the beginning of its prompt."""
 
 
 def title_of(prompt: str) -> str:
@@ -38,6 +48,108 @@ def read_thread(reader: Reader, wanted: str) -> tuple[RunRow, list[dict[str, Any
     if conversation is None:
         raise InvalidInput(f"run {run.id[:8]} has no conversation")
     return run, list(_said(conversation))
+
+
+def read_chat(reader: Reader, wanted: str) -> dict[str, Any]:
+    """Return a run with the runs that it continues, as one conversation; blocking.
+
+    `runs` has them oldest first, each with `messages`: its own part of the conversation, as of `read_thread`
+    with `reasoning`, and with a tool's result as `result` of its call. A person's first message is the run's
+    prompt, without the material that tideate added. `turn` numbers the turns of the whole conversation.
+
+    :param wanted: a run id, a prefix of one, or `last`.
+    :returns: without `runs` if there is no chat yet.
+    :raises RunNotFound: no run has this id.
+    :raises StoreError: the store cannot be read.
+    """
+    # here, because lists of runs do not need them
+    from tideate_core.engine import conversation_starts
+
+    if wanted == NEWEST:
+        if not (newest := list_chats(reader)):
+            return {"title": "", "runs": []}
+        wanted = newest[0].id
+    chain = reader.chain(reader.run(wanted).id)
+    starts = conversation_starts(reader, [run.id for run in chain])
+    # only the newest run can lack a conversation: runs without one cannot be continued
+    kept = next(filter(None, (_conversation(reader, run.id) for run in reversed(chain))), None)
+    said = list(_exchanged(kept)) if kept else []
+    parts: list[dict[str, Any]] = []
+    for run in reversed(chain):
+        start = starts.get(run.id, 0)
+        own: list[dict[str, Any]] = []
+        while said and said[-1][0] >= start:
+            own.append(said.pop()[1])
+        prompt = run.prompt if len(run.prompt) < _WHOLE else str(reader.request(run.id).get("prompt") or "")
+        if own and own[-1]["role"] == "user":
+            own.pop()
+        parts.append({"run": run, "messages": [{"role": "user", "text": prompt}, *reversed(own)]})
+    return {"title": title_of(chain[0].prompt), "runs": parts[::-1]}
+
+
+def chat_tip(reader: Reader, wanted: str, *, or_none: bool = False) -> RunRow | None:
+    """Return the run of a chat that its next message continues: the newest one with an answer; blocking.
+
+    :param wanted: a run id, a prefix of one, or `last`.
+    :param or_none: return None if the run does not exist.
+    :raises RunNotFound: no run has this id.
+    :raises StoreError: the store cannot be read.
+    """
+    try:
+        runs = list_chats(reader)[:1] if wanted == NEWEST else [reader.run(wanted)]
+    except RunNotFound:
+        if or_none:
+            return None
+        raise
+    for run in reversed(reader.chain(runs[0].id) if runs else []):
+        if _conversation(reader, run.id) is not None:
+            return run
+    return None
+
+
+def list_chats(reader: Reader, limit: int = LISTED) -> list[RunRow]:
+    """Return the newest run of each chat, newest first; blocking.
+
+    :raises StoreError: the store cannot be read.
+    """
+    # here, because lists of runs do not need it
+    from tideate_core.engine import CONVERSATION
+
+    found = [run for name in CHATS for run in reader.runs(limit=limit, name=name, as_begun=True)]
+    answered = reader.with_memo([run.id for run in found], CONVERSATION)
+    # a run that ended without an answer is a chat only if it was to begin one
+    begun = {run.id for run in found if run.name == CHATS[0] and not (run.ended and run.continues)}
+    kept = [run for run in found if run.id in answered | begun]
+    continued = {run.continues for run in kept}
+    newest = sorted(kept, key=lambda run: run.started_at, reverse=True)
+    return [run for run in newest if run.id not in continued][:limit]
+
+
+def _exchanged(conversation: Conversation) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the messages for a chat with their positions; a tool's result belongs to its call."""
+    from tideate_core.adapters import ModelTurn, ToolResult, UserMessage
+    from tideate_core.engine import summarize_call
+
+    turn, calls = 0, dict[str, dict[str, Any]]()
+    for at, message in enumerate(conversation.messages):
+        match message:
+            case UserMessage(text):
+                yield at, {"role": "user", "text": text}
+            case ToolResult(call, text):
+                if call.id in calls:
+                    calls[call.id]["result"] = beginning(text, LONGEST_CALL)
+            case ModelTurn():
+                turn += 1
+                calls = {
+                    call.id: {
+                        "tool": call.name,
+                        "summary": summarize_call("", call.name, call.arguments or {}),
+                        "arguments": beginning(json.dumps(call.arguments, ensure_ascii=False), LONGEST_CALL),
+                    }
+                    for call in message.calls
+                }
+                shape = {"role": "model", "turn": turn, "model": message.model, "text": message.text}
+                yield at, {**shape, "reasoning": message.reasoning, "calls": [*calls.values()]}
 
 
 def read_step_thread(reader: Reader, wanted: str, step: str) -> list[dict[str, Any]]:

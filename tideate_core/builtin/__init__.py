@@ -1,4 +1,4 @@
-"""Built-in workflows: ask, summarize, refactor, generate, multi_file, review_changes, task and handoff."""
+"""Built-in workflows, from `ask` and `chat` to `task` and `handoff`."""
 
 from __future__ import annotations
 

@@ -62,8 +62,8 @@ async def summarize(step: StepContext) -> str:
     """Summarize the selection or the whole text."""
     subject = Subject.of(step.context)
     await ask_about_secrets(step, subject)
-    asked = await _question(step, "summarize", subject, rules=False)
-    return _text_of(step, await RememberedModel(step).ask(asked))
+    asked = await question(step, "summarize", subject, rules=False)
+    return text_of(step, await RememberedModel(step).ask(asked))
 
 
 async def _answer(
@@ -77,20 +77,22 @@ async def _answer(
     model = model_of(step, prompt, earlier=earlier)
     found = diagnostics(step.context, subject) if subject and not is_small(step) else []
     values = {"cursor": None, "diagnostics": found, "tools": may_look(step), **more}
-    asked = await _question(step, prompt, subject, rules=earlier is None, **values)
-    return _text_of(step, await model.ask(asked))
+    asked = await question(step, prompt, subject, rules=earlier is None, **values)
+    return text_of(step, await model.ask(asked))
 
 
-async def _question(
+async def question(
     step: StepContext, prompt: str, subject: Subject | None, *, rules: bool, **more: Any
 ) -> Prompt:
+    """Return the prompt about a subject, with material; see `with_memory`."""
     variables = {**(subject.variables() if subject else NO_TEXT), **more}
     variables["text"] = clip(step, variables["text"])
     rendered = step.render(prompt, prompt=step.prompt, **variables)
     return brief(step, await with_memory(step, rendered, rules=rules))
 
 
-def _text_of(step: StepContext, reply: Reply) -> str:
+def text_of(step: StepContext, reply: Reply) -> str:
+    """Return the text of an answer; report a cut one."""
     if reply.truncated:
         step.notice("the answer was cut off at the model's length limit", level="warn")
     return reply.text.strip()

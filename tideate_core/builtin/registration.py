@@ -27,6 +27,35 @@ _WORKFLOWS: Final[Sequence[tuple[WorkflowDefinition, str, Mapping[str, Any]]]] =
     ),
     (
         _chain(
+            "chat",
+            ["reply"],
+            description="Take a turn of a conversation, which may edit files",
+            needs=("prompt",),
+        ),
+        "chat",
+        {"continues": ("*",), "reviewed": True},
+    ),
+    (
+        _chain(
+            "apply",
+            ["place"],
+            description="Place a code block in a file, after a review",
+            inputs={
+                "path": {"description": "The file."},
+                "text": {"description": "The block: code, a diff, or a whole file."},
+                "how": {
+                    "default": "place",
+                    "enum": ["place", "create", "replace"],
+                    "description": "Place the block in the file, create the file without a review, or "
+                    "replace all of the file.",
+                },
+            },
+        ),
+        "chat",
+        {"reviewed": True},
+    ),
+    (
+        _chain(
             "summarize", ["summarize"], description="Summarize the selection or the buffer", needs=("text",)
         ),
         "buffer_workflows",

@@ -39,6 +39,13 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "rolled back. "
         "Decisions of an open review stay, too: `tideate review RUN` reopens it.",
     ),
+    "chat": Command(
+        "chat:chat",
+        "Talk to a model at the terminal; it can propose edits, which you review.\n\n"
+        "Each message is a run that continues the one before. Ctrl-D ends the chat, and Ctrl-C cancels a "
+        "turn. Without a terminal, stdin is one message.",
+        "tideate chat [OPTIONS] [RUN|last|new]",
+    ),
     "check": Command(
         "check:check",
         "Check workflow files; list all mistakes with their positions.\n\n"

@@ -17,7 +17,9 @@ from tideate_core.app import (
     compared_texts,
     export_runs,
     history_page,
+    list_chats,
     parse_filter,
+    read_chat,
     read_details,
     read_runs,
     read_step_thread,
@@ -25,6 +27,7 @@ from tideate_core.app import (
     rolled_back_ids,
     run_json,
     step_json,
+    title_of,
     waits_for,
 )
 from tideate_core.engine import is_continued_from
@@ -148,6 +151,36 @@ class RunViews:
         continued = run.ended and is_continued_from(reader, run.id, step)
         texts = [{**one, "text": _text(one["text"], _export_of(run.id))} for one in found]
         return {"said": texts, "continued": continued}
+
+    @_reading
+    def chat(self, reader: Reader, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the chat that ends with a run: its runs, oldest first, with their messages."""
+        found = read_chat(reader, str(params["execution_id"]))
+        parts = found["runs"]
+        shown = self._listed(self._root(params), reader, [part["run"] for part in parts[-1:]])
+        rows = [*(run_json(part["run"]) for part in parts[:-1]), *shown]
+        return {
+            "title": found["title"],
+            "runs": [
+                {
+                    "execution_id": row["execution_id"],
+                    "workflow": row["workflow"],
+                    "state": row["state"],
+                    "ended": part["run"].ended,
+                    **{key: row[key] for key in ("error", "reason") if row[key] is not None},
+                    "files": row["files"],
+                    "messages": part["messages"],
+                }
+                for row, part in zip(rows, parts, strict=True)
+            ],
+        }
+
+    @_reading
+    def chats(self, reader: Reader, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the newest chats of the project, newest first."""
+        return {
+            "chats": [{"execution_id": run.id, "title": title_of(run.prompt)} for run in list_chats(reader)]
+        }
 
     @_reading
     def call(self, reader: Reader, params: dict[str, Any]) -> dict[str, Any]:

@@ -89,6 +89,8 @@ class Session:
             "run_events": views.events,
             "run_said": views.said,
             "run_call": views.call,
+            "chat": views.chat,
+            "chats": views.chats,
             "to_resume": runs.to_resume,
             "review_again": runs.review_again,
             "to_review": runs.to_review,

@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     )
     from tideate_core.engine.context.context import StateManager as StateManager
     from tideate_core.engine.context.continuation import (
+        conversation_starts as conversation_starts,
         is_continued_from as is_continued_from,
         last_conversation as last_conversation,
         request_of as request_of,
         said_in_step as said_in_step,
     )
+    from tideate_core.engine.context.memory import CONVERSATION as CONVERSATION
     from tideate_core.engine.driver import (
         Driver as Driver,
         DriverHooks as DriverHooks,
@@ -136,6 +138,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.run import Run as Run
     from tideate_core.engine.runner import WorkflowRunner as WorkflowRunner
     from tideate_core.engine.steps.nested import child_id as child_id
+    from tideate_core.engine.tool_call_events import summarize_call as summarize_call
     from tideate_core.engine.tools import (
         FOR_PROJECT as FOR_PROJECT,
         FOR_RUN as FOR_RUN,

@@ -108,6 +108,22 @@ _MEMOS_OF_STEP: Final = (
     "SELECT key, value FROM workflow_memos WHERE execution_id = ? AND step_id = ? AND substr(key, 1, ?) = ?"
 )
 
+_CHAIN: Final = (
+    "WHERE e.id IN (WITH RECURSIVE chain(id) AS (SELECT ? UNION SELECT c.continues FROM chain"
+    " JOIN workflow_executions c ON c.id = chain.id WHERE c.continues IS NOT NULL) SELECT id FROM chain)"
+    " ORDER BY e.rowid"
+)
+
+_MEMO_OF_EACH: Final = (
+    "SELECT execution_id, value FROM workflow_memos"
+    " WHERE execution_id IN (SELECT value FROM json_each(?)) AND step_id = ? AND key = ?"
+)
+
+_WITH_MEMO: Final = (
+    "SELECT DISTINCT execution_id FROM workflow_memos"
+    " WHERE execution_id IN (SELECT value FROM json_each(?)) AND step_id = '' AND substr(key, 1, ?) = ?"
+)
+
 _NEWEST_CHECKPOINTS: Final = (
     f"{CHECKPOINTS} WHERE execution_id = ? ORDER BY cursor DESC, created_at DESC, manual DESC LIMIT ?"
 )
@@ -246,6 +262,19 @@ class Reader:
         """Return the existing runs among some ids, newest first."""
         where = "WHERE e.id IN (SELECT value FROM json_each(?)) ORDER BY e.started_at DESC, e.rowid DESC"
         return self._runs(where, (json.dumps(list(ids)),))
+
+    def chain(self, run_id: str) -> list[RunRow]:
+        """Return a run after the runs that it continues, oldest first; empty if the run is gone."""
+        return self._runs(_CHAIN, (run_id,))
+
+    def with_memo(self, ids: Iterable[str], beginning: str) -> set[str]:
+        """Return the runs with a run-level memo under a key with this beginning."""
+        return {run for (run,) in self._fetch(_WITH_MEMO, (json.dumps(list(ids)), len(beginning), beginning))}
+
+    def memo_of_each(self, ids: Iterable[str], step: str, key: str) -> dict[str, Any]:
+        """Return one memo of several runs, by run; runs without it are left out."""
+        found = self._fetch(_MEMO_OF_EACH, (json.dumps(list(ids)), step, key))
+        return {run: self._objects.load(value) for run, value in found}
 
     def number_of(self, run_id: str) -> int:
         """Return a run's `FoundRun.number`; 0 if the run is gone."""

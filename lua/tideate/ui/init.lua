@@ -67,6 +67,10 @@ local FIRST = {
   'tideate.ui.output.window',
   'tideate.ui.output',
   'vim.treesitter',
+  'tideate.ui.chat.draft',
+  'tideate.ui.chat.history',
+  'tideate.ui.chat.keys',
+  'tideate.ui.chat',
 }
 
 local show_next, go_on
@@ -365,7 +369,8 @@ local function announce(event, run)
   end
   local message, level = words(run, event.data or {})
   if level >= vim.log.levels.WARN or require('tideate.config').get('ui.notify') then
-    local shown = require('tideate.ui.output').shows(run.execution_id)
+    local chat = package.loaded['tideate.ui.chat']
+    local shown = require('tideate.ui.output').shows(run.execution_id) or chat and chat.shows(run.execution_id)
     M.notify(message, level, { of_run = true, shown = shown })
   end
 end
@@ -423,6 +428,9 @@ function M.close()
   local parts = { 'output', 'graph', 'pages.run_page', 'pages.comparison', 'panel', 'pages.workflows', 'pages.snapshots', 'notify' }
   for _, part in ipairs(parts) do
     require('tideate.ui.' .. part).close()
+  end
+  if package.loaded['tideate.ui.chat'] then
+    require('tideate.ui.chat').close()
   end
   if stop_watching then
     stop_watching()

@@ -6,13 +6,13 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.adapters import Conversation
-from tideate_core.engine.context.memory import CONVERSATION, EARLIER, NEXT_RUN, REPLY, RUN
+from tideate_core.engine.context.memory import BEGINS, CONVERSATION, EARLIER, NEXT_RUN, REPLY, RUN
 from tideate_core.errors import InvalidInput, WorkspaceError
 from tideate_core.workflows import MISSING, EarlierRun, NextRun, RunContext
 from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from tideate_core.engine.context.memory import Memory
     from tideate_core.engine.request import RunRequest
@@ -76,6 +76,7 @@ async def earlier_run(request: RunRequest, memory: Memory, store: Store | None) 
     kept = memory.recall(RUN, EARLIER)
     if kept is MISSING:
         kept = await asyncio.to_thread(_read, store.reader(), request.continues, request.turn)
+        memory.note(RUN, BEGINS, len(kept["conversation"]["messages"]))
         await memory.remember(RUN, EARLIER, kept)
     return EarlierRun(
         kept["execution_id"],
@@ -102,6 +103,20 @@ def last_conversation(reader: Reader, run_id: str) -> dict[str, Any] | None:
     """
     found = _last_conversation(reader, run_id)
     return None if found is None else found[1]
+
+
+def conversation_starts(reader: Reader, ids: Iterable[str]) -> dict[str, int]:
+    """Return by run the number of messages that its conversation has from earlier runs; blocking.
+
+    Runs that continue no other run are left out.
+
+    :raises StoreError: the store cannot be read.
+    """
+    ids = list(ids)
+    found: dict[str, int] = reader.memo_of_each(ids, RUN, BEGINS)
+    # runs of earlier versions have no such memo
+    older = reader.memo_of_each([run for run in ids if run not in found], RUN, EARLIER)
+    return found | {run: len(kept["conversation"]["messages"]) for run, kept in older.items()}
 
 
 def is_continued_from(reader: Reader, run_id: str, step: str) -> bool:

@@ -86,7 +86,7 @@ local function open_line()
   local call = entry and calls.at(entry, api.nvim_buf_get_lines(0, 0, row, true))
   if call then
     require('tideate.ui.questions.preview').open('tool call', calls.details(call), 'markdown')
-  elseif vim.fn.foldlevel(row) > 0 then
+  elseif not require('tideate.ui.references').follow() and vim.fn.foldlevel(row) > 0 then
     vim.cmd.normal({ 'za', bang = true })
   end
 end
@@ -118,7 +118,10 @@ function M.keys(active, can_reply, analyzes)
     end),
     key('e', analyzes and 'no analysis' or nil, 'during the analysis of a `refactor`: send its prompt as `edit`, without analysis', skip_analysis),
     key('s', active ~= false and 'say' or nil, 'tell the model something: it reads it before its next turn', say),
-    key('<CR>', nil, 'show all of the tool call in this line; open or close the fold of a reasoning', open_line),
+    key('<CR>', nil, 'show all of the tool call in this line, the file named under the cursor, or the fold of a reasoning', open_line),
+    key('gc', nil, 'continue the conversation as a chat', function()
+      require('tideate.ui.chat').open(shown.id)
+    end),
     key({ 'r', 'i' }, can_reply and 'reply' or nil, 'reply to the answer after the run has ended: a new run continues its conversation', function()
       local run = shown.id and status(shown.id)
       if run then
@@ -274,7 +277,10 @@ function M.toggle(id)
   end
   local newest = require('tideate.state').runs()[1]
   id = id or (newest and newest.execution_id)
-  if not id or not runs.revived(id, M.keys) then
+  local chat = package.loaded['tideate.ui.chat']
+  if id and chat and chat.show_run(id) then
+    return true
+  elseif not id or not runs.revived(id, M.keys) then
     return false
   end
   M.show(id, require('tideate.ui.typing').plain_normal())
@@ -344,6 +350,10 @@ function M.on_event(event)
   local id = event.execution_id
   local run = status(id)
   if not run then
+    return
+  end
+  local chat = package.loaded['tideate.ui.chat'] -- not loaded: never opened
+  if chat and chat.on_event(event, run) then
     return
   end
   local entry = runs.get(id) or runs.add(id, M.keys)

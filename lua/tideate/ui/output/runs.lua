@@ -41,11 +41,27 @@ function M.add(id, keys)
   local stream = require('tideate.ui.transcript.stream').new(name, function(buf)
     require('tideate.ui.keys').set(buf, keys())
   end)
-  local entry = { stream = stream, step_began = 0, wrote = false, calls = {}, running_calls = {}, reasoning = {}, notices = {} }
-  entry.headings, entry.held = {}, {}
+  local entry = M.entry(stream)
   runs[id] = entry
   table.insert(order, id)
   return entry
+end
+
+--- Create the entry of a run that writes into a stream.
+---@param stream tideate.Stream
+---@return tideate.ui.Run
+function M.entry(stream)
+  return {
+    stream = stream,
+    step_began = 0,
+    wrote = false,
+    calls = {},
+    running_calls = {},
+    reasoning = {},
+    notices = {},
+    headings = {},
+    held = {},
+  }
 end
 
 --- Return a run's entry with a loaded buffer.

@@ -23,7 +23,8 @@ local function walk(key, step, leaves)
   end
 end
 
-local function complete()
+--- Complete the word before the cursor.
+function M.complete()
   if vim.fn.pumvisible() == 1 then
     return type_key('<C-n>')
   end
@@ -120,7 +121,7 @@ function M.map(buf, analyzes)
   map('<C-n>', walk('<C-n>', -1), 'a later prompt')
   map('<Up>', walk('<Up>', 1, on_first_line), 'up, or an earlier prompt')
   map('<Down>', walk('<Down>', -1, on_last_line), 'down, or a later prompt')
-  map('<Tab>', complete, 'complete')
+  map('<Tab>', M.complete, 'complete')
 end
 
 return M

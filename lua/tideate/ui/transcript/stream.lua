@@ -136,6 +136,30 @@ function Stream:fill()
   end
 end
 
+--- Replace the text by a complete one.
+---@param lines string[]
+function Stream:set(lines)
+  self.said, self.pending, self.finished, self.tail = { table.concat(lines, '\n') }, {}, true, 0
+  local buf = self:loaded_buffer()
+  edit(buf, function()
+    api.nvim_buf_set_lines(buf, 0, -1, true, lines)
+  end)
+  self:parse() -- no syntax file before: it would take longer than the text
+end
+
+--- Let a finished text grow again.
+function Stream:grow()
+  if self.finished then
+    self.finished = false
+    -- later: with the heading of the next text it would take longer than a frame
+    vim.defer_fn(function()
+      if not self.finished and api.nvim_buf_is_loaded(self.buf) then
+        pcall(set_markdown_syntax, self.buf) -- Ctrl-C may interrupt it
+      end
+    end, 1)
+  end
+end
+
 --- Return a loaded buffer with the text; a new one if the last was unloaded or wiped.
 ---@return integer buf
 function Stream:loaded_buffer()

@@ -31,6 +31,11 @@ function M.scratch(name, options)
   for option, value in pairs(options or {}) do
     vim.bo[buf][option] = value
   end
+  for _, lhs in ipairs({ 'gf', 'gF', '<CR>' }) do -- a window may give <CR> another meaning
+    vim.keymap.set('n', lhs, function()
+      require('tideate.ui.references').press(lhs)
+    end, { buffer = buf, silent = true, desc = 'open the file named under the cursor' })
+  end
   return buf
 end
 
