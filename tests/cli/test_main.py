@@ -133,6 +133,17 @@ def test_the_help_of_every_command_names_it_as_it_is_called() -> None:
         assert usage.startswith(" ".join(["Usage: tideate", *words])), words
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("retyr", "retry"), ("rfactor", "tideate run refactor"), ("ask", "tideate run ask"), ("lsit", "list")],
+)
+def test_an_unknown_command_suggests_the_nearest_command_or_workflow(
+    shell: Shell, typed: str, meant: str
+) -> None:
+    done = shell.run(typed, "x")
+    assert f'Did you mean "{meant}"?' in " ".join(done.stderr.replace("│", " ").split())
+
+
 def test_trust_needs_something_to_trust_and_outside_of_a_project_its_name(shell: Shell) -> None:
     for folder, words in ((shell.project, "config.toml"), (shell.home, "--root")):
         shell.fails(2, words, "trust", "--yes", cwd=folder)

@@ -156,16 +156,20 @@ COMMANDS: Final[Mapping[str, Command]] = {
 
 
 def _usage_error(error: CycloptsError) -> object:
-    """Format a usage error; for an unknown command, suggest the nearest name."""
+    """Format a usage error; for an unknown command, suggest the nearest command or workflow."""
     # here, because most command lines are valid
     from cyclopts import CycloptsPanel, UnknownCommandError
 
+    from tideate_core.app import build_catalog
     from tideate_core.errors import nearest
 
     if not isinstance(error, UnknownCommandError) or not error.unused_tokens or error.app is None:
         return CycloptsPanel(error)
     known = [name for name in error.app if not name.startswith("-") and error.app[name].show]
-    near = nearest(error.unused_tokens[0], known)
+    workflows = build_catalog(None).names() if error.app is app else []
+    near = nearest(error.unused_tokens[0], [*known, *workflows])  # of equally near names the first
+    if near not in (None, *known):
+        near = f"tideate run {near}"
     hint = f' Did you mean "{near}"?' if near else ""
     return CycloptsPanel(
         f'Unknown command "{error.unused_tokens[0]}".{hint} Available commands: {", ".join(known)}.'

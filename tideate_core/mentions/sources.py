@@ -16,7 +16,7 @@ from tideate_core.mentions.secrets import HardLinks, secret_in, secret_name
 from tideate_core.mentions.symbols import can_outline, outline
 from tideate_core.mentions.tree import draw_tree
 from tideate_core.project import project_state
-from tideate_core.store import Reader, state_of
+from tideate_core.store import Reader, state_word
 from tideate_core.workspace import language_of, repositories_of
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def _run_item(reader: Reader, mention: str, wanted: str) -> ContextItem:
     answer = response if isinstance(response, str) else said
     parts = {"Asked": prompt, "Changed files": "\n".join(run.files), "Failed": run.error, "Answered": answer}
     content = "\n\n".join(f"{name}:\n{text.strip()}" for name, text in parts.items() if text)
-    about = f"{run.name}, {state_of(run)}, {datetime.fromtimestamp(run.started_at / 1000):%Y-%m-%d}"
+    about = f"{run.name}, {state_word(run)}, {datetime.fromtimestamp(run.started_at / 1000):%Y-%m-%d}"
     return ContextItem(mention, "", content, "variable", about)
 
 
