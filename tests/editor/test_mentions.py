@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-BUILT_IN = ["@buffer", "@diagnostics", "@diff", "@file", "@run", "@selection", "@symbols", "@tree"]
+BUILT_IN = ["@buffer", "@diagnostics", "@diff", "@file", "@last", "@run", "@selection", "@symbols", "@tree"]
 NAMES = "return require('tideate.mentions').complete('@')"
 DIAGNOSE = """
 local ns = vim.api.nvim_create_namespace('lint')

@@ -196,7 +196,6 @@ WITH_VALUE: Final = frozenset(
         "--current",
         "--days",
         "--definition",
-        "--file",
         "--format",
         "--input",
         "--keep",

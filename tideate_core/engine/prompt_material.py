@@ -228,7 +228,7 @@ def _resolver(step: StepContext, budget: int | None = None) -> ContextResolver:
     return ContextResolver(
         workspace.root,
         workspace=workspace,
-        around=surroundings_of(step.context),
+        around=replace(surroundings_of(step.context), run=step.execution_id),
         budget=budget,
         max_bytes=workspace.max_bytes,
     )

@@ -266,13 +266,14 @@ class Reader:
         """Return the runs that are steps of a run, oldest first."""
         return self._runs("WHERE e.parent_id = ? ORDER BY e.rowid", (run_id,))
 
-    def run(self, id_or_prefix: str) -> RunRow:
+    def run(self, id_or_prefix: str, *, asking: str = "") -> RunRow:
         """Return a run by its id or its beginning.
 
+        :param asking: as for `find_run_id`.
         :raises RunNotFound: there is none; the message names the nearest.
         :raises InvalidInput: several ids begin with it.
         """
-        run_id = find_run_id(self._fetch, id_or_prefix)
+        run_id = find_run_id(self._fetch, id_or_prefix, asking)
         if not (found := self._runs("WHERE e.id = ?", (run_id,))):  # deleted meanwhile
             raise RunNotFound(run_id)
         return found[0]
