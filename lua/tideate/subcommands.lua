@@ -145,6 +145,20 @@ return {
     end,
   },
   {
+    name = 'fork',
+    args = '[id[.step]]',
+    help = 'Repeat an ended run, or a chosen one, from a step on with another prompt, other inputs, results or another model: a form shows them, and `:w` starts the new run',
+    complete = run_choice.steps,
+    run = call('ui.panel.fork', 'command'),
+  },
+  {
+    name = 'diff',
+    args = '[id] [id]',
+    help = 'Compare two runs, or chosen ones: inputs, steps, answers, files, checks, tokens, cost and time',
+    complete = run_choice.stored_ids(run_choice.any, run_choice.any),
+    run = call('ui.pages.comparison', 'command'),
+  },
+  {
     name = 'compare',
     args = '[workflow] [--models=a,b] [prompt]',
     help = 'Run one prompt with several models, then accept one answer, or hunks of several; `compare id` continues an interrupted comparison',
