@@ -281,6 +281,16 @@ return {
     end,
   },
   {
+    name = 'commit',
+    args = '[id]',
+    help = "Commit what a run changed, by default the newest run of this Neovim, and nothing else: its message opens in a buffer, and `:w` commits; `:q` keeps the message. Your own changes stay as they are",
+    menu = true,
+    complete = run_choice.stored_ids(function()
+      return false -- only the host knows which runs changed files
+    end, run_choice.can('rollback')),
+    run = call('commit', 'command'),
+  },
+  {
     name = 'output',
     args = '[id]',
     help = 'Show or hide the output window',

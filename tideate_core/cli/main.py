@@ -48,6 +48,14 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "checkpoint": Command(
         "checkpoint:app", "List, create and restore checkpoints of runs: one after each completed step."
     ),
+    "commit": Command(
+        "commit:commit",
+        "Commit the changes of a run, by default the last, and nothing else.\n\n"
+        "Your editor opens the message. Your own changes stay uncommitted, or staged as they were. If the "
+        "changes cannot be told apart, nothing is committed. Your identity and signing are used; hooks of "
+        "the repository run only if you trust them.",
+        "tideate commit [OPTIONS] [RUN]",
+    ),
     "compare": Command(
         "compare:compare",
         "Run several models at one prompt, and take one answer, or hunks of several.\n\n"
@@ -200,6 +208,7 @@ WITH_VALUE: Final = frozenset(
         "--input",
         "--keep",
         "--limit",
+        "--message",
         "--models",
         "--name",
         "--output",
@@ -222,6 +231,7 @@ WITH_VALUE: Final = frozenset(
         "--wait",
         "--workflow",
         "-i",
+        "-m",
         "-o",
     ]
 )
