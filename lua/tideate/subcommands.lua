@@ -313,9 +313,10 @@ return {
   },
   {
     name = 'install',
-    args = '',
-    help = "Create or update the plugin's Python environment",
-    run = call('install', 'run'),
+    args = '[extra]',
+    help = "Create or update the plugin's Python environment; with `anthropic`, `google`, `keyring` or `telemetry`, add this extra to it",
+    complete = call('install', 'complete'),
+    run = call('install', 'command'),
   },
   {
     name = 'health',

@@ -72,6 +72,7 @@ def test_the_doctor_finds_a_healthy_installation_beside_an_old_neovim_and_an_unu
     file.write_text(file.read_text() + f'[adapters.spare]\nbase_url = "{gone}"\nmodel = "m"\n')
     shown, done = shell.run("doctor"), shell.run("doctor", "--json")
     assert (shown.returncode, done.returncode) == (0, 0), shown.stdout
+    assert ":Workflow install EXTRA" in checks_of(done)["extras"]["message"]
     for words in ("✓ adapter fake", "! adapter spare", "✓ packages", "! nvim: NVIM v0.9.5"):
         assert words in shown.stdout
     check = checks_of(done)["scratch copies"]
