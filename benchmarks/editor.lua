@@ -246,4 +246,31 @@ function M.scratch(steps, frames)
   end)
 end
 
+--- Time the candidates of mentions, and Neovim's own fuzzy search, for each query.
+---@param names string[] paths of files
+---@param queries string[]
+---@return number[][]
+function M.complete(names, queries)
+  local client = require('tideate.client')
+  local request = client.request
+  client.request = function(method, params, done)
+    if method ~= 'project_names' then
+      return request(method, params, done)
+    end
+    done({ ok = true, root = vim.uv.cwd(), files = table.concat(names, '\n') .. '\n', changed = {} })
+  end
+  require('tideate.project_files').refresh(assert(vim.uv.cwd()))
+  local ours, peer = {}, {}
+  for _, query in ipairs(queries) do
+    local begun = now()
+    local found = require('tideate.mentions').candidates('@' .. query)
+    table.insert(ours, now() - begun)
+    assert(#found > 0)
+    begun = now()
+    assert(#vim.fn.matchfuzzy(names, query) > 0) -- with a limit, it would stop at the first matches
+    table.insert(peer, now() - begun)
+  end
+  return { ours, peer }
+end
+
 return M

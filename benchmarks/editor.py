@@ -10,6 +10,8 @@ busy machine are no verdict.
 from __future__ import annotations
 
 import contextlib
+import random
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -249,6 +251,26 @@ def panel(frames: int) -> list[Figure]:
     ]
 
 
+# -- completion ---------------------------------------------------------------------------------------
+
+
+def completion(count: int = 100_000) -> list[Figure]:
+    """Type mentions of files in a project of many, beside Neovim's own `matchfuzzy()` over the same names."""
+    words = ("core", "engine", "server", "client", "test", "render", "model", "parse", "token", "store")
+    drawn = random.Random(1)
+    names = ["/".join(drawn.choices(words, k=drawn.randint(2, 6))) + f"{at}.py" for at in range(count)]
+    queries = [
+        word[:end] for word in ("corepars", "tstoken99", "srvmodel") for end in range(1, len(word) + 1)
+    ]
+    with started() as editor:
+        keys, peer = editor.lua("return require('bench').complete(...)", names, queries)
+    return [
+        Figure(f"completion over {count:,} files, a key", keys, "ms", 30),
+        Figure("the same search by matchfuzzy()", peer, "ms"),
+        Figure("ours / matchfuzzy()", [statistics.median(keys) / statistics.median(peer)]),
+    ]
+
+
 # -- tools --------------------------------------------------------------------------------------------
 
 
@@ -268,6 +290,7 @@ def main(arguments: list[str]) -> int:
         lambda: [status_time()],
         lambda: events(size.events),
         lambda: panel(size.frames),
+        lambda: completion(),
         lambda: tools(size.rounds),
         lambda: review_figures(started, size.decisions),
     ]

@@ -62,6 +62,7 @@ local HIGHLIGHTS = {
   TideateRunning = 'running parts',
   TideateFailed = 'failures',
   TideateWarning = 'warnings',
+  TideateUnresolved = 'mentions that cannot be resolved',
   TideateDanger = 'dangers, as executed files',
   TideateWaiting = 'waiting parts',
   TideateCurrent = 'current state in a graph',

@@ -9,8 +9,8 @@ local WORD = [=[[^[:space:]()]\+]=]
 local PROMPT = 'tideate_prompt'
 
 ---@type table<string, integer> kind of a candidate → `CompletionItemKind`
-local KINDS = { mention = 18, file = 17, workflow = 3 } -- Reference, File, Function
-local SYMBOL = 6 -- Variable
+local KINDS = { mention = 18, run = 18, file = 17, ['changed file'] = 17, workflow = 3 } -- Reference, File, Function
+local SYMBOL = 6 -- Variable; also for a mention of one
 
 ---@class tideate.CompletionItem of the language server protocol, with columns in bytes
 ---@field label string
@@ -36,14 +36,12 @@ local function candidates(before, row)
     local first = row == 1 and not before:sub(1, start):find('%S')
     found = require('tideate.ui.prompt.completion').candidates(word, first)
   elseif vim.startswith(word, '@') then
-    found = vim.tbl_map(function(mention)
-      return { word = mention, menu = 'mention' }
-    end, require('tideate.mentions').complete(word))
+    found = require('tideate.mentions').candidates(word)
   end
   return vim.tbl_map(function(one)
     return {
       label = one.word,
-      kind = KINDS[one.menu] or SYMBOL,
+      kind = KINDS[one.menu:match('^[^:]*')] or SYMBOL,
       labelDetails = { description = one.menu },
       filterText = one.word,
       insertText = one.word,

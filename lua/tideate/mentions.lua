@@ -10,10 +10,13 @@ local M = {}
 ---@field note string why it cannot be resolved, or that it needs a confirmation
 
 --- Built-in mentions, listed here for completion before the host has started.
-M.built_in = { '@buffer', '@diagnostics', '@diff', '@file', '@last', '@run', '@selection', '@symbols', '@tree' }
+M.built_in = { '@buffer', '@diagnostics', '@diff', '@file', '@last', '@run', '@selection', '@symbol', '@symbols', '@tree' }
 
 --- Built-in mentions with a path after a colon.
 local WITH_PATH = { diff = true, file = true, symbols = true, tree = true }
+
+local MANY, FEW = 30, 8 -- candidates of files, and of each other kind
+local SHORT = 8 -- shown characters of a run's id
 
 ---@type {root?: string, names: string[]}
 local known = { names = {} }
@@ -35,6 +38,7 @@ function M.refresh()
     return
   end
   local params = { folder = require('tideate.context').folder() }
+  require('tideate.project_files').refresh(params.folder)
   require('tideate.client').request('contexts', params, function(result)
     if result.ok then
       M.set_host_mentions(result)
@@ -87,20 +91,119 @@ local function paths(kind, lead)
   end, found)
 end
 
---- Complete a word that begins with `@`, without waiting for the host.
+---@class tideate.MentionItem
+---@field word string
+---@field menu string its kind, followed by a description
+
+---@param words string[]
+---@param menu string
+---@return tideate.MentionItem[]
+local function items(words, menu)
+  return vim.tbl_map(function(word)
+    return { word = word, menu = menu }
+  end, words)
+end
+
+--- Return the runs whose prompt has all words of a query.
+---@param query string
+---@return tideate.MentionItem[]
+local function titled_runs(query)
+  local found = {}
+  for _, run in ipairs(require('tideate.run_choice').stored()) do
+    local title = type(run.prompt) == 'string' and vim.trim(run.prompt):match('^[^\n]*') or ''
+    if title:lower():find(query:lower(), 1, true) and #found < FEW then
+      table.insert(found, { word = '@run:' .. run.execution_id:sub(1, SHORT), menu = 'run: ' .. title })
+    end
+  end
+  return found
+end
+
+--- Return the files of diffs: windows in diff mode, then changed files.
+---@param query string
+---@return string[]
+local function diffs(query)
+  local files, open = require('tideate.project_files'), {}
+  for _, win in ipairs(vim.api.nvim_list_wins()) do
+    local path = files.relative(vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(win)))
+    table.insert(open, vim.wo[win].diff and path or nil)
+  end
+  local names = vim.list_extend(open, files.changed())
+  local index = require('tideate.fuzzy').index(#names > 0 and table.concat(names, '\n') .. '\n' or '')
+  local found = require('tideate.fuzzy').search(index, query, FEW)
+  return vim.tbl_map(function(match)
+    return written('diff', match.path)
+  end, found)
+end
+
+---@param query string
+---@return tideate.MentionItem[]
+local function symbols(query)
+  local found = vim.fn.matchfuzzy(require('tideate.ui.prompt.completion').symbol_names(), query)
+  return items(
+    vim.tbl_map(function(name)
+      return '@symbol:' .. name
+    end, vim.list_slice(found, 1, FEW)),
+    'symbol'
+  )
+end
+
+--- Complete the part after the colon of a mention.
+---@param kind string
+---@param lead string
+---@return tideate.MentionItem[]
+local function completed(kind, lead)
+  if kind == 'run' then
+    local found = items(runs(lead), 'run')
+    return #found > 0 and found or titled_runs(lead)
+  elseif kind == 'symbol' then
+    return symbols(lead)
+  elseif not WITH_PATH[kind] then
+    return {}
+  end
+  local found = kind == 'diff' and diffs(lead) or {}
+  vim.list_extend(found, paths(kind, lead))
+  for _, path in ipairs(kind ~= 'tree' and require('tideate.project_files').search(lead, MANY) or {}) do
+    local mention = written(kind, path)
+    table.insert(found, not vim.list_contains(found, mention) and mention or nil)
+  end
+  return items(found, 'mention')
+end
+
+--- Return the mentions for a word that begins with `@`, without waiting for the host: names that begin with the
+--- word, then a fuzzy search of files, symbols, changed files and runs.
+---@param lead string
+---@return tideate.MentionItem[]
+function M.candidates(lead)
+  local kind, path = lead:match('^@(%l+):"?(.*)$')
+  if kind then
+    return completed(kind, path)
+  end
+  local names = vim.list_extend(is_here() and vim.list_slice(known.names) or {}, M.built_in)
+  local found = items(
+    vim.tbl_filter(function(name)
+      return vim.startswith(name, lead)
+    end, names),
+    'mention'
+  )
+  local query = lead:sub(2)
+  for _, file in ipairs(require('tideate.project_files').search(query, query == '' and FEW or MANY)) do
+    table.insert(found, { word = written('file', file), menu = 'file' })
+  end
+  if query == '' then
+    return found
+  end
+  vim.list_extend(found, symbols(query))
+  vim.list_extend(found, items(diffs(query), 'changed file'))
+  return vim.list_extend(found, titled_runs(query))
+end
+
+--- Complete a word that begins with `@`.
 ---@param lead string
 ---@return string[]
 function M.complete(lead)
-  local kind, path = lead:match('^@(%l+):"?(.*)$')
-  if kind == 'run' then
-    return runs(path)
-  elseif kind then
-    return WITH_PATH[kind] and paths(kind, path) or {}
-  end
-  local names = vim.list_extend(is_here() and vim.list_slice(known.names) or {}, M.built_in)
-  return vim.tbl_filter(function(name)
-    return vim.startswith(name, lead)
-  end, names)
+  return vim.tbl_map(function(item)
+    return item.word
+  end, M.candidates(lead))
 end
 
 return M

@@ -40,6 +40,19 @@ function M.resumed(rest)
   return prefix, definition
 end
 
+---@param folder string
+---@return string
+local function project(folder)
+  return require('tideate.paths').project(folder) or folder
+end
+
+--- Keep the newest runs of a project, for completion.
+---@param folder string
+---@param runs tideate.StoredRun[]
+function M.know(folder, runs)
+  known = { folder = project(folder), runs = runs }
+end
+
 --- Request the project's runs from a running host; an error only leaves them out.
 ---@param folder string
 local function refresh(folder)
@@ -48,7 +61,7 @@ local function refresh(folder)
   end
   require('tideate.client').request('history', { folder = folder, limit = MOST }, function(result)
     if result.ok then
-      known = { folder = folder, runs = result.runs }
+      M.know(folder, result.runs)
     end
   end)
 end
@@ -73,7 +86,7 @@ function M.stored_ids(here, others)
   return function()
     local folder = require('tideate.context').folder()
     local found = M.ids(here)()
-    for _, run in ipairs(known.folder == folder and known.runs or {}) do
+    for _, run in ipairs(known.folder == project(folder) and known.runs or {}) do
       local id = run.execution_id:sub(1, SHORT)
       if others(run) and not vim.list_contains(found, id) then
         table.insert(found, id)
@@ -82,6 +95,12 @@ function M.stored_ids(here, others)
     refresh(folder)
     return found
   end
+end
+
+--- Return the runs of the current project that the host sent last.
+---@return tideate.StoredRun[]
+function M.stored()
+  return known.folder == project(require('tideate.context').folder()) and known.runs or {}
 end
 
 ---@param action tideate.RunAction

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +17,11 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-BUILT_IN = ["@buffer", "@diagnostics", "@diff", "@file", "@last", "@run", "@selection", "@symbols", "@tree"]
+BUILT_IN = [
+    *("@buffer", "@diagnostics", "@diff", "@file", "@last"),
+    *("@run", "@selection", "@symbol", "@symbols", "@tree"),
+]
+FOUND = ["@file:src/deep/found.py", "@diff:src/deep/found.py"]
 NAMES = "return require('tideate.mentions').complete('@')"
 DIAGNOSE = """
 local ns = vim.api.nvim_create_namespace('lint')
@@ -76,7 +81,7 @@ def preview(editor: Editor, words: str) -> list[str]:
 
 def test_the_built_in_ones_are_completed_before_there_is_a_host(editor: Editor) -> None:
     assert complete(editor, "Workflow ask why @") == BUILT_IN
-    assert complete(editor, "Workflow ask why @s") == ["@selection", "@symbols"]
+    assert complete(editor, "Workflow ask why @s") == ["@selection", "@symbol", "@symbols"]
     assert editor.lua("return require('tideate.host').state()") != "ready"
 
 
@@ -128,7 +133,7 @@ def test_paths_are_completed_from_the_projects_root(editor: Editor) -> None:
     editor.write("a b.txt")
     (editor.cwd / "doc" / "deep").mkdir()
     started(editor, "@Guide")
-    assert complete(editor, "Workflow ask @file:do") == ["@file:doc/"]
+    assert complete(editor, "Workflow ask @file:do") == ["@file:doc/", "@file:doc/guide.md"]
     editor.command("cd doc")
     assert complete(editor, "Workflow ask @file:doc/") == ["@file:doc/deep/", "@file:doc/guide.md"]
     assert complete(editor, "Workflow ask @tree:doc/") == ["@tree:doc/deep/"]
@@ -152,6 +157,135 @@ def test_of_a_prompt_only_the_last_word_is_completed(editor: Editor, typed: str,
     editor.lua("require('tideate.mentions').set_host_mentions(...)", result)
     editor.feed(f"{typed}<Tab>")
     assert editor.lines() == [completed]
+
+
+# -- fuzzy search -----------------------------------------------------------------------------------
+
+
+def known(editor: Editor, *files: str, changed: tuple[str, ...] = ()) -> None:
+    """Give the names of files as the host would, and wait for none of its own."""
+    names = {"ok": True, "root": str(editor.cwd), "files": "".join(f"{one}\n" for one in files)}
+    reply = {**names, "changed": list(changed)}
+    editor.lua(
+        """
+        local client = require('tideate.client')
+        local request, reply = client.request, ...
+        client.request = function(method, params, done)
+          if method ~= 'project_names' then return request(method, params, done) end
+          done(reply)
+        end
+        require('tideate.project_files').refresh(require('tideate.context').folder())""",
+        reply,
+    )
+
+
+def candidates(editor: Editor, word: str) -> list[str]:
+    return list(editor.lua("return require('tideate.mentions').complete(...)", word))
+
+
+def test_a_file_is_found_by_a_part_of_its_name(editor: Editor) -> None:
+    known(editor, "src/core/parser.py", "docs/parsing.md", "src/core/a b.py", "src/pa/x/r/s/er.py")
+    assert candidates(editor, "@parser")[0] == "@file:src/core/parser.py"
+    assert candidates(editor, "@prsmd")[0] == "@file:docs/parsing.md"
+    assert candidates(editor, "@file:core/p")[0] == "@file:src/core/parser.py"
+    assert candidates(editor, "@symbols:PARSER")[0] == "@symbols:src/core/parser.py"
+    assert candidates(editor, "@ab.py")[0] == '@file:"src/core/a b.py"'
+    assert candidates(editor, "@zz") == []
+
+
+def test_recently_used_files_come_first(editor: Editor) -> None:
+    known(editor, *(f"src/mod{number}.py" for number in range(50)))
+    assert candidates(editor, "@mod")[0] == "@file:src/mod0.py"
+    editor.lua("require('tideate.project_files').learn(...)", str(editor.cwd), ["see @file:src/mod7.py:3-9"])
+    assert candidates(editor, "@mod")[0] == "@file:src/mod7.py"
+    editor.edit("src/mod31.py", "x = 1\n")
+    assert candidates(editor, "@mod")[:2] == ["@file:src/mod31.py", "@file:src/mod7.py"]
+    assert candidates(editor, "@")[-2:] == ["@file:src/mod31.py", "@file:src/mod7.py"]
+
+
+def test_changed_files_and_windows_in_diff_mode_are_offered_as_diffs(editor: Editor) -> None:
+    known(editor, "one.py", "two.py", changed=("two.py",))
+    editor.edit("one.py", "x = 1\n")
+    editor.command("diffthis")
+    assert candidates(editor, "@diff:")[:2] == ["@diff:one.py", "@diff:two.py"]
+    assert "@diff:two.py" in candidates(editor, "@two")
+
+
+def test_runs_are_found_by_words_of_their_prompt(editor: Editor) -> None:
+    run = {"execution_id": "1a2b3c4d5e", "prompt": "Why is the parser slow?\nTell me."}
+    editor.lua("require('tideate.run_choice').know(...)", str(editor.cwd), [run])
+    assert candidates(editor, "@slow") == ["@run:1a2b3c4d"]
+    assert candidates(editor, "@run:parser") == ["@run:1a2b3c4d"]
+    assert candidates(editor, "@run:1a") == ["@run:1a2b3c4d"]
+
+
+def test_symbols_of_the_buffer_are_offered_as_mentions(editor: Editor) -> None:
+    editor.edit("main.py", "def calculate():\n    return 1\n")
+    editor.lua("require('tideate').run('ask', {})")
+    assert "@symbol:calculate" in candidates(editor, "@clc")
+    assert candidates(editor, "@symbol:calc") == ["@symbol:calculate"]
+
+
+def test_the_host_sends_the_names_of_files(editor: Editor, server: ModelServer) -> None:
+    configure(editor, server)
+    subprocess.run(["git", "init", "-q"], cwd=editor.cwd, check=True)
+    editor.write(".gitignore", "ignored.py\n")
+    for name in ("ignored.py", "src/deep/found.py", "new\nline.py"):
+        editor.write(name)
+    editor.lua("require('tideate.client').request('list', {}, function() end)")
+    editor.wait_for(lambda: candidates(editor, "@found") == FOUND, "the file and its change")
+    assert candidates(editor, "@ignored") == []
+
+
+# -- while a prompt is typed ------------------------------------------------------------------------
+
+
+def menu(editor: Editor) -> list[str]:
+    return [item["word"] for item in editor.lua("return vim.fn.complete_info({ 'items' }).items")]
+
+
+def test_the_menu_opens_while_a_mention_is_typed_and_inserts_nothing_unasked(editor: Editor) -> None:
+    known(editor, "src/core/parser.py", "src/core/printer.py")
+    editor.lua("require('tideate').run('ask', {})")
+    editor.feed("see @p")
+    editor.wait_for(lambda: len(menu(editor)) == 2, "the menu")
+    assert editor.lines() == ["see @p"]
+    editor.feed("rin")
+    editor.wait_for(lambda: menu(editor) == ["@file:src/core/printer.py"], "fewer of them")
+    editor.feed("<Tab>, please")
+    assert editor.lines() == ["see @file:src/core/printer.py, please"]
+
+
+def test_the_users_completion_options_stay_theirs(editor: Editor) -> None:
+    editor.command("set completeopt=menu,longest")
+    editor.lua("require('tideate').run('ask', {})")
+    editor.feed("see @se<Esc>q")
+    assert editor.lua("return vim.o.completeopt") == "menu,longest"
+
+
+def test_a_mention_that_resolves_to_nothing_is_underlined(editor: Editor, server: ModelServer) -> None:
+    configure(editor, server)
+    project(editor, Guide="doc/guide.md")
+    editor.lua("require('tideate').run('ask', {})")
+    editor.feed("see @Giude, @Guide and @file:gone.py.")
+
+    def underlined() -> list[str]:
+        return list(
+            editor.lua("""
+            local marks = vim.api.nvim_buf_get_extmarks(0, -1, 0, -1, { details = true })
+            local found = {}
+            for _, mark in ipairs(marks) do
+              if mark[4].hl_group == 'TideateUnresolved' then
+                table.insert(found, vim.api.nvim_get_current_line():sub(mark[3] + 1, mark[4].end_col))
+              end
+            end
+            return found""")
+        )
+
+    editor.wait_for(lambda: underlined() == ["@Giude", "@file:gone.py"], "both marks")
+    editor.write("gone.py", "x = 1\n")
+    editor.feed(" now")
+    editor.wait_for(lambda: underlined() == ["@Giude"], "only the unknown name")
 
 
 # -- the list ---------------------------------------------------------------------------------------

@@ -312,7 +312,7 @@ def test_with_the_menu_open_the_keys_of_history_walk_it(screen: Editor) -> None:
     screen.feed(":Workflow ask<CR>@s<Tab>")
     assert screen.lines() == ["@selection"]
     screen.feed("<C-n>")
-    assert screen.lines() == ["@symbols"]
+    assert screen.lines() == ["@symbol"]
     screen.feed("<C-p>")
     assert screen.lines() == ["@selection"]
 

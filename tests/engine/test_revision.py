@@ -682,6 +682,8 @@ def test_of_any_other_change_nothing_undecided_is_lost(
         assert following.after == answer.after
     written = {line for hunk in verdict.edited.values() for line in hunk.new}
     assert written <= {*lines_of(following.after), *lines_of(made.before), *REPEATING}
+    if following.after == following.before:
+        return  # its hunks undo each other: the text says nothing of them
     again, _, _ = carried(following, decisions, replace(following, parts=()), keep_accepted=True)
     assert again.hunks == following.hunks
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.harness.buffers import Buffers
 from tests.store.past import Past, run_id
 from tideate_core.errors import ContextResolutionError, RunNotFound
 from tideate_core.mentions import ContextResolver, Diagnostic, Surroundings
@@ -79,3 +80,57 @@ async def test_symbols_are_those_of_the_buffer_else_of_the_project(root: Path) -
     assert (await ContextResolver(root).resolve("@symbols:src")).content == whole.content
     one = await ContextResolver(root).resolve("@symbols:src/one.py")
     assert (one.path, one.content) == ("src/one.py", "1: def one():\n5: def two():")
+
+
+# -- definitions of a name --------------------------------------------------------------------------
+
+
+async def test_a_symbol_is_given_with_its_lines(root: Path) -> None:
+    text = "LIMIT = 3\n\n\nclass Shape:\n    def area(self):\n        return 1\n"
+    (root / "src" / "shape.py").write_text(text)
+    item = await ContextResolver(root).resolve("@symbol:area")
+    assert (item.path, item.about, item.language) == ("src/shape.py", "lines 5-6", "python")
+    assert item.content == "    def area(self):\n        return 1\n"
+    assert (await ContextResolver(root).resolve("@symbol:LIMIT")).content == "LIMIT = 3\n"
+
+
+async def test_several_definitions_of_a_symbol_are_given_with_their_places(root: Path) -> None:
+    for name in ("circle", "square"):
+        (root / "src" / f"{name}.py").write_text(f"class {name.title()}:\n    def area(self): ...\n")
+    (root / "tests").mkdir()
+    (root / "tests" / "test_a.py").write_text("def area(): ...\n")
+    item = await ContextResolver(root).resolve("@symbol:area")
+    assert item.content.split("\n")[::3] == ["src/circle.py:2-2", "src/square.py:2-2", "tests/test_a.py:1-1"]
+    assert item.about == "3 definitions"
+    one = await ContextResolver(root).resolve("@symbol:Square.area")
+    assert (one.path, one.about) == ("src/square.py", "lines 2-2")
+
+
+async def test_a_symbol_of_the_open_buffer_is_found_before_it_is_saved(root: Path) -> None:
+    (root / "src" / "one.py").write_text("old = 1\n")
+    typed = Surroundings("def typed():\n    return 2\n", str(root / "src" / "one.py"), "python")
+    buffers = Buffers.typed(root / "src" / "one.py", "def typed():\n    return 2\n")
+    workspace = Workspace(root, buffers=buffers)
+    item = await ContextResolver(root, workspace=workspace, around=typed).resolve("@symbol:typed")
+    assert item.content == "def typed():\n    return 2\n"
+
+
+@pytest.mark.parametrize(
+    ("mention", "message"),
+    [
+        ("@symbol", "name a definition"),
+        ("@symbol:a-b", "name a definition"),
+        ("@symbol:nowhere", "no definition of nowhere is known"),
+        ("@symbol:Nowhere.one", "no definition of Nowhere.one is known"),
+    ],
+)
+async def test_a_symbol_that_is_not_defined_is_an_error(root: Path, mention: str, message: str) -> None:
+    with pytest.raises(ContextResolutionError, match=message):
+        await ContextResolver(root).resolve(mention)
+
+
+async def test_a_symbol_in_a_secret_file_is_not_found(root: Path) -> None:
+    (root / ".aws").mkdir()
+    (root / ".aws" / "keys.py").write_text("def hidden(): ...\n")
+    with pytest.raises(ContextResolutionError, match="no definition"):
+        await ContextResolver(root).resolve("@symbol:hidden")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import ValidationError
 
 from tideate_core.app import apply_trust
-from tideate_core.errors import ConfigError, InvalidInput, TideateError
+from tideate_core.errors import ConfigError, InvalidInput, TideateError, WorkspaceError
 from tideate_core.util.escaping import label
 from tideate_core.workflows import RunContext
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from tideate_core.mcp.client import MCPClient, Tool
     from tideate_core.mentions import ContextResolver
 
+MOST_NAMES: Final = 200_000
+"""Names of files sent for completion."""
+MOST_CHANGED: Final = 200
 MOST_PLANS: Final = 8
 """Plans kept for an answer; older plans are dropped."""
 SHOWN: Final = 4_000
@@ -62,6 +65,22 @@ class MentionRequests:
         """Return all mentions, and the root of the paths in them."""
         resolver, root = self._resolver(params)
         return {"root": root, "mentions": [asdict(one) for one in await resolver.describe()]}
+
+    async def names(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the names of the project's files, as one text, and of its changed files."""
+        # imported here: the host has to be ready before it is loaded
+        from tideate_core.mentions import changed_files
+
+        workspace = self._projects.workspace(params.get("folder"))
+        if workspace.root is None:
+            return {"root": None, "files": "", "changed": []}
+        listed = (await workspace.list())[:MOST_NAMES]
+        try:
+            changed = (await changed_files(workspace.root))[:MOST_CHANGED]
+        except WorkspaceError:  # no repository
+            changed = []
+        files = "".join(f"{name}\n" for name in listed if "\n" not in name)
+        return {"root": str(workspace.root), "files": files, "changed": changed}
 
     async def show(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return the content of a mention, without secrets."""

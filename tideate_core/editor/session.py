@@ -130,6 +130,7 @@ class Session:
             "login_finish": logins.finish,
             "login_key": logins.keep,
             "contexts": mentions.describe,
+            "project_names": mentions.names,
             "review_names": self._review_names,
             "context_show": mentions.show,
             "machine_check": language.check,

@@ -43,6 +43,8 @@ class PromptPreview:
     asks: list[str] = field(default_factory=list)
     """Questions that a person is asked first; their material is left out."""
     notices: list[str] = field(default_factory=list)
+    unresolved: list[str] = field(default_factory=list)
+    """Mentions of the prompt that cannot be resolved."""
     tasks: dict[str, str] = field(default_factory=dict)
     """Templates of the first steps, by step, if the prompt is not exact."""
     inputs: dict[str, Any] = field(default_factory=dict)
@@ -78,7 +80,8 @@ async def preview_prompt(runner: WorkflowRunner, request: RunRequest) -> PromptP
     name = first[0].id if first else ""
     step = _PreviewContext(run, name, definition=first[0] if first else None)
     shown = PromptPreview(definition.name, name, run.adapter.name, step.context_tokens)
-    shown.asks, shown.notices, shown.inputs = front.asks, front.notices, dict(step.inputs)
+    shown.asks, shown.notices, shown.unresolved = front.asks, front.notices, front.unresolved
+    shown.inputs = dict(step.inputs)
     handler = registration.handlers.get(first[0].handler_name) if first else None
     if registration.source == "builtin" and first and first[0].kind == "handler" and handler:
         try:
@@ -124,6 +127,7 @@ class _PreviewFront:
         self.editor = editor
         self.asks: list[str] = []
         self.notices: list[str] = []
+        self.unresolved: list[str] = []
 
     async def confirm(self, request: ConfirmationRequest) -> Decision:
         self.asks.append(request.message)
@@ -132,6 +136,8 @@ class _PreviewFront:
     def emit(self, event: Event) -> None:
         if event.name is EventName.NOTICE:
             self.notices.append(event.data["message"])
+            if mention := event.data.get("unresolved"):
+                self.unresolved.append(mention)
 
     async def present(self, text: str, filetype: str) -> None:
         """Show nothing."""

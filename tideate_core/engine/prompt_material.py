@@ -286,12 +286,13 @@ async def _resolve(
     resolver = given or _resolver(step, budget)
     reported: set[str] = set()
 
-    def report(_mention: str, error: TideateError) -> None:
+    def report(mention: str, error: TideateError) -> None:
         words = str(error)
         if words not in reported:
             reported.add(words)
             unknown = isinstance(error, ContextResolutionError)
-            step.notice(f"{words}; it stays a word of the prompt", level="info" if unknown else "warn")
+            message = f"{words}; it stays a word of the prompt"
+            step.notice(message, level="info" if unknown else "warn", unresolved=mention)
 
     items = await resolver.resolve_all(mentions, on_error=report)
     agreed = [item.mention for item in items if item.needs_consent and await _agreed(step, item)]

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         LARGEST_LOOKED as LARGEST_LOOKED,
         LIST_CHANGES as LIST_CHANGES,
         Changes as Changes,
+        changed_files as changed_files,
         commit_changes as commit_changes,
         compare as compare,
         hidden_changes as hidden_changes,

@@ -22,13 +22,14 @@ BUILT_IN: Final = {
     "@last": "the last run, with its prompt and its answer",
     "@run": "an earlier run, with its prompt and its answer: @run:ID",
     "@selection": "the selected lines",
+    "@symbol": "the definition of a name: @symbol:NAME, or @symbol:CLASS.NAME",
     "@symbols": "what is defined in the buffer, else in the project; of a file or folder: @symbols:PATH",
     "@tree": "the project's files; of a folder: @tree:PATH",
 }
 """Built-in mentions and their descriptions."""
 
 _PATH = (
-    r'(?P<mention>@(?P<kind>diff|file|run|symbols|tree):(?:"(?P<quoted>[^"\n]+)"(?P<behind>:\d+(?:-\d+)?)?'
+    r'(?P<mention>@(?P<kind>diff|file|run|symbols?|tree):(?:"(?P<quoted>[^"\n]+)"(?P<behind>:\d+(?:-\d+)?)?'
     r'|(?P<bare>[^\s"`]+)))'
 )
 _MENTION: Final = re.compile(rf"{_PATH}|(?P<name>@\w+)")

@@ -72,6 +72,17 @@ async def read_changes(root: Path, path: str = "") -> Changes:
     return replace(found, untracked=tuple(others), notes=(*found.notes, *notes))
 
 
+async def changed_files(root: Path) -> list[str]:
+    """Return saved files that git lists as changed or new, relative to the root.
+
+    :raises WorkspaceError: there is no git or no repository, or git times out.
+    """
+    asked = ("--name-only", "--no-renames", "-z", await _last_commit(root), "--", ".")
+    changed, _ = await ask_git(root, *_DIFF, *asked, largest=LARGEST_LIST)
+    new, _ = await ask_git(root, *_OTHERS, "--", ".", largest=LARGEST_LIST)
+    return [*split_names(changed), *split_names(new)]
+
+
 async def hidden_changes(root: Path, shown: Collection[str]) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
     """Return kinds and names of changed files that `git status` does not show, and notes.
 

@@ -1,15 +1,19 @@
-"""Read the built-in mentions: files, buffer, selection, diagnostics, changes, symbols, tree, runs."""
+"""Read the built-in mentions: files, buffer, selection, diagnostics, changes, definitions, tree, runs."""
 
 from __future__ import annotations
 
 import asyncio
+import re
+import time
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import ContextResolutionError, NotParsed
+from tideate_core.mentions.definitions import code_language, definitions_in, may_define
 from tideate_core.mentions.extraction import Reference, parse_reference
-from tideate_core.mentions.files import FileReader, lines_of
+from tideate_core.mentions.files import FileReader, RawText, lines_of
 from tideate_core.mentions.git import read_changes
 from tideate_core.mentions.items import ContextItem
 from tideate_core.mentions.secrets import HardLinks, secret_in, secret_name
@@ -17,11 +21,13 @@ from tideate_core.mentions.symbols import can_outline, outline
 from tideate_core.mentions.tree import draw_tree
 from tideate_core.project import project_state
 from tideate_core.store import LAST, Reader, state_word
-from tideate_core.workspace import language_of, repositories_of
+from tideate_core.util.regular_files import read_bounded
+from tideate_core.workspace import is_test, language_of, repositories_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from tideate_core.mentions.definitions import Definition
     from tideate_core.mentions.items import Surroundings
     from tideate_core.workspace import Workspace
 
@@ -34,6 +40,11 @@ _MOST_SLOW: Final = 6
 """Slow files after which no more are parsed: half a minute."""
 MOST_NEW: Final = 1000
 """New files listed with a diff."""
+_MOST_DEFINITIONS: Final = 10
+"""Definitions of one name."""
+_PATIENCE: Final = 10.0
+"""Seconds after which no further file is searched for a definition."""
+_SYMBOL: Final = re.compile(r"(?:(?P<container>[^\W\d][\w$]*)\.)?(?P<name>[^\W\d][\w$]*[?!]?)")
 
 
 class Sources:
@@ -57,6 +68,7 @@ class Sources:
             "@last": self._run,
             "@run": self._run,
             "@selection": self._selection,
+            "@symbol": self._symbol,
             "@symbols": self._symbols,
             "@tree": self._tree,
         }
@@ -121,6 +133,27 @@ class Sources:
         if len(changes.untracked) > MOST_NEW:
             notes.append(f"{len(changes.untracked) - MOST_NEW} more new files are not listed")
         return ContextItem(mention, path, content, "variable", about, "diff", "; ".join(notes))
+
+    async def _symbol(self, mention: str, reference: Reference | None) -> ContextItem:
+        root = self._required_root(mention)
+        wanted = _SYMBOL.fullmatch(reference.path) if reference else None
+        if wanted is None:
+            raise ContextResolutionError(mention, "name a definition: @symbol:NAME, or @symbol:CLASS.NAME")
+        names = [one for one in await self._workspace.list() if code_language(one) and not secret_name(one)]
+        name, container = wanted["name"], wanted["container"]
+        open_file = self._buffer_text(mention)[1] if self._around.text is not None else ""
+        search = partial(_files_with, root, sorted(names, key=is_test), name, self._limit, self.links)
+        found: list[tuple[RawText, Definition]] = []
+        # the unsaved text of the open file may have the name first
+        for path in await asyncio.to_thread(search, also=open_file):
+            raw = await self.files.read_raw(mention, path)
+            if may_define(raw.text, path, name):
+                defined = await asyncio.to_thread(_definitions, raw.text, path)
+                found += [(raw, one) for one in defined if one.name == name]
+        found = [one for one in found if one[1].container == container] if container else found
+        if not found:
+            raise ContextResolutionError(mention, f"no definition of {wanted[0]} is known")
+        return _definitions_item(mention, found)
 
     async def _symbols(self, mention: str, reference: Reference | None) -> ContextItem:
         around = self._around
@@ -214,6 +247,43 @@ def _run_item(reader: Reader, mention: str, wanted: str, asking: str) -> Context
     content = "\n\n".join(f"{name}:\n{text.strip()}" for name, text in parts.items() if text)
     about = f"{run.name}, {state_word(run)}, {datetime.fromtimestamp(run.started_at / 1000):%Y-%m-%d}"
     return ContextItem(mention, "", content, "variable", about)
+
+
+def _files_with(
+    root: Path, names: Sequence[str], word: str, limit: int, links: HardLinks, *, also: str
+) -> list[str]:
+    """Return the files that have a word, and one other; blocking."""
+    ends, wanted, found = time.monotonic() + _PATIENCE, word.encode(), []
+    for name in names:
+        data = read_bounded(root / name, limit) or b""
+        if (wanted in data or name == also) and not links.reason(root / name):
+            found.append(name)
+        if time.monotonic() > ends:
+            break
+    return found
+
+
+def _definitions(text: str, path: str) -> list[Definition]:
+    try:
+        return definitions_in(text, path)
+    except NotParsed:
+        return []
+
+
+def _definitions_item(mention: str, found: Sequence[tuple[RawText, Definition]]) -> ContextItem:
+    """Return the lines of definitions, each after its place if there are several."""
+    shown = found[:_MOST_DEFINITIONS]
+    cut = f"{len(found) - len(shown)} more definitions are left out" if len(shown) < len(found) else ""
+    texts = ["".join(lines_of(raw.text)[one.line - 1 : one.last]) for raw, one in shown]
+    secrets = (secret_in(raw.text, one.line, one.last) for raw, one in shown)
+    why = next(filter(None, secrets), "")
+    if len(shown) == 1:
+        raw, one = shown[0]
+        about, language = f"lines {one.line}-{one.last}", language_of(raw.path)
+        return ContextItem(mention, raw.path, texts[0], "section", about, language, cut, reason=why)
+    places = [f"{raw.path}:{one.line}-{one.last}\n" for raw, one in shown]
+    content = "\n".join(place + text for place, text in zip(places, texts, strict=True))
+    return ContextItem(mention, "", content, "variable", f"{len(found)} definitions", "", cut, reason=why)
 
 
 def _is_code(name: str) -> bool:

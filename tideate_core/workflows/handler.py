@@ -277,11 +277,17 @@ class PersonAccess(Protocol):
         ...
 
     def notice(
-        self, message: str, *, level: Literal["info", "warn"] = "info", unsaved: Sequence[str] = ()
+        self,
+        message: str,
+        *,
+        level: Literal["info", "warn"] = "info",
+        unsaved: Sequence[str] = (),
+        unresolved: str = "",
     ) -> None:
         """Show the person a message that needs no answer.
 
         :param unsaved: files whose changes are only in an editor's buffers; it lists them when the run ends.
+        :param unresolved: a mention that cannot be resolved.
         """
         ...
 

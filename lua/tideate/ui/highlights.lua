@@ -23,6 +23,7 @@ M.links = {
   TideateRunning = 'DiagnosticInfo',
   TideateFailed = 'DiagnosticError',
   TideateWarning = 'DiagnosticWarn',
+  TideateUnresolved = 'DiagnosticUnderlineWarn',
   TideateDanger = 'ErrorMsg',
   TideateWaiting = 'Comment',
   TideateCurrent = 'Visual',

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tideate_core.edits.matching.match import find_lines
 from tideate_core.edits.matching.readings import (
     Reading,
     readings_of,
@@ -49,3 +50,22 @@ def test_blanks_that_the_file_has_itself_stay() -> None:
     reading = Reading(["a\u00a0b"], ["a\u00a0c"])
     assert with_plain_blanks(reading, ["a b"]).replace == ["a c"]
     assert with_plain_blanks(reading, ["a\u00a0b"]) is reading
+
+
+@pytest.mark.parametrize(
+    ("new", "expected"),
+    [
+        (["tuples, or", "        pairs of them."], ["        tuples, or", "        pairs of them."]),
+        (["first()", "        second()"], ["        first()", "        second()"]),
+        (["first()", "second()"], ["        first()", "        second()"]),
+        (["if first:", "        second()"], ["        if first:", "                second()"]),
+        (["first(", "        second)"], ["        first(", "                second)"]),
+        (["first", "        .second()"], ["        first", "                .second()"]),
+        (["first()", "    second()"], ["        first()", "            second()"]),
+    ],
+)
+def test_lines_after_a_line_without_indentation_keep_their_own_if_it_fits(
+    new: list[str], expected: list[str]
+) -> None:
+    lines = ["class A:", "    def b(self):", "        tuples.of()", "        return 1"]
+    assert list(find_lines(lines, ["tuples.of()"], new).new) == expected

@@ -27,6 +27,7 @@ from tideate_core.edits.matching.preservation import (
 )
 from tideate_core.edits.matching.readings import (
     Reading,
+    is_line_without_indent,
     readings_of,
     trim_blank_edges,
     with_first_indent,
@@ -255,6 +256,8 @@ def _blanks_in_a_row(lines: Sequence[str]) -> int:
 
 
 def _place_of(bare: Sequence[str], start: int, wanted: Reading, clear: bool) -> _Place:
+    if is_line_without_indent(wanted):
+        wanted = with_first_indent(wanted, bare[start : start + 1]) or wanted
     search, replace = _plainly_indented(wanted)
     there = [with_plain_indent(line) for line in bare[start : start + len(search)]]
     return _Place(start, wanted, indentation_between(search, there, replace) if clear else None)

@@ -122,6 +122,21 @@ def with_first_indent(reading: Reading, there: Sequence[str]) -> Reading | None:
     return replace(reading, search=search, replace=new, added=reading.added or "indentation")
 
 
+def is_line_without_indent(reading: Reading) -> bool:
+    """Tell whether one line is searched without its indentation, while new lines after the first have theirs.
+
+    Such a line ends a statement, and the next one begins with a word: otherwise, the new lines may be
+    indented in relation to the first one.
+    """
+    new = [line for line in reading.replace if line.strip()]
+    if len(reading.search) != 1 or len(new) < 2 or indent_of(reading.search[0] + new[0]):
+        return False
+    first, following = new[0].rstrip(), new[1]
+    opened = sum(map(first.count, "([{")) > sum(map(first.count, ")]}"))
+    ends = first[-1].isalnum() or first[-1] in ".;)]}\"'"
+    return bool(indent_of(following)) and following.lstrip()[0].isalnum() and ends and not opened
+
+
 def _keeps_indentation(rest: Sequence[str], there: Sequence[str]) -> bool:
     """Tell whether the new lines after the first have the file's indentation."""
     inner = min((width_of(line) for line in there[1:] if line.strip()), default=0)

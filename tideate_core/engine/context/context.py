@@ -428,9 +428,16 @@ class Context:
         self.run.recorder.event(event, {"step": self.step, **data})
 
     def notice(
-        self, message: str, *, level: Literal["info", "warn"] = "info", unsaved: Sequence[str] = ()
+        self,
+        message: str,
+        *,
+        level: Literal["info", "warn"] = "info",
+        unsaved: Sequence[str] = (),
+        unresolved: str = "",
     ) -> None:
-        more = {"unsaved": list(unsaved)} if unsaved else {}
+        more: dict[str, Any] = {"unsaved": list(unsaved)} if unsaved else {}
+        if unresolved:
+            more["unresolved"] = unresolved
         self.emit(EventName.NOTICE, message=message, level=level, **more)
 
     def warn_once(self, message: str) -> None:

@@ -38,10 +38,14 @@ end
 function M.open(folder)
   local self = setmetatable({ folder = folder, stored = {}, at = 0, texts = {} }, History)
   require('tideate.client').request('history', { folder = folder, limit = MOST }, function(result)
+    if result.ok then
+      require('tideate.run_choice').know(folder, result.runs)
+    end
     for _, run in ipairs(result.ok and result.runs or {}) do
       table.insert(self.stored, type(run.prompt) == 'string' and run.prompt or nil)
     end
     self.failure = not result.ok and result.error or nil
+    require('tideate.project_files').learn(folder, self:list())
   end)
   return self
 end

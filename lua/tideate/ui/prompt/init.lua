@@ -120,6 +120,7 @@ function Prompt:draw()
   window.configure(self.win, self:shape())
   local chunks = ui_text.fit_chunks(self.preview:line(self:wanted()), api.nvim_win_get_width(self.win))
   window.options(self.win, { winbar = ui_text.bar(chunks) })
+  self.preview:underline(self.buf)
 end
 
 function Prompt:changed()
@@ -271,13 +272,11 @@ end
 
 ---@return integer buf
 local function make_buffer()
-  local complete = "v:lua.require'tideate.ui.prompt.completion'.complete"
   local buf = window.scratch(('tideate://prompt/%d'):format(vim.uv.hrtime()), {
     buftype = 'acwrite',
     bufhidden = 'hide',
-    completefunc = complete,
-    omnifunc = complete,
   })
+  require('tideate.ui.prompt.completion').attach(buf)
   vim.bo[buf].filetype = 'tideate_prompt'
   pcall(vim.treesitter.start, buf, 'markdown') -- plain text without the grammar
   return buf

@@ -28,7 +28,13 @@ local function complete()
     return type_key('<C-n>')
   end
   local before = api.nvim_get_current_line():sub(1, api.nvim_win_get_cursor(0)[2])
-  type_key(before:find('%S$') and '<C-x><C-u>' or '<Tab>')
+  if not before:find('%S$') then
+    return type_key('<Tab>')
+  end
+  local keys = require('tideate.ui.prompt.completion').keys()
+  if keys then
+    type_key(keys)
+  end
 end
 
 ---@return boolean

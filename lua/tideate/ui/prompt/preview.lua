@@ -6,6 +6,8 @@ local LARGEST = 400000 -- bytes of a buffer that is sent to the host after each 
 local PAUSE = 300 -- milliseconds without a change
 local WHOLE = { refactor = true, summarize = true } -- take the whole buffer without a selection
 
+local namespace = vim.api.nvim_create_namespace('tideate.prompt.unresolved')
+
 ---@class tideate.PromptPreview
 ---@field workflow string
 ---@field step string
@@ -17,6 +19,7 @@ local WHOLE = { refactor = true, summarize = true } -- take the whole buffer wit
 ---@field tools string[]
 ---@field asks string[]
 ---@field notices string[]
+---@field unresolved string[] mentions
 ---@field tasks table<string, string>
 ---@field inputs table<string, any>
 ---@field tokens integer
@@ -189,6 +192,25 @@ function Preview:line(name, prompt)
   end
   table.insert(chunks, { ' ' .. table.concat(parts, ' · '), 'TideateHint' })
   return chunks
+end
+
+--- Underline the mentions of a prompt that cannot be resolved.
+---@param buf integer
+function Preview:underline(buf)
+  vim.api.nvim_buf_clear_namespace(buf, namespace, 0, -1)
+  for _, mention in ipairs(self.last and self.last.unresolved or {}) do
+    for row, line in ipairs(vim.api.nvim_buf_get_lines(buf, 0, -1, false)) do
+      local start, stop = line:find(mention, 1, true)
+      while start do
+        local rest = line:sub(stop + 1)
+        if not rest:find('^[%w_/-]') and not rest:find('^%.%w') then
+          local mark = { end_col = stop, hl_group = 'TideateUnresolved', priority = 200 }
+          vim.api.nvim_buf_set_extmark(buf, namespace, row - 1, start - 1, mark)
+        end
+        start, stop = line:find(mention, stop + 1, true)
+      end
+    end
+  end
 end
 
 ---@param lines string[]
