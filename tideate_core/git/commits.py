@@ -99,11 +99,11 @@ class CommitBase:
             self._entries("ls-files", "-s", "-z", "--full-name", "--", *self._names(paths)) if paths else {}
         )
 
-    def ignored(self, paths: Iterable[str]) -> set[str]:
-        """Return the files that git ignores."""
-        given = "\0".join(self._names(paths)).encode(errors="surrogateescape")
-        found = self._run("check-ignore", "-z", "--stdin", "--no-index", given=given)
-        return {self._path(name) for name in os.fsdecode(found.out).split("\0") if name}
+    def ignored(self, paths: Sequence[str]) -> set[str]:
+        """Return the untracked files that git ignores."""
+        options = ("--others", "--ignored", "--exclude-standard", "-z", "--full-name")
+        found = self._ask("ls-files", *options, "--", *self._names(paths)).out
+        return {self._path(name) for name in os.fsdecode(found).split("\0") if name}
 
     def read(self, blob: str) -> bytes:
         """Return the content of a blob."""

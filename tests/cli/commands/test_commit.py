@@ -112,6 +112,64 @@ def test_the_editor_of_the_person_opens_the_message_and_can_refuse(
     assert not (shell.project / "foreign").exists()
 
 
+PATCH = """diff --git a/old.txt b/new.txt
+rename from old.txt
+rename to new.txt
+--- a/old.txt
++++ b/new.txt
+@@ -8,3 +8,3 @@
+ 8
+ 9
+-10
++ten
+diff --git a/gone.txt b/gone.txt
+deleted file mode 100644
+--- a/gone.txt
++++ /dev/null
+@@ -1 +0,0 @@
+-gone
+diff --git a/run.sh b/run.sh
+new file mode 100755
+--- /dev/null
++++ b/run.sh
+@@ -0,0 +1 @@
++#!/bin/sh
+diff --git a/x.log b/x.log
+new file mode 100644
+--- /dev/null
++++ b/x.log
+@@ -0,0 +1 @@
++x
+"""
+
+
+def test_moves_deletions_and_new_files_are_committed_without_ignored_ones(repository: Shell) -> None:
+    shell = repository
+    lines = [f"{number}\n" for number in range(1, 11)]
+    for name, text in {
+        "old.txt": "".join(lines),
+        "gone.txt": "gone\n",
+        ".gitignore": "*.log\n*.patch\n",
+    }.items():
+        shell.write(name, text)
+    git(shell, "add", ".")
+    git(shell, "commit", "-qm", "more")
+    shell.write("old.txt", "".join(["mine\n", *lines[1:]]))
+    shell.write("x.patch", PATCH)
+    shell.ok("review", "x.patch", "--yes")
+    done = shell.ok("commit", "--yes")
+    assert "x.log is left out: git ignores it" in done.stderr
+    changed = git(shell, "show", "--format=", "--raw", "-M", "--abbrev=4", "HEAD")
+    assert [line.split()[-2:] for line in changed.splitlines() if " R" in line] == [["old.txt", "new.txt"]]
+    assert [line.split()[-2:] for line in changed.splitlines() if " R" not in line] == [
+        ["D", "gone.txt"],
+        ["A", "run.sh"],
+    ]
+    assert ":000000 100755" in changed
+    assert git(shell, "show", "HEAD:new.txt").split()[::9] == ["1", "ten"]
+    assert git(shell, "status", "--short") == " M new.txt\n"
+
+
 @pytest.mark.attack
 def test_hooks_filters_and_programs_of_the_repository_run_only_with_trust(
     repository: Shell, answering: ModelServer
