@@ -126,7 +126,7 @@ return {
       local function start()
         require('tideate.review_changes').start(rest)
       end
-      if not rest:match('^%x%x%x%x+$') or vim.uv.fs_lstat(rest) then
+      if rest ~= 'last' and not rest:match('^%x%x%x%x+$') or vim.uv.fs_lstat(rest) then
         return start()
       end
       require('tideate.stored_runs').review_of(rest, start)
