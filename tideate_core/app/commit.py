@@ -140,6 +140,11 @@ class _Merging:
         self._modes = {path: now for path, (now, _) in difference.modes.items()}
         self._sources = sources
         paths = sorted({*self._files, *self._modes, *sources.values()})
+        if filtered := base.filtered(paths):
+            named = ", ".join(map(label, filtered))
+            raise InvalidInput(
+                f"{named}: a filter of the repository's own configuration converts it; {_BY_HAND}"
+            )
         self._committed, self._staged = base.committed(paths), base.staged(paths)
         new = [path for path in paths if path not in self._committed and path not in self._staged]
         self._ignored = base.ignored(new) if new else set()

@@ -69,6 +69,7 @@ class CommitBase:
     _prefix: str = field(init=False)
     """Of the project's paths in the repository."""
     _variables: dict[str, str] = field(init=False)
+    _settings: Settings = field(init=False)
 
     def __post_init__(self) -> None:
         place = real_path(self.root)
@@ -76,8 +77,8 @@ class CommitBase:
         below = place.relative_to(self.repository.top).as_posix()
         self._prefix = "" if below == "." else f"{below}/"
         self._variables = identity_variables()
-        settings = parse_settings(self._ask("config", "--list", "--show-scope", "-z").out)
-        self._variables |= setting_variables(settings.neutralized_filters())
+        self._settings = parse_settings(self._ask("config", "--list", "--show-scope", "-z").out)
+        self._variables |= setting_variables(self._settings.neutralized_filters())
         for name in _UNDER_WAY:
             if os.path.lexists(self.repository.git_dir / name):
                 raise WorkspaceError("a merge, rebase or cherry-pick is under way; finish it with git first")
@@ -104,6 +105,19 @@ class CommitBase:
         options = ("--others", "--ignored", "--exclude-standard", "-z", "--full-name")
         found = self._ask("ls-files", *options, "--", *self._names(paths)).out
         return {self._path(name) for name in os.fsdecode(found).split("\0") if name}
+
+    def filtered(self, paths: Sequence[str]) -> list[str]:
+        """Return the files that a filter of the repository's own configuration converts."""
+        foreign = self._settings.foreign_filters()
+        if not foreign or not paths:
+            return []
+        found = self._ask("check-attr", "-z", "filter", "--", *self._names(paths)).out
+        fields = os.fsdecode(found).split("\0")
+        return [
+            self._path(name)
+            for name, value in zip(fields[::3], fields[2::3], strict=False)
+            if value in foreign
+        ]
 
     def read(self, blob: str) -> bytes:
         """Return the content of a blob."""
@@ -141,7 +155,7 @@ class CommitBase:
         return made
 
     def _commit(self, wanted: PersonsCommit, message: Path, own: Mapping[str, str]) -> None:
-        settings = parse_settings(self._ask("config", "--list", "--show-scope", "-z").out)
+        settings = self._settings
         variables = {**own, **{name: value for name, value in os.environ.items() if name.startswith(_WHO)}}
         if wanted.hooks is None:
             options = SAFE_OPTIONS
