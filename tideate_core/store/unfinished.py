@@ -7,6 +7,8 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from tideate_core.util.private_files import open_private
+
 if TYPE_CHECKING:
     import sqlite3
     from pathlib import Path
@@ -40,7 +42,8 @@ def unmark_unfinished(transaction: Transaction) -> None:
 def _update(mark: Path, ending: sqlite3.Connection | None) -> None:
     try:
         if ending is None:
-            mark.write_text(f"{os.getpid()}\n")
+            with os.fdopen(open_private(mark, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as file:
+                file.write(f"{os.getpid()}\n")
         elif ending.execute(_ANY).fetchone() is None:
             mark.unlink(missing_ok=True)
     except OSError as error:  # it is only a hint
