@@ -106,7 +106,7 @@ end
 --- Let a first run open the output window and end; syntax and parser are loaded only then, its modules while the
 --- host starts. What it took and the longest pause are in `M.opened` when it is coloured.
 function M.open_window()
-  require('tideate.ui').load_ahead(M.show_first)
+  require('tideate.ui').load_ahead(nil, M.show_first)
 end
 
 function M.show_first()

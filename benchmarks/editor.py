@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import pynvim
 
+from benchmarks.editor_edit import edit_figures
 from benchmarks.editor_review import review_figures
 from benchmarks.editor_tools import tool_figures
 from benchmarks.figures import Figure, console, targets_table
@@ -290,6 +291,7 @@ def main(arguments: list[str]) -> int:
         lambda: [status_time()],
         lambda: events(size.events),
         lambda: panel(size.frames),
+        lambda: edit_figures(with_model, size.rounds),
         lambda: completion(),
         lambda: tools(size.rounds),
         lambda: review_figures(started, size.decisions),

@@ -69,11 +69,13 @@ api.nvim_set_keymap('n', '<Plug>(tideate-refactor)', "v:lua.require'tideate.oper
   desc = 'tideate: refactor the function or paragraph under the cursor',
 })
 
-for _, workflow in ipairs({ 'ask', 'summarize', 'refactor' }) do
+for _, workflow in ipairs({ 'ask', 'edit', 'summarize', 'refactor' }) do
   for suffix, motion in pairs({ operator = '', line = ", '_'" }) do
     local keys = ("v:lua.require'tideate.operator'.begin('%s'%s)"):format(workflow, motion)
+    -- `edit` is used most, so its operator has the short name
+    local name = workflow == 'edit' and suffix == 'operator' and workflow or ('%s-%s'):format(workflow, suffix)
     for _, mode in ipairs(suffix == 'operator' and { 'n', 'x' } or { 'n' }) do
-      api.nvim_set_keymap(mode, ('<Plug>(tideate-%s-%s)'):format(workflow, suffix), keys, {
+      api.nvim_set_keymap(mode, ('<Plug>(tideate-%s)'):format(name), keys, {
         noremap = true,
         expr = true,
         silent = true,

@@ -170,7 +170,7 @@ function parts.review_keys()
   function model.words()
     return words
   end
-  local review = { model = model }
+  local review = { model = model, in_place = true }
   return key_lines(require('tideate.ui.review.keys').keys(review, false))
 end
 

@@ -32,6 +32,7 @@ end
 local patterns = {
   SD_EVENT_TOKEN = false,
   SD_EVENT_REASONING = false,
+  SD_EVENT_HUNKS_STREAMED = false,
   SD_EVENT_CHECK_OUTPUT = false,
   SD_EVENT_TOOL_PROGRESS = false,
   SD_EVENT_ROLLED_BACK = 'TideateWorkflowRolledBack',
@@ -71,6 +72,10 @@ function M.dispatch(event)
   guarded(ui.on_event, event)
   guarded(require('tideate.quickfix').on_event, event)
   guarded(require('tideate.ui.ranges').on_event, event)
+  local stream = package.loaded['tideate.ui.review.stream'] -- not loaded: no run writes into a buffer
+  if stream then
+    guarded(stream.on_event, event)
+  end
   guarded(require('tideate.run').on_event, event)
   local staged = package.loaded['tideate.queries.staged_diagnostics'] -- not loaded: nothing to stop
   if staged then

@@ -32,6 +32,7 @@ local M = {}
 M.builtin = {
   { name = 'ask', description = 'Ask a question, about the selection if any', steps = { 'query' }, needs_prompt = true },
   { name = 'summarize', description = 'Summarize the selection or the buffer', steps = { 'summarize' } },
+  { name = 'edit', description = "Change the selected lines, or the cursor's line, at once", steps = { 'edit' }, needs_prompt = true },
   { name = 'refactor', description = 'Analyze the selected code, then change it', steps = { 'analyze', 'refactor' }, needs_prompt = true },
   { name = 'generate', description = 'Write new code at the cursor', steps = { 'generate' }, needs_prompt = true },
   { name = 'multi_file', description = 'Plan and make changes in several files', steps = { 'plan', 'confirm', 'execute' }, needs_prompt = true },

@@ -161,6 +161,7 @@ local function send(id, name, opts)
     failures.begin((opts.context.buffer or {}).path or '')
   end
   require('tideate.ui.ranges').begin(id, opts.context)
+  require('tideate.ui.review.stream').begin(id, name, opts.context)
   require('tideate.state').begin({
     execution_id = id,
     name = workflow_lookup.label(name),
@@ -194,6 +195,14 @@ local function send(id, name, opts)
   end
 end
 
+--- Select the whole buffer if nothing is selected, as `refactor` does.
+---@param given tideate.Context
+---@return tideate.Context
+local function whole_if_unselected(given)
+  local lines = given.selection or { start = 1, ['end'] = #vim.split((given.buffer or {}).text or '', '\n', { plain = true }) }
+  return vim.tbl_extend('force', given, { selection = lines })
+end
+
 local gather
 
 --- Ask for a prompt, then send the run; without a prompt it is cancelled.
@@ -203,6 +212,7 @@ local gather
 local function ask_then_send(id, name, opts)
   model_choice.load(name)
   local spec = { name = name, context = opts.context, adapter = opts.adapter, inputs = opts.inputs, memory = opts.memory }
+  spec.analyzes = name == 'refactor' and not opts.continues
   live[id].window = require('tideate.ui.prompt').open(spec, function(prompt, chosen)
     if not M.is_asking(id) then
       return
@@ -212,6 +222,9 @@ local function ask_then_send(id, name, opts)
       return gather(id, chosen, vim.tbl_extend('force', opts, { words = prompt, memory = spec.memory }))
     end
     live[id].asking = false
+    if spec.analyzes and chosen == 'edit' then
+      opts.context = whole_if_unselected(opts.context)
+    end
     send(id, chosen, vim.tbl_extend('force', opts, { prompt = prompt, memory = spec.memory }))
   end)
 end
@@ -352,6 +365,31 @@ end
 function M.review_again(wanted, folder)
   local id = new_id()
   request_stored(id, 'review_again', { execution_id = wanted, new_id = id, folder = folder })
+end
+
+--- Return whether a run is at the analysis of a `refactor`.
+---@param run tideate.Run
+---@return boolean
+function M.analyzes(run)
+  local one = live[run.execution_id]
+  return one ~= nil and run.name == 'refactor' and run.current_step == 'analyze' and not one.opts.continues and not one.resumed
+end
+
+--- Skip the analysis of a `refactor`: cancel the run, and send its prompt as `edit` about the same lines.
+---@param run tideate.Run
+function M.skip_analysis(run)
+  local opts = live[run.execution_id].opts
+  local lines = require('tideate.ui.ranges').lines(run.execution_id)
+  local now = opts.context
+  if lines then -- the user may have typed meanwhile
+    now = vim.tbl_extend('force', now, {
+      buffer = context.buffer(lines.buf),
+      selection = { start = lines.first, ['end'] = lines.last },
+      diagnostics = context.diagnostics(lines.buf),
+    })
+  end
+  require('tideate').cancel(run.execution_id)
+  M.start('edit', { prompt = run.prompt, context = whole_if_unselected(now), adapter = opts.adapter, memory = opts.memory })
 end
 
 --- Return the run that an active run continues.

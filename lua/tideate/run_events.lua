@@ -6,6 +6,7 @@ local M = {}
 M.FREQUENT = {
   SD_EVENT_TOKEN = true,
   SD_EVENT_REASONING = true,
+  SD_EVENT_HUNKS_STREAMED = true,
   SD_EVENT_CHECK_OUTPUT = true,
   SD_EVENT_TOOL_PROGRESS = true,
 }

@@ -50,6 +50,20 @@ def _outside(it: Player) -> None:
     it.take("head")
 
 
+def _edit(it: Player) -> None:
+    """Edit a function in place, while the model writes."""
+    lines = TOTAL.splitlines(keepends=True)
+    rest = it.server.holds("sum()", text=TOTAL, pieces=["".join(lines[:3]), lines[3]])
+    it.type(":4,8Workflow edit use sum()\r")
+    it.wait_for("return sum(prices)")
+    it.take("written")
+    rest.release()
+    it.wait_for("<CR> keep")
+    it.take("kept")
+    it.type("\r")
+    it.wait_for("1 file changed")
+
+
 def _models(it: Player) -> None:
     """Compare two models and mix their hunks."""
 
@@ -166,6 +180,7 @@ def _comments(it: Player) -> None:
 
 
 ACTS: Final[dict[str, Callable[[Player], None]]] = {
+    "edit": _edit,
     "outside": _outside,
     "models": _models,
     "trouble": _trouble,

@@ -28,7 +28,7 @@ NARROW: Final = 80
 KEPT: Final = {
     NARROW: {
         "prompt", "streaming", "review", "because", "round", "edit", "syntax", "plan", "head", "panel",
-        "lanes", "fork", "rollback",
+        "lanes", "fork", "rollback", "written",
     },
     200: {"beside", "compare"},
 }  # fmt: skip

@@ -178,6 +178,6 @@ class StageStep(StepDouble):
         return self._decisions.popleft()
 
     async def choose_for_run(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
-        if key not in self._chosen:
-            self._chosen[key] = await produce()
-        return self._chosen[key]
+        if self._chosen.get(key, (None,))[0] != digest:
+            self._chosen[key] = digest, await produce()
+        return self._chosen[key][1]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
 from tests.agents.loop_step import Killed, LoopStep, Memory, said, tool, turn
-from tideate_core.adapters import ModelTurn, OfferedTool, Prompt, UserMessage
+from tideate_core.adapters import Conversation, ModelTurn, OfferedTool, Prompt, ToolResult, UserMessage
 from tideate_core.agents.loop import WRITTEN as WRITTEN_AS_TEXT, LoopResult, Submission, WorkLoop
 from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.errors import BudgetReached, ContextTooLong, CostLimitReached, InvalidReply
@@ -404,6 +405,54 @@ async def test_a_loop_killed_at_every_write_ends_with_the_same_edits_and_no_call
         "only the call that was cut off is made again"
     )
     assert recorded == {key for key in made if ":call:" in key}
+
+
+async def test_calls_taken_up_from_another_step_are_made_once_even_if_killed_at_every_write() -> None:
+    plan = turn("p", ("plan", {}), ("count", {}), ("count", {}), ("submit", {"number": 1}))
+    earlier = Conversation("be good", (UserMessage("do it"), plan))
+    memory: Memory = {}
+    made, count = counting()
+    done: LoopResult[Any] | None = None
+    while done is None:
+        step = LoopStep([turn("", ("submit", {"number": 2}))], memory, dies_at=2)
+        loop: WorkLoop[Any] = WorkLoop(step, "one", [count], submission=accepting("no"))  # type: ignore[arg-type]
+        with contextlib.suppress(Killed):
+            done = await loop.run(Prompt("agreed"), earlier, plan.calls)
+    assert (done.value, done.calls, done.turns) == (Answer(number=2), 4, 1)
+    assert [key[-1] for key in made] == [*"1122"], "only a call that was killed is made again"
+    assert said(loop.conversation)[2:] == [
+        *("plan: agreed", "count: ok", "count: ok", "submit: error: not accepted: no"),
+        *("model: ['submit']", "submit: accepted"),
+    ]
+
+
+@pytest.mark.parametrize("rested", [True, False])
+async def test_what_later_results_replaced_is_left_out_only_if_the_cache_is_lost(rested: bool) -> None:
+    long, messages = "line\n" * 400, list[Any]()
+    for at, (name, given) in enumerate(
+        [
+            *(("read_file", {"path": "a"}), ("run_check", {"check": "tests"}), ("read_file", {"path": "b"})),
+            *(("run_check", {"check": "tests"}), ("read_file", {"path": "a"})),
+        ]
+    ):
+        made = turn(str(at), (name, given))
+        messages += [made, ToolResult(made.calls[0], f"{at} {long}")]
+    loop: WorkLoop[Any] = WorkLoop(step := LoopStep([turn("done")]), "one", [])  # type: ignore[arg-type]
+    await loop.run(Prompt("revise it"), Conversation("be good", messages), rested=rested)
+    told = [line.partition(": ")[2] for line in said(step.asked[0]) if line.startswith(("read", "run"))]
+    assert ["was left out" in one for one in told] == [rested, rested, False, False, False]
+    assert said(loop.conversation)[1].startswith("read_file: 0 line"), "the conversation keeps all of it"
+
+
+async def test_the_advice_of_a_refusal_is_for_the_model_only() -> None:
+    async def accept(_value: Answer) -> str:
+        return "too small"
+
+    submission = Submission(Answer, "Hand in a number.", accept, advice="think again")
+    step = LoopStep([turn(str(at), ("submit", {"number": at})) for at in range(9)])
+    done = await work(step, submission=submission)
+    assert done.refused == "too small"
+    assert said(step.asked[1])[-1] == "submit: error: not accepted: too small; think again"
 
 
 async def test_the_prompt_is_the_one_that_the_loop_began_with() -> None:

@@ -46,12 +46,15 @@ async def planned(step: StageStep, who: Role | None = None, **more: Any) -> Exec
 
 
 async def test_a_task_becomes_a_plan(tmp_path: Path) -> None:
-    write_files(tmp_path, {"src/a.py": "", "b.py": ""})
+    write_files(tmp_path, {"src/a.py": "", "b.py": "x = 1\ny = 2\n"})
     step = StageStep(tmp_path, ANSWER)
     assert await planned(step, brief=TaskBrief("double", "Material here.")) == PLAN
     (asked,) = step.asked
     assert asked.system.startswith("You plan changes")
-    assert asked.user.startswith("Material here.\n\n---\n\nFiles of the project:\n\nb.py\nsrc/a.py\n")
+    assert asked.user.startswith(
+        "Material here.\n\n---\n\nFiles of the project by folder, with their lines:\n\n"
+    )
+    assert "\n./: b.py 2\nsrc/: a.py\n" in asked.user
     assert asked.user.endswith("The task: double\n\nPlan this task.")
     assert step.adapters == [None]
 
@@ -79,7 +82,7 @@ async def test_a_small_model_is_shown_as_many_files_as_it_bears(tmp_path: Path) 
     write_files(tmp_path, {f"f{number:03}.py": "" for number in range(50)})
     step = StageStep(tmp_path, ANSWER, context_tokens=800)
     await planned(step)
-    assert "f014.py\n… and 35 more that are not listed here." in step.asked[0].user
+    assert "f014.py and 35 more\n" in step.asked[0].user
 
 
 async def test_a_role_may_have_an_adapter_of_its_own(tmp_path: Path) -> None:
@@ -96,7 +99,7 @@ async def test_a_roles_own_adapter_is_measured_by_its_own_window(tmp_path: Path)
     assert "f049.py" in wide.asked[0].user
     narrow = StageStep(tmp_path, ANSWER, windows=windows)
     await planned(narrow, replace(role("planner"), adapter="narrow"))
-    assert "… and 35 more that are not listed here." in narrow.asked[0].user
+    assert "f014.py and 35 more\n" in narrow.asked[0].user
 
 
 async def test_what_was_left_out_of_a_role_is_told(tmp_path: Path) -> None:

@@ -91,16 +91,28 @@ def test_an_image_that_is_named_is_listed() -> None:
     assert "./: 1 .gz file, no text" in folders
 
 
-async def test_a_planner_is_shown_code_first_and_folders_last_and_may_name_all(tmp_path: Path) -> None:
-    files = [*CODE, "a.json", "a.png", "src/kit/icon.png"]
-    write_files(tmp_path, dict.fromkeys(files, ""))
-    listed = await list_for_model(StageStep(tmp_path), "add an api")  # type: ignore[arg-type]
+async def test_a_planner_is_shown_folders_with_lines_of_code_and_may_name_all(tmp_path: Path) -> None:
+    files = [*CODE, "a.json", "a.png", "src/kit/icon.png", "src/kit/AGENTS.md"]
+    write_files(tmp_path, {path: f"{path}\n" * len(path) for path in files})
+    step = StageStep(tmp_path)
+    step.rules_files = []
+    listed = await list_for_model(step, "add an api")  # type: ignore[arg-type]
     assert listed.lines == [
-        *("CHANGELOG.md", "src/kit/api.py", "src/kit/items.py", "tests/conftest.py"),
-        *("a.json", "pyproject.toml"),
+        "./: CHANGELOG.md 12, a.json, pyproject.toml",
+        "src/kit/: AGENTS.md 17, api.py 14, items.py 16",
+        "tests/: conftest.py 17",
         *("./: 1 .png file, no text", "src/kit/: 1 .png file, no text"),
     ]
     assert (listed.more, sorted(listed.files)) == (0, sorted(files))
+    assert listed.rules == ["src/kit/AGENTS.md"]
+
+
+async def test_of_a_large_project_each_folder_says_how_many_files_are_left_out(tmp_path: Path) -> None:
+    write_files(tmp_path, {f"{folder}/{number}.py": "" for folder in ("a", "b") for number in range(300)})
+    listed = await list_for_model(StageStep(tmp_path), "change a")  # type: ignore[arg-type]
+    assert [line.partition(": ")[0] for line in listed.lines] == ["a/"]
+    assert listed.more == 300
+    assert sum(map(len, listed.lines)) < 3_000
 
 
 async def test_a_small_model_is_shown_code_before_what_is_no_text(tmp_path: Path) -> None:
@@ -108,8 +120,8 @@ async def test_a_small_model_is_shown_code_before_what_is_no_text(tmp_path: Path
     write_files(tmp_path, dict.fromkeys(files, ""))
     step = StageStep(tmp_path, context_tokens=600)
     listed = await list_for_model(step, "do it")  # type: ignore[arg-type]
-    assert listed.lines[:9] == sorted(files[:9])
-    assert (len(listed.lines), listed.more) == (11, 88)
+    assert listed.lines[0] == f"src/: {', '.join(f'{number}.py' for number in range(9))}"
+    assert (len(listed.lines), listed.more) == (3, 88)
 
 
 def test_code_comes_before_data_that_shares_more_words() -> None:

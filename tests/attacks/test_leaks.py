@@ -176,6 +176,7 @@ CALLS: Final = st.one_of(
     called("filesystem__write_file", path=st.just("written.txt"), content=text),
     called("filesystem__create_directory", path=path | st.just("made")),
     call("run_check", check=st.sampled_from(("lint", "tests", "build"))),
+    called("run_snippet", code=st.just("print(open('app.cfg').read(), open('notes.md').read())")),
     call("build__build_detect"),
     call("build__build_run"),
     call("build__build_clean"),
@@ -319,6 +320,7 @@ class Planted:
 
 _VARYING: Final = re.compile(
     r"\b[0-9a-f]{7,64}\b|\d{4}-\d\d-\d\dT[\d:.+Z-]+|\b\d+-(?=[0-9a-f]{16})|(?<=\"durationMs\": )\d+"
+    r"| in \d+\.\d s\b"
 )
 """Ids of commits, times and states of files: these depend on all that is in a project."""
 

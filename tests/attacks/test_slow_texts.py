@@ -147,7 +147,7 @@ def same(module: Any, function: str, *arguments: object) -> None:
 def all_same(text: str, language: str) -> None:
     lines = text.split("\n")
     same(syntax, "tree_rows", language, text)
-    same(symbols, "outline_of_code", text, language)
+    same(symbols, "entries_of_code", text, language)
     same(definitions, "definition_rows", text, language)
     same(definitions, "lines_of_name", text, language, "self")
     same(insertion, "place_of", "\n".join(lines[:20]), lines, len(lines) // 2, language)

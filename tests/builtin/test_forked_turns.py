@@ -23,7 +23,9 @@ pytestmark = pytest.mark.slow
 
 SAY = "Leave the cart as it is, and hand in what there is of the price already"
 
-NOT_STAGED = "cart.py: the plan wants to modify it, and nothing of that is staged; do it, or hand in again"
+NOT_STAGED = (
+    "cart.py: the plan wants to modify it, and nothing of that is staged; mend that, or hand in again"
+)
 
 
 @pytest.fixture

@@ -312,7 +312,7 @@ async def test_comments_on_nothing_that_was_shown_are_refused(bench: Bench, comm
 # plans
 
 SAID = "Leave the library out of it, nobody else would use what is in there, and change a.py in place"
-CARRY_OUT = "Carry it out completely, in the order in which the files depend on each other."
+AGREED = "The person agreed. Carry it out completely."
 FEWER = [{"action": "modify", "path": "a.py", "why": "define f here"}]
 
 
@@ -341,9 +341,8 @@ async def test_a_comment_on_a_plan_has_it_made_anew_in_its_conversation(bench: B
         ]
         bench.server.calls("Which files have to be", "submit_plan", {"files": files}, times=1)
         bench.server.calls(SAID, "submit_plan", {"files": FEWER}, times=1)
-        work = f"{CARRY_OUT} If another file has to change, change it too: the person is asked."
-        edit(bench, "a.py", "from old import f", "def f(): ...", on=work)
-        hand_in(bench, on=work)
+        edit(bench, "a.py", "from old import f", "def f(): ...", on=AGREED)
+        hand_in(bench, on=AGREED)
     else:
         bench.server.answers(SAID, {"files": FEWER})
     bench.front.answer = comments_on_plan
@@ -362,7 +361,7 @@ async def test_a_comment_on_a_plan_has_it_made_anew_in_its_conversation(bench: B
     assert "m.py" not in told[-1]["content"], "the plan as the person has it"
     assert "Which files have to be" in str(told[:-1])
     if tools:
-        assert "The person agreed to your plan as it is." in str(bench.server.requests[-1])
+        assert AGREED in str(bench.server.requests[-1])
     assert set(result.as_json()["results"]["execute"]["files"]) == {"a.py"}
 
 
@@ -442,3 +441,19 @@ async def test_accepted_changes_that_the_person_made_on_disk_are_done(bench: Ben
     bench.front.answer = answer
     await bench.succeed("refactor", "shout", context=bench.context("a.txt", 1, 5))
     assert len(reviews(bench)) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tools", [True])
+async def test_a_revision_does_not_tell_the_instructions_again(bench: Bench) -> None:
+    own = "You are careful.\n---\nWhich files have to change? {{ prompt }}\n"
+    bench.write(".tideate/prompts/multi_file_plan.md", own)
+    raise_prices(bench)
+    hand_in(bench)
+    hand_in(bench, on=FIRST)
+    rejected = [{"path": path, "accepted": [], "rejected": [0]} for path in ("shop/price.py", "shop/cart.py")]
+    no = Decision(False, {"files": rejected, "comments": [{"text": FIRST}]})
+    bench.front.answer, _ = decisions(no, Decision(True))
+    await bench.run("multi_file", "raise it")
+    asked = [one["content"] for one in bench.server.requests[-1]["messages"] if one["role"] == "user"]
+    assert asked[-1].startswith("The person has reviewed your change.")

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tideate_core.builtin.buffer_workflows import ORIENTATION
-from tideate_core.builtin.surroundings import WHOLE
+from tideate_core.builtin.surroundings import ORIENTATION, WHOLE
 
 if TYPE_CHECKING:
     from tests.harness.bench import Bench

@@ -44,7 +44,7 @@ async def test_a_question_is_answered_after_a_look_at_another_file(bench: Bench)
     bench.server.answers("SECRET_OF_B", "It is 41, see b.py:1.")
     result = await bench.run("ask", "what is in b?", context=bench.context("a.py"))
     assert result.response == "It is 41, see b.py:1.", (result.error, bench.server.unmatched)
-    assert "1\tSECRET_OF_B = 41" in last(bench)
+    assert "b.py, 1 line\nSECRET_OF_B = 41" in last(bench)
     assert {"read_file", "search", "find_symbol"} <= offered(bench)
     assert not {"edit_file", "submit_plan", "submit", "open_skill"} & offered(bench)
     (called,) = bench.front.data(EventName.TOOL_CALLED)
@@ -140,8 +140,10 @@ async def test_one_writer_carries_out_a_plan_and_sees_what_it_read_and_edited(be
     assert str(result.response).startswith("Done as planned.")
     assert [request.kind for request in bench.front.requests] == ["plan", "review"]
     conversation = json.dumps(bench.server.requests[-1]["messages"], ensure_ascii=False)
-    assert r"1\tdef price(item):" in conversation, "what it read to plan is still there"
-    assert r"2\t    return item.net * rate" in conversation, "it reads what it staged"
+    assert r"2 lines\ndef price(item):" in conversation, "what it read to plan is still there"
+    assert r"staged edits\ndef price(item, rate=1.2):\n    return item.net * rate" in conversation, (
+        "it reads what it staged"
+    )
     assert {"edit_file", "write_file", "submit_work", "submit_plan", "read_file"} <= offered(bench)
 
 
@@ -187,7 +189,10 @@ async def test_what_the_plan_wants_and_nobody_did_is_said_once(bench: Bench) -> 
     result = await bench.succeed("multi_file", "raise it")
     assert "shop/cart.py: the plan wants to modify it" in last(bench)
     assert "= shop/cart.py: no change" in result.as_json()["response"]
-    assert "The cart needs no change." in bench.front.notices()
+    points = "Open points of the model:\n- The cart needs no change."
+    assert points in str(result.response)
+    (review,) = [request for request in bench.front.requests if request.kind == "review"]
+    assert review.message.startswith(f"{points}\nApply the change")
 
 
 async def test_a_new_syntax_error_is_given_back_before_the_work_is_taken(bench: Bench) -> None:

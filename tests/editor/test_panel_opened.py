@@ -211,7 +211,7 @@ def test_a_place_is_looked_for_in_the_beginning_of_an_error_and_in_short_words_o
 def test_y_copies_what_is_under_the_cursor(looked: Editor) -> None:
     for pattern, text in (
         ("✓ turn 2", "It is 41."),
-        ("read_file b.py", "b.py, 1 line\n1\tVALUE_OF_B = 41"),
+        ("read_file b.py", "b.py, 1 line\nVALUE_OF_B = 41"),
         ("✓ query", "It is 41."),
     ):
         looked.lua("vim.fn.setreg('\"', '')")

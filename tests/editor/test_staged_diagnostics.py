@@ -75,7 +75,8 @@ def test_a_staged_edit_answers_with_its_new_diagnostics_and_nothing_else_changes
     assert new.startswith("[new error at line 8: Name `missing` used when not defined (ty ")
     fixed = tools.call("edit_file", path="shop/till.py", edits=[{"search": "[missing]", "replace": "[3]"}])
     assert fixed.startswith(
-        "staged: shop/till.py is changed; no new syntax errors; no new diagnostics (ty)"
+        "staged: shop/till.py is changed; no new syntax errors, undefined or unused names; "
+        "no new diagnostics (ty)"
     ), "what was wrong before the edits, the type that is returned, is not told of"
     assert editor.lua(SEEN) == before
 

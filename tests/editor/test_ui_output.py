@@ -528,7 +528,7 @@ def test_a_pause_that_is_to_come_is_told_and_withdrawn(screen_editor: Editor) ->
 def test_the_first_event_loads_nothing_that_was_loaded_while_the_host_started(editor: Editor) -> None:
     editor.lua("""
     require('tideate.events') require('tideate.host') require('tideate.config')
-    require('tideate.ui').load_ahead(function() _G.loaded_ahead = vim.tbl_keys(package.loaded) end)
+    require('tideate.ui').load_ahead(nil, function() _G.loaded_ahead = vim.tbl_keys(package.loaded) end)
     _G.at_once = vim.tbl_count(package.loaded)""")
     before = editor.wait("_G.loaded_ahead")
     assert editor.lua("return _G.at_once") < len(before) - 20, "a module at a time, not within the call"

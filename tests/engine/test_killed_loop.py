@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.builtin.test_calls_of_one_turn import DONE, change, lay, one_turn, plan
 from tests.builtin.test_with_tools import SHOP, edit, hand_in, plan_of_shop
 from tests.engine.logbook import RUN
 from tests.engine.test_killed import REPOSITORY
@@ -107,6 +108,17 @@ async def test_killed_inside_a_call_it_makes_that_call_again_and_no_other(bench:
     result = await bench.resume(RUN)
     assert result.ok, (result.error, bench.server.unmatched)
     assert_done(bench)
+
+
+async def test_killed_in_a_call_after_the_plan_of_one_turn_it_asks_for_no_turn_again(bench: Bench) -> None:
+    lay(bench)
+    one_turn(bench, plan(), change("item.net", "item.gross"), change("1.2", "1.3"), DONE)
+    for _ in range(2):
+        assert await asyncio.to_thread(run_until_killed, bench, "call")
+    assert bench.fingerprint() == {name: text.encode() for name, text in SHOP.items()}
+    assert (await bench.resume(RUN)).ok
+    assert len(bench.server.requests) == 1
+    assert b"item.gross * 1.3" in bench.fingerprint()["shop/price.py"]
 
 
 def assert_done(bench: Bench) -> None:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tests.harness.later import Later
-from tideate_core.workflows.time_limits import persons_time, working_time
+from tideate_core.workflows.time_limits import persons_time, stopwatch, working_time
 
 
 async def test_what_takes_too_long_ends() -> None:
@@ -92,3 +92,11 @@ async def test_a_question_when_the_time_is_over_changes_nothing() -> None:
                 with persons_time():
                     await asyncio.sleep(0)
                 raise
+
+
+def test_a_stopwatch_leaves_out_the_time_of_a_question() -> None:
+    times = iter([10.0, 12.0, 62.0, 65.0])
+    with stopwatch(times.__next__) as watch:
+        with persons_time(), persons_time():
+            pass
+        assert watch.milliseconds == 5_000

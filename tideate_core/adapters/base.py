@@ -106,6 +106,8 @@ class OfferedTool:
     the model. An exception ends the answer."""
     parallel: bool = False
     """Read-only: calls of one turn may run concurrently."""
+    failed: re.Pattern[str] | None = None
+    """Matches the result of an edit or a check that failed."""
     is_answer: bool = False
     """The call is the model's answer: its arguments stream like text."""
     recalled: Callable[[str], None] | None = None

@@ -119,6 +119,26 @@ class Conversation:
         said = [replace(last, calls=(), raw="")] if last.text.strip() else []
         return Conversation(self.system, (*messages[:end], *said))
 
+    def reopened(self, name: str, text: str) -> tuple[Conversation, tuple[RequestedCall, ...]]:
+        """Return the conversation before a result in its last turn, and the calls of the turn from there on.
+
+        :param name: the tool's name.
+        :param text: the result; without it, all of the conversation is returned, and no calls.
+        """
+        for at in range(len(self.messages) - 1, -1, -1):
+            match self.messages[at]:
+                case ToolResult(call, told) if (call.name, told) == (name, text):
+                    end = max(i for i in range(at) if isinstance(self.messages[i], ModelTurn))
+                    turn = self.messages[end]
+                    assert isinstance(turn, ModelTurn)  # noqa: S101 it was looked for
+                    kept = replace(self, messages=self.messages[:at])
+                    return kept, turn.calls[at - end - 1 :]
+                case ToolResult():
+                    continue
+                case _:
+                    break
+        return self, ()
+
     def exchanges(self) -> tuple[Turn, ...]:
         """Return the texts for a model without tools; calls and their results are dropped."""
         said: list[Turn] = []

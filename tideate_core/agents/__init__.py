@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         or_no_change as or_no_change,
         write_text as write_text,
     )
+    from tideate_core.agents.compaction import CACHED as CACHED
     from tideate_core.agents.corrector import (
         Corrected as Corrected,
         NeededFile as NeededFile,
@@ -98,11 +99,13 @@ if TYPE_CHECKING:
     )
     from tideate_core.agents.staged_files import StagedFiles as StagedFiles
     from tideate_core.agents.step_tools import StepTools as StepTools
+    from tideate_core.agents.tools.check_commands import runnable_checks as runnable_checks
     from tideate_core.agents.tools.checks import run_staged_tests as run_staged_tests
     from tideate_core.agents.tools.table import own_tool_names as own_tool_names
     from tideate_core.agents.writer import (
         Bounds as Bounds,
         WrittenWork as WrittenWork,
+        calls_after_plan as calls_after_plan,
         planning_model as planning_model,
         within_plan as within_plan,
         write_with_tools as write_with_tools,

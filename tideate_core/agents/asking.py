@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tideate_core.adapters import Conversation, ModelTurn, Reply, Usage, UserMessage
-from tideate_core.agents.loop import SUBMIT, Submission, WorkLoop, continued
+from tideate_core.agents.loop import HANDED_IN, SUBMIT, Submission, WorkLoop, continued
 from tideate_core.agents.model_input import is_small, text_budget
 from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.agents.tools.table import tools_named
@@ -55,6 +55,10 @@ class LookingModel:
     words: str = ""
     submit: str = SUBMIT
     other_phases: Sequence[OfferedTool] = ()
+    about: str = SUBMIT_ANSWER
+    """Description of the submitting tool."""
+    after: str = HANDED_IN
+    """See `Submission`."""
     continues: bool = False
     """Ask every question in the conversation of the last one, not only corrections."""
 
@@ -74,7 +78,7 @@ class LookingModel:
             self.step,
             f"{self.key}:{self._asked}",
             self.tools,
-            submission=_submission(schema, self.submit) if schema is not None else None,
+            submission=self._submission(schema) if schema is not None else None,
             other_phases=self.other_phases,
             staged=self.staged,
             adapter=self.adapter,
@@ -93,6 +97,12 @@ class LookingModel:
             self.step.notice(f"{done.exhausted} is reached: the model's work so far is used", level="warn")
         return _reply(done, schema)
 
+    def _submission(self, schema: type[T]) -> Submission[T]:
+        async def accept(_value: T) -> str:
+            return ""
+
+        return Submission(schema, self.about, accept, self.submit, is_answer=True, after=self.after)
+
 
 class RememberedModel:
     """Asks a model without tools like `StepContext.ask`, and records the conversation.
@@ -105,13 +115,19 @@ class RememberedModel:
         self._earlier = earlier
 
     async def ask(
-        self, prompt: Prompt, *, schema: type[BaseModel] | None = None, quiet: bool = False
+        self,
+        prompt: Prompt,
+        *,
+        schema: type[BaseModel] | None = None,
+        quiet: bool = False,
+        on_text: Callable[[str], None] | None = None,
     ) -> Reply:
         """Return the answer; see `StepContext.ask`."""
         earlier = self._earlier or Conversation(prompt.system)
         prompt = continued(prompt, self._earlier)
         said = (*self._fitting(earlier.exchanges()), *prompt.history)
-        reply = await self._step.ask(replace(prompt, history=said), schema=schema, quiet=quiet)
+        asked = replace(prompt, history=said)
+        reply = await self._step.ask(asked, schema=schema, quiet=quiet, on_text=on_text)
         messages = list(earlier.messages)
         for turn in prompt.history:
             messages += [UserMessage(turn.user), ModelTurn(turn.assistant, (), reply.model)]
@@ -142,13 +158,6 @@ def _reply(done: LoopResult[Any], schema: type[BaseModel] | None) -> Reply:
     text = done.value.model_dump_json() if done.value is not None else done.text
     # each turn was counted when it was taken
     return Reply(text, done.model, done.value, done.usage or Usage(), done.truncated)
-
-
-def _submission(schema: type[T], name: str) -> Submission[T]:
-    async def accept(_value: T) -> str:
-        return ""
-
-    return Submission(schema, SUBMIT_ANSWER, accept, name, is_answer=True)
 
 
 def may_look(step: StepContext, adapter: str | None = None) -> bool:

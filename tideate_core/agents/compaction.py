@@ -18,6 +18,8 @@ FULL: Final = 0.75
 """Share of the window at which old results are replaced."""
 FREED: Final = 0.4
 """Share of the window in use after that; low, so that the provider's cache is seldom invalidated."""
+CACHED: Final = 300.0
+"""Seconds for which providers keep a conversation in their cache."""
 SHORT: Final = 600
 """Characters of a result that is always kept: its reference would be nearly as long."""
 SCHEMA: Final[Mapping[str, Any]] = {
@@ -85,16 +87,28 @@ class Compaction:
             return 0
         wanted = min(size, limit) * FREED
         newly = 0
-        for place, message in enumerate(messages if refused else messages[: _last_turn(messages)]):
+        end, replaced = len(messages) if refused else _last_turn(messages), _replaced(messages)
+        for place in sorted(range(end), key=lambda place: (place not in replaced, place)):
             if size <= wanted:
                 break
-            if not isinstance(message, ToolResult) or place in self._left_out:
-                continue
-            if len(message.text) > SHORT:
-                self._left_out.add(place)
-                size -= len(message.text)
-                newly += 1
+            size -= (freed := self._leave_out(messages, place))
+            newly += freed > 0
         return newly
+
+    def drop_replaced(self, messages: Sequence[Message]) -> int:
+        """Replace results that later ones made useless; return how many.
+
+        For a conversation that is not in the provider's cache any more: each replacement would invalidate it.
+        """
+        return sum(self._leave_out(messages, place) > 0 for place in sorted(_replaced(messages)))
+
+    def _leave_out(self, messages: Sequence[Message], place: int) -> int:
+        """Replace a long result, and return its size; 0 if it is none."""
+        message = messages[place]
+        if place in self._left_out or not isinstance(message, ToolResult) or len(message.text) <= SHORT:
+            return 0
+        self._left_out.add(place)
+        return len(message.text)
 
     def _read(self, arguments: Mapping[str, Any]) -> str:
         number, first = arguments.get("call"), arguments.get("first") or 1
@@ -102,6 +116,28 @@ class Compaction:
             return f"error: there is no call {number}; calls have the numbers 1 to {len(self._results)}"
         lines = self._results[number - 1].split("\n")
         return "\n".join(lines[first - 1 : arguments.get("last")])
+
+
+def _replaced(messages: Sequence[Message]) -> set[int]:
+    """Return the positions of results that a later one replaces.
+
+    It is a later result of the same check, of a reading of the same file, or of the same call.
+    """
+    found, later = set[int](), set[str]()
+    for place in range(len(messages) - 1, -1, -1):
+        message = messages[place]
+        if not isinstance(message, ToolResult) or message.text.startswith("error:"):
+            continue
+        name, given = message.call.name, message.call.arguments or {}
+        path, whole = f"{name} {given.get('path')}", given.keys() <= {"path", "numbers"}
+        if name == "run_check":
+            keys = [f"{name} {given.get('check')}"]
+        else:
+            keys = [f"{name} {given}", *([path] if name == "read_file" else [])]
+        if not later.isdisjoint(keys):
+            found.add(place)
+        later.update(keys if whole or name == "run_check" else keys[:1])
+    return found
 
 
 def _last_turn(messages: Sequence[Message]) -> int:

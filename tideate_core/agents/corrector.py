@@ -170,12 +170,13 @@ async def _work(
         answer_format="",
     )
     done = await stage.write(prompt, staged, Bounds(within_plan(stage.step, why_not)))
+    notes = [*done.notes, *done.open_points]
     refused = [change.path for change in done.changes if removes(change)]
     if refused:
-        return Corrected([], f"a correction may not delete, move or empty {', '.join(refused)}", done.notes)
+        return Corrected([], f"a correction may not delete, move or empty {', '.join(refused)}", notes)
     changed = ", ".join(change.path for change in done.changes)
     summary = "; ".join(filter(None, [changed and f"corrected {changed}", done.summary, done.exhausted]))
-    return Corrected(done.changes, summary, done.notes, not done.changes and not done.exhausted)
+    return Corrected(done.changes, summary, notes, not done.changes and not done.exhausted)
 
 
 async def _failing_files(workspace: Workspace, report: VerificationReport) -> list[str]:

@@ -16,6 +16,7 @@ from tideate_core.agents.plan_document import plan_as_markdown
 from tideate_core.agents.records import is_document, is_record
 from tideate_core.agents.stage import open_stage
 from tideate_core.agents.staged_files import StagedFiles
+from tideate_core.agents.tools.check_commands import runnable_checks
 from tideate_core.agents.writer import Bounds, files_for_work, within_plan
 from tideate_core.edits import NO_CHANGE
 from tideate_core.errors import BudgetReached, ContextTooLong, StepTimedOut, UnusableAnswer
@@ -162,7 +163,7 @@ class _Execution:
         prompt = self._prompt_to_continue() if earlier else await self._prompt_to_work()
         bounds = Bounds(within_plan(self._stage.step, self._why_not), self._missing)
         done = await self._stage.write(prompt, self._staged, bounds, earlier=earlier)
-        self._notes += [*done.notes, *([done.summary] if done.summary else [])]
+        self._notes += done.remarks
         return done.exhausted
 
     def _prompt_to_continue(self) -> Prompt:
@@ -179,6 +180,7 @@ class _Execution:
             "task_work",
             plan=plan_as_markdown(self._plan, self._remarks).strip(),
             remarks=self._remarks is not None,
+            checks=await runnable_checks(self._stage.step),
             files=await files_for_work(self._stage.step, self._staged, files),
         )
 
@@ -207,7 +209,7 @@ class _Execution:
         """Return a message for each file that the plan creates and the staged edits do not."""
         new = [path for step in self._plan.steps if _kind(step) == "create" for path in step.files]
         return [
-            f"{path}, which the plan creates, is not there; create it, or hand in again if it is not needed"
+            f"{path}, which the plan creates, is not there"
             for path in self._editable(new)
             if staged.text(path) is None and not is_document(path)
         ]

@@ -22,6 +22,7 @@ from tideate_core.adapters import (
     UserMessage,
 )
 from tideate_core.agents.compaction import READ_RESULT, Compaction
+from tideate_core.agents.tools.tool import lean_schema
 from tideate_core.errors import BudgetReached, ContextTooLong, CostLimitReached, InvalidReply, nearest
 from tideate_core.workflows import MISSING
 
@@ -35,7 +36,10 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=BaseModel)
 
 SUBMIT: Final = "submit"
+ACCEPTED: Final = "accepted"
+"""Result of an accepted submission."""
 OPEN_SKILL: Final = "open_skill"
+HANDED_IN: Final = "error: the work is handed in; nothing was called"
 LONGEST: Final = 60_000
 """Characters of a result sent to the model."""
 NUDGES: Final = 2
@@ -78,6 +82,10 @@ class Submission(Generic[T]):
     :param accept: returns why a value is refused, for the model; empty if it is accepted.
     :param name: name of the submitting tool.
     :param is_answer: stream the value to the person.
+    :param after: result of calls after the submission in its turn.
+    :param advice: follows the reason of a refusal; only the model reads it.
+    :param needs_success: refuse a submission after a failed edit or check of its turn, whose result the model
+        has not seen.
     """
 
     shape: type[T]
@@ -85,6 +93,9 @@ class Submission(Generic[T]):
     accept: Callable[[T], Awaitable[str]]
     name: str = SUBMIT
     is_answer: bool = False
+    after: str = HANDED_IN
+    needs_success: bool = False
+    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +181,9 @@ class WorkLoop(Generic[T]):
         self._messages: list[Message] = []
         self._system = ""
         self._submitted: T | None = None
+        self._failed: list[str] = []
+        """Failed edits and checks of the current turn."""
+        self._earlier: Conversation | None = None
         self._refused = ""
         self._refusals = 0
         self._last_calls: list[tuple[str, str]] = []
@@ -179,19 +193,28 @@ class WorkLoop(Generic[T]):
         self._has_written_call = False
         """The person was told that the model writes calls as text."""
 
-    async def run(self, prompt: Prompt, earlier: Conversation | None = None) -> LoopResult[T]:
+    async def run(
+        self,
+        prompt: Prompt,
+        earlier: Conversation | None = None,
+        taken_up: Sequence[RequestedCall] = (),
+        *,
+        rested: bool = False,
+    ) -> LoopResult[T]:
         """Run until the model submits, answers without a call, or reaches a limit.
 
         :param earlier: the conversation to continue.
+        :param taken_up: calls of its last turn without a result. The prompt is the result of the first one;
+            the others are made before the next turn.
+        :param rested: the provider's cache has lost the conversation: results that later ones replaced are
+            left out.
         :raises BudgetReached: a budget is used up, and there are no staged edits to return.
         :raises ContextTooLong: the conversation does not fit the model even without old results.
         :raises AdapterError: the adapter failed.
         """
-        skills = await skills_of(self._step) if OPEN_SKILL in self._tools else ""
-        if not skills:
-            self._tools.pop(OPEN_SKILL, None)
-        self._system, user = await self._begin(continued(prompt, earlier, self._words, skills))
-        self._messages = [*(earlier.messages if earlier else ()), UserMessage(user)]
+        await self._open(prompt, earlier, taken_up, rested=rested)
+        if self._submitted is not None:
+            return self._result(ModelTurn("", (), ""), "")
         idle = 0
         while True:
             await self._step.wait_if_paused()
@@ -205,7 +228,7 @@ class WorkLoop(Generic[T]):
                 self._step.notice(str(error), level="warn")
                 return self._result(ModelTurn("", (), ""), error.limit)  # the staged edits are returned
             self._messages.append(turn)
-            await self._answer(turn)
+            await self._answer(turn.calls)
             self._count_repeats(turn)
             if not turn.calls:
                 self._note_written_call(turn.text)
@@ -219,6 +242,25 @@ class WorkLoop(Generic[T]):
                 self._add_message(REPEATED_CALL.format(count=REPEATS_BEFORE_WARNING))
             await self._warn()
 
+    async def _open(
+        self,
+        prompt: Prompt,
+        earlier: Conversation | None,
+        taken_up: Sequence[RequestedCall],
+        *,
+        rested: bool,
+    ) -> None:
+        skills = await skills_of(self._step) if OPEN_SKILL in self._tools else ""
+        if not skills:
+            self._tools.pop(OPEN_SKILL, None)
+        began = await self._begin(continued(prompt, earlier, self._words, skills), rested=rested)
+        self._system, user = began[:2]
+        self._messages, self._earlier = [*(earlier.messages if earlier else ())], earlier
+        if earlier is not None and len(began) > 2:
+            self._offer_left_out(self._compaction.drop_replaced(earlier.messages))
+        self._messages.append(ToolResult(taken_up[0], user) if taken_up else UserMessage(user))
+        await self._answer(taken_up[1:])
+
     def _count_repeats(self, turn: ModelTurn) -> None:
         """Count consecutive turns with the same calls and results."""
         results = [one for one in self._messages[-len(turn.calls) :] if isinstance(one, ToolResult)]
@@ -231,9 +273,12 @@ class WorkLoop(Generic[T]):
         """The conversation so far, without a last turn of interrupted calls."""
         said = self._messages
         last = max((at for at, one in enumerate(said) if isinstance(one, ModelTurn)), default=0)
-        if said and isinstance(turn := said[last], ModelTurn):
-            results = sum(isinstance(one, ToolResult) for one in said[last:])
-            said = said if results == len(turn.calls) else said[:last]
+        turn = said[last] if said else None
+        results = sum(isinstance(one, ToolResult) for one in said[last:])
+        if isinstance(turn, ModelTurn) and results < len(turn.calls):
+            # of calls that were taken up the conversation of the other step has the turn
+            is_own = self._earlier is None or last >= len(self._earlier.messages)
+            said = said[:last] if is_own else []
         return Conversation(self._system, tuple(said))
 
     async def _exhausted(self) -> str:
@@ -251,7 +296,7 @@ class WorkLoop(Generic[T]):
         if self._is_recorded or (reached := next(used_up, None)) is None:
             return ""
         limit = f"{reached.name} ({reached.limit})"
-        if not self._turns and not self._corrects:
+        if not self._turns and not self._calls and not self._corrects:
             whose = "run" if reached.of_run else f"step {self._step.step!r}"
             raise BudgetReached(f"{limit} is reached: the {whose} has used it up; set it higher", limit)
         await self._step.remember(key, limit)
@@ -322,12 +367,13 @@ class WorkLoop(Generic[T]):
             if self._submitted is None:
                 self._add_message(told)
 
-    async def _begin(self, prompt: Prompt) -> tuple[str, str]:
+    async def _begin(self, prompt: Prompt, *, rested: bool) -> list[Any]:
+        """Return the recorded prompt of the loop, and True if the conversation was not in the cache."""
         kept = self._step.recall(f"{self._key}:start")
         if kept is MISSING:
-            kept = [prompt.system, prompt.user]
+            kept = [prompt.system, prompt.user, *([True] if rested else [])]
             await self._step.remember(f"{self._key}:start", kept)
-        return kept[0], kept[1]
+        return list(kept)
 
     async def _add_persons_messages(self) -> None:
         """Add messages that the person sent meanwhile."""
@@ -354,7 +400,6 @@ class WorkLoop(Generic[T]):
             await self._step.remember(key, True)
             turn = await self._ask(tools)
         self._turns += 1
-        self._calls += len(turn.calls)
         self._usage += turn.usage
         if self._on_turn is not None:
             self._on_turn(turn)
@@ -370,30 +415,42 @@ class WorkLoop(Generic[T]):
 
     def _make_room(self, *, refused: bool = False) -> int:
         count = self._compaction.make_room(self._messages, refused=refused)
+        self._offer_left_out(count)
         if count:
             results = f"{count} old tool result{'' if count == 1 else 's'}"
-            self._tools[READ_RESULT] = self._reading
             self._step.notice(f"the model's context is nearly full; {results} are sent by reference now")
         return count
+
+    def _offer_left_out(self, count: int) -> None:
+        if count:
+            self._tools[READ_RESULT] = self._reading
+            if self._staged is not None:
+                self._staged.forget_shown()
 
     def _add_message(self, text: str) -> None:
         self._messages.append(UserMessage(text))
 
-    async def _answer(self, turn: ModelTurn) -> None:
-        """Make the calls of a turn and add the results; adjacent calls that only read run concurrently."""
-        first = self._calls - len(turn.calls) + 1
-        numbered = list(enumerate(turn.calls, first))
+    async def _answer(self, calls: Sequence[RequestedCall]) -> None:
+        """Make the calls of a turn in order and add their results; adjacent reads run concurrently."""
+        numbered, self._failed = list(enumerate(calls, self._calls + 1)), []
+        self._calls += len(calls)
         for parallel, group in groupby(numbered, key=lambda one: self._is_parallel(one[1])):
-            calls = list(group)
             if not parallel:
-                self._messages += [await self._call(number, call) for number, call in calls]
+                for number, call in group:
+                    self._messages.append(result := await self._call(number, call))
+                    self._note_failure(result)
                 continue
             try:
                 async with asyncio.TaskGroup() as tasks:
-                    made = [tasks.create_task(self._call(number, call)) for number, call in calls]
+                    made = [tasks.create_task(self._call(number, call)) for number, call in group]
             except BaseExceptionGroup as errors:
                 raise errors.exceptions[0] from None
             self._messages += [task.result() for task in made]
+
+    def _note_failure(self, result: ToolResult) -> None:
+        tool = self._tools.get(result.call.name)
+        if tool is not None and tool.failed is not None and tool.failed.search(result.text):
+            self._failed.append(result.call.name)
 
     def _is_parallel(self, call: RequestedCall) -> bool:
         tool = self._tools.get(call.name)
@@ -422,7 +479,7 @@ class WorkLoop(Generic[T]):
     async def _execute(self, call: RequestedCall, key: str) -> str:
         tool = self._reading if call.name == READ_RESULT else self._tools.get(call.name)
         if self._submitted is not None:
-            return "error: the work is handed in; nothing was called"
+            return self._submission.after if self._submission else ""
         if tool is None:
             near = nearest(call.name, self._tools)
             hint = f"; did you mean {near}?" if near else ""
@@ -441,7 +498,7 @@ class WorkLoop(Generic[T]):
         return OfferedTool(
             submission.name,
             submission.description,
-            submission.shape.model_json_schema(),
+            lean_schema(submission.shape),
             call,
             is_answer=submission.is_answer,
         )
@@ -452,12 +509,15 @@ class WorkLoop(Generic[T]):
         except ValidationError as error:
             return f"error: it cannot be read: {explain_mistakes(error)}"
         reason = await submission.accept(value)
+        if submission.needs_success and self._failed:
+            failed = f"{', '.join(dict.fromkeys(self._failed))} failed in this turn"
+            reason = "; ".join(filter(None, [reason, failed]))
         if reason and self._refusals < REFUSALS and not self._last_turn:
             self._refusals += 1
             self._refused = reason
-            return f"error: not accepted: {reason}"
+            return "; ".join(filter(None, [f"error: not accepted: {reason}", submission.advice]))
         self._submitted, self._refused = value, reason
-        return "accepted"
+        return ACCEPTED
 
     def _result(self, turn: ModelTurn, exhausted: str) -> LoopResult[T]:
         return LoopResult(

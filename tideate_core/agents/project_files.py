@@ -1,26 +1,33 @@
-"""Select the files listed in a planner's prompt, code first; suggest files for a wrong path."""
+"""List a project's files by folder in a planner's prompt, code first; suggest files for a wrong path."""
 
 from __future__ import annotations
 
+import asyncio
 import mimetypes
 import re
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.agents.model_input import text_budget
+from tideate_core.mentions import IN_DIRECTORIES, secret_name
+from tideate_core.util.regular_files import read_regular
 from tideate_core.workspace import language_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from tideate_core.workflows import StepContext
 
-LISTED_FILES: Final = 400
-"""Lines of the list."""
-ALL_LISTED: Final = 100
-"""Lines up to which large data folders are listed in full; the list is sent with every turn."""
+LISTED_FILES: Final = 300
+"""Names in the list, which is sent with every turn."""
+ALL_LISTED: Final = 60
+"""Names up to which large data folders are listed in full."""
+LARGEST: Final = 1 << 20
+"""Bytes of a file whose lines are counted."""
 AVERAGE_PATH: Final = 40
 """Characters; an estimate of how many paths fit a small model."""
 DATA_FOLDER: Final = 20
@@ -69,10 +76,13 @@ class ListedFiles:
     """A project's files as shown to a planner."""
 
     lines: list[str]
+    """One for each folder: its files, those of code and documents with their number of lines."""
     more: int
-    """Number of files that are neither listed nor in a listed folder."""
+    """Number of files in folders that are not listed."""
     files: list[str]
     """All files."""
+    rules: list[str]
+    """Rules files of folders."""
 
 
 async def list_for_model(step: StepContext, about: str) -> ListedFiles:
@@ -91,8 +101,43 @@ async def list_for_model(step: StepContext, about: str) -> ListedFiles:
     more = sum(map(len, list(binaries.values())[room:]))
     folders += list(binaries)[:room]
     chosen = nearest_files(listed, about, max(0, limit - len(folders)))
-    lines = [*sorted(chosen, key=lambda path: (_is_data(path), path)), *folders]
-    return ListedFiles(lines, len(listed) - len(chosen) + more, files)
+    counts = await asyncio.to_thread(_count_lines, step.workspace.root, chosen)
+    lines = [*_by_own_folder(chosen, listed, counts), *folders]
+    rules = [path for path in files if "/" in path and path.rpartition("/")[2] in IN_DIRECTORIES]
+    shown = {path.rpartition("/")[0] for path in chosen}
+    more += sum(path.rpartition("/")[0] not in shown for path in listed)
+    return ListedFiles(lines, more, files, rules if step.rules_files is not None else [])
+
+
+def _count_lines(root: Path | None, paths: Iterable[str]) -> dict[str, int]:
+    """Return the number of lines of files of code and documents; blocking."""
+    counts: dict[str, int] = {}
+    for path in paths:
+        if root is not None and not _is_data(path) and not secret_name(path):
+            with suppress(OSError):
+                content = b"" if (root / path).is_symlink() else read_regular(root / path, LARGEST)
+                if 0 < len(content) < LARGEST:
+                    counts[path] = content.count(b"\n")
+    return counts
+
+
+def _by_own_folder(chosen: Sequence[str], listed: Sequence[str], counts: Mapping[str, int]) -> list[str]:
+    """Return a line for each folder: its files, code first, and how many are left out."""
+    total = Counter(path.rpartition("/")[0] for path in listed)
+    folders: dict[str, list[str]] = {}
+    for path in sorted(chosen, key=lambda path: (path.rpartition("/")[0], _is_data(path), path)):
+        folders.setdefault(path.rpartition("/")[0], []).append(path)
+    lines = []
+    for folder, paths in folders.items():
+        names = [path.rpartition("/")[2] for path in paths]
+        names = [name if name.isprintable() else repr(name) for name in names]
+        counted = [
+            f"{name} {counts[path]}" if path in counts else name
+            for name, path in zip(names, paths, strict=True)
+        ]
+        left = total[folder] - len(paths)
+        lines.append(f"{folder or '.'}/: {', '.join(counted)}{f' and {left} more' if left else ''}")
+    return lines
 
 
 def without_binaries(files: Sequence[str], text: str) -> tuple[list[str], dict[str, list[str]]]:

@@ -125,7 +125,7 @@ class EditsInReview:
             done = await stage.write(prompt, self._staged, bounds, earlier=earlier)
         finally:
             self._earlier = step.conversation(step.step) or earlier
-        notes = [*done.notes, *([done.summary] if done.summary else [])]
+        notes = done.remarks
         if done.exhausted:
             notes.append(f"{done.exhausted} was reached before the revision was handed in")
         return RevisedEdits(await self._changes(), notes=notes)

@@ -165,6 +165,10 @@ class StagedFiles:
             self._seen[path] = digest
             self._touched[path] = None
 
+    def forget_shown(self) -> None:
+        """Record that the model no longer has the texts that it was shown."""
+        self._seen.clear()
+
     def was_shown(self, path: str) -> bool:
         """Return whether a model was shown a file's current text, or wrote it."""
         text = self._now.get(path)

@@ -8,28 +8,27 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, Field
 
-from tideate_core.adapters import OfferedTool
-from tideate_core.agents.answers import Answer, tidy_text
+from tideate_core.adapters import OfferedTool, ToolResult
+from tideate_core.agents.answers import Answer, tidy_line, tidy_text
 from tideate_core.agents.asking import (
     LOOKING,
-    SUBMIT_ANSWER,
     LookingModel,
     RememberedModel,
     may_look,
 )
-from tideate_core.agents.file_plan import Plan
-from tideate_core.agents.loop import Submission, WorkLoop
+from tideate_core.agents.file_plan import Plan, PlannedFile
+from tideate_core.agents.loop import ACCEPTED, Submission, WorkLoop
 from tideate_core.agents.model_input import outline_long_files, text_budget
 from tideate_core.agents.staged_files import StagedFiles, shown_of
 from tideate_core.agents.tools.edit_report import new_problems
 from tideate_core.agents.tools.table import tools_named
-from tideate_core.agents.tools.tool import ToolContext, fit_tools, offer_tools
+from tideate_core.agents.tools.tool import ToolContext, fit_tools, lean_schema, offer_tools
 from tideate_core.util.escaping import label
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tideate_core.adapters import Conversation, ModelTurn, Prompt
+    from tideate_core.adapters import Conversation, ModelTurn, Prompt, RequestedCall
     from tideate_core.agents.model_input import ShownFile
     from tideate_core.agents.tools.tool import MayChange
     from tideate_core.workflows import StepContext
@@ -45,15 +44,17 @@ UNPLANNED: Final = "unplanned"
 """Key of the person's decisions on files outside the plan, by path."""
 
 
+HAND_PLAN: Final = "Hand in the plan; later calls of the turn are made once the person agreed to it."
 HAND_IN: Final = "Hand in the staged edits; this ends the work."
-PLAN_FIRST: Final = f"hand in the plan with {SUBMIT_PLAN} first; you carry it out once the person agreed"
+PLAN_FIRST: Final = f"hand in the plan with {SUBMIT_PLAN} first, in this turn if you like"
 PLANNED: Final = f"the plan is agreed to; carry it out, and hand the work in with {SUBMIT_WORK}"
+NOT_AGREED: Final = "not called: the plan is not agreed to"
 
 
 class Handover(Answer):
     """The model's summary of its work, submitted with it."""
 
-    summary: str = Field(max_length=4_000, description="What you changed and why, in a few lines.")
+    summary: str = Field(max_length=4_000, description="The change and its reasons, in a few lines.")
     open_points: list[str] = Field(
         default_factory=list,
         max_length=20,
@@ -68,9 +69,16 @@ class WrittenWork:
     changes: list[FileChange]
     summary: str = ""
     notes: list[str] = field(default_factory=list)
-    """Open or failed points, for the person."""
+    """Failed points, for the person."""
+    open_points: list[str] = field(default_factory=list)
+    """Points that the model left open, for the person."""
     exhausted: str = ""
     """The limit that ended the work before it was submitted."""
+
+    @property
+    def remarks(self) -> list[str]:
+        """Failed and open points, and the summary."""
+        return [*self.notes, *self.open_points, *([self.summary] if self.summary else [])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +103,8 @@ async def write_with_tools(
     more_tools: Sequence[OfferedTool] = (),
     adapter: str | None = None,
     earlier: Conversation | None = None,
+    taken_up: Sequence[RequestedCall] = (),
+    rested: bool = False,
     on_turn: Callable[[ModelTurn], None] | None = None,
 ) -> WrittenWork:
     """Have a model make edits with tools and stage them; it is asked to fix new syntax errors.
@@ -103,6 +113,7 @@ async def write_with_tools(
 
     :param key: identifies this work within the step.
     :param earlier: the conversation to continue.
+    :param taken_up: like `rested`, see `WorkLoop.run`.
     :param on_turn: called after each turn; an exception that it raises ends the work.
     """
     tools = await _tools(step, staged, bounds.may_change)
@@ -111,23 +122,24 @@ async def write_with_tools(
         key,
         [*tools, *more_tools],
         submission=_submission(staged, bounds),
-        other_phases=[_refusing_tool(SUBMIT_PLAN, Plan, SUBMIT_ANSWER, PLANNED)] if earlier else (),
+        other_phases=[_refusing_tool(SUBMIT_PLAN, Plan, HAND_PLAN, PLANNED)] if earlier else (),
         staged=staged,
         adapter=adapter,
         words=_words(step),
         on_turn=on_turn,
     )
+    if earlier is not None:
+        note_shown_in(staged, earlier)
     try:
-        done = await loop.run(prompt, earlier)
+        done = await loop.run(prompt, earlier, taken_up, rested=rested)
     finally:
         step.keep_conversation(loop.conversation, staged.changes())
     changes = await step.workspace.attach(staged.changes())
     notes = [done.refused] if done.refused else []
     if done.value is None:
-        return WrittenWork(changes, tidy_text(done.text), notes, done.exhausted)
-    return WrittenWork(
-        changes, tidy_text(done.value.summary), [*notes, *map(tidy_text, done.value.open_points)]
-    )
+        return WrittenWork(changes, tidy_text(done.text), notes, exhausted=done.exhausted)
+    points = list(filter(None, map(tidy_line, done.value.open_points)))
+    return WrittenWork(changes, tidy_text(done.value.summary), notes, points)
 
 
 async def planning_model(
@@ -155,8 +167,32 @@ async def planning_model(
         earlier=earlier,
         words=_words(step),
         submit=SUBMIT_PLAN,
+        about=HAND_PLAN,
+        after=NOT_AGREED,
         other_phases=[_refusing_tool(SUBMIT_WORK, Handover, HAND_IN, PLAN_FIRST)],
     )
+
+
+def note_shown_in(staged: StagedFiles, conversation: Conversation) -> None:
+    """Record the loaded texts that a conversation shows."""
+    for result in conversation.messages:
+        if isinstance(result, ToolResult) and result.call.name == "read_file":
+            path, text = str((result.call.arguments or {}).get("path")), result.text.partition("\n")[2]
+            if staged.knows(path) and staged.text(path) == text:
+                staged.note_shown(path)
+
+
+def calls_after_plan(
+    earlier: Conversation, planned: Sequence[PlannedFile]
+) -> tuple[Conversation, Sequence[RequestedCall]]:
+    """Return a planning conversation up to its submitted plan, and the submission with the calls after it.
+
+    There are none if the person agreed to another plan.
+    """
+    kept, calls = earlier.reopened(SUBMIT_PLAN, ACCEPTED)
+    if calls and Plan.model_validate(calls[0].arguments).files == planned:
+        return kept, calls
+    return earlier, ()
 
 
 async def _tools(step: StepContext, staged: StagedFiles, may_change: MayChange | None) -> list[OfferedTool]:
@@ -175,7 +211,7 @@ def _refusing_tool(name: str, shape: type[BaseModel], description: str, why: str
     async def refuse(_arguments: dict[str, Any], _key: str) -> str:
         return f"error: {why}"
 
-    return OfferedTool(name, description, shape.model_json_schema(), refuse)
+    return OfferedTool(name, description, lean_schema(shape), refuse)
 
 
 async def files_for_work(step: StepContext, staged: StagedFiles, files: Sequence[str]) -> list[ShownFile]:
@@ -234,4 +270,5 @@ def _submission(staged: StagedFiles, bounds: Bounds) -> Submission[Handover]:
         errors = [f"{one.path}:{one.line}: new syntax error: {one.message}" for one in problems]
         return "; ".join([*errors, *missing])
 
-    return Submission(Handover, HAND_IN, accept, SUBMIT_WORK)
+    advice = "mend that, or hand in again if it is meant so"
+    return Submission(Handover, HAND_IN, accept, SUBMIT_WORK, needs_success=True, advice=advice)

@@ -37,7 +37,9 @@ INSTALL: Final = (
     f"{PIP} install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"
     f"{IN_NEOVIM.format(extra='telemetry')}"
 )
-UNUSED: Final = frozenset({EventName.REASONING, EventName.CHECK_OUTPUT, EventName.TOOL_PROGRESS})
+UNUSED: Final = frozenset(
+    {EventName.REASONING, EventName.HUNKS_STREAMED, EventName.CHECK_OUTPUT, EventName.TOOL_PROGRESS}
+)
 
 
 def traces_address(address: str) -> str:

@@ -1,4 +1,4 @@
-"""Step handlers of `ask`, `summarize`, `refactor` and `generate`, and follow-ups of earlier runs."""
+"""Step handlers of `ask`, `summarize`, `edit`, `refactor` and `generate`, and follow-ups of earlier runs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ from tideate_core.agents import (
 )
 from tideate_core.builtin.affected import affected_files, listed, propose, report_tools, settle_proposal
 from tideate_core.builtin.revising import line_writer, present_text, write_lines
+from tideate_core.builtin.streaming import shown
 from tideate_core.builtin.surroundings import (
     NO_FILE,
+    ORIENTATION,
     ask_about_secrets,
     diagnostics,
     file_around,
     lines_near,
+    nearby,
     surroundings,
     with_memory,
 )
@@ -36,10 +39,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tideate_core.adapters import Conversation, Prompt, Reply
+    from tideate_core.builtin.revising import Ask, Rewriting
     from tideate_core.workflows import EarlierRun, RunContext, StepContext
-
-ORIENTATION = 15
-"""Lines of context before and after the edited place."""
+    from tideate_core.workspace import FileChange
 
 
 async def query(step: StepContext) -> str:
@@ -147,9 +149,48 @@ async def refactor(step: StepContext) -> dict[str, Any]:
     write = line_writer(step, model.ask, subject, subject.start, subject.end, insert=False)
     prompt = prompt if earlier else await with_memory(step, prompt)
     lines, rewriting = await write_lines(step, write, prompt)
-    result, written = await review_lines(step, subject, subject.start, subject.end, lines, rewriting.again)
+    at = subject.start, subject.end
+    result, written = await _review(step, subject, at, lines, rewriting, insert=False)
     await settle_proposal(step, written)
     return result
+
+
+async def edit(step: StepContext) -> dict[str, Any]:
+    """Rewrite the selected lines, or the cursor's line, with one question to the model; fill a blank one."""
+    if (run := await step.earlier()) is not None:
+        return await write_again(step, run, _edited(run.context), looks=False)
+    start, end = at = _edited(step.context)
+    subject = _subject(step, at)
+    if not subject.buffer.modifiable:
+        where = subject.path or "the buffer"
+        raise InvalidInput(f"{where} is read-only (in Neovim: 'readonly' or 'nomodifiable')")
+    fills = not subject.text.strip()
+    await ask_about_secrets(step, subject, needed=True)
+    around = nearby(step, subject)
+    variables = {**subject.variables(), **around, "text": "" if fills else subject.text}
+    variables["fence"] = fence_for(subject.text, around["before"], around["after"], around["top"])
+    prompt = await with_memory(step, step.render("edit", prompt=step.prompt, **variables))
+    ask = shown(step, RememberedModel(step), subject, at)
+    write = line_writer(step, ask, subject, start, end, insert=fills)
+    lines, rewriting = await write_lines(step, write, prompt)
+    return (await _review(step, subject, at, lines, rewriting, insert=fills))[0]
+
+
+def _edited(context: RunContext) -> tuple[int, int]:
+    """Return the half-open line range that `edit` replaces: the selection, or the cursor's line.
+
+    Of blank lines only those are replaced that an insertion replaces. Without a cursor it is the whole text.
+    """
+    subject = Subject.of(context)
+    if subject is None:
+        return 0, 0
+    start, end = subject.start, subject.end
+    if not subject.selected and context.cursor:
+        end = min(context.cursor.line, len(subject.lines))
+        start = end - 1
+    if "".join(subject.lines[start:end]).strip():
+        return start, end
+    return _blank_place(subject, end)
 
 
 async def generate(step: StepContext) -> dict[str, Any]:
@@ -174,18 +215,33 @@ async def generate(step: StepContext) -> dict[str, Any]:
     if subject is None or not subject.buffer.modifiable:
         text = await present_text(step, written, subject.buffer.filetype if subject else "", rewriting)
         return {"response": text, "files": []}
+    return (await _review(step, subject, at, written, rewriting, insert=True))[0]
+
+
+async def _review(
+    step: StepContext,
+    subject: Subject,
+    at: tuple[int, int],
+    lines: list[str],
+    rewriting: Rewriting,
+    *,
+    insert: bool,
+) -> tuple[dict[str, Any], list[FileChange]]:
+    """Review and write lines at a range, or where an insertion belongs."""
 
     def replaced() -> tuple[int, int]:
-        return at if rewriting.at == at[1] else (rewriting.at, rewriting.at)
+        return at if not insert or rewriting.at == at[1] else (rewriting.at, rewriting.at)
 
-    result, _ = await review_lines(step, subject, *at, written, rewriting.again, replaced)
-    return result
+    return await review_lines(step, subject, *at, lines, rewriting.again, replaced)
 
 
-def _subject(step: StepContext) -> Subject:
+def _subject(step: StepContext, at: tuple[int, int] | None = None) -> Subject:
+    """Return the lines to rewrite: a half-open range, by default the selection."""
     subject = Subject.of(step.context)
     if subject is None:
-        raise InvalidInput(f"{step.step} needs lines to work on")
+        raise InvalidInput(f"{step.step} needs lines to work on: open a file, or name one with --file")
+    if at is not None:
+        subject = replace(subject, start=at[0], end=at[1], selected=True)
     budget = text_budget(step)
     if budget is not None and len(subject.text) > budget:
         raise ContextTooLong(
@@ -211,7 +267,11 @@ def _insertion(context: RunContext, subject: Subject | None) -> tuple[int, int]:
     if subject.selected:
         return subject.end, subject.end
     cursor = context.cursor
-    line = min(cursor.line, len(subject.lines)) if cursor else len(subject.lines)
+    return _blank_place(subject, min(cursor.line, len(subject.lines)) if cursor else len(subject.lines))
+
+
+def _blank_place(subject: Subject, line: int) -> tuple[int, int]:
+    """Return the range that new lines at a line, 1-based, replace: only a blank line that may go."""
     here = subject.lines[line - 1]
     replaced = not here.strip() and (here != "" or subject.lines == [""])
     return (line - 1, line) if replaced else (line, line)
@@ -221,7 +281,12 @@ def _insertion(context: RunContext, subject: Subject | None) -> tuple[int, int]:
 
 
 async def write_again(
-    step: StepContext, earlier: EarlierRun, at: tuple[int, int], *, reports: bool = False
+    step: StepContext,
+    earlier: EarlierRun,
+    at: tuple[int, int],
+    *,
+    reports: bool = False,
+    looks: bool = True,
 ) -> dict[str, Any]:
     """Rewrite the lines of an earlier run according to the user's reply, and review them.
 
@@ -229,6 +294,7 @@ async def write_again(
 
     :param at: line range of the earlier text that its answer replaced, 0-based and half open.
     :param reports: the model may report other affected files.
+    :param looks: the model may read the project first, if it can call tools.
     :raises InvalidInput: the lines cannot be found, and the model cannot call tools.
     """
     subject = Subject.of(step.context)
@@ -242,18 +308,19 @@ async def write_again(
             return await _edit_file(step, earlier, subject, written=written)
         subject = replace(subject, start=place[0], end=place[1], selected=True)
     more_tools = report_tools(step, subject) if reports else []
-    model = model_of(step, step.step, earlier=earlier.conversation, more_tools=more_tools)
+    start, end = at = subject.start, subject.end
+    said = earlier.conversation
+    ask: Ask
+    if looks:
+        ask = model_of(step, step.step, earlier=said, more_tools=more_tools).ask
+    else:
+        ask = shown(step, RememberedModel(step, said), subject, at)
     variables = {**subject.variables(), "affected": "tool" if more_tools else ""}
     prompt = step.render("follow_up", prompt=step.prompt, written=written, **variables)
     prompt = await with_material(step, prompt, rules=False)
-    start, end = subject.start, subject.end
-    write = line_writer(step, model.ask, subject, start, end, insert=start == end)
+    write = line_writer(step, ask, subject, start, end, insert=start == end)
     lines, rewriting = await write_lines(step, write, prompt)
-
-    def replaced() -> tuple[int, int]:
-        return (rewriting.at, rewriting.at) if start == end else (start, end)
-
-    result, changes = await review_lines(step, subject, start, end, lines, rewriting.again, replaced)
+    result, changes = await _review(step, subject, at, lines, rewriting, insert=start == end)
     await settle_proposal(step, changes)
     return result
 

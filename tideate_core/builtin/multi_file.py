@@ -10,6 +10,7 @@ from tideate_core.agents import (
     Bounds,
     PlannedFile,
     StagedFiles,
+    calls_after_plan,
     clip,
     list_for_model,
     make_plan,
@@ -17,6 +18,7 @@ from tideate_core.agents import (
     parse_plan,
     planning_model,
     project_rules,
+    runnable_checks,
     unreadable_files,
     within_plan,
 )
@@ -40,7 +42,7 @@ from tideate_core.workspace import executable_paths
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tideate_core.adapters import Prompt
+    from tideate_core.adapters import Prompt, RequestedCall
     from tideate_core.agents import LookingModel, RememberedModel
     from tideate_core.engine import Feedback, PlaceComment
     from tideate_core.workflows import Decision, EarlierRun, StepContext
@@ -71,6 +73,8 @@ async def plan(step: StepContext) -> dict[str, Any]:
         prompt=step.prompt,
         files=listed.lines,
         more=listed.more,
+        rules=listed.rules,
+        checks=await runnable_checks(step),
         tools=may_look(step),
         proposed=proposed,
         **about,
@@ -225,14 +229,16 @@ async def _work(step: StepContext, planned: list[PlannedFile]) -> dict[str, Any]
 
     def missing(now: StagedFiles) -> list[str]:
         return [
-            f"{file.path}: the plan wants to {file.action} it, and nothing of that is staged; do it, or hand "
-            "in again if it is not needed"
+            f"{file.path}: the plan wants to {file.action} it, and nothing of that is staged"
             for file in planned
             if file.path not in now.changed_texts()
         ]
 
     earlier, confirmed = step.conversation("confirm") or step.conversation("plan"), step.results["confirm"]
     agreed = earlier is not None and (confirmed == step.results["plan"] or confirmed.get("revised", False))
+    taken_up: Sequence[RequestedCall] = ()
+    if agreed and earlier is not None:
+        earlier, taken_up = calls_after_plan(earlier, planned)
     prompt = step.render("multi_file_work", prompt=await _task(step), plan=planned, agreed=agreed)
     if earlier is None:
         prompt = await with_memory(step, prompt, paths=names)
@@ -241,7 +247,9 @@ async def _work(step: StepContext, planned: list[PlannedFile]) -> dict[str, Any]
         prompt = replace(prompt, user=f"{rules}\n\n---\n\n{prompt.user}")
     bounds = Bounds(within_plan(step, why_not), missing)
     named = [file.path for file in planned]
-    return await work_and_review(step, prompt, staged, bounds, earlier=earlier, named=named)
+    return await work_and_review(
+        step, prompt, staged, bounds, earlier=earlier, taken_up=taken_up, named=named
+    )
 
 
 async def _task(step: StepContext) -> str:

@@ -34,6 +34,16 @@ _WORKFLOWS: Final[Sequence[tuple[WorkflowDefinition, str, Mapping[str, Any]]]] =
     ),
     (
         _chain(
+            "edit",
+            ["edit"],
+            description="Change the selected lines, or the cursor's line, at once",
+            needs=("prompt", "place"),
+        ),
+        "buffer_workflows",
+        {"continues": ("edit",), "reviewed": True},
+    ),
+    (
+        _chain(
             "refactor",
             ["analyze", "refactor"],
             description="Analyze the selected code, then change it",
@@ -58,7 +68,7 @@ _WORKFLOWS: Final[Sequence[tuple[WorkflowDefinition, str, Mapping[str, Any]]]] =
         ),
         "multi_file",
         {
-            "continues": ("ask", "refactor", "generate", "multi_file"),
+            "continues": ("ask", "edit", "refactor", "generate", "multi_file"),
             "comparable": True,
             "reviewed": True,
         },

@@ -25,7 +25,9 @@ WHOLE: Final = 40_000
 NEAR: Final = 100
 """Lines shown before and after the cursor of a longer file."""
 TOP: Final = 40
-"""First lines of a file, which hold the imports."""
+"""First lines of a file, which hold the imports; also the lines shown before and after an edit."""
+ORIENTATION: Final = 15
+"""Lines of context before and after the edited place."""
 NO_FILE: Final[Mapping[str, Any]] = MappingProxyType({"path": "", "first": None, "top": "", "outline": ""})
 """Prompt variables of a place outside any file."""
 
@@ -105,6 +107,20 @@ async def surroundings(step: StepContext, subject: Subject) -> dict[str, Any]:
     if _fits(step, subject.buffer.text):
         return {**found, "whole": "\n".join(line.removesuffix("\r") for line in subject.lines)}
     return {**found, "outline": await _outline(subject)}
+
+
+def nearby(step: StepContext, subject: Subject) -> dict[str, Any]:
+    """Return the prompt variables of the lines around an edit, the file's first lines, and diagnostics.
+
+    Nothing is read or parsed for it. A small model sees less, the demonstration model only the lines.
+    """
+    small = is_small(step)
+    around = subject.around(0 if step.demonstration else ORIENTATION if small else TOP)
+    if small:
+        return {**around, "top": "", "diagnostics": []}
+    shown = replace(subject, start=max(0, subject.start - TOP), end=subject.end + TOP)
+    top = "\n".join(subject.lines[: min(TOP, shown.start)]).strip("\n")
+    return {**around, "top": top, "diagnostics": diagnostics(step.context, shown)}
 
 
 async def file_around(step: StepContext, subject: Subject, line: int) -> dict[str, Any]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.agents import Bounds, StagedFiles, within_plan, write_with_tools
-from tideate_core.engine import review_and_apply, revision_prompt, with_material
+from tideate_core.agents import CACHED, Bounds, StagedFiles, within_plan, write_with_tools
+from tideate_core.engine import listed_points, review_and_apply, revision_prompt, with_material
 from tideate_core.errors import StepFailed
 from tideate_core.workflows import Declined
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tideate_core.adapters import Conversation, Prompt
+    from tideate_core.adapters import Conversation, Prompt, RequestedCall
     from tideate_core.agents import WrittenWork
     from tideate_core.engine import Feedback
     from tideate_core.workflows import EarlierRun, StepContext
@@ -28,14 +29,16 @@ async def work_and_review(
     bounds: Bounds,
     *,
     earlier: Conversation | None = None,
+    taken_up: Sequence[RequestedCall] = (),
     named: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Let a model stage edits with tools, review them, and return the step's result.
 
     :param earlier: the conversation to continue.
+    :param taken_up: see `WorkLoop.run`.
     :param named: files expected to change; the result lists those that did not.
     """
-    done = await _work(step, prompt, staged, bounds, earlier)
+    done = await _work(step, prompt, staged, bounds, earlier, taken_up)
     if done.exhausted and not done.changes:
         raise StepFailed(
             f"nothing was edited: {done.exhausted} was reached before the model handed in its work. Ask for "
@@ -44,19 +47,26 @@ async def work_and_review(
     if done.exhausted:
         await _ask_about_unfinished(step, done)
 
+    ended = time.monotonic()
+
     async def revise(feedback: Feedback) -> list[FileChange]:
-        nonlocal done
+        nonlocal done, ended
         words = revision_prompt(step, feedback, staged=True)
         # a planned edit may be missing because the user rejected it
-        done = await _work(step, words, staged, Bounds(bounds.may_change), step.conversation(step.step))
+        bounds_now, earlier_now = Bounds(bounds.may_change), step.conversation(step.step)
+        rested = time.monotonic() - ended > CACHED
+        done = await _work(step, words, staged, bounds_now, earlier_now, rested=rested)
+        ended = time.monotonic()
         return done.changes
 
-    written = await review_and_apply(step, done.changes, revise)
+    written = await review_and_apply(step, done.changes, revise, lambda: done.open_points)
     changed = {path for change in done.changes for path in (change.path, change.move_to)}
     unchanged = [path for path in named if path not in changed]
     paths = [change.move_to or change.path for change in written]
     return {
-        "response": "\n\n".join(filter(None, [done.summary, summary_of(written, unchanged)])),
+        "response": "\n\n".join(
+            filter(None, [done.summary, listed_points(done.open_points), summary_of(written, unchanged)])
+        ),
         "files": paths,
         **({} if written else {"unchanged": True}),
     }
@@ -68,8 +78,13 @@ async def _work(
     staged: StagedFiles,
     bounds: Bounds,
     earlier: Conversation | None,
+    taken_up: Sequence[RequestedCall] = (),
+    *,
+    rested: bool = False,
 ) -> WrittenWork:
-    done = await write_with_tools(step, "work", prompt, staged, bounds, earlier=earlier)
+    done = await write_with_tools(
+        step, "work", prompt, staged, bounds, earlier=earlier, taken_up=taken_up, rested=rested
+    )
     for note in done.notes:
         step.notice(note, level="warn")
     if done.exhausted:

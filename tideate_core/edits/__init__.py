@@ -35,5 +35,6 @@ if TYPE_CHECKING:
         resolve_text as resolve_text,
         says_no_change as says_no_change,
     )
+    from tideate_core.edits.streamed import streamed_hunks as streamed_hunks
 else:
     __getattr__, __dir__, __all__ = exports(__name__)

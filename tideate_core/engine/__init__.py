@@ -116,6 +116,7 @@ if TYPE_CHECKING:
         BACK as BACK,
         FIX as FIX,
         ask_for_review as ask_for_review,
+        listed_points as listed_points,
         review_and_apply as review_and_apply,
         review_lines as review_lines,
         without_executed as without_executed,

@@ -45,6 +45,7 @@ class EventName(StrEnum):
     TRANSITION = "SD_EVENT_TRANSITION"
     TOKEN = "SD_EVENT_TOKEN"  # noqa: S105 a piece of streamed text, no secret
     REASONING = "SD_EVENT_REASONING"
+    HUNKS_STREAMED = "SD_EVENT_HUNKS_STREAMED"
     MODEL_ANSWERED = "SD_EVENT_MODEL_ANSWERED"
     NOTICE = "SD_EVENT_NOTICE"
     CONFIRMATION_REQUIRED = "SD_EVENT_CONFIRMATION_REQUIRED"
@@ -62,7 +63,13 @@ class EventName(StrEnum):
 
 
 TRANSIENT: Final = frozenset(
-    {EventName.TOKEN, EventName.REASONING, EventName.CHECK_OUTPUT, EventName.TOOL_PROGRESS}
+    {
+        EventName.TOKEN,
+        EventName.REASONING,
+        EventName.HUNKS_STREAMED,
+        EventName.CHECK_OUTPUT,
+        EventName.TOOL_PROGRESS,
+    }
 )
 """Events that are shown and not stored."""
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
 from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from tideate_core.engine.events import EventName, error_fields
-from tideate_core.workflows import CallReport
+from tideate_core.workflows import CallReport, stopwatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,18 +43,19 @@ def report_call(
     summary = summarize_call(server, tool, arguments)
     place = {"call": next(_numbers), "server": server, "tool": tool, "summary": summary}
     emit(EventName.TOOL_CALLED, **place, arguments=_shown(arguments))
-    begun, report, ending = time.monotonic(), CallReport(), dict[str, Any](ok=False)
-    try:
-        yield report
-        ending = {"ok": not report.failed, **({"error": report.failed} if report.failed else {})}
-    except Exception as error:
-        ending |= error_fields(error)
-        raise
-    finally:
-        size = {} if report.size is None else {"size": report.size}
-        result = {"result": _head(report.result)} if report.result else {}
-        duration = round((time.monotonic() - begun) * 1000)
-        emit(EventName.TOOL_COMPLETED, **place, duration_ms=duration, **size, **result, **ending)
+    report, ending = CallReport(), dict[str, Any](ok=False)
+    with stopwatch() as watch:
+        try:
+            yield report
+            ending = {"ok": not report.failed, **({"error": report.failed} if report.failed else {})}
+        except Exception as error:
+            ending |= error_fields(error)
+            raise
+        finally:
+            size = {} if report.size is None else {"size": report.size}
+            result = {"result": _head(report.result)} if report.result else {}
+            took = {"duration_ms": watch.milliseconds}  # a question's time is the person's
+            emit(EventName.TOOL_COMPLETED, **place, **took, **size, **result, **ending)
 
 
 def _shown(arguments: Mapping[str, Any]) -> Any:

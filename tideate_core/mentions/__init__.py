@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         MentionDescription as MentionDescription,
     )
     from tideate_core.mentions.rules import (
+        IN_DIRECTORIES as IN_DIRECTORIES,
         FoundRules as FoundRules,
         RulesFile as RulesFile,
         RulesFinder as RulesFinder,
@@ -81,7 +82,12 @@ if TYPE_CHECKING:
         find_skills as find_skills,
         read_skill as read_skill,
     )
-    from tideate_core.mentions.symbols import can_outline as can_outline, outline as outline
+    from tideate_core.mentions.symbols import (
+        OutlineEntry as OutlineEntry,
+        can_outline as can_outline,
+        outline as outline,
+        outline_entries as outline_entries,
+    )
     from tideate_core.mentions.tree import draw_tree as draw_tree
 else:
     __getattr__, __dir__, __all__ = exports(__name__)

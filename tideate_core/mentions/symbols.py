@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.process import parse_outside
@@ -51,6 +52,18 @@ PARSED: Final = frozenset(_KINDS)
 _WITH_BODY: Final = frozenset({"struct_specifier", "enum_specifier", "union_specifier", "class_specifier"})
 """Kinds that define a type only if they have a body; otherwise they mention it."""
 
+
+@dataclass(frozen=True, slots=True)
+class OutlineEntry:
+    """A definition or a heading with its body; lines are 1-based and included."""
+
+    first: int
+    last: int
+    depth: int
+    text: str
+    """Its first line."""
+
+
 _NAME: Final = re.compile(r"[^\W\d][\w$]*[?!]?\Z")
 _WRAPPERS: Final = frozenset(
     {
@@ -89,23 +102,45 @@ def outline(text: str, path: str, filetype: str = "") -> list[str]:
 
     :raises NotParsed: the text takes too long to parse.
     """
+    return [_line(one.first, one.depth, one.text) for one in outline_entries(text, path, filetype)]
+
+
+def outline_entries(text: str, path: str, filetype: str = "") -> list[OutlineEntry]:
+    """Return the entries of a file's outline in order; see `outline`.
+
+    :raises NotParsed: the text takes too long to parse.
+    """
     language = language_of(path, filetype)
     if len(text) > LARGEST:
         return []
     if language == "markdown":
-        return [_line(one.start + 1, one.level - 1, one.title) for one in read_markdown(text).headings]
+        return _sections(text)
     if language not in _KINDS:
         return []
-    return list(parse_outside(f"{__name__}:outline_of_code", text, language))
+    return [OutlineEntry(*row) for row in parse_outside(f"{__name__}:entries_of_code", text, language)]
 
 
-def outline_of_code(text: str, language: str) -> list[str]:
-    """Return the outline of a text in a language of `PARSED`; runs in the parser process."""
+def _sections(text: str) -> list[OutlineEntry]:
+    found, entries = read_markdown(text).headings, list[OutlineEntry]()
+    end = text.count("\n") + bool(not text.endswith("\n"))
+    for at, one in enumerate(found):
+        after = (other.start for other in found[at + 1 :] if other.level <= one.level)
+        entries.append(OutlineEntry(one.start + 1, next(after, end), one.level - 1, one.title))
+    return entries
+
+
+def entries_of_code(text: str, language: str) -> list[tuple[int, int, int, str]]:
+    """Return the fields of each outline entry of a text in a language of `PARSED`.
+
+    Runs in the parser process. Of several entries of one line, the longest is kept.
+    """
     lines, root = text.split("\n"), parse(text, language)
-    found = [(node.range().start.line, depth) for node, depth in defining_nodes(root, language)]
-    found += [(first - 1, 0) for _, first, _ in values_in(root)]
-    shown = [_line(number + 1, depth, lines[number].strip()) for number, depth in sorted(found)]
-    return list(dict.fromkeys(shown))
+    found = [(*span_of(node), depth) for node, depth in defining_nodes(root, language)]
+    found += [(first, last, 0) for _, first, last in values_in(root)]
+    longest: dict[tuple[int, int], int] = {}
+    for first, last, depth in sorted(found):
+        longest[first, depth] = last
+    return [(first, last, depth, lines[first - 1].strip()) for (first, depth), last in longest.items()]
 
 
 def parse(text: str, language: str) -> Any:

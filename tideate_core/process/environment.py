@@ -56,19 +56,24 @@ INHERITED: Final = frozenset(
 VIRTUAL_ENVIRONMENTS: Final = (".venv", "venv", "env")
 """Usual directories of a Python project's virtual environment."""
 
-_ALWAYS: Final = {"NO_COLOR": "1", "TERM": "dumb", "GIT_TERMINAL_PROMPT": "0", "PYTHONUNBUFFERED": "1"}
-"""Set for every program: no one sees colours or answers prompts; Python's output is not buffered."""
+_ALWAYS: Final = {"GIT_TERMINAL_PROMPT": "0", "PYTHONUNBUFFERED": "1"}
+"""Set for every program: no one answers prompts; Python's output is not buffered."""
+_PLAIN: Final = {"NO_COLOR": "1", "TERM": "dumb"}
+_TERMINAL: Final = frozenset({"COLORTERM", "NO_COLOR", "TERM"})
 
 
-def make_environment(extra: Mapping[str, str] | None = None, inherit: Iterable[str] = ()) -> dict[str, str]:
+def make_environment(
+    extra: Mapping[str, str] | None = None, inherit: Iterable[str] = (), *, plain: bool = True
+) -> dict[str, str]:
     """Return the environment of a program: of ours only `INHERITED` and named variables.
 
     :param extra: variables that override ours.
     :param inherit: names of further variables to inherit.
+    :param plain: no one sees colours; False: the terminal's variables are ours, too.
     """
-    named = INHERITED.union(inherit)
+    named = INHERITED.union(inherit, () if plain else _TERMINAL)
     kept = {name: value for name, value in os.environ.items() if name in named or name.startswith("LC_")}
-    return {**_ALWAYS, **kept, **(extra or {})}
+    return {**_ALWAYS, **(_PLAIN if plain else {}), **kept, **(extra or {})}
 
 
 def project_environment(root: Path, environment: Mapping[str, str]) -> dict[str, str]:

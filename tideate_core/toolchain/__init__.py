@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from tideate_core.toolchain.testing.results import (
         TEST_REPORT as TEST_REPORT,
+        TestFailure as TestFailure,
         TestResults as TestResults,
         write_report as write_report,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.errors import UnusableFile
@@ -15,7 +16,6 @@ from tideate_core.toolchain.detection.tools import Check, Tool, tool_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from tideate_core.config import VerifyConfig
 
@@ -41,12 +41,14 @@ _HOW = {
 """Installation advice by program."""
 
 _UNATTENDED = {"CI": "1"}
-"""Keeps test runners from watching files and writing snapshots."""
+"""Keeps test runners of JavaScript from watching files and writing snapshots."""
+_NEVER_WATCH = ("python", "pytest", "py.test", "tox", "nox", "go", "cargo", "ctest")
+"""Beginnings of programs that run to their end in any environment."""
 
 
 def verification_environment(root: Path, config: VerifyConfig) -> dict[str, str]:
-    """Return the environment in which a project's checks are detected and run."""
-    return project_environment(root, make_environment({**_UNATTENDED, **config.environment}, config.inherit))
+    """Return the environment in which a project's checks are detected."""
+    return project_environment(root, make_environment(config.environment, config.inherit, plain=False))
 
 
 def select_tools(
@@ -127,8 +129,10 @@ def share_files(
 
 
 def tool_environment(root: Path, tool: Tool, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return a tool's environment, with the programs of its folder first in PATH."""
-    return project_environment(root / tool.folder, environment) if tool.folder else dict(environment)
+    """Return the environment in which a tool runs, with the programs of its folder first in PATH."""
+    own = {} if Path(tool.argv[0]).name.startswith(_NEVER_WATCH) else _UNATTENDED
+    environment = {**own, **environment}
+    return project_environment(root / tool.folder, environment) if tool.folder else environment
 
 
 def missing_program(root: Path, tool: Tool, environment: Mapping[str, str]) -> str:

@@ -88,7 +88,11 @@ if TYPE_CHECKING:
         WorkflowStep as WorkflowStep,
     )
     from tideate_core.workflows.template_checks import use_of_prompt as use_of_prompt
-    from tideate_core.workflows.time_limits import persons_time as persons_time, working_time as working_time
+    from tideate_core.workflows.time_limits import (
+        persons_time as persons_time,
+        stopwatch as stopwatch,
+        working_time as working_time,
+    )
     from tideate_core.workflows.tool_names import (
         LOOK as LOOK,
         OWN as OWN,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tideate_core.adapters import Conversation, ModelTurn, OfferedTool, Prompt, Reply
     from tideate_core.workflows.run_context import EarlierRun, NextRun, RunContext
     from tideate_core.workflows.step_definition import WorkflowStep
-    from tideate_core.workspace import ExecutableFile, FileChange, Workspace
+    from tideate_core.workspace import ExecutableFile, FileChange, Hunk, Workspace
 
 DecisionKind = Literal["gate", "plan", "document", "review", "override", "tool", "compare"]
 """`document`: an editable Markdown text; the decision's value is `{"text": …}`, None if unchanged.
@@ -151,9 +151,11 @@ class ModelAccess(Protocol):
         schema: type[BaseModel] | None = None,
         quiet: bool = False,
         adapter: str | None = None,
+        on_text: Callable[[str], None] | None = None,
     ) -> Reply:
         """Send a prompt to a model; the answer is streamed to the front end unless `quiet`.
 
+        :param on_text: also called with each piece of the answer; not if it is replayed after a crash.
         :param adapter: name of an adapter; None: the run's.
         """
         ...
@@ -295,6 +297,13 @@ class PersonAccess(Protocol):
         """Report the result of a check; no issues: it passed.
 
         :param entries: positions of the issues, in the shape of `Failure.as_json()`.
+        """
+        ...
+
+    def show_hunks(self, buffer: int, hunks: Sequence[Hunk], before: str | None = None) -> None:
+        """Show the changes of an editor's buffer that a model has written so far; nothing is asked.
+
+        :param before: the text that the hunks are of; None: the text of the last call.
         """
         ...
 

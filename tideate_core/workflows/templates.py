@@ -8,6 +8,7 @@ values and the length of the text: filters count their output and stop at the li
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from jinja2 import StrictUndefined, Template, TemplateError, Undefined, nodes
@@ -20,6 +21,7 @@ from tideate_core.workflows.limits import LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from types import CodeType
 
 RENDER_ERRORS = (
     *(TemplateError, ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError),
@@ -59,10 +61,8 @@ def render_in(source: str, values: Mapping[str, Any], environment: Sandbox) -> s
 
     :raises RENDER_ERRORS: it is invalid, or takes too much time or space.
     """
-    check_length(source)
-    tree = environment.parse(source)
-    restrict(tree, environment)
-    template = Template.from_code(environment, environment.compile(tree), environment.make_globals(None))
+    code = environment.compiled(source)
+    template = Template.from_code(environment, code, environment.make_globals(None))
     pieces: list[str] = []
     size = 0
     for piece in template.generate(values):
@@ -95,6 +95,16 @@ class Sandbox(SandboxedEnvironment):
         self.filters = self._meter.filters(self.filters)
         tests: dict[str, Any] = dict(self.tests)
         self.tests = {name: self._meter.metered(test) for name, test in tests.items()}
+
+    @classmethod
+    @lru_cache(maxsize=32)
+    def compiled(cls, source: str) -> CodeType:
+        """Return the code of a template, which takes milliseconds to make; it holds no values or limits."""
+        check_length(source)
+        environment = cls(0)
+        tree = environment.parse(source)
+        restrict(tree, environment)
+        return environment.compile(tree)
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         if isinstance(left, int | float) and isinstance(right, int | float):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
 
 
 class _Limit:
@@ -34,8 +35,32 @@ class _Limit:
         self._left = None
 
 
+class Stopwatch:
+    """Time since its start, without the time spent in `persons_time`."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._questions = 0
+        self._begun = self._now()
+        self._asked = 0.0
+
+    def stop(self) -> None:
+        self._questions += 1
+        if self._questions == 1:
+            self._asked = self._now()
+
+    def go_on(self) -> None:
+        self._questions -= 1
+        if not self._questions:
+            self._begun += self._now() - self._asked
+
+    @property
+    def milliseconds(self) -> int:
+        return round((self._now() - self._begun) * 1000)
+
+
 # limits around the current code; a task inherits those of its creator
-_limits: ContextVar[tuple[_Limit, ...]] = ContextVar("limits_of_time", default=())
+_limits: ContextVar[tuple[_Limit | Stopwatch, ...]] = ContextVar("limits_of_time", default=())
 
 
 @asynccontextmanager
@@ -54,6 +79,20 @@ async def working_time(seconds: float | None) -> AsyncIterator[asyncio.Timeout]:
         finally:
             limit.over = True
             _limits.reset(before)
+
+
+@contextmanager
+def stopwatch(now: Callable[[], float] = time.monotonic) -> Iterator[Stopwatch]:
+    """Measure the time of a block, without the time spent in `persons_time`.
+
+    :param now: clock in seconds.
+    """
+    watch = Stopwatch(now)
+    before = _limits.set((*_limits.get(), watch))
+    try:
+        yield watch
+    finally:
+        _limits.reset(before)
 
 
 @contextmanager

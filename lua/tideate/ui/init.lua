@@ -46,6 +46,7 @@ local FIRST = {
   'tideate.ui.keys',
   'tideate.ui.window',
   'tideate.ui.ranges',
+  'tideate.ui.review.stream',
   'tideate.ui.typing',
   'tideate.ui.text',
   'tideate.ui.text.escaping_tables',
@@ -70,14 +71,16 @@ local FIRST = {
 
 local show_next, go_on
 
---- Load the modules of a first run one at a time while the host starts: all at once would block the editor.
+--- Load modules one at a time while the host or a model works: all at once would block the editor.
+---@param modules? string[] default: those of a first run
 ---@param on_loaded? fun()
-function M.load_ahead(on_loaded)
+function M.load_ahead(modules, on_loaded)
+  modules = modules or FIRST
   local at = 0
   local function load_next()
     at = at + 1
-    if FIRST[at] then
-      require(FIRST[at])
+    if modules[at] then
+      require(modules[at])
       vim.defer_fn(load_next, 1)
     elseif on_loaded then
       on_loaded()

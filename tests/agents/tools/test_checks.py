@@ -12,8 +12,9 @@ import pytest
 
 from tests.agents.tools.project import Project
 from tests.harness.project import write_files
-from tideate_core.agents.tools import checks
-from tideate_core.agents.tools.checks import REPEATED_OUTPUT
+from tideate_core.agents.tools import check_commands
+from tideate_core.agents.tools.check_commands import runnable_checks
+from tideate_core.agents.tools.check_reports import REPEATED_OUTPUT
 from tideate_core.agents.tools.table import tools_named
 from tideate_core.agents.tools.tool import ToolContext, fit_tools, offer_tools
 from tideate_core.config import VerifyConfig
@@ -124,17 +125,21 @@ async def test_a_selection_is_no_option_and_stays_inside(
         await run(project, "tests", **arguments)
 
 
-def with_pytest(root: Path, *command: str) -> Project:
-    project = Project(root, PYTEST)
+def with_pytest(root: Path, *command: str, **step: Any) -> Project:
+    project = Project(root, PYTEST, **step)
     tests = json.dumps([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *command])
     write_files(root, {".tideate/config.toml": f"[verify]\ntests = {tests}\n"})
     Trust(root).trust(CONFIG_NAME, (root / ".tideate/config.toml").read_bytes())
     return project
 
 
-async def offered(project: Project) -> OfferedTool:
+async def every_offered(project: Project, name: str = "run_check") -> list[OfferedTool]:
     context = ToolContext(project.step, project.staged)  # type: ignore[arg-type]
-    (tool,) = offer_tools(await fit_tools(tools_named(["run_check"], editor=False), context), context)
+    return offer_tools(await fit_tools(tools_named([name], editor=False), context), context)
+
+
+async def offered(project: Project, name: str = "run_check") -> OfferedTool:
+    (tool,) = await every_offered(project, name)
     return tool
 
 
@@ -144,7 +149,6 @@ async def test_a_configured_pytest_is_limited_to_files_and_names(tmp_path: Path)
     tool = await offered(project)
     assert set(tool.schema["properties"]) == {"check", "files", "pattern"}
     assert "names joined by `and`" in tool.schema["properties"]["pattern"]["description"]
-    assert "Tests can be limited to files and names" in tool.description
     assert tool.schema["properties"]["check"]["enum"] == ["tests"]
     assert "3 passed" in await run(project, "tests")
     assert "2 passed" in await run(project, "tests", files=["test_a.py"])
@@ -175,10 +179,10 @@ async def test_what_failures_say_is_not_said_again(tmp_path: Path) -> None:
     first, *lines = told.split("\n")
     # the report lists no pass of a test whose subtests failed
     assert "2 passed, 2 failed" in first
-    assert sum(line.startswith("test_b.py:10: test_b.py::T::test_x: ") for line in lines) == 2, told
-    assert "short test summary" not in told
-    assert "UserWarning" not in told
-    assert re.search(r"^2 failed, 3 passed", told, re.MULTILINE), told
+    assert lines == [
+        *("test_b.py:10: T::test_x", "  AssertionError: 1 != 0 : said for 1"),
+        *("test_b.py:10: T::test_x", "  AssertionError: 2 != 0 : said for 2"),
+    ]
 
 
 def test_a_section_that_is_left_out_ends_at_the_last_line_or_the_next_heading() -> None:
@@ -206,12 +210,11 @@ async def test_a_command_that_cannot_be_limited_has_no_such_arguments(tmp_path: 
     project = with_pytest(tmp_path, "test_a.py", "-k=one")
     tool = await offered(project)
     assert set(tool.schema["properties"]) == {"check"}
-    assert tool.description.endswith("Each of them runs as a whole.")
     assert "1 passed" in await run(project, "tests")
     with pytest.raises(ToolError, match=r"verify\.tests is configured, and is run as it stands"):
         await run(project, "tests", files=["test_b.py"])
     write_files(tmp_path, {".tideate/config.toml": '[verify]\ntests = ["pytest"]\n'})
-    assert set((await offered(project)).schema["properties"]) == {"check"}  # nobody trusts it
+    assert await every_offered(project) == [], "nobody trusts it"
 
 
 @pytest.mark.attack
@@ -284,14 +287,17 @@ async def test_a_project_s_own_file_that_nobody_trusts_is_not_passed_over(projec
 @pytest.mark.slow
 async def test_output_is_bounded_without_secrets_and_failures_have_their_places(tmp_path: Path) -> None:
     root, key = tmp_path / "project", "sk-" + "a1" * 20
-    recipe = f"lint:\n\t@seq 100000; echo {key}; echo 'src/a.c:3:7: error: too bad'; exit 3\n"
+    recipe = f"lint:\n\t@seq 100000; echo {key}; exit 3\n"
+    recipe += "build:\n\t@seq 9; echo 'src/a.c:3:7: error: too bad'; exit 3\n"
     project = Project(root, {"Makefile": recipe})
     trust(root)
     told = await run(project, "lint")
-    assert len(told) < 9_500
-    assert "src/a.c:3:7: too bad" in told
-    assert "[a line that seems to hold a secret]\n" in told
+    assert len(told) < 5_500
+    assert "[a line that seems to hold a secret]" in told
     assert key not in told
+    first, *failures = (await run(project, "build")).split("\n")
+    assert first.startswith("build failed: `make build` ended with status 2 in ")
+    assert failures == ["src/a.c:3:7: too bad"], "what a failure says is not said again"
 
 
 @pytest.mark.slow
@@ -374,8 +380,7 @@ async def test_checks_run_in_the_parts_that_the_edits_touch(tmp_path: Path) -> N
 async def test_a_check_whose_program_is_not_there_is_not_offered(tmp_path: Path) -> None:
     project = Project(tmp_path / "project", {"package.json": NO_LINTER, "Makefile": "test:\n"})
     trust(project.root)
-    offered_checks = (await offered(project)).schema["properties"]["check"]
-    assert "lint" not in offered_checks.get("enum", [])
+    assert (await offered(project)).schema["properties"]["check"] == {"enum": ["tests"], "type": "string"}
     assert "lint" not in await run(project)
     with pytest.raises(ToolError, match="nosuchlinter is not installed; run `npm install`"):
         await run(project, "lint")
@@ -398,8 +403,101 @@ async def test_a_build_directory_of_cmake_is_not_used_in_a_copy(
         raise ScratchUnavailable("no overlay here")
 
     monkeypatch.setattr(Overlay, "mount", no_overlay)
-    monkeypatch.setattr(checks, "missing_program", lambda *_: "")
+    monkeypatch.setattr(check_commands, "missing_program", lambda *_: "")
     project = Project(tmp_path / "project", files, decisions=(YES,))
     trust(project.root)
     with pytest.raises(ToolError, match="CMake configured"):
         await run(project, "build")
+
+
+def failing_file(*names: str) -> str:
+    return "".join(f"def test_{name}():\n    x = 1\n    assert x == 2, {name!r}\n\n\n" for name in names)
+
+
+def count_runs(project: Project) -> int:
+    """Return how often the tests ran, in any copy."""
+    counted = project.root.parent / "runs"
+    return len(counted.read_text()) if counted.exists() else 0
+
+
+@pytest.mark.slow
+async def test_a_failure_is_told_as_new_or_as_one_that_is_there_without_the_edits(tmp_path: Path) -> None:
+    project = with_pytest(tmp_path / "project", decisions=(YES,))
+    counter = f"open({str(tmp_path / 'runs')!r}, 'a').write('x')\n"
+    write_files(project.root, {"test_b.py": counter + failing_file("old"), "test_a.py": ""})
+    told = await run(project, "tests")
+    assert told.endswith("\ntest_b.py:4: test_old\n  AssertionError: old\n  assert 1 == 2"), "not compared"
+    await project.stage(
+        FileChange("test_b.py", "modify", None, counter + failing_file("new", "old").rstrip()),
+        FileChange("test_c.py", "create", None, failing_file("more").rstrip()),
+    )
+    told = await run(project, "tests")
+    assert [line for line in told.split("\n")[1:] if not line.startswith(" ")] == [
+        "test_b.py:4: test_new (new)",
+        "test_b.py:9: test_old (also without your edits)",
+        "test_c.py:3: test_more (new)",
+    ]
+    ran = count_runs(project)
+    await run(project, "tests")
+    assert count_runs(project) == ran + 1, "what is there without the edits is not tested again"
+    await project.stage(FileChange("test_c.py", "delete", None, None))
+    fixed = counter + failing_file("old").rstrip() + "\n\ny = 1"
+    await project.stage(FileChange("test_b.py", "modify", None, fixed))
+    assert (await run(project, "tests")).startswith("tests failed, as without your edits: `")
+
+
+@pytest.mark.slow
+async def test_a_test_sees_the_environment_of_the_person(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    project = with_pytest(tmp_path)
+    seen = "import os\n\n\ndef test_seen():\n    names = ('TERM', 'NO_COLOR', 'CI')\n"
+    seen += "    assert [os.environ.get(name) for name in names] == ['xterm-256color', None, None]\n"
+    write_files(project.root, {"test_a.py": "", "test_b.py": seen})
+    assert "1 passed" in await run(project, "tests")
+
+
+@pytest.mark.slow
+async def test_the_checks_that_can_run_are_listed_with_their_last_time(project: Project) -> None:
+    (before,) = await runnable_checks(project.step)  # type: ignore[arg-type]
+    assert re.fullmatch(r"tests \(`[^`]+`\)", before)
+    await run(project, "tests")
+    (after,) = await runnable_checks(project.step)  # type: ignore[arg-type]
+    assert re.fullmatch(r"tests \(`[^`]+`, \d+\.\d s\)", after)
+    write_files(project.root, {".tideate/config.toml": '[verify]\ntests = ["false"]\n'})
+    assert await runnable_checks(project.step) == [], "nobody trusts it"  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+async def test_a_snippet_sees_staged_edits_and_the_project_stays_as_it_is(project: Project) -> None:
+    await project.stage(fixed())
+    assert set((await offered(project, "run_snippet")).schema["properties"]) == {"code"}
+    code = "import calc\nopen('made', 'w')\nprint(calc.add(1, 2))"
+    first, *printed = (await project.call("run_snippet", code=code)).split("\n")
+    ending = r"ended with status 0 in \d+\.\d s, on a scratch copy with 1 staged file"
+    assert re.fullmatch(f"snippet passed: `python` {ending}", first)
+    assert printed == ["3"]
+    assert not (project.root / "made").exists()
+    (question,) = project.step.questions
+    assert question == "Run python code of the model on a scratch copy with 1 staged file?"
+    assert "\n\n    import calc\n    open('made', 'w')\n" in project.step.confirmed[0][1]
+    assert "2 passed" in await run(project, "tests"), "the answer is about tests, too"
+    failed = await project.call("run_snippet", code="1 / 0")
+    assert failed.startswith("snippet failed: `python` ended with status 1 in ")
+    assert failed.endswith("ZeroDivisionError: division by zero")
+    assert len(await project.call("run_snippet", code="print('y\\n' * 99_999)")) < 5_000
+
+
+@pytest.mark.attack
+async def test_a_snippet_needs_trusted_tests_and_a_yes(tmp_path: Path) -> None:
+    project = Project(tmp_path / "project", FILES, decisions=(Decision(False),))
+    assert await every_offered(project, "run_snippet") == []
+    code = f"open({str(tmp_path / 'sprung')!r}, 'w')"
+    with pytest.raises(ToolError, match="not trusted yet"):
+        await project.call("run_snippet", code=code)
+    trust(project.root)
+    with pytest.raises(ToolError, match="the person does not want"):
+        await project.call("run_snippet", code=code)
+    assert not (tmp_path / "sprung").exists()

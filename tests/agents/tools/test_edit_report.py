@@ -7,6 +7,7 @@ import pytest
 from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.agents.tools.edit_report import (
     LARGEST,
+    LONGEST_DIFF,
     MOST_ERRORS,
     check_changes,
     describe_changes,
@@ -54,26 +55,37 @@ async def test_a_text_that_is_not_checked_is_named(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("tideate_core.gates.syntax.parse_outside", too_long)
     both = [FileChange("a.lua", "create", None, "local unparsed = 1"), FileChange("b.py", "create", None, "")]
     checked = await check_changes(StagedFiles(), both)
-    assert checked.word == "; no new syntax errors; syntax not checked: a.lua"
+    assert (
+        checked.word
+        == "; no new syntax errors; undefined and unused names not checked; syntax not checked: a.lua"
+    )
 
 
 async def test_a_text_without_errors_is_said_to_have_none() -> None:
-    assert await told("a.py", "x = 1") == ("; no new syntax errors", [])
+    assert await told("a.py", "x = 1") == ("; no new syntax errors, undefined or unused names", [])
+    unchecked = "; no new syntax errors; undefined and unused names not checked"
+    assert await told("a.lua", "x = 1") == (unchecked, [])
+    assert await told("a.json", "{}") == ("; no new syntax errors", [])
 
 
-def test_hunks_are_named_by_their_lines_afterwards() -> None:
+def test_every_hunk_is_shown_with_a_line_around_it_and_the_middle_of_a_long_one_left_out() -> None:
     before = "\n".join(map(str, range(100)))
     after = before.replace("10\n", "ten\n" * 20).replace("50\n51\n", "").replace("99", "end")
-    lines, whole = describe_changes([FileChange("a", "modify", before, after)])
-    assert lines == ["a: +20 -1 lines at 11, +0 -2 lines at 70, +1 -1 lines at 117"]
-    assert not whole
+    (shown,), all_shown = describe_changes([FileChange("a", "modify", before, after)])
+    long = [" 9", "-10", *["+ten"] * 4, "+ […12 lines]", *["+ten"] * 4, " 11"]
+    short = ["@@ -50,4 +69,2 @@", " 49", "-50", "-51", " 52", "@@ -99,2 +116,2 @@", " 98", "-99", "+end"]
+    assert shown.split("\n") == ["@@ -10,3 +10,22 @@", *long, *short]
+    assert not all_shown
+    (shown,), all_shown = describe_changes([FileChange("a", "modify", before, after)], [11])
+    assert (shown.count("+ten"), all_shown) == (20, True)
 
 
-def test_of_very_many_hunks_some_are_named() -> None:
-    before = "\n".join(map(str, range(200)))
-    after = "\n".join(f"{number}{'x' * (number % 2)}" for number in range(200))
-    (line,), _ = describe_changes([FileChange("a", "modify", before, after)])
-    assert line.endswith(", +1 -1 lines at 60 and 70 more")
+def test_of_very_many_hunks_some_are_shown() -> None:
+    before = "\n".join(map(str, range(2000)))
+    after = "\n".join(f"{number}{'x' * (number % 3 == 0)}" for number in range(2000))
+    (shown,), all_shown = describe_changes([FileChange("a", "modify", before, after)])
+    assert "more lines; read_file shows the file as it is staged]" in shown
+    assert (len(shown) < LONGEST_DIFF + 100, all_shown) == (True, False)
 
 
 @pytest.mark.parametrize(
@@ -89,26 +101,25 @@ def test_of_very_many_hunks_some_are_named() -> None:
         ("", "def f():\n    x += 1\n", ["undefined now: x (line 2)"]),
         ("", "import os  # noqa: F401\nfrom a import b as b\n", []),
         ("", "from a import *\nx = y\n", []),
-        ("def (", "x = y\n", []),
-        ("", "x = y (\n", []),
+        ("def (", "x = y\n", None),
+        ("", "x = y (\n", None),
         ("", "x = '\\d'\n", []),
-        ("", "\0", []),
-        ("", "(" * 5_000 + ")" * 5_000, []),
-        ("", "x" + ".a" * 20_000, []),
+        ("", "\0", None),
+        ("", "(" * 5_000 + ")" * 5_000, None),
+        ("", "x" + ".a" * 20_000, None),
     ],
 )
-def test_what_an_edit_brings_is_told(before: str, after: str, told: list[str]) -> None:
+def test_what_an_edit_brings_is_told(before: str, after: str, told: list[str] | None) -> None:
     assert new_name_problems("src/a.py", before, after) == told
 
 
 def test_many_names_are_counted() -> None:
-    (told,) = new_name_problems("a.py", "", "\n".join(f"name{number}" for number in range(30)))
+    (told,) = new_name_problems("a.py", "", "\n".join(f"name{number}" for number in range(30))) or []
     assert told.endswith("name9 (line 10) and 20 more")
 
 
 def test_packages_import_for_others_and_other_files_are_not_looked_at() -> None:
     text = "from a import b\nc\n"
     assert new_name_problems("src/__init__.py", "", text) == ["undefined now: c (line 2)"]
-    assert new_name_problems("src/a.pyi", "", text) == []
-    assert new_name_problems("a.lua", "", text) == []
-    assert new_name_problems("a.py", "", text + "#" * LARGEST) == []
+    for path, more in (("src/a.pyi", ""), ("a.lua", ""), ("a.py", "#" * LARGEST)):
+        assert new_name_problems(path, "", text + more) is None

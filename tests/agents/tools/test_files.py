@@ -29,16 +29,29 @@ async def listed(project: Project, **more: Any) -> str:
 TWENTY = {"a.txt": "\n".join(map(str, range(1, 21)))}
 
 
-async def test_lines_come_with_their_numbers(tmp_path: Path) -> None:
+async def test_lines_are_numbered_if_that_is_asked_for(tmp_path: Path) -> None:
     project = Project(tmp_path, {"a.py": "one\n\ttwo\n"})
-    assert await read(project, "a.py") == "a.py, 2 lines\n1\tone\n2\t\ttwo"
+    assert await read(project, "a.py") == "a.py, 2 lines\none\n\ttwo"
+    assert await read(project, "a.py", numbers=True) == "a.py, 2 lines\n1\tone\n2\t\ttwo"
+
+
+async def test_a_long_text_that_the_model_has_is_not_shown_again(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a.py": "x = 1\n" * 40})
+    assert "x = 1\nx = 1" in await read(project, "a.py")
+    known = "a.py, 40 lines: you have all of it, with your edits; ranges show lines again"
+    assert await read(project, "a.py") == known
+    assert await read(project, "a.py", first=40) == "a.py, lines 40-40 of 40\nx = 1"
+    write_files(tmp_path, {"a.py": "y = 1\n" * 40})
+    assert "y = 1" in await read(project, "a.py")
+    project.staged.forget_shown()
+    assert "y = 1" in await read(project, "a.py")
 
 
 async def test_a_range_is_read(tmp_path: Path) -> None:
     project = Project(tmp_path, TWENTY)
     shown = await read(project, "./a.txt", first=3, last=4)
-    assert shown == "a.txt, lines 3-4 of 20\n3\t3\n4\t4"
-    assert (await read(project, "a.txt", first=20, last=99)).endswith("20\t20")
+    assert shown == "a.txt, lines 3-4 of 20\n3\n4"
+    assert (await read(project, "a.txt", first=20, last=99)).endswith("of 20\n20")
     with pytest.raises(ToolError, match="has 20 lines; there is no line 21"):
         await read(project, "a.txt", first=21)
 
@@ -46,7 +59,7 @@ async def test_a_range_is_read(tmp_path: Path) -> None:
 async def test_several_ranges_are_read_in_one_call(tmp_path: Path) -> None:
     project = Project(tmp_path, TWENTY)
     shown = await read(project, "a.txt", ranges=[[19, 99], [3, 4], [5, 6], [4, 5]])
-    assert shown == "a.txt, lines 3-6, 19-20 of 20\n3\t3\n4\t4\n5\t5\n6\t6\n--\n19\t19\n20\t20"
+    assert shown == "a.txt, lines 3-6, 19-20 of 20\n3\n4\n5\n6\n-- 19-20\n19\n20"
     assert not project.staged.was_shown("a.txt")
     await read(project, "a.txt", ranges=[[1, 10], [11, 20]])
     assert project.staged.was_shown("a.txt")
@@ -70,8 +83,8 @@ async def test_ranges_that_are_none_are_refused(tmp_path: Path, arguments: dict[
 
 async def test_a_text_that_is_cut_in_one_of_its_ranges_was_not_shown(tmp_path: Path) -> None:
     project = Project(tmp_path, {"a.txt": "\n".join(["x" * 100] * 1_000)})
-    shown = await read(project, "a.txt", ranges=[[1, 500], [501, 1000]])
-    first = int(shown.removesuffix("]").rpartition("first=")[2])
+    shown = await read(project, "a.txt", ranges=[[1, 500], [501, 1000]], numbers=True)
+    first = int(shown.removesuffix(" on]").rpartition(" ")[2])
     assert shown.split("\n")[-2].startswith(f"{first - 1}\t")
     assert not project.staged.was_shown("a.txt")
 
@@ -81,14 +94,14 @@ async def test_a_long_text_is_cut_and_goes_on_where_it_says(tmp_path: Path) -> N
     project = Project(tmp_path, {"a.txt": "\n".join(lines)})
     text, first = "", 1
     while first <= 1000:
-        part = await read(project, "a.txt", first=first)
+        part = await read(project, "a.txt", first=first, numbers=True)
         assert len(part) < 31_000
         *shown, last = part.split("\n")[1:]
         text += "\n".join(line.partition("\t")[2] for line in shown) + "\n"
         if "left out" not in last:
             text += last.partition("\t")[2]
             break
-        first = int(last.removesuffix("]").rpartition("first=")[2])
+        first = int(last.removesuffix(" on]").rpartition(" ")[2])
     assert text == "\n".join(lines)
 
 
@@ -133,9 +146,9 @@ async def test_what_cannot_be_read_says_why(tmp_path: Path, path: str, said: str
 
 async def test_staged_texts_come_before_unsaved_ones_and_these_before_the_disk(tmp_path: Path) -> None:
     project = Project(tmp_path, {"a.py": "disk\n"}, buffers=Buffers.typed(tmp_path / "a.py", "unsaved"))
-    assert await read(project, "a.py") == ("a.py, 1 line, with unsaved changes of the editor\n1\tunsaved")
+    assert await read(project, "a.py") == ("a.py, 1 line, with unsaved changes of the editor\nunsaved")
     await project.stage(FileChange("a.py", "modify", "unsaved", "staged"))
-    assert await read(project, "a.py") == "a.py, 1 line, with staged edits\n1\tstaged"
+    assert await read(project, "a.py") == "a.py, 1 line, with staged edits\nstaged"
 
 
 @pytest.mark.parametrize(("accepted", "said"), [(True, "KEY=1"), (False, "no person agreed to send it")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -25,9 +26,14 @@ FILES = {
 
 
 @pytest.fixture(params=["ripgrep", "ours"])
-def program(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def program(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> str:
     """Put ripgrep in PATH, or remove it."""
     folders = [folder for folder in os.get_exec_path() if not Path(folder, "rg").exists()]
+    beside = tmp_path_factory.mktemp("bin")  # a removed folder may have git, too
+    (beside / "git").symlink_to(shutil.which("git") or "git")
+    folders.append(str(beside))
     with_it = Path(sys.executable).parent
     assert (with_it / "rg").exists(), "`make install` installs ripgrep beside the tests' Python"
     first = [str(with_it)] if request.param == "ripgrep" else []
@@ -47,11 +53,11 @@ LONG = {
 
 async def test_lines_are_found_by_file(tmp_path: Path, program: str) -> None:
     project = Project(tmp_path, FILES)
-    assert await search(project, r"\bstart\(") == ("src/a.py\n1:def start():\n6:    return start()")
+    assert await search(project, r"\bstart\(") == ("src/a.py (2)\n1:def start():\n6:    return start()")
     assert await search(project, "start", glob="*.ts") == "src/b.ts\n1:const start = 1;"
     assert await search(project, "^# start$", ignore_case=True) == "doc/c.md\n1:# Start"
     assert await search(project, "start()", literal=True, glob="src") == (
-        "src/a.py\n1:def start():\n6:    return start()"
+        "src/a.py (2)\n1:def start():\n6:    return start()"
     )
     assert await search(project, "nowhere") == "no line of 3 files matches"
 
@@ -59,17 +65,36 @@ async def test_lines_are_found_by_file(tmp_path: Path, program: str) -> None:
 async def test_context_is_shown_once(tmp_path: Path, program: str) -> None:
     project = Project(tmp_path, FILES)
     assert await search(project, "return", context=1, glob="*.py") == (
-        "src/a.py\n1-def start():\n2:    return 1\n3-\n--\n5-def stop():\n6:    return start()"
+        "src/a.py (2)\n1-def start():\n2:    return 1\n3-\n--\n5-def stop():\n6:    return start()"
     )
     assert await search(project, "start|return", context=2, glob="*.py") == (
-        "src/a.py\n1:def start():\n2:    return 1\n3-\n4-\n5-def stop():\n6:    return start()"
+        "src/a.py (3)\n1:def start():\n2:    return 1\n3-\n4-\n5-def stop():\n6:    return start()"
     )
+
+
+async def test_lines_before_and_after_may_differ(tmp_path: Path, program: str) -> None:
+    project = Project(tmp_path, FILES)
+    shown = await search(project, "return", after=1, glob="*.py")
+    assert shown == "src/a.py (2)\n2:    return 1\n3-\n--\n6:    return start()"
+    assert await search(project, "stop", before=1) == "src/a.py\n4-\n5:def stop():"
+
+
+async def test_source_comes_before_tests_and_files_may_be_left_out(tmp_path: Path, program: str) -> None:
+    texts = {"a/test_x.py": "word\n" * 30, "b.py": "word\n" * 3, "c.py": "word\n"}
+    project = Project(tmp_path, texts)
+    shown = await search(project, "word", limit=9)
+    numbers = "".join(f"\n{number}:word" for number in range(1, 6))
+    assert shown.startswith(
+        f"b.py (3)\n1:word\n2:word\n3:word\nc.py\n1:word\na/test_x.py (30){numbers}\n[9 of 34"
+    )
+    assert "a/test_x.py" not in await search(project, "word", exclude="test_*.py")
+    assert "\nalso in c.py (1), a/test_x.py (30)\n" in await search(project, "word", limit=3)
 
 
 async def test_whole_words_are_found(tmp_path: Path, program: str) -> None:
     project = Project(tmp_path, {"a.txt": "to_thread\nrun(to)\nonto\ntop\nto.\nTO\n"})
-    assert await search(project, "to", word=True) == "a.txt\n2:run(to)\n5:to."
-    assert await search(project, "to|top", word=True) == "a.txt\n2:run(to)\n4:top\n5:to."
+    assert await search(project, "to", word=True) == "a.txt (2)\n2:run(to)\n5:to."
+    assert await search(project, "to|top", word=True) == "a.txt (3)\n2:run(to)\n4:top\n5:to."
     assert await search(project, "to.", word=True, literal=True) == "a.txt\n5:to."
     assert "6:TO" in await search(project, "to", word=True, ignore_case=True)
     if program == "ours":
@@ -90,7 +115,7 @@ async def test_staged_and_unsaved_texts_are_searched_in_place_of_the_disk(
         FileChange("new.py", "create", None, "begin()\n"),
     )
     assert await search(project, "begin") == (
-        "new.py\n1:begin()\n\nsrc/b.ts\n1:const begin = 1;\n\nsrc/n.py\n1:def begin(): ..."
+        "new.py\n1:begin()\nsrc/b.ts\n1:const begin = 1;\nsrc/n.py\n1:def begin(): ..."
     )
     assert await search(project, "start") == "no line of 3 files matches"
 
@@ -151,7 +176,7 @@ async def test_secrets_are_not_shown(tmp_path: Path, program: str) -> None:
     project = Project(tmp_path, files, decisions=(Decision(True),))
     found = await search(project, "needle", context=1)
     assert found == (
-        "a.py\n1:needle = 1\n2-[a line that seems to hold a secret]\n3:needle = 2\n"
+        "a.py (2)\n1:needle = 1\n2-[a line that seems to hold a secret]\n3:needle = 2\n"
         "[not searched, they usually hold secrets: .env]"
     )
     await project.call("read_file", path=".env")
@@ -284,7 +309,7 @@ async def test_files_are_searched_in_parts_until_the_time_is_up(
     project = Project(
         tmp_path, {"a": secret, "b": "one\n", "c": "one\n", "d": f"{secret}one\n", "e": "one\n"}
     )
-    assert await search(project, "one") == "b\n1:one\n\nc\n1:one\n\nd\n2:one\n\ne\n1:one"
+    assert await search(project, "one") == "b\n1:one\nc\n1:one\nd\n2:one\ne\n1:one"
     monkeypatch.setattr("tideate_core.agents.tools.search.PATIENCE", 0)
     found = await search(project, "one")
     assert found.startswith("b\n1:one\n[stopped after 0 s; 2 of 5 files searched")

@@ -32,7 +32,7 @@ async def find(project: Project, name: str, **more: Any) -> str:
 async def test_definitions_and_uses_are_found(tmp_path: Path) -> None:
     project = Project(tmp_path, FILES)
     assert await find(project, "Shop") == (
-        "1 definition of Shop:\nsrc/shop.py\n1-3:class Shop:\n\n"
+        "1 definition of Shop:\nsrc/shop.py\n1-3:\nclass Shop:\n    def open(self):\n        return 1\n\n"
         "used in code (of 2 files that have the word):\n"
         "src/main.py\n1:from src.shop import Shop\n4:Shop().open()"
     )
@@ -53,7 +53,8 @@ async def test_staged_and_unsaved_texts_are_looked_at_in_place_of_those_on_disk(
         FileChange("src/more.py", "create", None, "class Store: ...\n"),
     )
     assert await find(project, "Store") == (
-        "2 definitions of Store:\nsrc/more.py\n1:class Store: ...\nsrc/shop.py\n1-2:class Store:\n\n"
+        "2 definitions of Store:\nsrc/more.py\n1:class Store: ...\n"
+        "src/shop.py\n1-2:\nclass Store:\n    ...\n\n"
         "used in code (of 3 files that have the word):\nsrc/main.py\n2:Store()"
     )
     assert (await find(project, "Shop")).startswith("no definition of Shop is known")
@@ -96,13 +97,13 @@ class Slot:
 async def test_definitions_come_with_their_lines_and_signatures(tmp_path: Path) -> None:
     java = "class Door {\n  @Override\n  public int open(\n    int wide) {\n    return 1;\n  }\n}\n"
     project = Project(tmp_path, {"slots.py": SLOTS, "Door.java": java})
-    assert await find(project, "decode", references=False) == (
+    assert await find(project, "decode", references=False, bodies=False) == (
         "3 definitions of decode:\nslots.py\n"
         "3-6:def decode(self, raw: bytes) -> str: ... (in Slot)\n"
         "9:def decode(self, raw: str) -> str: ... (in Slot)\n"
         "11-14:def decode(self, raw, *, table={1: (2, 3)}): (in Slot)"
     )
-    assert await find(project, "open", references=False) == (
+    assert await find(project, "open", references=False, bodies=False) == (
         "1 definition of open:\nDoor.java\n2-6:@Override public int open(int wide) { (in Door)"
     )
 
@@ -156,14 +157,37 @@ async def test_what_is_no_name_is_refused(tmp_path: Path, name: str) -> None:
 async def test_an_outline_shows_staged_texts(tmp_path: Path) -> None:
     project = Project(tmp_path, FILES)
     assert await project.call("outline", path="src/shop.py") == (
-        "1: class Shop:\n2:   def open(self):\n6: class Door:\n7:   def open(self): ..."
+        "1-3: class Shop:\n2-3:   def open(self):\n6-7: class Door:\n7:   def open(self): ..."
     )
-    assert await project.call("outline", path="doc/shop.md") == "1: Shop\n3:   Open"
+    assert await project.call("outline", path="doc/shop.md") == "1-3: Shop\n3:   Open"
     await project.stage(FileChange("src/shop.py", "modify", None, "print(1)"))
     assert await project.call("outline", path="src/shop.py") == "src/shop.py defines nothing (1 lines)"
     write_files(tmp_path, {"a.txt": "x"})
     with pytest.raises(ToolError, match="has no outline; read_file"):
         await project.call("outline", path="a.txt")
+
+
+async def test_an_outline_has_at_most_150_entries_a_depth_and_a_filter(tmp_path: Path) -> None:
+    classes = "".join(
+        f"class C{at}:\n" + "".join(f"    def m{at}_{n}(self): ...\n" for n in range(20)) for at in range(20)
+    )
+    project = Project(tmp_path, {"a.py": classes, "b.py": "".join(f"def f{n}(): ...\n" for n in range(400))})
+    lines = (await project.call("outline", path="a.py")).split("\n")
+    assert lines[:2] == ["1-21: class C0:", "22-42: class C1:"]
+    assert lines[20:] == ["[400 more; name, or a larger depth, shows them]"]
+    assert len((await project.call("outline", path="a.py", depth=2)).split("\n")) == 151
+    assert len((await project.call("outline", path="b.py")).split("\n")) == 151
+    named = await project.call("outline", path="a.py", name="M7_1(")
+    assert named == "148-168: class C7:\n150:   def m7_1(self): ..."
+    assert "defines nothing with 'zz' (420 entries)" in await project.call("outline", path="a.py", name="zz")
+
+
+async def test_definitions_that_are_too_long_are_lines(tmp_path: Path) -> None:
+    long = "def act():\n" + "    x = 1\n" * 80
+    project = Project(tmp_path, {"a.py": long, "b.py": "def act():\n    return 2\n"})
+    assert await find(project, "act", references=False) == (
+        "2 definitions of act:\na.py\n1-81:def act():\nb.py\n1-2:\ndef act():\n    return 2"
+    )
 
 
 TEXTS = {

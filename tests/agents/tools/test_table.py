@@ -46,7 +46,7 @@ def test_every_tool_is_described_and_its_schema_is_one(tool) -> None:  # type: i
     assert re.fullmatch(r"[a-z][a-z_]{1,40}", tool.name)
     assert 10 < len(tool.description) < 500
     Draft202012Validator.check_schema(tool.schema)
-    assert tool.schema["additionalProperties"] is False
+    assert not re.search("additionalProperties|maxLength|null", json.dumps(tool.schema))
     assert len(json.dumps(tool.schema)) < 2_000
     with pytest.raises(ToolError, match="nothing_like_it: extra inputs"):
         tool.parse({"nothing_like_it": 1})

@@ -73,6 +73,17 @@ def test_yes_applies_exactly_the_selected_lines_also_from_below_the_root(
     assert "+    return sum(range(n))" in done.stderr
 
 
+@pytest.mark.slow
+def test_an_edit_asks_only_for_its_review(shell: Shell, answering: ModelServer) -> None:
+    file = shell.write("a.py", LOOP)
+    answering.answers("Rewrite lines 1 to 5 of a.py", f"```python\n{SHORT}\n```")
+    terminal = shell.open("run", "edit", "--file", "a.py:1-5", "shorten")
+    terminal.answer(("[y/N/p/c/d]", "y"))
+    assert terminal.wait_exit() == 0
+    assert file.read_text() == f"{SHORT}\n\nx = total(3)\n"
+    assert len(answering.requests) == 1
+
+
 def test_without_a_terminal_a_confirmation_is_declined(shell: Shell, answering: ModelServer) -> None:
     file = shell.write("a.py", LOOP)
     scripted(answering)

@@ -49,7 +49,7 @@ def offered(bench: Bench, words: str) -> set[str]:
 def walked(bench: Bench) -> None:
     bench.write("a.txt", "helo\n")
     bench.server.calls("is look_around", "read_file", {"path": "a.txt"}, times=1)
-    bench.server.answers("1\thelo", "It says helo.")
+    bench.server.answers("1 line\nhelo", "It says helo.")
     bench.server.calls("Mend the greeting", "read_file", {"path": "a.txt"}, times=1)
     bench.server.calls("Mend the greeting", "edit_file", EDIT, times=1)
     bench.server.answers("Mend the greeting", "Mended.")

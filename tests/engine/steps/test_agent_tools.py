@@ -160,7 +160,7 @@ async def test_a_step_that_only_looks_has_its_text_as_result(bench: Bench, write
     write("steps: [{id: a, task: Say what is in it, tools: ['own:git', read_file]}]")
     bench.write("a.txt", "41\n")
     bench.server.calls("Say what", "read_file", {"path": "a.txt"}, times=1)
-    bench.server.answers("1\t41", "It is 41.")
+    bench.server.answers("1 line\n41", "It is 41.")
     result = await bench.run("flow")
     assert result.results == {"a": "It is 41."}
     assert offered(bench) == {"read_file", "git_status", "git_diff", "git_log", "git_show", "git_blame"}
@@ -223,7 +223,7 @@ async def test_an_agent_names_its_tools_and_one_that_is_asked_sees_what_is_stage
     bench.server.calls("Correct it", "agent_helper", {"task": "Read it over"}, times=1)
     bench.server.answers("Correct it", "done")
     bench.server.calls("Read it over", "read_file", {"path": "a.txt"}, times=1)
-    bench.server.answers("1\thello", "It says hello.")
+    bench.server.answers("1 line\nhello", "It says hello.")
     result = await bench.succeed("flow")
     assert result.results["fix"] == {"response": "done", "files": ["a.txt"]}
     of_helper: list[Any] = [

@@ -4,19 +4,40 @@ from __future__ import annotations
 
 import asyncio
 import re
-import shlex
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field
 
+from tideate_core.agents.tools.check_commands import (
+    HOW_TO_CONFIGURE,
+    HOW_TO_TRUST,
+    allowed_tools,
+    installed,
+    read_verify_config,
+    runnable,
+)
+from tideate_core.agents.tools.check_reports import (
+    MOST_FAILURES,
+    Report,
+    end_of,
+    failing_places,
+    failing_tests,
+    keep_time,
+)
 from tideate_core.agents.tools.project_paths import name_in_project, project_root
-from tideate_core.agents.tools.results import bounded_text
+from tideate_core.agents.tools.scratch_runs import (
+    WITHOUT,
+    ask_once,
+    count_files,
+    overlay_files,
+    scratch_copy,
+    tree_digest,
+)
+from tideate_core.agents.tools.snippets import RUN_SNIPPET
 from tideate_core.agents.tools.tool import Arguments, ToolContext, WorkTool
-from tideate_core.errors import CommandError, ConfigError, NotText, StepFailed, ToolError
-from tideate_core.mentions import hide_lines
+from tideate_core.errors import CommandError, ConfigError, StepFailed, ToolError
 from tideate_core.process import ProcessLimits
 from tideate_core.project import project_state
 from tideate_core.toolchain import (
@@ -26,56 +47,30 @@ from tideate_core.toolchain import (
     SelectedTests,
     UnsupportedSelection,
     accepts_directories,
-    affected_tools,
     declared_checks,
     make_runner_command,
-    missing_program,
     parse_failures,
-    recipe_of,
     run_tests,
     runner_name,
-    select_tools,
     selectable_tests,
     share_files,
     tool_environment,
-    untrusted_message,
     verification_environment,
 )
-from tideate_core.workspace import Document, FileImage, read_image
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from tideate_core.agents.staged_files import StagedFiles
+    from tideate_core.agents.tools.scratch_runs import OverlayFiles
     from tideate_core.config import VerifyConfig
     from tideate_core.snapshots import Scratch
-    from tideate_core.toolchain import TestResults, Tool
+    from tideate_core.toolchain import TestFailure, Tool
     from tideate_core.workflows import StepContext
-    from tideate_core.workspace import FileChange
 
-MOST_FAILURES: Final = 60
-LONGEST_FAILURE: Final = 600
-LONGEST_OUTPUT: Final = 8_000
-"""Characters from the end of a failed check's output."""
-
-REPEATED_OUTPUT: Final = re.compile(
-    r"^=+ (?:warnings summary|short test summary info)\b.*?"
-    r"(?=^=+ |^\d{1,9} [a-z]{2,12}[^\n]{0,400} in \d|\Z)",
-    re.MULTILINE | re.DOTALL,
-)
-"""Sections of pytest's output that repeat the failures or list warnings."""
 PATHS: Final = re.compile(r"[\w./-]{1,200}")
 """Words of a recipe that may be paths."""
-UNREVIEWED: Final = (
-    "These edits are not reviewed yet, and a check runs the project's code. The scratch copy protects the "
-    "project's files, but it is not a sandbox. Your answer applies to all checks of this kind in this run."
-)
-
-
-WITHOUT: Final = "You can hand in without it: say that it was not run."
-_HOW_TO_CONFIGURE: Final = "a person can set one in .tideate/config.toml, as `[verify] tests = [...]`"
-_HOW_TO_TRUST: Final = "a person has to run `tideate trust`"
 
 
 class _SelectionRefused(ToolError):
@@ -85,11 +80,9 @@ class _SelectionRefused(ToolError):
 class RunCheck(Arguments):
     """Arguments of `run_check`."""
 
-    check: Literal["type_check", "lint", "tests", "build", "documentation"] | None = Field(
-        default=None, description="Without it you are told which checks there are."
-    )
-    files: list[str] = Field(default=[], max_length=50, description="Of tests: only these files.")
-    pattern: str = Field(default="", max_length=500, description="Of tests: only those of these names.")
+    check: Literal["type_check", "lint", "tests", "build", "documentation"] | None = Field(default=None)
+    files: list[str] = Field(default=[], max_length=50, description="Tests of these files only.")
+    pattern: str = Field(default="", max_length=500, description="Tests of these names only.")
 
 
 async def run_check(context: ToolContext, arguments: RunCheck) -> str:
@@ -100,7 +93,7 @@ async def run_check(context: ToolContext, arguments: RunCheck) -> str:
             return await asyncio.to_thread(_described, root)
         except ConfigError as error:
             raise ToolError(str(error)) from error
-    return (await _run(context, root, arguments))[1]
+    return (await _run(context, root, arguments, compare=True))[1]
 
 
 async def run_staged_tests(step: StepContext, staged: StagedFiles, files: Sequence[str]) -> str:
@@ -123,174 +116,110 @@ async def run_staged_tests(step: StepContext, staged: StagedFiles, files: Sequen
     return told
 
 
-async def _run(context: ToolContext, root: Path, arguments: RunCheck) -> tuple[str, str]:
-    """Run a check; return its status, and a report."""
+async def _run(
+    context: ToolContext, root: Path, arguments: RunCheck, *, compare: bool = False
+) -> tuple[str, str]:
+    """Run a check; return its status, and a report.
+
+    :param compare: run it without the staged edits as well if it fails, to tell new failures from others.
+    """
     check = Check(arguments.check or Check.TESTS)
     if check is not Check.TESTS and (arguments.files or arguments.pattern):
         raise ToolError(f"only tests can be limited to files or names; {check} runs as a whole")
     try:
-        config = await asyncio.to_thread(_config_of, root)
+        config = await asyncio.to_thread(read_verify_config, root)
         files = [name_in_project(context, path) for path in arguments.files]
-        await asyncio.to_thread(_allowed_tools, root, root, check, config, files)
+        await asyncio.to_thread(allowed_tools, root, root, check, config, files)
         overlay = await overlay_files(context)
         touched = files or sorted(overlay.staged)
+        where = f"on a scratch copy with {count_files(len(overlay.staged))}"
         if overlay.staged:
-            for tool in await asyncio.to_thread(_allowed_tools, root, root, check, config, touched):
-                await _ask_once(context, tool, len(overlay.staged))
-        async with _scratch(context, root, overlay.files) as scratch:
-            # a staged edit of package.json, for example, may change what the trusted command runs
-            view = scratch.view
-            tools = await asyncio.to_thread(_allowed_tools, root, view, check, config, touched)
-            place = _ScratchRun(context, root, scratch, config)
-            reports = await place.run_all(tools, arguments)
+            for tool in await asyncio.to_thread(allowed_tools, root, root, check, config, touched):
+                await ask_once(context, tool, f"Run `{tool.words}` {where}?")
+        reports = await _reports(context, root, config, (check, touched), arguments, overlay)
+        before: Mapping[str, Collection[str]] = {}
+        if compare and overlay.staged:
+            before = await _failures_before(context, root, config, reports, arguments)
     except (CommandError, ConfigError) as error:
         raise ToolError(str(error)) from error
-    about = f"on a scratch copy with {_files(len(overlay.staged))}" if overlay.staged else "on a scratch copy"
+    about = where if overlay.staged else "on a scratch copy"
     states = {report.status for _, report in reports}
     status = "passed" if states == {"passed"} else ", ".join(sorted(states - {"passed"})) or "not run"
-    return status, "\n".join(_report_text(tool, report, about) for tool, report in reports)
+    return status, "\n".join(report.text(tool, about, before.get(tool.words)) for tool, report in reports)
 
 
-def _report_text(tool: Tool, report: _Report, about: str) -> str:
-    where = f" in {tool.folder}" if tool.folder else ""
-    words = f"{tool.check} {report.status}: `{shlex.join(report.argv)}`{where} {report.ending}, {about}"
-    return f"{words}\n{report.text}".rstrip()
+async def _reports(
+    context: ToolContext,
+    root: Path,
+    config: VerifyConfig,
+    wanted: tuple[Check, Sequence[str]],
+    arguments: RunCheck,
+    overlay: OverlayFiles,
+) -> list[tuple[Tool, Report]]:
+    check, touched = wanted
+    async with scratch_copy(context, root, overlay.files) as scratch:
+        # a staged edit of package.json, for example, may change what the trusted command runs
+        tools = await asyncio.to_thread(allowed_tools, root, scratch.view, check, config, touched)
+        return await _ScratchRun(context, root, scratch, config).run_all(tools, arguments)
 
 
-def _files(count: int) -> str:
-    return f"{count} staged file{'' if count == 1 else 's'}"
+async def _failures_before(
+    context: ToolContext,
+    root: Path,
+    config: VerifyConfig,
+    reports: Sequence[tuple[Tool, Report]],
+    arguments: RunCheck,
+) -> dict[str, Collection[str]]:
+    """Return the keys of failures without the staged edits, by command, for the failed commands.
 
+    They are stored with the run, for the project's files as they are. Of tests only the files with failures
+    run. A command that cannot run without the edits is left out.
+    """
+    failed = [(tool, report) for tool, report in reports if report.failures]
+    if not failed:
+        return {}
+    overlay, check = await overlay_files(context, staged=False), failed[0][0].check
+    files = sorted({path for _, report in failed for path in report.files})
+    there = [path for path in files if path in overlay.files or (root / path).is_file()]
+    if files and not there:  # all failures are in new files
+        return {tool.words: () for tool, _ in failed}
+    can = check is Check.TESTS and all(
+        selectable_tests(tool, configured=config.tests is not None).files for tool, _ in failed
+    )
+    limited = RunCheck(check=check.value, files=there) if can and there else RunCheck(check=check.value)
+    if not can and (arguments.files or arguments.pattern):
+        limited = arguments.model_copy(update={"check": check.value})
 
-def _config_of(root: Path) -> VerifyConfig:
-    from tideate_core.config import load_config
+    async def find() -> dict[str, list[str]]:
+        wanted = (check, limited.files or sorted((await overlay_files(context)).staged))
+        try:
+            ran = await _reports(context, root, config, wanted, limited, overlay)
+        except (CommandError, ConfigError, ToolError):
+            return {}
+        return {
+            tool.words: [one.key for one in report.failures]
+            for tool, report in ran
+            if report.failures or report.status in ("passed", "no tests")
+        }
 
-    return load_config(root).config.verify
+    digest = f"{await tree_digest(context, root, overlay)} {limited.model_dump_json()}"
+    found: dict[str, Collection[str]] = await context.step.choose_for_run(f"before:{check}", digest, find)
+    return found
 
 
 def _described(root: Path) -> str:
     """List the checks with their commands, and mark the untrusted ones."""
-    config = _config_of(root)
+    config = read_verify_config(root)
     trust, waiting = ProjectTrust(root), declared_checks(root)
     lines = []
-    for check, tools in _installed(root, config).items():
+    for check, tools in installed(root, config).items():
         if getattr(config, check.value) is None and check.value in waiting:
             continue  # the project's declaration counts once it is trusted
         for tool in tools:
-            note = "" if trust.allows(tool) else f" (not trusted: {_HOW_TO_TRUST})"
+            note = "" if trust.allows(tool) else f" (not trusted: {HOW_TO_TRUST})"
             lines.append(f"{check}: `{tool.words}`{note}")
-    lines += [
-        f"{one}: as .tideate/config.toml says (not trusted: {_HOW_TO_TRUST})" for one in sorted(waiting)
-    ]
-    return "\n".join(lines) if lines else f"there is no check here: {_HOW_TO_CONFIGURE}. {WITHOUT}"
-
-
-def _installed(root: Path, config: VerifyConfig) -> dict[Check, list[Tool]]:
-    """Return the installed tools of each check."""
-    environment = verification_environment(root, config)
-    found = select_tools(root, config, environment).items()
-    there = {
-        check: [one for one in tools if not missing_program(root, one, environment)] for check, tools in found
-    }
-    return {check: tools for check, tools in there.items() if tools}
-
-
-def _allowed_tools(
-    root: Path, place: Path, check: Check, config: VerifyConfig, touched: Sequence[str]
-) -> list[Tool]:
-    """Return the commands of a check as declared in a directory, if a person trusts them.
-
-    A build that the tests need comes first.
-
-    :param place: the root, or a scratch copy of it.
-    :param touched: files, relative to the root: select the parts of the project that they affect; none: all.
-    :raises ToolError: there is no command, one cannot run, or it is not trusted.
-    """
-    if getattr(config, check.value) is None and check.value in declared_checks(root):
-        raise ToolError(
-            f"the project's .tideate/config.toml says how to run {check} and is not trusted; a person has to "
-            f"look at it and run `tideate trust` or `:Workflow trust`. {WITHOUT}"
-        )
-    environment = verification_environment(root, config)
-    tools = select_tools(place, config, environment)
-    if not tools.get(check):
-        why = "it is turned off" if check in tools else "nothing in the project says how"
-        there = ", ".join(one for one, found in tools.items() if found)
-        known = f"(checks that there are: {there})" if there else f"({_HOW_TO_CONFIGURE}). {WITHOUT}"
-        raise ToolError(f"there is no check {check} here: {why} {known}")
-    wanted = affected_tools(place, config, tools, touched)
-    chosen = [tool for tool in tools[check] if tool in wanted]
-    if not chosen:
-        having = ", ".join(tool.folder or "the root" for tool in tools[check])
-        raise ToolError(f"the check {check} is only in {having}, which these files do not touch. {WITHOUT}")
-    built = {tool.folder for tool in chosen if tool.after_build}
-    places = built if config.build is None else {""}
-    builds = [tool for tool in tools.get(Check.BUILD, ()) if built and tool.folder in places]
-    if built and not builds:
-        raise ToolError(
-            f"the tests run what is built, and no build is configured: {_HOW_TO_CONFIGURE}. {WITHOUT}"
-        )
-    return [_allowed(root, place, tool, environment) for tool in [*builds, *chosen]]
-
-
-def _allowed(root: Path, place: Path, tool: Tool, environment: Mapping[str, str]) -> Tool:
-    # build products go to the project's private state, which a scratch copy shares
-    own, private = (str(project_state(one)) for one in (place, root))
-    tool = replace(tool, argv=tuple(word.replace(own, private) for word in tool.argv))
-    if advice := missing_program(place, tool, environment):
-        raise ToolError(f"`{tool.words}` cannot run: {advice}. {WITHOUT}")
-    if not ProjectTrust(root).allows(tool if place == root else _as_in_project(root, tool)):
-        changed = "staged edits change what it runs, and " if place != root else ""
-        raise ToolError(f"{changed}{untrusted_message(tool)}. {WITHOUT}")
-    return tool
-
-
-def _as_in_project(root: Path, tool: Tool) -> Tool:
-    """Return a tool of a scratch copy, no longer the person's own if staged edits change what it runs."""
-    return replace(tool, own=tool.own and recipe_of(root, tool.argv) == tool.recipe)
-
-
-async def _ask_once(context: ToolContext, tool: Tool, count: int) -> None:
-    """Ask, once in a run, whether a check may run unreviewed edits.
-
-    :raises ToolError: the answer is no.
-    """
-    command = tool.words
-
-    async def decide() -> bool:
-        decision = await context.step.confirm(
-            "gate",
-            f"Run `{command}` on a scratch copy with {_files(count)}?",
-            details=UNREVIEWED,
-        )
-        return decision.accepted
-
-    if not await context.step.choose_for_run(
-        f"check:{tool.check}{tool.folder and ':'}{tool.folder}", tool.meaning, decide
-    ):
-        raise ToolError(
-            f"the person does not want `{command}` to run with edits that nobody has reviewed. {WITHOUT}"
-        )
-
-
-@asynccontextmanager
-async def _scratch(context: ToolContext, root: Path, files: dict[str, Any]) -> AsyncIterator[Scratch]:
-    from tideate_core.snapshots import open_scratch
-
-    private = context.step.workspace.private
-    async with open_scratch(
-        root, private and private / "scratch", files, notice=lambda words: context.step.notice(words)
-    ) as scratch:
-        yield scratch
-
-
-@dataclass(frozen=True, slots=True)
-class _Report:
-    """The result of a check."""
-
-    argv: Sequence[str]
-    status: str
-    ending: str
-    text: str
+    lines += [f"{one}: as .tideate/config.toml says (not trusted: {HOW_TO_TRUST})" for one in sorted(waiting)]
+    return "\n".join(lines) if lines else f"there is no check here: {HOW_TO_CONFIGURE}. {WITHOUT}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,13 +235,13 @@ class _ScratchRun:
     def _limits(self) -> ProcessLimits:
         return ProcessLimits(timeout_ms=round(self.config.timeout * 1000))
 
-    async def run_all(self, tools: Sequence[Tool], arguments: RunCheck) -> list[tuple[Tool, _Report]]:
+    async def run_all(self, tools: Sequence[Tool], arguments: RunCheck) -> list[tuple[Tool, Report]]:
         """Run the commands of a check; skip tests after a failed build.
 
         :raises ToolError: the tests cannot be limited to the selection.
         :raises CommandError: a command cannot be started.
         """
-        reports: list[tuple[Tool, _Report]] = []
+        reports: list[tuple[Tool, Report]] = []
         tests = [tool for tool in tools if tool.check == Check.TESTS]
         configured = self.config.tests is not None
         folders = any(accepts_directories(runner_name(tool, configured=configured)) for tool in tests)
@@ -364,7 +293,7 @@ class _ScratchRun:
                     f"{word}, tideate builds in the copy. {WITHOUT}"
                 )
 
-    async def run(self, tool: Tool) -> _Report:
+    async def run(self, tool: Tool) -> Report:
         """Run a check other than tests.
 
         :raises CommandError: the command cannot be started.
@@ -376,10 +305,10 @@ class _ScratchRun:
             limits=self._limits,
             hint=f"a person has to install it, or set verify.{tool.check} in .tideate/config.toml",
         )
-        printed = result.printed
+        printed, took = result.printed, result.duration_ms
+        await asyncio.to_thread(keep_time, self.root, tool, took)
         if result.ok:
-            shown = bounded_text(_end(hide_lines(printed), 1_000), "the output is longer")
-            return _Report(tool.argv, "passed", result.ending, shown)
+            return Report(tool.argv, "passed", result.ending, output=end_of(printed, 500), duration_ms=took)
         failures = await asyncio.to_thread(
             parse_failures,
             printed,
@@ -388,11 +317,11 @@ class _ScratchRun:
             tool=tool.name,
             most=MOST_FAILURES,
         )
-        found = [str(failure) for failure in failures.found]
-        more = ["[there are more]"] if failures.cut else []
-        return _Report(tool.argv, "failed", result.summary, _joined(found, more, printed))
+        found = failing_places(failures.found)
+        output = "" if found else end_of(printed)
+        return Report(tool.argv, "failed", result.summary, found, output, took)
 
-    async def run_tests(self, tool: Tool, wanted: SelectedTests) -> _Report:
+    async def run_tests(self, tool: Tool, wanted: SelectedTests) -> Report:
         """Run tests, or a selection of them.
 
         :raises ToolError: the tests cannot be limited to the selection.
@@ -416,13 +345,18 @@ class _ScratchRun:
         counts = ("passed", "failed", "errors", "skipped")
         numbers = [f"{count} {name}" for name in counts if (count := getattr(results, name))]
         ending = ", ".join([*numbers, results.ending])
-        if results.status == "passed":
-            return _Report(results.command, "passed", ending, "")
-        found = _failures(results)
-        more = ["[there are more]"] if results.more_failures or len(results.failures) > MOST_FAILURES else []
-        printed = REPEATED_OUTPUT.sub("", done.output) if found else done.output
-        return _Report(
-            results.command, results.status.replace("_", " "), ending, _joined(found, more, printed)
+        if not wanted:
+            await asyncio.to_thread(keep_time, self.root, tool, results.duration_ms)
+        failures = failing_tests(results)
+        explained = results.status == "passed" or (results.status == "failed" and failures)
+        return Report(
+            results.command,
+            results.status.replace("_", " "),
+            ending,
+            failures,
+            "" if explained else end_of(done.output),
+            results.duration_ms,
+            sorted({path for one in results.failures if (path := _test_file(one))}),
         )
 
     def _environment(self, tool: Tool) -> dict[str, str]:
@@ -443,116 +377,44 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _failures(results: TestResults) -> list[str]:
-    found = []
-    for one in results.failures[:MOST_FAILURES]:
-        place = f"{one.file}:{one.line}" if one.line else one.file
-        found.append(": ".join(part for part in (place, one.name, one.message) if part))
-    return found
+def _test_file(failure: TestFailure) -> str:
+    """Return the file of a failed test: pytest's names begin with it."""
+    return failure.name.partition("::")[0] if "::" in failure.name else failure.file
 
 
-def _joined(failures: Iterable[str], more: Iterable[str], output: str) -> str:
-    # whole texts: a part of a secret would not be recognised
-    shown = map(hide_lines, failures)
-    lines = [one if len(one) <= LONGEST_FAILURE else f"{one[:LONGEST_FAILURE]}…" for one in shown]
-    printed = _end(hide_lines(output), LONGEST_OUTPUT)
-    text = "\n".join([*lines, *more, "it printed last:", printed])
-    return bounded_text(text, "the output is longer")
-
-
-def _end(output: str, longest: int) -> str:
-    kept = output.rstrip()[-longest:]
-    return kept if len(output.rstrip()) <= longest else f"[…]\n{kept.partition(chr(10))[2] or kept}"
-
-
-def fit_run_check(context: ToolContext, tool: WorkTool[RunCheck]) -> WorkTool[RunCheck]:
-    """Return the tool with the project's checks, and the arguments that its tests support."""
-    checks, can = _offered(context)
-    said = " and ".join(filter(None, ("files" if can.files else "", "names" if can.pattern else "")))
-    limits = f"Tests can be limited to {said}: run few." if said else "Each of them runs as a whole."
-    names = {"description": f"Of tests: only those of these names, {can.pattern}."}
+def fit_run_check(context: ToolContext, tool: WorkTool[RunCheck]) -> WorkTool[RunCheck] | None:
+    """Return the tool with the checks that can run, and the arguments that its tests support."""
+    root = context.step.workspace.root
+    config, tools = runnable(root) if root is not None else (None, {})
+    if config is None or not tools:
+        return None
+    can = _selectable(config, tools.get(Check.TESTS, []))
+    names = {"description": f"Tests of these names only: {can.pattern}."}
     fitted: dict[str, Mapping[str, Any] | None] = {
-        "check": {"anyOf": [{"enum": checks, "type": "string"}]} if checks else {},
+        "check": {"anyOf": [{"enum": [check.value for check in tools], "type": "string"}]},
         "files": {} if can.files else None,
         "pattern": names if can.pattern else None,
     }
-    return replace(tool, description=f"{tool.description} {limits}", fitted=fitted)
+    return replace(tool, fitted=fitted)
 
 
-def _offered(context: ToolContext) -> tuple[list[str], SelectableTests]:
-    """Return the project's checks, including untrusted ones, and the supported selection of tests."""
-    root = context.step.workspace.root
-    if root is None:
-        return [], SelectableTests()
-    try:
-        config = _config_of(root)
-        waiting = declared_checks(root)
-        tools = _installed(root, config)
-    except ConfigError:
-        return [], SelectableTests()  # the call reports it
-    there = [check.value for check in Check if check in tools or check.value in waiting]
-    tests = tools.get(Check.TESTS, [])
-    if not tests or (config.tests is None and Check.TESTS.value in waiting):
-        return there, SelectableTests()  # the project's declaration counts once it is trusted
+def _selectable(config: VerifyConfig, tests: Sequence[Tool]) -> SelectableTests:
+    """Return the selections of tests that all commands support."""
     ways = [selectable_tests(one, configured=config.tests is not None) for one in tests]
     same = {one.pattern for one in ways}
-    return there, SelectableTests(all(one.files for one in ways), same.pop() if len(same) == 1 else "")
+    files = bool(ways) and all(one.files for one in ways)
+    return SelectableTests(files, same.pop() if len(same) == 1 else "")
 
 
 TOOLS: tuple[WorkTool[Any], ...] = (
     WorkTool(
         "run_check",
-        "Run one of the project's checks with your staged edits on a scratch copy. Returns failures with "
-        "file and line, then the end of the output. It can take minutes. Only checks that a person trusts "
-        "run; work can be handed in without.",
+        "Run a check of the project with your staged edits on a scratch copy. Returns each failure with "
+        "place and error, and whether it is new.",
         RunCheck,
         "runs",
         run_check,
         fit=fit_run_check,
     ),
+    RUN_SNIPPET,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class OverlayFiles:
-    """Contents by path below the root; None for a deleted file."""
-
-    files: dict[str, FileImage | bytes | None] = field(default_factory=dict)
-    staged: frozenset[str] = frozenset()
-    """Paths changed by staged edits."""
-
-
-async def overlay_files(context: ToolContext) -> OverlayFiles:
-    """Return the files to overlay on the project's, so that a program sees the run's current texts."""
-    root, workspace = project_root(context), context.step.workspace
-    files: dict[str, FileImage | bytes | None] = {}
-    for change in context.staged.changes():
-        files |= await asyncio.to_thread(_files_after, root, change)
-    staged = frozenset(files)
-    for path in await workspace.unsaved_files():
-        if path not in staged:
-            text = (await workspace.read(path)).text
-            files[path] = (await asyncio.to_thread(_encoded, root, path, text)).data
-    return OverlayFiles(files, staged)
-
-
-def _files_after(root: Path, change: FileChange) -> dict[str, FileImage | bytes | None]:
-    """Return the contents of the files after a change; None for a deleted one."""
-    if change.after is None:
-        return {change.path: None}
-    if change.action == "create":
-        return {change.path: Document().encode(change.after)}
-    image = _encoded(root, change.path, change.after)
-    if change.move_to:
-        return {change.path: None, change.move_to: image}
-    return {change.path: image}
-
-
-def _encoded(root: Path, path: str, text: str) -> FileImage:
-    """Encode a text like the file at a path: its line ends, final line end and mode."""
-    found = read_image(root / path)
-    try:
-        document = Document.decode(found.data)
-    except NotText:
-        document = Document()
-    return FileImage.of_file(document.encode(text), found.state.mode or 0o644)

@@ -8,11 +8,13 @@ import re
 import warnings
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.agents.tools.results import bounded_text, list_some
 from tideate_core.gates import SyntaxProblem, is_checked, new_errors
-from tideate_core.workspace import PROSE, diff_lines, language_of, lines_of, unified_diff
+from tideate_core.mentions import code_language
+from tideate_core.workspace import PROSE, language_of, unified_diff
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -20,12 +22,12 @@ if TYPE_CHECKING:
     from tideate_core.agents.staged_files import StagedFiles
     from tideate_core.workspace import FileChange
 
-SHORT: Final = 12
-"""Changed lines up to which a change is shown as a diff."""
-LONGEST_DIFF: Final = 8_000
-"""Characters of the diffs in a result."""
-MOST_HUNKS: Final = 30
-"""Hunks of a file listed in a result."""
+AROUND: Final = 1
+"""Unchanged lines shown around a hunk."""
+ENDS: Final = 4
+"""First and last lines shown of a long run of removed or added lines."""
+LONGEST_DIFF: Final = 6_000
+"""Characters of the hunks in a result."""
 MOST_ERRORS: Final = 10
 """Syntax errors listed in a result."""
 MOST_UNCHECKED: Final = 5
@@ -74,38 +76,34 @@ def new_problems(changes: Iterable[FileChange]) -> list[FileProblem]:
 
 
 def describe_changes(changes: Iterable[FileChange], loose: Sequence[int] = ()) -> tuple[list[str], bool]:
-    """Return changes as lines for a model, and whether these are all changed lines.
+    """Return the hunks of changes with a line around, for a model, and whether these are all changed lines.
 
-    Short changes are shown as a diff, others as line numbers, because the model wrote them.
+    The middle of a long run of lines is left out.
 
-    :param loose: lines (from 1, before the edit) of inexact matches; their diff is always shown.
+    :param loose: lines (from 1, before the edit) of inexact matches; their hunks are shown in full.
     """
     kept = [one for one in changes if one.action == "modify"]
-    hunks = [diff_lines(lines_of(one.before), lines_of(one.after)) for one in kept]
-    if sum(len(hunk.old) + len(hunk.new) for found in hunks for hunk in found) <= SHORT:
-        return _diffs(kept, with_names=len(kept) > 1), True
-    lines = []
-    for change, found in zip(kept, hunks, strict=True):
-        shift, places = 0, []
-        for hunk in found:
-            places.append(f"+{len(hunk.new)} -{len(hunk.old)} lines at {hunk.start + shift + 1}")
-            shift += len(hunk.new) - len(hunk.old)
-        lines.append(f"{change.path}: {list_some(places, MOST_HUNKS)}")
-    return [*lines, *(_diffs(kept, loose) if loose else [])], False
-
-
-def _diffs(changes: Iterable[FileChange], only: Sequence[int] = (), *, with_names: bool = False) -> list[str]:
-    """Return the hunks of changes.
-
-    :param only: only hunks that include one of these lines of the text before.
-    """
-    shown = []
-    for change in changes:
-        hunks = re.split(r"\n(?=@@ )", unified_diff(change).rstrip("\n"))[1:]
-        hunks = [hunk for hunk in hunks if not only or any(_has_line(hunk, line) for line in only)]
-        shown += [*([change.path] if with_names else []), *hunks]
+    lines, all_shown = [], True
+    for change in kept:
+        hunks = re.split(r"\n(?=@@ )", unified_diff(change, AROUND).rstrip("\n"))[1:]
+        shown = [one if any(_has_line(one, at) for at in loose) else _shortened(one) for one in hunks]
+        all_shown = all_shown and shown == hunks
+        lines += [*([change.path] if len(kept) > 1 else []), *shown]
+    text = "\n".join(lines)
     rest = "read_file shows the file as it is staged"
-    return [bounded_text("\n".join(shown), rest, LONGEST_DIFF)] if shown else []
+    return [bounded_text(text, rest, LONGEST_DIFF)] if text else [], all_shown and len(text) <= LONGEST_DIFF
+
+
+def _shortened(hunk: str) -> str:
+    """Return a hunk without the middle of long runs of removed or added lines."""
+    shown: list[str] = []
+    for sign, run in groupby(hunk.split("\n"), key=lambda line: line[:1]):
+        lines = list(run)
+        left = len(lines) - 2 * ENDS
+        if sign in ("-", "+") and left > 1:
+            lines[ENDS:-ENDS] = [f"{sign} […{left} lines]"]
+        shown += lines
+    return "\n".join(shown)
 
 
 def _has_line(hunk: str, line: int) -> bool:
@@ -130,6 +128,7 @@ def _check(changes: Sequence[FileChange], original: dict[str, str]) -> CheckedCh
     unchecked: list[str] = []
     errors: list[str] = []
     names: list[str] = []
+    without_names: list[str] = []
     for change in changes:
         language = language_of(change.path)
         if change.after is None or (change.action == "move" and change.before == change.after):
@@ -142,10 +141,15 @@ def _check(changes: Sequence[FileChange], original: dict[str, str]) -> CheckedCh
         elif language not in _PLAIN:
             unchecked.append(name)
         errors += [f"[new syntax error{place}: {problem}]" for problem in found]
-        if name in original and not found:
-            told = new_name_problems(name, original[name], change.after)
-            names += [f"[{one}{place}]" for one in told]
+        told = None if found else new_name_problems(name, original.get(name, ""), change.after)
+        names += [f"[{one}{place}]" for one in told or ()]
+        if told is None and code_language(name):
+            without_names.append(name)
     word = "; no new syntax errors" if parsed and not errors else ""
+    if word and without_names:
+        word += "; undefined and unused names not checked"
+    elif word and not names and any(map(code_language, parsed)):
+        word += ", undefined or unused names"
     if unchecked:
         word += f"; syntax not checked: {list_some(unchecked, MOST_UNCHECKED)}"
     return CheckedChanges(word, errors, names)
@@ -164,19 +168,19 @@ _DELIBERATE: Final = re.compile(r"#\s*noqa\b|\b(\w+)\s+as\s+\1\b", re.IGNORECASE
 """Lines that linters skip, and imports that re-export a name; they are deliberate."""
 
 
-def new_name_problems(path: str, before: str, after: str) -> list[str]:
+def new_name_problems(path: str, before: str, after: str) -> list[str] | None:
     """Return new undefined names and unused imports, one line for each kind.
 
-    Empty if either text is not Python, or is too long.
+    None if they are not checked: a text is not Python, too long, or cannot be parsed.
 
     :param path: path of the file.
     :param before: the text before the run's first edit; empty for a new file.
     """
     if not path.endswith(".py") or max(len(before), len(after)) > LARGEST:
-        return []
+        return None
     had, has = _problems(before), _problems(after)
     if had is None or has is None:
-        return []
+        return None
     new: dict[str, list[str]] = {}
     for (kind, name), line in has.items():
         # a package's `__init__` imports names for others

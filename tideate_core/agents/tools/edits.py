@@ -49,10 +49,10 @@ class SearchReplace(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    search: str = Field(min_length=1, description="Copied exactly; stands only once in the file.")
-    replace: str = Field(description="Empty removes it.")
+    search: str = Field(min_length=1, description="Copied exactly, as short as is unique in the file.")
+    replace: str
     line: int | None = Field(
-        default=None, ge=1, description="Of a search that stands several times: the line it begins on."
+        default=None, ge=1, description="Line on which a search begins that is not unique."
     )
 
 
@@ -222,7 +222,7 @@ class WriteFile(Arguments):
     """Arguments of `write_file`."""
 
     path: str
-    text: str = Field(description="Complete, nothing left out.")
+    text: str = Field(description="Complete.")
 
 
 async def write_file(context: ToolContext, arguments: WriteFile) -> str:
@@ -253,7 +253,7 @@ class MoveFile(Arguments):
     """Arguments of `move_file`."""
 
     path: str
-    to: str = Field(description="The new path, its name included.")
+    to: str = Field(description="The new path.")
 
 
 async def move_file(context: ToolContext, arguments: MoveFile) -> str:
@@ -363,10 +363,7 @@ _DONE: Final = {
 TOOLS: tuple[WorkTool[Any], ...] = (
     WorkTool(
         "edit_file",
-        "Change parts of a file by search and replace. A search is text as read_file shows it (without the "
-        "numbers), as short as you like if it stands only once. Edits are staged: every tool sees them; they "
-        "are written to disk after a review. Returns what changed, new syntax errors, in Python names left "
-        "undefined or unused, in Neovim what its language servers newly complain of.",
+        "Change parts of a file by search and replace. Returns the changed lines and new errors.",
         EditFile,
         "stages",
         edit_file,
@@ -374,7 +371,7 @@ TOOLS: tuple[WorkTool[Any], ...] = (
     ),
     WorkTool(
         "write_file",
-        "Create a file, or replace all of one that you have read; for parts use edit_file.",
+        "Create a file, or replace all of one that you have read.",
         WriteFile,
         "stages",
         write_file,
@@ -382,7 +379,7 @@ TOOLS: tuple[WorkTool[Any], ...] = (
     ),
     WorkTool(
         "move_file",
-        "Move or rename a file; imports elsewhere are yours to change. Edit it under its new path then.",
+        "Move or rename a file; edit it under its new path then.",
         MoveFile,
         "stages",
         move_file,

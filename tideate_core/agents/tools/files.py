@@ -1,4 +1,4 @@
-"""Tools that read files: a text with line numbers, a tree of files, files that match a glob."""
+"""Tools that read files: a text, a tree of files, files that match a glob."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tideate_core.agents.tools.project_paths import (
     project_root,
     read_text,
 )
-from tideate_core.agents.tools.results import LONGEST_LINE, bounded_lines, numbered
+from tideate_core.agents.tools.results import LONGEST_LINE, bounded_lines, cut_line, numbered
 from tideate_core.agents.tools.tool import Arguments, WorkTool
 from tideate_core.errors import ToolError, WorkspaceError
 from tideate_core.mentions import draw_tree, secret_name
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 ENTRIES: Final = 300
 """Lines of a tree if no depth is given."""
 MOST_ENTRIES: Final = 3_000
+KNOWN: Final = 30
+"""Lines from which a text that the model knows is not shown again."""
+KNOWN_TEXT: Final = "{name}, {about}: you have all of it, with your edits; ranges show lines again"
 LEAST_SIZE: Final = 4_096
 """Bytes from which a file's size is shown."""
 
@@ -36,16 +39,17 @@ LEAST_SIZE: Final = 4_096
 class ReadFile(Arguments):
     """Arguments of `read_file`."""
 
-    path: str = Field(description="Relative to the project's root.")
-    first: int = Field(default=1, ge=1)
-    last: int | None = Field(default=None, ge=1, description="Included; default: the end.")
+    path: str
+    first: int = Field(default=1, ge=1, json_schema_extra={"hidden": True})
+    last: int | None = Field(default=None, ge=1, json_schema_extra={"hidden": True})
     ranges: list[Annotated[list[PositiveInt], Field(min_length=2, max_length=2)]] = Field(
-        default=[], max_length=30, description="Several ranges [first, last], in place of first and last."
+        default=[], max_length=30, description="[first, last] lines, last included."
     )
+    numbers: bool = Field(default=False, description="Number the lines.")
 
 
 async def read_file(context: ToolContext, arguments: ReadFile) -> str:
-    """Return lines of a file with their numbers."""
+    """Return lines of a file; of a long text that the model knows, only that it does."""
     if arguments.ranges and (arguments.first > 1 or arguments.last):
         raise ToolError("give either ranges, or first and last")
     name, text = await read_text(context, arguments.path)
@@ -53,9 +57,12 @@ async def read_file(context: ToolContext, arguments: ReadFile) -> str:
     if not text:
         context.staged.note_shown(name)
         return f"{name} is empty"
+    asks_for_part = arguments.model_fields_set & {"first", "last", "ranges", "numbers"}
+    if context.staged.was_shown(name) and len(lines) > KNOWN and not asks_for_part:
+        return KNOWN_TEXT.format(name=name, about=_about([(1, len(lines))], len(lines)))
     wanted = arguments.ranges or [[arguments.first, arguments.last or len(lines)]]
     spans = _spans(name, wanted, len(lines))
-    body, whole = _shown_lines(lines, spans)
+    body, whole = _shown_lines(lines, spans, numbers=arguments.numbers)
     if whole and max(map(len, lines)) <= LONGEST_LINE:
         context.staged.note_shown(name)
     return f"{name}, {_about(spans, len(lines))}{await _state(context, name)}\n{body}"
@@ -76,24 +83,27 @@ def _spans(name: str, wanted: Iterable[Sequence[int]], total: int) -> list[tuple
     return spans
 
 
-def _shown_lines(lines: Sequence[str], spans: Sequence[tuple[int, int]]) -> tuple[str, bool]:
-    """Return numbered lines up to the size limit, and whether these are the whole file."""
+def _shown_lines(
+    lines: Sequence[str], spans: Sequence[tuple[int, int]], *, numbers: bool
+) -> tuple[str, bool]:
+    """Return lines up to the size limit, and whether these are the whole file."""
     shown: list[str] = []
-    numbers: list[int] = []
+    places: list[int] = []
     for first, last in spans:
         if shown:
-            shown.append("--")
-            numbers.append(first)
-        shown += numbered(lines[first - 1 : last], first)
-        numbers += range(first, last + 1)
+            shown.append(f"-- {first}-{last}")
+            places.append(first)
+        part = lines[first - 1 : last]
+        shown += numbered(part, first) if numbers else map(cut_line, part)
+        places += range(first, last + 1)
     left_out: list[int] = []
 
     def rest(count: int) -> str:
-        left_out.append(numbers[count])
-        return f"lines {numbers[count]} to {numbers[-1]} left out; ask with first={numbers[count]}"
+        left_out.append(places[count])
+        return f"lines {places[count]} to {places[-1]} left out; ask for ranges from {places[count]} on"
 
     body = bounded_lines(shown, rest)
-    return body, len(numbers) == len(lines) and not left_out
+    return body, len(places) == len(lines) and not left_out
 
 
 def _about(spans: Sequence[tuple[int, int]], total: int) -> str:
@@ -115,8 +125,8 @@ async def _state(context: ToolContext, name: str) -> str:
 class ListFiles(Arguments):
     """Arguments of `list_files`."""
 
-    path: str = Field(default=".", description="Folder.")
-    depth: int | None = Field(default=None, ge=1, le=50, description="Levels of folders; default: what fits.")
+    path: str = "."
+    depth: int | None = Field(default=None, ge=1, le=50, description="Default: what fits.")
 
 
 async def list_files(context: ToolContext, arguments: ListFiles) -> str:
@@ -165,7 +175,7 @@ class FindFiles(Arguments):
     glob: str = Field(
         min_length=1,
         max_length=500,
-        description="As `*.py` (at any depth), `src/**/test_*.{ts,tsx}`, `docs` (a folder).",
+        description="As `*.py`, `src/**/test_*.{ts,tsx}`, `docs`.",
     )
 
 
@@ -183,8 +193,8 @@ async def find_files(context: ToolContext, arguments: FindFiles) -> str:
 TOOLS: tuple[WorkTool[Any], ...] = (
     WorkTool(
         "read_file",
-        "Read a file or ranges of its lines, as `NUMBER<tab>TEXT`, with staged edits and unsaved changes. "
-        "Of a long file read the parts that outline, search or find_symbol name.",
+        "Read a file or ranges of its lines, with staged edits and unsaved changes; 30,000 characters at "
+        "most. Of a long file read the parts that outline, search or find_symbol name.",
         ReadFile,
         "reads",
         read_file,
@@ -192,7 +202,7 @@ TOOLS: tuple[WorkTool[Any], ...] = (
     ),
     WorkTool(
         "list_files",
-        "Tree of the files below a folder, ignored ones excluded; `NAME 12k`: 12 kB (told from 4 kB on).",
+        "Tree of the files below a folder; `NAME 12k`: 12 kB.",
         ListFiles,
         "reads",
         list_files,

@@ -256,7 +256,7 @@ TOOLS: tuple[WorkTool[Any], ...] = (
     WorkTool("git_status", "Branch, and saved files that differ from HEAD.", Arguments, "reads", status),
     WorkTool(
         "git_diff",
-        "Diff of the saved files (without your staged edits) and a commit, or of two commits.",
+        "Diff of the saved files, without staged edits, and a commit; or of two commits.",
         Diff,
         "reads",
         diff,

@@ -15,12 +15,15 @@ from tideate_core.agents.tools.shown_texts import ShownTexts, line_part
 from tideate_core.agents.tools.tool import Arguments, WorkTool
 from tideate_core.errors import ToolError, WorkspaceError
 from tideate_core.util.escaping import HIDDEN_LINE
+from tideate_core.workspace import is_test
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.agents.tools.tool import ToolContext
 
+LEAST_OF_FILE: Final = 5
+"""Matching lines shown of each file if there are more than the limit."""
 NAMED: Final = 20
 """Skipped files that are named."""
 AT_ONCE: Final = 10_000
@@ -33,18 +36,23 @@ class Search(Arguments):
     """Arguments of `search`."""
 
     pattern: str = Field(min_length=1, max_length=2_000, description="Regular expression, within one line.")
-    literal: bool = Field(default=False, description="The pattern is plain text.")
-    word: bool = Field(default=False, description="Whole words only.")
+    literal: bool = False
+    word: bool = False
     ignore_case: bool = False
     glob: str = Field(default="", max_length=500, description="As `*.py`, `src/**/*.{ts,tsx}`, `docs`.")
-    context: int = Field(default=0, ge=0, le=20, description="Lines before and after each match.")
-    limit: int = Field(default=100, ge=1, le=1_000, description="Most matching lines.")
+    exclude: str = Field(default="", max_length=500, description="Glob.")
+    before: int = Field(default=0, ge=0, le=20, description="Lines shown.")
+    after: int = Field(default=0, ge=0, le=20)
+    context: int = Field(default=0, ge=0, le=20, json_schema_extra={"hidden": True})
+    limit: int = Field(default=80, ge=1, le=1_000)
 
 
 async def search(context: ToolContext, arguments: Search) -> str:
     """Return the lines that match a pattern, by file."""
     root = project_root(context)
-    texts = await ShownTexts.open(context, *([path_filter(arguments.glob)] if arguments.glob else []))
+    fits = path_filter(arguments.glob) if arguments.glob else lambda _: True
+    left_out = path_filter(arguments.exclude) if arguments.exclude else lambda _: False
+    texts = await ShownTexts.open(context, lambda path: fits(path) and not left_out(path))
     if not texts.names and not texts.secrets:
         return f"no file fits the glob {arguments.glob}" if arguments.glob else "the project has no files"
     query = Query(arguments.pattern, arguments.literal, arguments.ignore_case, arguments.word)
@@ -106,30 +114,40 @@ class _Page:
     size: int = 0
 
     async def add(self, found: Found) -> None:
-        """Add the lines of matches, file by file, up to the limits."""
-        for name in sorted(found.lines):
+        """Add the lines of matches, source before tests, up to the limits; then only names and numbers."""
+        names = sorted(found.lines, key=lambda name: (is_test(name), name))
+        most = self.arguments.limit
+        if sum(map(len, found.lines.values())) > most:  # a share for each file
+            most = max(LEAST_OF_FILE, most // len(names))
+        for at, name in enumerate(names):
             if self._is_full():
+                rest = [f"{other} ({len(found.lines[other])})" for other in names[at:]]
+                self._put(f"also in {list_some(rest, NAMED)}")
                 break
             try:
                 text, secret = await self.texts.read(name)
             except WorkspaceError as error:
                 self.hidden.append(f"{name} ({error})")
                 continue
-            self._add_file(name, text.split("\n"), secret, found.lines[name])
+            self._add_file(name, text.split("\n"), secret, found.lines[name], most)
 
     def _is_full(self) -> bool:
         return self.shown >= self.arguments.limit or self.size > LONGEST
 
-    def _add_file(self, name: str, lines: list[str], secret: frozenset[int], places: dict[int, int]) -> None:
-        self._put(f"\n{name}" if self.lines else name)
-        around, last = self.arguments.context, 0
-        for number in sorted(places):
-            if self._is_full() or number > len(lines):
+    def _add_file(
+        self, name: str, lines: list[str], secret: frozenset[int], places: dict[int, int], most: int
+    ) -> None:
+        self._put(f"{name} ({len(places)})" if len(places) > 1 else name)
+        before = self.arguments.before or self.arguments.context
+        after = self.arguments.after or self.arguments.context
+        last = 0
+        for count, number in enumerate(sorted(places)):
+            if self._is_full() or count == most or number > len(lines):
                 break
-            first = max(number - around, last + 1)
-            if around and last and first > last + 1:
+            first = max(number - before, last + 1)
+            if (before or after) and last and first > last + 1:
                 self._put("--")
-            for at in range(first, min(number + around, len(lines)) + 1):
+            for at in range(first, min(number + after, len(lines)) + 1):
                 if at > number and at in places:
                     break  # shown as a match of its own
                 shown = HIDDEN_LINE if at in secret else line_part(lines[at - 1], places.get(at, 1))
@@ -172,9 +190,8 @@ class _Page:
 TOOLS: tuple[WorkTool[Any], ...] = (
     WorkTool(
         "search",
-        "Search all files that are not ignored, line by line, with staged edits and unsaved changes. Returns "
-        "`LINE:TEXT` below each path, context as `LINE-TEXT`. For definitions and uses of a name find_symbol "
-        "is more exact; for names of files use find_files.",
+        "Search the project's files line by line, source before tests. Returns `LINE:TEXT` below each path "
+        "with its number of matches. For a name find_symbol is more exact.",
         Search,
         "reads",
         search,

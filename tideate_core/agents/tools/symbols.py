@@ -22,7 +22,7 @@ from tideate_core.mentions import (
     code_language,
     definitions_in,
     may_define,
-    outline as outline_of,
+    outline_entries,
     places_of_name,
 )
 from tideate_core.workspace import is_test
@@ -31,8 +31,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tideate_core.agents.tools.tool import ToolContext
-    from tideate_core.mentions import Definition
+    from tideate_core.mentions import Definition, OutlineEntry
 
+MOST_ENTRIES: Final = 150
+"""Entries of an outline that are shown."""
+LONGEST_ENTRY: Final = 160
+LONGEST_BODY: Final = 60
+"""Lines of a definition that is shown whole."""
+LONGEST_BODIES: Final = 6_000
+"""Characters of the definitions that are shown whole."""
 MOST_DEFINITIONS: Final = 30
 """Definitions of one name that are shown."""
 MOST_FILES: Final = 300
@@ -53,42 +60,74 @@ class Outline(Arguments):
     """Arguments of `outline`."""
 
     path: str
+    depth: int | None = Field(default=None, ge=1, le=20, description="Levels; 1: outermost.")
+    name: str = Field(
+        default="", max_length=200, description="Entries with this text, and those around them."
+    )
 
 
 async def outline(context: ToolContext, arguments: Outline) -> str:
-    """Return the definitions of a file."""
+    """Return the definitions of a file, at most `MOST_ENTRIES`."""
     name, text = await read_text(context, arguments.path)
     if not can_outline(name):
         raise ToolError(f"the language of {name} has no outline; read_file shows the file")
     try:
-        lines = await asyncio.to_thread(outline_of, text, name)
+        entries = await asyncio.to_thread(outline_entries, text, name)
     except NotParsed as error:
         raise ToolError(f"{name} has no outline: {error}; read_file shows the file") from error
-    if not lines:
+    if not entries:
         return f"{name} defines nothing ({text.count(chr(10)) + 1} lines)"
-    rest = "read_file shows the file"
-    return bounded_lines(lines, lambda shown: f"{len(lines) - shown} more definitions; {rest}")
+    wanted = _named(entries, arguments.name.lower()) if arguments.name else entries
+    if not wanted:
+        return f"{name} defines nothing with {arguments.name!r} ({len(entries)} entries)"
+    deepest = arguments.depth or 1 + max(one.depth for one in wanted)
+    shown = [one for one in wanted if one.depth < deepest]
+    while len(shown) > MOST_ENTRIES and deepest > 1 and arguments.depth is None:
+        deepest -= 1
+        shown = [one for one in wanted if one.depth < deepest]
+    left = len(wanted) - len(shown[:MOST_ENTRIES])
+    lines = [_entry_line(one) for one in shown[:MOST_ENTRIES]]
+    return "\n".join([*lines, *([f"[{left} more; name, or a larger depth, shows them]"] if left else [])])
+
+
+def _named(entries: Sequence[OutlineEntry], name: str) -> list[OutlineEntry]:
+    """Return the entries that contain a text, and their outer entries.
+
+    :param name: in lower case.
+    """
+    kept: list[OutlineEntry] = []
+    around: list[OutlineEntry] = []
+    for one in entries:
+        around[one.depth :] = [one]
+        if name in one.text.lower():
+            kept += [other for other in around if other not in kept[-len(around) :]]
+    return kept
+
+
+def _entry_line(one: OutlineEntry) -> str:
+    where = f"{one.first}-{one.last}" if one.last > one.first else str(one.first)
+    text = one.text if len(one.text) <= LONGEST_ENTRY else f"{one.text[:LONGEST_ENTRY]}…"
+    return f"{where}: {'  ' * one.depth}{text}"
 
 
 class FindSymbol(Arguments):
     """Arguments of `find_symbol`."""
 
-    name: str = Field(
-        min_length=1, max_length=200, description="Function, class, constant …; `Class.method` narrows it."
-    )
-    references: bool = Field(default=True, description="Also where it is used.")
-    limit: int = Field(default=40, ge=1, le=500, description="Most references.")
+    name: str = Field(min_length=1, max_length=200, description="`Class.method` narrows it.")
+    bodies: bool = True
+    references: bool = True
+    limit: int = Field(default=40, ge=1, le=500, json_schema_extra={"hidden": True})
 
 
 async def find_symbol(context: ToolContext, arguments: FindSymbol) -> str:
-    """Return the definitions and uses of a name."""
+    """Return the definitions of a name with their texts, and its uses."""
     container, _, name = arguments.name.strip().rpartition(".")
     if not _NAME.fullmatch(name):
         raise ToolError(f"{arguments.name!r} is not a name; search finds any text")
     texts = await ShownTexts.open(context, lambda path: bool(code_language(path)))
     found = await find_shown(project_root(context), texts, Query(name, literal=True, word=True))
     lookup = _Lookup(texts, name, container.rpartition(".")[2], sorted(found.lines))
-    answer = await lookup.definitions(arguments.name)
+    answer = await lookup.definitions(arguments.name, bodies=arguments.bodies)
     if arguments.references:
         answer += await lookup.references(arguments.limit)
     if found.timed_out:
@@ -116,7 +155,7 @@ class _Lookup:
         """Files that take too long to parse."""
         self._ends = time.monotonic() + PATIENCE
 
-    async def definitions(self, asked: str) -> list[str]:
+    async def definitions(self, asked: str, *, bodies: bool) -> list[str]:
         """Return the lines of definitions; if some are in the container, only these."""
 
         left: list[str] = []
@@ -136,7 +175,7 @@ class _Lookup:
         members = [one for one in self._defined if self._container and one[1].container == self._container]
         self._is_member = bool(members)
         self._defined = members or self._defined
-        lines = await self._definition_lines(asked)
+        lines = await self._definition_lines(asked, LONGEST_BODIES if bodies else 0)
         if self._slow:
             lines.append(f"[takes too long to parse: {list_some(self._slow)}]")
         if left:
@@ -145,19 +184,29 @@ class _Lookup:
             )
         return lines
 
-    async def _definition_lines(self, asked: str) -> list[str]:
+    async def _definition_lines(self, asked: str, room: int) -> list[str]:
+        """Return the lines of definitions.
+
+        :param room: characters of their bodies; one that does not fit is a line.
+        """
         count = len(self._defined)
         if not count:
             return [f"no definition of {asked} is known; search finds any text"]
         lines = [f"{count} definition{'s' if count > 1 else ''} of {asked}:"]
         for path, found in groupby(self._defined[:MOST_DEFINITIONS], key=lambda one: one[0]):
-            text, _ = await self._read(path)
+            written = (await self._read(path))[0].split("\n")
             lines.append(path)
             for _, one in found:
                 where = f"{one.line}-{one.last}" if one.last > one.line else str(one.line)
                 inside = f" (in {one.container})" if one.container else ""
-                told = line_part(signature(text.split("\n"), one.line, one.last, self._name))
-                lines.append(f"{where}:{told}{inside}")
+                body = [line_part(line) for line in written[one.line - 1 : one.last]]
+                size = sum(map(len, body))
+                if 1 < len(body) <= LONGEST_BODY and size <= room:
+                    room -= size
+                    lines += [f"{where}:{inside}", *body]
+                else:
+                    told = line_part(signature(written, one.line, one.last, self._name))
+                    lines.append(f"{where}:{told}{inside}")
         if count > MOST_DEFINITIONS:
             lines.append(f"[{count - MOST_DEFINITIONS} more; name it as Class.method]")
         return lines
@@ -256,7 +305,7 @@ def may_use_member(line: str, path: str, name: str) -> bool:
 TOOLS: tuple[WorkTool[Any], ...] = (
     WorkTool(
         "outline",
-        "List what a file defines (classes, functions; headings of a document) with line numbers.",
+        "List what a file defines (or a document's headings) as `FIRST-LAST: TEXT`, 150 entries at most.",
         Outline,
         "reads",
         outline,
@@ -264,8 +313,8 @@ TOOLS: tuple[WorkTool[Any], ...] = (
     ),
     WorkTool(
         "find_symbol",
-        "Find where a name is defined (`FIRST-LAST:SIGNATURE`) and the lines of code that use it; by syntax, "
-        "not by types. Language servers, where there are any, are more exact.",
+        "Find the definitions of a name, with their bodies unless they are long, and the lines of code that "
+        "use it; by syntax, not by types.",
         FindSymbol,
         "reads",
         find_symbol,

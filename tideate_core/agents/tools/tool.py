@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
@@ -44,6 +46,7 @@ class Arguments(BaseModel):
 
 
 A = TypeVar("A", bound=Arguments)
+NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +75,15 @@ class WorkTool(Generic[A]):
     """The tool hides secrets itself: a person may have agreed to show some of them."""
     needs_editor: bool = False
     """The tool is offered only in a running Neovim."""
-    fit: Callable[[ToolContext, WorkTool[A]], WorkTool[A]] | None = None
-    """Adapts the tool to the project; blocking."""
+    fit: Callable[[ToolContext, WorkTool[A]], WorkTool[A] | None] | None = None
+    """Adapts the tool to the project, or returns None if it is of no use there; blocking."""
     fitted: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)
     """Changes of arguments' schemas for this project; None: not offered, and refused by the tool."""
 
     @cached_property
     def schema(self) -> dict[str, Any]:
         """JSON Schema of the arguments, reduced to the parts that a model needs."""
-        schema = self.arguments.model_json_schema()
-        parts = {f"#/$defs/{name}": part for name, part in schema.get("$defs", {}).items()}
-        for name, change in self.fitted.items():
-            given = schema["properties"].pop(name)
-            if change is not None:
-                schema["properties"][name] = {**given, **change}
-        return {**_lean(schema, parts), "additionalProperties": False}
+        return lean_schema(self.arguments, self.fitted)
 
     def parse(self, given: Any) -> A:
         """Validate a model's arguments; a number above the maximum is replaced by it.
@@ -110,8 +107,25 @@ class WorkTool(Generic[A]):
             raise ToolError(f"{self.name}: {wrong}") from error
 
 
+def lean_schema(
+    shape: type[BaseModel], fitted: Mapping[str, Mapping[str, Any] | None] = NOTHING
+) -> dict[str, Any]:
+    """Return a short JSON Schema for a model; each turn sends it.
+
+    :param fitted: changes by property; None removes it.
+    """
+    schema = shape.model_json_schema()
+    parts = {f"#/$defs/{name}": part for name, part in schema.get("$defs", {}).items()}
+    for name, change in fitted.items():
+        given = schema["properties"].pop(name)
+        if change is not None:
+            schema["properties"][name] = {**given, **change}
+    lean: dict[str, Any] = _lean(schema, parts)
+    return lean
+
+
 def _lean(schema: Any, parts: Mapping[str, Any]) -> Any:
-    """Remove parts of a schema that a model does not need: titles, checked bounds, empty defaults.
+    """Remove parts of a schema that a model does not need: titles, checked bounds, defaults.
 
     Nullable values become optional, and references are replaced by their definitions.
 
@@ -126,9 +140,10 @@ def _lean(schema: Any, parts: Mapping[str, Any]) -> Any:
         schema = {**kinds[0], **{key: schema[key] for key in schema.keys() - {"anyOf", "default"}}}
     lean = {key: _lean(value, parts) for key, value in schema.items() if key not in _LEFT_OUT}
     if "properties" in schema:
-        lean["properties"] = {name: _lean(value, parts) for name, value in schema["properties"].items()}
-    if not lean.get("default", True):
-        del lean["default"]
+        # an argument of earlier versions is still understood
+        given = {name: value for name, value in schema["properties"].items() if not value.get("hidden")}
+        lean["properties"] = {name: _lean(value, parts) for name, value in given.items()}
+    lean.pop("default", None)
     if schema.get("minItems") == schema.get("maxItems") is not None:
         lean |= {"minItems": schema["minItems"], "maxItems": schema["maxItems"]}
     if lean.get("type") == "object":
@@ -136,21 +151,39 @@ def _lean(schema: Any, parts: Mapping[str, Any]) -> Any:
     return lean
 
 
-_BOUNDS: Final = ("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems")
-_LEFT_OUT: Final = frozenset({"title", "properties", "$defs", *_BOUNDS})
+_BOUNDS: Final = (
+    *("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems"),
+    *("exclusiveMinimum", "exclusiveMaximum"),
+)
+_LEFT_OUT: Final = frozenset({"title", "properties", "$defs", "additionalProperties", *_BOUNDS})
 
 
 async def fit_tools(tools: Iterable[WorkTool[Any]], context: ToolContext) -> list[WorkTool[Any]]:
-    """Return tools adapted to the project."""
-    return [await asyncio.to_thread(one.fit, context, one) if one.fit else one for one in tools]
+    """Return tools adapted to the project; tools that cannot run there are left out."""
+    fitted = [await asyncio.to_thread(one.fit, context, one) if one.fit else one for one in tools]
+    return [one for one in fitted if one is not None]
 
 
 def offer_tools(tools: Iterable[WorkTool[Any]], context: ToolContext) -> list[OfferedTool]:
     """Return tools for a model, bound to a step; errors become results for the model."""
     return [
-        OfferedTool(one.name, one.description, one.schema, _call(one, context), one.effect == "reads")
+        OfferedTool(
+            one.name,
+            one.description,
+            one.schema,
+            _call(one, context),
+            parallel=one.effect == "reads",
+            failed=_FAILED.get(one.effect),
+        )
         for one in tools
     ]
+
+
+_FAILED: Final[Mapping[str, re.Pattern[str]]] = {
+    "stages": re.compile(r"\Aerror:"),
+    "runs": re.compile(r"^\w+ (?!passed)[a-z ]+: `", re.MULTILINE),
+}
+"""Beginnings of the results of failed calls by effect; a check that cannot run has not failed."""
 
 
 def _call(tool: WorkTool[Any], context: ToolContext) -> Callable[[dict[str, Any], str], Awaitable[str]]:

@@ -86,7 +86,7 @@ def extract_code(
     :param fenced: a fence was requested: without one, only text that repeats most of `old` is accepted.
     :raises UnusableAnswer: the code is missing, ambiguous, cut off or incomplete.
     """
-    lines = _without_thoughts(answer)
+    lines = without_thoughts(answer)
     code = _code_lines(lines, language, list(old or ()))
     if fenced and not _is_in_fence(lines, code) and not _repeats_most(code, old or ()):
         raise UnusableAnswer(_NO_CODE)
@@ -115,7 +115,11 @@ def _repeats_most(code: Sequence[str], old: Sequence[str]) -> bool:
     return len(filled & has) >= _LEAST_REPEATED and len(filled & has) * 2 >= len(filled)
 
 
-def _without_thoughts(answer: str) -> list[str]:
+def without_thoughts(answer: str) -> list[str]:
+    """Return the lines of an answer without the model's thoughts before it.
+
+    :raises UnusableAnswer: nothing else is there.
+    """
     text = _THOUGHTS.sub("", answer.replace("\r\n", "\n").lstrip("\ufeff"))
     if _OPEN_THOUGHTS.match(text):
         raise UnusableAnswer("it ended before the code; think less and answer with one fenced code block")

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         RunContext,
         WorkflowStep,
     )
-    from tideate_core.workspace import ExecutableFile, FileChange, Workspace
+    from tideate_core.workspace import ExecutableFile, FileChange, Hunk, Workspace
 
 
 _ONE_EXPRESSION: Final = re.compile(r"\{\{(?P<expression>(?:(?!\{\{|\}\}|\{%).)+)\}\}", re.DOTALL)
@@ -280,8 +280,9 @@ class Context:
         schema: type[BaseModel] | None = None,
         quiet: bool = False,
         adapter: str | None = None,
+        on_text: Callable[[str], None] | None = None,
     ) -> Reply:
-        return await self.model.ask(prompt, schema=schema, quiet=quiet, adapter=adapter)
+        return await self.model.ask(prompt, schema=schema, quiet=quiet, adapter=adapter, on_text=on_text)
 
     @property
     def tool_servers(self) -> Collection[str]:
@@ -452,6 +453,11 @@ class Context:
         self.emit(
             EventName.GATE_FAILED if issues else EventName.GATE_PASSED, gate=name, issues=issues, **places
         )
+
+    def show_hunks(self, buffer: int, hunks: Sequence[Hunk], before: str | None = None) -> None:
+        text = {} if before is None else {"before": before}
+        shown = [hunk.as_json() for hunk in hunks]
+        self.emit(EventName.HUNKS_STREAMED, buffer=buffer, hunks=shown, **text)
 
     async def present(self, text: str, filetype: str) -> None:
         await self.run.front.present(text, filetype)

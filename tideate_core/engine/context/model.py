@@ -77,9 +77,11 @@ class StepModel:
         schema: type[BaseModel] | None = None,
         quiet: bool = False,
         adapter: str | None = None,
+        on_text: Callable[[str], None] | None = None,
     ) -> Reply:
         """Ask the run's adapter, or another one.
 
+        :param on_text: see `StepContext.ask`.
         :raises UnknownAdapter: no adapter has this name.
         :raises CostLimitReached: it could exceed `limits.cost_usd`; nothing was sent.
         :raises InvalidReply: the answer is empty.
@@ -99,7 +101,7 @@ class StepModel:
         self._tell_of_hidden()
         prompt = replace(prompt, origin=Origin(self._step, self._run.outermost.id))
         with self._request(asked, estimated_tokens(prompt), prompt.max_tokens) as count:
-            with self._stream(quiet=quiet, structured=schema is not None) as on_token:
+            with self._stream(quiet=quiet, structured=schema is not None, on_text=on_text) as on_token:
                 reply = await asked.ask(prompt, on_token=on_token, schema=schema)
             reply = replace(reply, text=mended(reply.text))
             count(reply)
@@ -200,7 +202,12 @@ class StepModel:
 
     @contextmanager
     def _stream(
-        self, event: EventName = EventName.TOKEN, *, quiet: bool, structured: bool = False
+        self,
+        event: EventName = EventName.TOKEN,
+        *,
+        quiet: bool,
+        structured: bool = False,
+        on_text: Callable[[str], None] | None = None,
     ) -> Iterator[Callable[[str], None] | None]:
         """Yield a function that streams pieces of an answer, made readable if structured."""
         if quiet:
@@ -209,6 +216,8 @@ class StepModel:
         joiner, readable = SurrogateJoiner(), ReadableJson() if structured else None
 
         def send(text: str) -> None:
+            if text and on_text is not None:
+                on_text(text)  # first: front ends draw what it shows before the bare text
             if text:
                 self._context.emit(event, text=text)
 

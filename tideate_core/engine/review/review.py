@@ -229,7 +229,10 @@ BACK: Final = "back"
 
 
 async def review_and_apply(
-    step: StepContext, changes: Sequence[FileChange], revise: Revise | None = None
+    step: StepContext,
+    changes: Sequence[FileChange],
+    revise: Revise | None = None,
+    open_points: Callable[[], Sequence[str]] = tuple,
 ) -> list[FileChange]:
     """Ask for a review, and write all accepted changes or none.
 
@@ -237,28 +240,41 @@ async def review_and_apply(
     files that an earlier run changed and this one continues.
 
     :param revise: asks the model to answer the person's comments; returns all changes of the revision.
+    :param open_points: returns points that the model left open in the last revision; the review begins with
+        them.
     :raises Declined: the person accepted nothing.
     :raises WorkspaceError: the changes could not be written; none was.
     """
     earlier = await step.earlier()
     run = earlier.execution_id if earlier else None
     left = await step.workspace.unsaved_of(run) if run else {}
-    accepted, applied = await _review_and_write(step, changes, revise)
+    accepted, applied = await _review_and_write(step, changes, revise, open_points=open_points)
     if applied is not None:
         await run_uncancelled(save_with_earlier(step, applied, run, left))
     return accepted
 
 
 async def _review_and_write(
-    step: StepContext, changes: Sequence[FileChange], revise: Revise | None, *, chosen: bool = False
+    step: StepContext,
+    changes: Sequence[FileChange],
+    revise: Revise | None,
+    *,
+    chosen: bool = False,
+    open_points: Callable[[], Sequence[str]] = tuple,
 ) -> tuple[list[FileChange], AppliedChanges | None]:
     """Review and write changes without saving buffers."""
     wanted = _real(changes)
-    accepted = await _Review(step, wanted, revise, chosen=chosen).result() if wanted else []
+    review = _Review(step, wanted, revise, chosen=chosen, open_points=open_points)
+    accepted = await review.result() if wanted else []
     if not accepted:
         step.notice("the answer changes nothing")
         return [], None
     return accepted, await write_changes(step, accepted)
+
+
+def listed_points(points: Sequence[str]) -> str:
+    """Return a model's open points as a list; empty if there are none."""
+    return "\n".join(["Open points of the model:", *(f"- {point}" for point in points)]) if points else ""
 
 
 def _real(changes: Sequence[FileChange]) -> list[FileChange]:
@@ -348,8 +364,10 @@ class _Review:
         *,
         gated: bool = True,
         chosen: bool = False,
+        open_points: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self._step = step
+        self._open_points = open_points
         self._chosen = chosen
         self._revision = Revision.first(changes)
         self._revise = revise
@@ -511,7 +529,8 @@ class _Review:
     def _question(self) -> str:
         number = self._revision.number
         question = question_about(self._revision.changes)
-        return question if number == 1 else f"Revision {number}. {question}"
+        question = question if number == 1 else f"Revision {number}. {question}"
+        return "\n".join(filter(None, [listed_points(self._open_points()), question]))
 
     def _payload(self) -> dict[str, Any]:
         revision = self._revision

@@ -78,7 +78,9 @@ def revision_prompt(
     :param shown: the conversation above already shows the files with the edits.
     """
     fence = fence_for(*(comment.part for comment in feedback.comments))
-    return step.render("revise", comments=feedback.comments, fence=fence, staged=staged, shown=shown)
+    prompt = step.render("revise", comments=feedback.comments, fence=fence, staged=staged, shown=shown)
+    # staged edits are those of a conversation, which has its system prompt
+    return replace(prompt, system="") if staged else prompt
 
 
 class _Added(BaseModel):

@@ -7,6 +7,7 @@ XML's five; elements are processed as a stream, and texts are truncated.
 from __future__ import annotations
 
 import re
+import textwrap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from xml.parsers import expat
@@ -131,7 +132,15 @@ class _Reader:
         place = _place(case, said, "".join(case.found.get("system-out", [])), self._root)
         # the traceback's message takes precedence over the runner's
         told = failure_message(place) if place.message not in ("", "failed") else message
-        return make_test_failure(_name(case), told or text or "failed", place, error=kind == "error")
+        return make_test_failure(
+            _name(case), told or text or "failed", place, error=kind == "error", details=_error_lines(text)
+        )
+
+
+def _error_lines(text: str) -> str:
+    """Return the lines that pytest marks with `E`, without the mark and blank ones."""
+    marked = (line[1:].rstrip() for line in text.split("\n") if line.startswith("E "))
+    return textwrap.dedent("\n".join(filter(None, marked)))
 
 
 def _plain(text: str) -> str:

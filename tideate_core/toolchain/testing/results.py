@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 from pydantic.alias_generators import to_camel
 
 from tideate_core.process import strip_control_sequences
@@ -46,6 +46,12 @@ class TestFailure(_Shape):
     file: str = Field(description="Relative to the root, absolute if it is outside; empty if none was named.")
     line: int | None = Field(default=None, description="1-based line of the failure, or of the test's start.")
     message: str
+    _details: str = PrivateAttr(default="")
+
+    @property
+    def details(self) -> str:
+        """Lines of the error, without the test's source and the traceback; not part of the document."""
+        return self._details
 
     def as_failure(self, tool: str) -> Failure:
         """Return the test failure as a failure of a check."""
@@ -138,16 +144,18 @@ def failure_message(failure: Failure) -> str:
 
 
 def make_test_failure(
-    name: str, message: str, place: Failure | None = None, *, error: bool = False
+    name: str, message: str, place: Failure | None = None, *, error: bool = False, details: str = ""
 ) -> TestFailure:
     """Return a test failure with sanitized and truncated texts."""
-    return TestFailure(
+    failure = TestFailure(
         kind="error" if error else "failed",
         name=beginning(_plain(name), _NAME),
         file=_plain(place.file)[:_MESSAGE] if place else "",
         line=place.line if place else None,
         message=beginning(_plain(message).strip(), _MESSAGE),
     )
+    failure._details = _plain(details)
+    return failure
 
 
 def _plain(text: str) -> str:

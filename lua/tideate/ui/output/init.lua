@@ -51,7 +51,8 @@ local function draw()
     return
   end
   local active = progress.active(run)
-  local keys = M.keys(active, not active and require('tideate.reply').refusal(run) == nil)
+  local can_reply = not active and require('tideate.reply').refusal(run) == nil
+  local keys = M.keys(active, can_reply, active and require('tideate.run').analyzes(run))
   placement.head(shown.win, shown.kind, run, keys)
 end
 
@@ -90,10 +91,21 @@ local function open_line()
   end
 end
 
+--- Send the prompt of a `refactor` as `edit` while it is analyzed.
+local function skip_analysis()
+  local run = shown.id and status(shown.id)
+  if not run or not require('tideate.run').analyzes(run) then
+    return vim.cmd.normal({ 'e', bang = true })
+  end
+  M.hide() -- the edit comes in the code
+  require('tideate.run').skip_analysis(run)
+end
+
 ---@param active boolean? whether the run can be cancelled; default: true
 ---@param can_reply boolean? whether the user can reply to an answer
+---@param analyzes boolean? whether the run is at the analysis of a `refactor`
 ---@return tideate.Key[]
-function M.keys(active, can_reply)
+function M.keys(active, can_reply, analyzes)
   local keys = require('tideate.ui.keys')
   local key = keys.key
   return {
@@ -104,6 +116,7 @@ function M.keys(active, can_reply)
         require('tideate').cancel(run.execution_id)
       end
     end),
+    key('e', analyzes and 'no analysis' or nil, 'during the analysis of a `refactor`: send its prompt as `edit`, without analysis', skip_analysis),
     key('s', active ~= false and 'say' or nil, 'tell the model something: it reads it before its next turn', say),
     key('<CR>', nil, 'show all of the tool call in this line; open or close the fold of a reasoning', open_line),
     key({ 'r', 'i' }, can_reply and 'reply' or nil, 'reply to the answer after the run has ended: a new run continues its conversation', function()
@@ -318,6 +331,13 @@ local function show_begun(id, entry, event)
   end
 end
 
+--- Return whether the answer of a run comes in the buffer, without this window.
+---@param run tideate.Run
+---@return boolean
+local function in_place(run)
+  return require('tideate.ui.review.stream').IN_PLACE[run.name] == true
+end
+
 --- Handle an event.
 ---@param event tideate.Event
 function M.on_event(event)
@@ -336,7 +356,12 @@ function M.on_event(event)
   elseif BEGINS[event.name] and not run.parent then
     runs.evict_old(shown.id)
     require('tideate.ui.notify').close_of_run()
-    show_begun(id, entry, event)
+    if not in_place(run) then
+      show_begun(id, entry, event)
+    end
+  elseif event.name == 'SD_EVENT_TOOL_CALLED' and in_place(run) and not entry.looks then
+    entry.looks = true
+    show_begun(id, entry, event) -- its lines are gone, and the model looks for them
   elseif shown.id == id and shown.gave_way and event.name == 'SD_EVENT_CHECK_STARTED' then
     show_beside_questions(id, false) -- a check lasts long enough to be watched
   elseif shown.id == id then

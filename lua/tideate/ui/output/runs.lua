@@ -19,6 +19,7 @@ local KEPT = 10 -- buffers of ended runs
 ---@field notices tideate.Event[] waiting for the end of a line
 ---@field in_line? boolean a streamed line is unfinished
 ---@field begun? boolean the head was written
+---@field looks? boolean it was shown at its first tool call
 
 ---@type table<string, tideate.ui.Run>
 local runs = {}

@@ -14,6 +14,7 @@ local LOWEST = 5 -- rows of text
 ---@field adapter? string
 ---@field inputs? table<string, any>
 ---@field memory? boolean false: without the project's memory
+---@field analyzes? boolean it is sent as `edit` to skip the analysis
 
 ---@class tideate.ui.PromptWindow
 ---@field spec tideate.ui.PromptSpec
@@ -105,7 +106,7 @@ function Prompt:shape()
     relative = 'editor',
     title = { { (' %s '):format(text.name(self.spec.name)), 'TideateTitle' } },
     title_pos = 'left',
-    footer = text.keys(keys.words(require('tideate.ui.prompt.keys').keys()), width),
+    footer = text.keys(keys.words(require('tideate.ui.prompt.keys').keys(self.spec.analyzes)), width),
     footer_pos = 'left',
   })
   place.row = self:row_beside_lines(place.row, place.height + 2)
@@ -182,12 +183,14 @@ function Prompt:stop_typing()
 end
 
 --- Send the text; an empty text starts nothing.
-function M.send()
+---@param skips boolean? send a `refactor` as `edit`, without its analysis
+function M.send(skips)
   local self = current
   if not self then
     return
   end
   local name, prompt = self:wanted()
+  name = skips and name == 'refactor' and 'edit' or name
   if prompt == '' then
     return self:finish()
   end
@@ -259,7 +262,9 @@ local function watch(self)
   on('BufWriteCmd', function()
     vim.bo[self.buf].modified = false
     -- later: the writing command still needs the buffer
-    vim.schedule(M.send)
+    vim.schedule(function()
+      M.send()
+    end)
   end, { buffer = self.buf })
   on('VimResized', function()
     self:draw()
@@ -301,7 +306,7 @@ function M.open(spec, on_done)
   self.win = window.float(self.buf, true, vim.tbl_extend('force', self:shape(), { zindex = 95 }))
   current = self
   watch(self)
-  require('tideate.ui.prompt.keys').map(self.buf)
+  require('tideate.ui.prompt.keys').map(self.buf, spec.analyzes)
   self:set_text(drafts[self:key()] or '')
   self:draw()
   self.preview:later(function()

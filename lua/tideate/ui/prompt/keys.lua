@@ -55,11 +55,20 @@ local function call(name)
   end
 end
 
+---@param analyzes boolean? the workflow begins with an analysis; default: true
 ---@return tideate.Key[] of normal mode; the help includes those of insert mode
-function M.keys()
-  return {
+function M.keys(analyzes)
+  local keys = {
     { lhs = { '<C-s>', '<C-CR>' }, desc = 'send, while typing too', word = 'send', run = call('send') },
     { lhs = { '<CR>' }, desc = 'send', run = call('send') },
+    {
+      lhs = { '<C-e>' },
+      desc = 'in a `refactor`: send as `edit`, without the analysis; while typing too',
+      word = 'no analysis',
+      run = function()
+        prompt.send(true)
+      end,
+    },
     { lhs = { 'q', '<Esc>' }, desc = 'close; the text is kept as a draft', word = 'close', run = call('close') },
     { lhs = { 'K' }, desc = 'show the whole prompt', word = 'preview', run = call('show_preview') },
     { lhs = { 'gm' }, desc = 'leave out the memory of the project, or send it again', run = call('toggle_memory') },
@@ -80,22 +89,32 @@ function M.keys()
       desc = 'help; while typing <Tab> completes',
       word = 'help',
       run = function()
-        require('tideate.ui.keys').help('prompt', M.keys())
+        require('tideate.ui.keys').help('prompt', M.keys(analyzes))
       end,
     },
   }
+  return vim.tbl_filter(function(key)
+    return analyzes ~= false or key.lhs[1] ~= '<C-e>'
+  end, keys)
 end
 
 --- Map the keys in the window's buffer.
 ---@param buf integer
-function M.map(buf)
-  require('tideate.ui.keys').set(buf, M.keys())
+---@param analyzes boolean the workflow begins with an analysis
+function M.map(buf, analyzes)
+  require('tideate.ui.keys').set(buf, M.keys(analyzes))
   local function map(lhs, rhs, desc)
     vim.keymap.set('i', lhs, rhs, { buffer = buf, nowait = true, silent = true, desc = desc })
   end
   for _, lhs in ipairs({ '<C-s>', '<C-CR>' }) do
     -- insert mode must end in this window, not in the next one
     map(lhs, "<Esc><Cmd>lua require('tideate.ui.prompt').send()<CR>", 'send')
+  end
+  if analyzes then
+    local send = "<Esc><Cmd>lua require('tideate.ui.prompt').send(true)<CR>"
+    vim.keymap.set('i', '<C-e>', function()
+      return vim.fn.pumvisible() == 1 and '<C-e>' or send
+    end, { buffer = buf, expr = true, replace_keycodes = true, desc = 'send as `edit`, without the analysis' })
   end
   map('<C-p>', walk('<C-p>', 1), 'an earlier prompt')
   map('<C-n>', walk('<C-n>', -1), 'a later prompt')

@@ -125,6 +125,16 @@ function M.decide_all(review, state)
   decide_units(review, review.model:units(), state, 'the change')
 end
 
+--- Accept all open hunks if the cursor is in one of the hunks, which finishes the review of an edit.
+---@param review tideate.Review
+function M.keep(review)
+  review:draw()
+  if walk.unit(review) then
+    return M.decide_all(review, 'accepted')
+  end
+  vim.api.nvim_feedkeys('\r', 'n', false)
+end
+
 --- Decide about a file.
 ---@param review tideate.Review
 ---@param state 'open'|'accepted'|'rejected'

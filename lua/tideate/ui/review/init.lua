@@ -36,6 +36,7 @@ local window = require('tideate.ui.window')
 ---@field history tideate.ReviewHistory decisions with undo and draft
 ---@field texts tideate.CommentTexts
 ---@field waits? boolean it cannot be shown now
+---@field in_place boolean it is the review of an edit: the last decision finishes it
 local Review = {}
 Review.__index = Review
 
@@ -169,6 +170,7 @@ function Review:close()
   end
   api.nvim_del_augroup_by_id(self.group)
   self.windows:restore(self.index_by_buffer)
+  require('tideate.ui.review.stream').scroll_back(self.question.execution_id)
   buffers.close(self)
 end
 
@@ -277,6 +279,7 @@ function M.open(question, respond, on_left)
     current = 1,
     active = false,
     closed = false,
+    in_place = require('tideate.ui.review.stream').IN_PLACE[question.workflow] == true,
   }, Review)
   self.history = require('tideate.ui.review.history').new(question, self.model)
   self.texts = require('tideate.ui.questions.comment_texts').new(question, function(kind, about)
@@ -305,6 +308,7 @@ function M.open(question, respond, on_left)
     end
   end
   self:draw_bars()
+  require('tideate.ui.review.stream').hand_over(self)
   if not typing.plain_normal() then
     local words = '%s: %s to review; press <Esc>, or :Workflow'
     ui.notify(words:format(question.workflow, self.model:counted()))

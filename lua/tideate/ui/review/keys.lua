@@ -31,7 +31,7 @@ local function help(review)
 end
 
 --- Return the keys, the same in each window. In a file's buffer single keys belong to the user: all but `q` have two
---- characters, and none replaces an editing command.
+--- characters, and none replaces an editing command. `<CR>` decides only about an edit, and only in its hunks.
 ---@param review tideate.Review
 ---@return tideate.Key[]
 function M.keys(review)
@@ -40,6 +40,7 @@ function M.keys(review)
   local in_lines = 'in visual mode: %s the open hunks in these lines'
   ---@type { [1]: string, [2]: string?, [3]: string, [4]: fun(review: tideate.Review, argument: any), [5]: any, [6]: string[]? }[] key, word, help, function and its argument, modes
   local rows = {
+    { '<CR>', 'keep', 'in a review of `edit`, in a hunk: ' .. words.accept .. ' all open hunks and finish', decisions.keep },
     { 'ga', words.accept, words.accept .. ' the hunk', decisions.decide, 'accepted' },
     { 'gr', words.reject, words.reject .. ' the hunk', decisions.decide, 'rejected' },
     { 'gb', revisable and 'because' or nil, 'reject the hunk with a reason of one line, which the model gets when you finish', hunk_texts.reject_because, false },
@@ -76,6 +77,7 @@ function M.keys(review)
   }
   rows = vim.tbl_filter(function(row)
     local wanted = (revisable or not COMMENTS[row[1]]) and (compared or row[1] ~= 'gm')
+    wanted = wanted and (review.in_place or row[1] ~= '<CR>')
     return wanted and not (review.model.written and row[1] == 'ge')
   end, rows)
   return vim.tbl_map(function(row)

@@ -56,10 +56,12 @@ local MOST_KEPT = 200 -- hunks with cached lines
 ---@field left integer columns left of the text
 ---@field width integer of the text
 ---@field on_change fun()
+---@field anchors integer namespace
+---@field drawn integer namespace
 local Overlay = {}
 Overlay.__index = Overlay
 
----@type table<integer, tideate.Overlay> by buffer
+---@type table<tideate.Overlay, true>
 local watched = {}
 
 ---@type table<integer, true> buffers with a window being redrawn
@@ -67,14 +69,12 @@ local redrawn = {}
 
 api.nvim_set_decoration_provider(columns_ns, {
   on_win = function(_, _, buf)
-    redrawn[buf] = watched[buf] and true
+    redrawn[buf] = true
   end,
   -- compare widths once all windows are drawn: the redraw itself may open a column
   on_end = function()
-    for buf in pairs(redrawn) do
-      local overlay = watched[buf]
-      local _, _, _, left = looks.seen(buf)
-      if overlay and left ~= overlay.left then
+    for overlay in pairs(watched) do
+      if redrawn[overlay.buf] and select(4, looks.seen(overlay.buf)) ~= overlay.left then
         overlay:draw_soon()
       end
     end
@@ -85,8 +85,9 @@ api.nvim_set_decoration_provider(columns_ns, {
 ---@param buf integer
 ---@param entry tideate.ReviewEntry
 ---@param on_change fun() the user changed the buffer, or a window moved
+---@param layer? integer of hunks beside those of a review, from 1
 ---@return tideate.Overlay
-function M.attach(buf, entry, on_change)
+function M.attach(buf, entry, on_change, layer)
   local self = setmetatable({
     buf = buf,
     entry = entry,
@@ -101,22 +102,24 @@ function M.attach(buf, entry, on_change)
     left = 0,
     width = 0,
     on_change = on_change,
+    anchors = layer and api.nvim_create_namespace(('tideate.review.anchors.%d'):format(layer)) or anchors,
+    drawn = layer and api.nvim_create_namespace(('tideate.review.%d'):format(layer)) or drawn,
   }, Overlay)
   self:anchor()
   self:watch()
-  watched[buf] = self
+  watched[self] = true
   return self
 end
 
 --- Hold each hunk by an extmark. Hunks of another base text are located first.
 function Overlay:anchor()
-  api.nvim_buf_clear_namespace(self.buf, anchors, 0, -1)
+  api.nvim_buf_clear_namespace(self.buf, self.anchors, 0, -1)
   self.marks, self.by_mark, self.merged, self.signature, self.tick = {}, {}, {}, nil, nil
   local place = not self.fixed and hunk_position.finder(self.buf, self.entry.file.before)
   for _, unit in ipairs(self.entry.units) do
     for index, hunk in ipairs(unit.hunks) do
       local row = self.creates and 0 or place and place(hunk) or hunk.start ---@type integer
-      local mark = api.nvim_buf_set_extmark(self.buf, anchors, row, 0, { right_gravity = true })
+      local mark = api.nvim_buf_set_extmark(self.buf, self.anchors, row, 0, { right_gravity = true })
       self.marks[hunk] = mark
       self.by_mark[mark] = { hunk = hunk, unit = unit, last = index == #unit.hunks }
     end
@@ -187,7 +190,7 @@ end
 ---@param hunk tideate.Hunk
 ---@return integer
 function Overlay:row(hunk)
-  return api.nvim_buf_get_extmark_by_id(self.buf, anchors, self.marks[hunk], {})[1] or 0
+  return api.nvim_buf_get_extmark_by_id(self.buf, self.anchors, self.marks[hunk], {})[1] or 0
 end
 
 --- Return the rows of a unit in the buffer.
@@ -208,9 +211,9 @@ end
 ---@return { [1]: tideate.OverlayHunk, [2]: integer }[]
 function Overlay:between(first, last)
   first = math.max(first, 0)
-  local marks = api.nvim_buf_get_extmarks(self.buf, anchors, { first, 0 }, { math.max(first, last), -1 }, {})
+  local marks = api.nvim_buf_get_extmarks(self.buf, self.anchors, { first, 0 }, { math.max(first, last), -1 }, {})
   -- the last one above may reach into the rows
-  local above = first > 0 and api.nvim_buf_get_extmarks(self.buf, anchors, { first - 1, -1 }, 0, { limit = 1 }) or {}
+  local above = first > 0 and api.nvim_buf_get_extmarks(self.buf, self.anchors, { first - 1, -1 }, 0, { limit = 1 }) or {}
   local found = {}
   for _, mark in ipairs(vim.list_extend(above, marks)) do
     local one = self.by_mark[mark[1]]
@@ -262,7 +265,7 @@ function Overlay:beyond(row, step)
     return nil
   end
   local from, to = { row + step, step == 1 and 0 or -1 }, step == 1 and -1 or 0
-  local mark = api.nvim_buf_get_extmarks(self.buf, anchors, from, to, { limit = 1 })[1]
+  local mark = api.nvim_buf_get_extmarks(self.buf, self.anchors, from, to, { limit = 1 })[1]
   return mark and self.by_mark[mark[1]].unit
 end
 
@@ -359,7 +362,7 @@ function Overlay:draw()
     return
   end
   self.signature, self.left, self.width = signature, left, width
-  api.nvim_buf_clear_namespace(self.buf, drawn, 0, -1)
+  api.nvim_buf_clear_namespace(self.buf, self.drawn, 0, -1)
   local unit = self.entry.units[1]
   if self.hidden then
     return
@@ -445,7 +448,7 @@ end
 ---@param column? integer
 function Overlay:mark(row, options, column)
   options.strict = false
-  api.nvim_buf_set_extmark(self.buf, drawn, math.min(row, self:last_row()), column or 0, options)
+  api.nvim_buf_set_extmark(self.buf, self.drawn, math.min(row, self:last_row()), column or 0, options)
 end
 
 --- Draw virtual lines, from the left edge of the window.
@@ -579,6 +582,14 @@ function Overlay:draw_warnings(hunks)
   end
 end
 
+--- Draw other hunks of the same file.
+---@param entry tideate.ReviewEntry
+function Overlay:replace(entry)
+  self.entry, self.virtual, self.kept = entry, {}, 0
+  self:anchor()
+  self:draw()
+end
+
 --- Set whether the proposal has its own window: then it is not drawn here.
 ---@param has_side boolean
 function Overlay:beside(has_side)
@@ -588,10 +599,10 @@ end
 
 function Overlay:close()
   self.closed = true
-  watched[self.buf] = nil
+  watched[self] = nil
   if api.nvim_buf_is_valid(self.buf) then
-    api.nvim_buf_clear_namespace(self.buf, anchors, 0, -1)
-    api.nvim_buf_clear_namespace(self.buf, drawn, 0, -1)
+    api.nvim_buf_clear_namespace(self.buf, self.anchors, 0, -1)
+    api.nvim_buf_clear_namespace(self.buf, self.drawn, 0, -1)
   end
 end
 

@@ -190,13 +190,16 @@ function M.say_decided(review)
   ui.notify(('%s: g<CR> %s%s'):format(why, doing, decided and ', gu undoes' or ''))
 end
 
---- Go to the next open hunk. The last decision does not finish the review, so that it can be undone.
+--- Go to the next open hunk. The last decision does not finish the review, so that it can be undone: only in that of an
+--- edit, if it accepts or says something.
 ---@param review tideate.Review
 function M.advance(review)
   review:draw()
   local model, files = review.model, review.files
   local index = model:next_open(review.current)
-  if not index then
+  if not index and review.in_place and (model.counts.accepted > 0 or model:said() > 0) then
+    return require('tideate.ui.review.decisions').finish(review)
+  elseif not index then
     return M.say_decided(review)
   elseif files:focused() then
     return files:go_to(assert(model:next_open(files:index())))

@@ -1,0 +1,135 @@
+"""Scratch copies for programs of the project: the run's current texts, and the person's consent."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.agents.answers import tidy_text
+from tideate_core.agents.tools.project_paths import project_root
+from tideate_core.errors import NotText, ToolError
+from tideate_core.workspace import Document, FileImage, read_image
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+    from pathlib import Path
+
+    from tideate_core.agents.tools.tool import ToolContext
+    from tideate_core.snapshots import Scratch
+    from tideate_core.toolchain import Tool
+    from tideate_core.workspace import FileChange
+
+UNREVIEWED: Final = (
+    "These edits are not reviewed yet, and a check runs the project's code. The scratch copy protects the "
+    "project's files, but it is not a sandbox. Your answer applies to all checks of this kind in this run, "
+    "and for tests to code of the model that it runs there."
+)
+WITHOUT: Final = "You can hand in without it: say that it was not run."
+
+
+@dataclass(frozen=True, slots=True)
+class OverlayFiles:
+    """Contents by path below the root; None for a deleted file."""
+
+    files: dict[str, FileImage | bytes | None] = field(default_factory=dict)
+    staged: frozenset[str] = frozenset()
+    """Paths changed by staged edits."""
+
+
+async def overlay_files(context: ToolContext, *, staged: bool = True) -> OverlayFiles:
+    """Return the files to overlay on the project's, so that a program sees the run's current texts.
+
+    :param staged: include the staged edits.
+    """
+    root, workspace = project_root(context), context.step.workspace
+    files: dict[str, FileImage | bytes | None] = {}
+    for change in context.staged.changes() if staged else ():
+        files |= await asyncio.to_thread(_files_after, root, change)
+    paths = frozenset(files)
+    for path in await workspace.unsaved_files():
+        if path not in paths:
+            text = (await workspace.read(path)).text
+            files[path] = (await asyncio.to_thread(_encoded, root, path, text)).data
+    return OverlayFiles(files, paths)
+
+
+def _files_after(root: Path, change: FileChange) -> dict[str, FileImage | bytes | None]:
+    """Return the contents of the files after a change; None for a deleted one."""
+    if change.after is None:
+        return {change.path: None}
+    if change.action == "create":
+        return {change.path: Document().encode(change.after)}
+    image = _encoded(root, change.path, change.after)
+    if change.move_to:
+        return {change.path: None, change.move_to: image}
+    return {change.path: image}
+
+
+def _encoded(root: Path, path: str, text: str) -> FileImage:
+    """Encode a text like the file at a path: its line ends, final line end and mode."""
+    found = read_image(root / path)
+    try:
+        document = Document.decode(found.data)
+    except NotText:
+        document = Document()
+    return FileImage.of_file(document.encode(text), found.state.mode or 0o644)
+
+
+@asynccontextmanager
+async def scratch_copy(context: ToolContext, root: Path, files: Mapping[str, Any]) -> AsyncIterator[Scratch]:
+    """Open a scratch copy of the project with files laid over it."""
+    from tideate_core.snapshots import open_scratch
+
+    private = context.step.workspace.private
+    async with open_scratch(
+        root, private and private / "scratch", files, notice=lambda words: context.step.notice(words)
+    ) as scratch:
+        yield scratch
+
+
+async def tree_digest(context: ToolContext, root: Path, overlay: OverlayFiles) -> str:
+    """Return a digest of the project's files by names, sizes and times, and of the overlaid contents."""
+    names = await context.step.workspace.list(notice=lambda words: context.step.notice(words, level="warn"))
+
+    def digest() -> str:
+        found = hashlib.sha256()
+        for name in names:
+            try:
+                there = os.lstat(f"{root}/{name}")  # not Path: there may be many thousands
+            except OSError:
+                continue
+            found.update(f"{name}\0{there.st_size}\0{there.st_mtime_ns}\n".encode(errors="surrogateescape"))
+        for name, content in sorted(overlay.files.items()):
+            found.update(f"{name}\0{content!r}\n".encode(errors="surrogateescape"))
+        return found.hexdigest()
+
+    return await asyncio.to_thread(digest)
+
+
+async def ask_once(context: ToolContext, tool: Tool, question: str, code: str = "") -> None:
+    """Ask, once in a run for each check, whether unreviewed code may run.
+
+    :param tool: the check's command.
+    :param code: code of the model that runs first.
+    :raises ToolError: the answer is no.
+    """
+
+    async def decide() -> bool:
+        shown = "\n".join(f"    {line}" for line in tidy_text(code).split("\n"))
+        details = f"{UNREVIEWED}\n\n{shown}" if code else UNREVIEWED
+        return (await context.step.confirm("gate", question, details=details)).accepted
+
+    key = f"check:{tool.check}{tool.folder and ':'}{tool.folder}"
+    if not await context.step.choose_for_run(key, tool.meaning, decide):
+        raise ToolError(
+            f"the person does not want `{tool.words}` to run with edits that nobody has reviewed. {WITHOUT}"
+        )
+
+
+def count_files(count: int) -> str:
+    """Return the number of staged files in words."""
+    return f"{count} staged file{'' if count == 1 else 's'}"
