@@ -33,6 +33,21 @@ api.nvim_create_autocmd('SessionLoadPost', {
   end,
 })
 
+-- a second after the start, and only for a person: one look for a file
+local function look_for_unfinished_runs()
+  vim.defer_fn(function()
+    if #api.nvim_list_uis() > 0 and not package.loaded['tideate.stored_runs'] then
+      require('tideate.unfinished').tell()
+    end
+  end, 1000)
+end
+
+if vim.v.vim_did_enter == 1 then
+  look_for_unfinished_runs()
+else
+  api.nvim_create_autocmd('VimEnter', { once = true, callback = look_for_unfinished_runs })
+end
+
 local plugs = {
   menu = '',
   ask = 'ask',

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import sys
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,6 +14,7 @@ from rich.console import Console
 from scripts.screenshots import __main__ as screenshots
 from scripts.terminal import Terminal
 from scripts.tour.headless import LINES, Ending, Example, Outcome, close, judge_refactoring, judge_text
+from scripts.tour.sample_project import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,6 +110,20 @@ def test_the_tour_of_the_pictures_fails_where_an_act_does(
     assert len(played) == 4 * len(screenshots.ACTS)
     monkeypatch.setattr("sys.argv", ["screenshots", "models"])
     assert screenshots.main() == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("columns", "place"), [(80, " TOUR.md  shop.py"), (160, "# A tour of tideate")])
+def test_the_code_of_the_tour_has_a_whole_terminal_of_80_columns(
+    tmp_path: Path, columns: int, place: str
+) -> None:
+    env = {**os.environ, "HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path), "TERM": "xterm-256color"}
+    command = [sys.executable, "-m", "scripts.tour"]
+    with closing(Terminal(command, env=env, cwd=ROOT, columns=columns, rows=24)) as terminal:
+        terminal.wait_for("A tour of tideate")
+        assert terminal.rows()[0].startswith(place)
+        terminal.type("gt" if columns == 80 else "\x17l")
+        terminal.wait_for('"""A small shop, here to be asked about and changed."""')
 
 
 def test_a_screen_that_does_not_come_ends_the_tour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

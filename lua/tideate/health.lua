@@ -6,6 +6,14 @@ local api = vim.api
 local PACKAGES = { 'pynvim', 'pydantic', 'pydantic_ai', 'openai', 'jinja2', 'ruamel.yaml', 'ast_grep_py' }
 local ANSWER_MS = 20000 -- milliseconds; an unreachable adapter answers late
 
+---@type [string, string][] extra and a module of it
+local EXTRAS = {
+  { 'anthropic', 'anthropic' },
+  { 'google', 'google.genai' },
+  { 'keyring', 'keyring' },
+  { 'telemetry', 'opentelemetry.sdk' },
+}
+
 local LOOK = [[
 import importlib.util, sys
 def has(name):
@@ -15,6 +23,7 @@ def has(name):
         return False
 print('.'.join(map(str, sys.version_info[:3])))
 print(*(name for name in sys.argv[1:] if not has(name)))
+print(sys.prefix)
 ]]
 
 local function check_neovim()
@@ -30,6 +39,9 @@ end
 ---@return boolean ok
 local function check_packages(python)
   local argv = vim.list_extend({ python, '-I', '-c', LOOK }, PACKAGES)
+  for _, extra in ipairs(EXTRAS) do
+    table.insert(argv, extra[2])
+  end
   local started, process = pcall(vim.system, argv, { text = true })
   local done = started and process:wait(ANSWER_MS) or { code = 1, stdout = '', stderr = tostring(process) }
   if done.code ~= 0 then
@@ -43,11 +55,21 @@ local function check_packages(python)
   elseif vim.version.lt(lines[1], '3.11') then
     vim.health.error(('Python %s is too old'):format(lines[1]), { 'tideate needs 3.11 or newer' })
     return false
-  elseif lines[2] ~= '' then
-    vim.health.error('missing Python packages: ' .. lines[2], { 'run `:Workflow install`' })
+  end
+  local absent = vim.split(lines[2], ' ', { trimempty = true })
+  local missing = vim.tbl_filter(function(name)
+    return vim.list_contains(PACKAGES, name)
+  end, absent)
+  if #missing > 0 then
+    vim.health.error('missing Python packages: ' .. table.concat(missing, ' '), { 'run `:Workflow install`' })
     return false
   end
-  vim.health.ok(('Python %s with all packages'):format(lines[1]))
+  vim.health.ok(('Python %s with all packages, in the environment %s'):format(lines[1], lines[3]))
+  for _, extra in ipairs(EXTRAS) do
+    local known = not vim.list_contains(absent, extra[2])
+    local words = known and 'installed' or ('not installed; `:Workflow install %s` adds it'):format(extra[1])
+    vim.health.info(('extra %s: %s'):format(extra[1], words))
+  end
   return true
 end
 

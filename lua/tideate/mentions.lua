@@ -10,7 +10,7 @@ local M = {}
 ---@field note string why it cannot be resolved, or that it needs a confirmation
 
 --- Built-in mentions, listed here for completion before the host has started.
-M.built_in = { '@buffer', '@diagnostics', '@diff', '@file', '@run', '@selection', '@symbol', '@symbols', '@tree' }
+M.built_in = { '@buffer', '@diagnostics', '@diff', '@file', '@last', '@run', '@selection', '@symbol', '@symbols', '@tree' }
 
 --- Built-in mentions with a path after a colon.
 local WITH_PATH = { diff = true, file = true, symbols = true, tree = true }

@@ -181,13 +181,14 @@ function M.is_paused(run)
   return run.state == 'paused' or run.pausing
 end
 
---- Return the newest run with a prefix; with an empty prefix, the newest that fits.
+--- Return the newest run with a prefix; with an empty prefix, the newest that fits; `last` is the newest.
 ---@param prefix string may be empty
 ---@param fits fun(run: tideate.Run): boolean
 ---@return string? execution_id
 function M.found(prefix, fits)
   for _, run in ipairs(state.runs()) do
-    if prefix ~= '' and vim.startswith(run.execution_id, prefix) or prefix == '' and fits(run) then
+    local named = prefix == 'last' or prefix ~= '' and vim.startswith(run.execution_id, prefix)
+    if named or prefix == '' and fits(run) then
       return run.execution_id
     end
   end

@@ -78,6 +78,7 @@ end
 ---@param rest string
 ---@return string? id, tideate.ui.ExportFormat? format, string? path_or_err
 local function read(rest)
+  rest = rest:gsub('^last%f[%s%z]%s*', '') -- without an id it is the newest, too
   local id = rest:match('^%S*'):match('^%x%x%x%x+$')
   rest = vim.trim(rest:sub(#(id or '') + 1))
   local word = rest:match('^%S*')

@@ -112,6 +112,11 @@ function M.ask(method, params, on_result, on_end)
   M.request(method, params, on_result, on_end)
 end
 
+--- Keep the host from offering runs again.
+function M.offered()
+  looked = true
+end
+
 --- Return the progress of a run as `3/5`; for a machine only the completed steps.
 ---@param run tideate.StoredRun
 ---@return string

@@ -126,7 +126,7 @@ return {
       local function start()
         require('tideate.review_changes').start(rest)
       end
-      if not rest:match('^%x%x%x%x+$') or vim.uv.fs_lstat(rest) then
+      if rest ~= 'last' and not rest:match('^%x%x%x%x+$') or vim.uv.fs_lstat(rest) then
         return start()
       end
       require('tideate.stored_runs').review_of(rest, start)
@@ -143,6 +143,20 @@ return {
         require('tideate.ui.run_actions').retry(params)
       end
     end,
+  },
+  {
+    name = 'fork',
+    args = '[id[.step]]',
+    help = 'Repeat an ended run, or a chosen one, from a step on with another prompt, other inputs, results or another model: a form shows them, and `:w` starts the new run',
+    complete = run_choice.steps,
+    run = call('ui.panel.fork', 'command'),
+  },
+  {
+    name = 'diff',
+    args = '[id] [id]',
+    help = 'Compare two runs, or chosen ones: inputs, steps, answers, files, checks, tokens, cost and time',
+    complete = run_choice.stored_ids(run_choice.any, run_choice.any),
+    run = call('ui.pages.comparison', 'command'),
   },
   {
     name = 'compare',
@@ -276,6 +290,16 @@ return {
     end,
   },
   {
+    name = 'commit',
+    args = '[id]',
+    help = "Commit what a run changed, by default the newest run of this Neovim, and nothing else: its message opens in a buffer, and `:w` commits; `:q` keeps the message. Your own changes stay as they are",
+    menu = true,
+    complete = run_choice.stored_ids(function()
+      return false -- only the host knows which runs changed files
+    end, run_choice.can('rollback')),
+    run = call('commit', 'command'),
+  },
+  {
     name = 'output',
     args = '[id]',
     help = 'Show or hide the output window',
@@ -298,9 +322,10 @@ return {
   },
   {
     name = 'install',
-    args = '',
-    help = "Create or update the plugin's Python environment",
-    run = call('install', 'run'),
+    args = '[extra]',
+    help = "Create or update the plugin's Python environment; with `anthropic`, `google`, `keyring` or `telemetry`, add this extra to it",
+    complete = call('install', 'complete'),
+    run = call('install', 'command'),
   },
   {
     name = 'health',

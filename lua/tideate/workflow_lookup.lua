@@ -123,11 +123,10 @@ function M.suggest(failure)
   if not name then
     return
   end
-  local words = vim.split(known, ', ', { plain = true })
-  for _, command in ipairs(require('tideate.command').subcommands) do
-    table.insert(words, command.name)
-  end
-  local hint = require('tideate.did_you_mean').hint(name, words)
+  local words = vim.tbl_map(function(command)
+    return command.name
+  end, require('tideate.command').subcommands)
+  local hint = require('tideate.did_you_mean').hint(name, vim.list_extend(words, vim.split(known, ', ', { plain = true })))
   failure.error = ("unknown workflow '%s'%s (known: %s)"):format(name, hint, known)
 end
 

@@ -97,3 +97,12 @@ async def test_prompts_at_the_same_time_wait_for_each_other(local: ModelAdapter)
 
 async def test_the_bundled_model_is_offered_no_tools(local: ModelAdapter) -> None:
     assert not local.tools
+
+
+async def test_an_answer_that_is_cut_off_ends_at_a_sentence(local: ModelAdapter) -> None:
+    tokens: list[str] = []
+    async with asyncio.timeout(LOCAL_LIMIT):
+        reply = await local.ask(Prompt("What is a factorial?", max_tokens=60), on_token=tokens.append)
+    assert reply.truncated
+    assert reply.text.endswith((".", "!", "?"))
+    assert "".join(tokens).rstrip() == reply.text

@@ -85,7 +85,6 @@ def test_a_declined_run_is_not_among_the_cancelled() -> None:
     declined = run_row(status="cancelled", reason="declined")
     assert RunFilter(state="declined").fits(declined)
     assert not RunFilter(state="cancelled").fits(declined)
-    assert RunFilter(state="cancelled", splits_declined=False).fits(declined)
     assert RunFilter("FACTOR", "cancelled").fits(run_row(status="cancelled", reason="cancelled"))
 
 

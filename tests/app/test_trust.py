@@ -53,14 +53,19 @@ def test_what_removes_a_build_is_trusted_with_what_makes_it(root: Path) -> None:
     assert ProjectTrust(root).is_trusted(clean)
 
 
-async def test_a_persons_own_command_runs_only_where_it_was_trusted(root: Path, home: Path) -> None:
+async def test_a_persons_own_command_runs_without_trust_and_that_of_the_project_does_not(
+    root: Path, home: Path
+) -> None:
     own = home / "config/tideate/config.toml"
     own.parent.mkdir(parents=True)
     own.write_text(f'[verify]\n{OFF}lint = "off"\ntests = ["true"]\n')
     config = load_config(root).config.verify
-    assert await statuses(root, config) == {"tests": "not_trusted"}
-    assert trust_all(root) == ["true"]
     assert await statuses(root, config) == {"tests": "passed"}
+    (root / ".tideate").mkdir(exist_ok=True)
+    (root / ".tideate" / "config.toml").write_text('[verify]\ntests = ["sh", "-c", "touch sprung"]\n')
+    assert await statuses(root, load_config(root).config.verify) == {"tests": "passed"}
+    assert await statuses(root, load_config(root, as_trusted=True).config.verify) == {"tests": "not_trusted"}
+    assert not (root / "sprung").exists()
 
 
 def test_where_there_is_nothing_to_trust_that_is_said(root: Path) -> None:

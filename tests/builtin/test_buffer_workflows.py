@@ -91,6 +91,18 @@ async def test_the_projects_memory_is_shown_told_and_given_to_the_model(bench: B
     assert set(shown.notices) <= set(told)
 
 
+@pytest.mark.parametrize("mention", ["@last", "@run:last"])
+async def test_the_last_run_is_the_one_before_the_run_that_mentions_it(bench: Bench, mention: str) -> None:
+    bench.server.answers(EARLIER, "The radius is drawn twice.")
+    bench.server.answers("sure", "yes")
+    await bench.run("ask", EARLIER)
+    await bench.run("ask", f"Are you sure about {mention}?")
+    assert any(
+        words.startswith(f"given to the model: {mention} (ask, completed") for words in bench.front.notices()
+    )
+    assert "The radius is drawn twice." in bench.server.requests[1]["messages"][-1]["content"]
+
+
 async def memory_of(bench: Bench, prompt: str = NEAR, **more: Any) -> list[str]:
     shown = await bench.runner.preview(RunRequest(name="ask", prompt=prompt, **more))
     assert all(run in shown.user for words in shown.notices for run in re.findall(r"@run:\w+", words))

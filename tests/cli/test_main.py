@@ -72,6 +72,7 @@ def test_the_doctor_finds_a_healthy_installation_beside_an_old_neovim_and_an_unu
     file.write_text(file.read_text() + f'[adapters.spare]\nbase_url = "{gone}"\nmodel = "m"\n')
     shown, done = shell.run("doctor"), shell.run("doctor", "--json")
     assert (shown.returncode, done.returncode) == (0, 0), shown.stdout
+    assert ":Workflow install EXTRA" in checks_of(done)["extras"]["message"]
     for words in ("✓ adapter fake", "! adapter spare", "✓ packages", "! nvim: NVIM v0.9.5"):
         assert words in shown.stdout
     check = checks_of(done)["scratch copies"]
@@ -131,6 +132,17 @@ def test_the_help_of_every_command_names_it_as_it_is_called() -> None:
     assert len(found) > 60
     for words, usage in found.items():
         assert usage.startswith(" ".join(["Usage: tideate", *words])), words
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("retyr", "retry"), ("rfactor", "tideate run refactor"), ("ask", "tideate run ask"), ("lsit", "list")],
+)
+def test_an_unknown_command_suggests_the_nearest_command_or_workflow(
+    shell: Shell, typed: str, meant: str
+) -> None:
+    done = shell.run(typed, "x")
+    assert f'Did you mean "{meant}"?' in " ".join(done.stderr.replace("│", " ").split())
 
 
 def test_trust_needs_something_to_trust_and_outside_of_a_project_its_name(shell: Shell) -> None:

@@ -18,6 +18,7 @@ IMPATIENT = (
     "from tideate_core.cli import piped_stdin; piped_stdin.PATIENCE = 1.5\n"
     "from tideate_core.cli.main import main; main()"
 )
+AGENT = "name: w\nsteps:\n  - id: a\n    task: Review the diff\n"
 DIFF = "diff --git a/a.py b/a.py\n@@ -1 +1 @@\n-a\n+@app.route\n```\n"
 
 
@@ -39,6 +40,31 @@ def test_more_than_the_limit_is_cut_and_that_is_told(shell: Shell, answering: Mo
     done = shell.ok("run", "ask", "review this", stdin="\u00e9" * 70_000)
     assert "the rest is left out (limits.mention_tokens allows 64,000 characters)" in done.stderr
     assert last_prompt(answering).count("\u00e9") == 64_000
+
+
+def test_a_piped_text_can_be_the_file_to_work_on(shell: Shell, answering: ModelServer) -> None:
+    answering.answers("explain", "- fine")
+    done = shell.ok("run", "ask", "explain", "--file", "-", stdin="import gone\n")
+    assert "stdin: 1 line is the file to work on" in done.stderr
+    assert last_prompt(answering).count("import gone") == 1
+    shown = shell.ok("context", "show", "@buffer", "--file", "-", stdin="import gone\n")
+    assert "import gone" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text", "words"),
+    [
+        (["ask", "explain"], "", "nothing came from stdin"),
+        (["ask", "-"], "x", "stdin is the prompt, so --file cannot be read from it, too"),
+        (["-", "explain"], AGENT, "stdin is the workflow, so --file cannot be read from it, too"),
+        (["refactor", "shorten"], "x", "the buffer is read-only"),
+    ],
+)
+def test_stdin_cannot_be_every_file(
+    shell: Shell, answering: ModelServer, arguments: list[str], text: str, words: str
+) -> None:
+    shell.fails(2, words, "run", *arguments, "--file", "-", stdin=text)
+    assert answering.requests == []
 
 
 def test_a_binary_is_refused_before_a_model_is_asked(shell: Shell, answering: ModelServer) -> None:
@@ -91,9 +117,6 @@ def test_secrets_are_hidden_before_the_text_is_cut(shell: Shell, answering: Mode
 def test_a_prompt_from_stdin_is_bounded(shell: Shell, answering: ModelServer) -> None:
     shell.fails(2, "stdin has more than 16 MiB", "run", "ask", "-", stdin="x" * ((16 << 20) + 1))
     assert answering.requests == []
-
-
-AGENT = "name: w\nsteps:\n  - id: a\n    task: Review the diff\n"
 
 
 def test_an_agent_is_given_a_prompt_that_no_template_has(shell: Shell, answering: ModelServer) -> None:

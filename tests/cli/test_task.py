@@ -257,3 +257,19 @@ def test_at_a_terminal_the_gates_stay_on_the_screen_and_the_summary_is_rendered(
         assert words in last, last
     assert "roll back: tideate rollback" in last
     assert model.asked("planner") == 1
+
+
+def test_a_project_with_only_tests_starts_after_one_question(shell: Shell, answering: ModelServer) -> None:
+    shell.write("Makefile", "test:\n\t@true\n")
+    answering.fails("", 401)
+    terminal = shell.open("run", "task", TASK)
+    for words in ("Only tests are known; continue with them?", "Trust this", "- tests: `make test`", "[y/N]"):
+        terminal.wait_for(words)
+    terminal.type("y\n")
+    assert terminal.wait_exit() == 1
+    assert "not trusted" not in terminal.text
+    assert len(answering.requests) > 0, "the planner was asked"
+    assert "✓ verify tests" in shell.run("doctor").stdout
+    answering.requests.clear()
+    shell.fails(1, "No command is known for verify.type_check", "run", "task", TASK, "--yes")
+    assert answering.requests == []

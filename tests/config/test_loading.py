@@ -263,6 +263,9 @@ def test_an_untrusted_project_neither_names_a_command_nor_turns_a_check_off(own:
     trust_file(project)
     trusted = load_config(project.parent.parent).config.verify
     assert (trusted.tests, trusted.lint, trusted.build) == (["sh", "-c", "anything"], ["x"], "off")
+    assert (verify.own, trusted.own) == (frozenset({"tests", "lint"}), frozenset())
+    setup = {"verify": {"lint": ["y"]}}
+    assert load_config(project.parent.parent, setup).config.verify.own == {"lint"}
 
 
 def test_who_sends_no_rules_is_not_overruled_by_an_untrusted_project(own: Path, project: Path) -> None:

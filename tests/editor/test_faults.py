@@ -324,7 +324,10 @@ def test_a_broken_configuration_file_is_named(editor: Editor) -> None:
     assert "config.toml: unknown key 'adaptor'; did you mean 'adapter'?" in done["error"]
 
 
-@pytest.mark.parametrize(("typed", "meant"), [("hsitory", "history"), ("refcator", "refactor")])
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("hsitory", "history"), ("refcator", "refactor"), ("asy", "say")],
+)
 def test_a_mistyped_word_suggests_the_nearest_subcommand_or_workflow(
     nvim: Editor, typed: str, meant: str
 ) -> None:

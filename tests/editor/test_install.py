@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import tomllib
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,6 +24,7 @@ case "$*" in
   *"-m venv"*) {venv} ;;
 esac
 """
+EXTRAS = ["anthropic", "google", "keyring", "telemetry"]
 MAKE_VENV = 'for last; do :; done; mkdir -p "$last/bin"; cp "{pip}" "$last/bin/python"'
 
 
@@ -202,3 +204,35 @@ def test_neovim_takes_an_installation_with_it(start_editor: EditorFactory, pytho
     assert editor.lua("return require('tideate.install').run()") is False
     editor.quit()
     assert editor.brood.gone(60), editor.brood.commands()
+
+
+def test_an_extra_is_added_to_the_environment_of_the_host(
+    start_editor: EditorFactory, pythons: Pythons, tmp_path: Path
+) -> None:
+    pythons.add("env-python", "3.12")
+    environment = tmp_path / "env"
+    (environment / "bin").mkdir(parents=True)
+    python = environment / "bin" / "python"
+    python.write_text(f'#!/bin/sh\necho "$0 $*" >> "{pythons.log}"\n')
+    python.chmod(0o755)
+    editor = start_editor(env={"TIDEATE_PYTHON": str(python)})
+    assert editor.lua("return vim.fn.getcompletion('Workflow install ', 'cmdline')") == EXTRAS
+    editor.command("Workflow install antropic")
+    assert "no extra 'antropic'; did you mean 'anthropic'?" in editor.messages()
+    editor.command("Workflow install google")
+    editor.wait("not require('tideate.install').is_running()")
+    assert "is in no environment" in editor.messages()
+    assert pythons.calls() == []
+    (environment / "pyvenv.cfg").touch()
+    editor.command("Workflow install anthropic google")
+    editor.wait("not require('tideate.install').is_running()")
+    (call,) = pythons.calls()
+    assert call.startswith(f"{python} -m pip install --upgrade")
+    assert f"{REPOSITORY}[anthropic,google]" in call
+    assert "installed: anthropic, google." in editor.messages()
+
+
+def test_the_extras_are_those_of_the_package(editor: Editor) -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    assert sorted([*EXTRAS, "local"]) == sorted(project["optional-dependencies"])
+    assert editor.lua("return require('tideate.install').EXTRAS") == EXTRAS

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-BUILT_IN = ["@buffer", "@diagnostics", "@diff", "@file", "@run", "@selection", "@symbol", "@symbols", "@tree"]
+BUILT_IN = [
+    *("@buffer", "@diagnostics", "@diff", "@file", "@last"),
+    *("@run", "@selection", "@symbol", "@symbols", "@tree"),
+]
 FOUND = ["@file:src/deep/found.py", "@diff:src/deep/found.py"]
 NAMES = "return require('tideate.mentions').complete('@')"
 DIAGNOSE = """

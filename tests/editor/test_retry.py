@@ -71,6 +71,30 @@ def test_a_fork_has_another_prompt_and_what_cannot_be_is_told(pair: Editor, serv
     assert [end["reused"] for end in shape["steps"][0]["ends"]] == [False, True]
 
 
+def test_a_fork_and_a_comparison_are_opened_by_commands(pair: Editor, server: ModelServer) -> None:
+    server.answers("say two", "SECOND")
+    first = start(pair, "pair", "go")
+    assert result(pair)["ok"]
+    pair.command("Workflow fork one two")
+    pair.wait_screen("name only a run and a step")
+    pair.command(f"Workflow fork {first[:8]}.two")
+    pair.wait("vim.bo.filetype == 'tideate-fork'")
+    assert pair.lines()[:3] == ["▍▍ anew from the step two on", "▍ prompt", "go"]
+    pair.feed(":close!<CR>")
+    pair.command("Workflow fork")  # the only run
+    pair.wait("vim.bo.filetype == 'tideate-fork'")
+    pair.feed(":3s/go/on<CR>:w<CR>")
+    newest = pair.wait(
+        "#require('tideate.state').runs() == 2 and require('tideate.state').runs()[1].execution_id"
+    )
+    pair.wait("not require('tideate').is_running()")
+    for command in (f"diff {first[:8]} {newest[:8]}", f"diff {first[:8]}", "diff last"):
+        pair.command(f"Workflow {command}")
+        pair.wait_screen("x swap")
+        pair.feed("q")
+        pair.wait_screen_without("x swap")
+
+
 def test_a_retry_says_that_the_workflow_was_changed_and_uses_the_file_where_that_is_wanted(
     pair: Editor, server: ModelServer
 ) -> None:

@@ -31,6 +31,7 @@ def exporting(editor: Editor) -> Editor:
     [
         ("", ["history", "export"], RUN, "markdown", "run-abcdef01.md"),
         ("json", ["history", "export"], RUN, "json", "run-abcdef01.json"),
+        ("last json", ["history", "export"], RUN, "json", "run-abcdef01.json"),
         ("abcd", ["export"], "abcd", "markdown", "run-abcd.md"),
         ("abcd json", ["export"], "abcd", "json", "run-abcd.json"),
     ],

@@ -27,6 +27,7 @@ def output(editor: Editor) -> str:
 
 def trust(editor: Editor, name: str = "") -> None:
     """Trust a file or the commands of the project; wait for the answer."""
+    editor.command("messages clear")  # an earlier trust has the same message
     editor.command(f"Workflow trust {name}")
     wait_focused(editor)
     editor.feed("y")

@@ -31,7 +31,7 @@ async def test_a_run_that_is_deleted_during_the_look_up_is_not_found(
     store: Store, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await Past(store, 0xAB << 120).begin()
-    monkeypatch.setattr("tideate_core.store.reader.find_run_id", lambda *_: run_id(0xAC << 120))
+    monkeypatch.setattr("tideate_core.store.reader.find_run_id", lambda *_, **__: run_id(0xAC << 120))
     with pytest.raises(RunNotFound):
         reader.run("ab")
 
@@ -43,6 +43,7 @@ async def test_last_is_the_run_that_began_last_whatever_the_clock_was(store: Sto
     await Past(store, 0xB << 124, at=NOON - 86_400_000).begin()
     await Past(store, 0xC << 124, parent=run_id(0xB << 124)).begin()
     assert reader.run("last").id == run_id(0xB << 124)
+    assert reader.run("last", asking=run_id(0xC << 124)).id == run_id(0xA << 124)
     assert reader.run(" Last ").id == run_id(0xB << 124)
 
 

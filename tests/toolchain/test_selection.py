@@ -63,3 +63,12 @@ def test_a_configured_command_may_hold_a_long_script(tmp_path: Path) -> None:
     tests = select_tools(tmp_path, VerifyConfig(tests=["bash", "-c", script]))[Check.TESTS][0]
     assert tests.argv == ("bash", "-c", script)
     assert not tests.names_paths
+
+
+def test_a_command_of_the_persons_own_configuration_needs_no_trust_in_a_project(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text("test:\n\t@echo\n")
+    config = VerifyConfig(tests=["make", "test"], lint=["make", "lint"])
+    config.written_by_person({"tests"})
+    tools = select_tools(tmp_path, config)
+    allowed = {check: ProjectTrust(tmp_path).allows(tools[check][0]) for check in (Check.TESTS, Check.LINT)}
+    assert allowed == {Check.TESTS: True, Check.LINT: False}

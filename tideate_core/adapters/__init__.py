@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         UserMessage as UserMessage,
     )
     from tideate_core.adapters.libraries import (
+        IN_NEOVIM as IN_NEOVIM,
         INSTALL_MODEL as INSTALL_MODEL,
         MODULES as MODULES,
         PIP as PIP,

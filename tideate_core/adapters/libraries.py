@@ -27,6 +27,9 @@ INSTALL_MODEL: Final = (
 )
 """tideate is on no package index, so its extra cannot be installed by name."""
 
+IN_NEOVIM: Final = ", or in Neovim: :Workflow install {extra}"
+"""End of a hint: the subcommand that installs an extra of tideate."""
+
 COMMON: Final = ("httpx2", "pydantic_ai", "pydantic_ai.models")
 """Modules needed by every model."""
 OPENAI: Final = ("pydantic_ai.models.openai", "pydantic_ai.providers.openai_compatible")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.adapters.libraries import PIP
+from tideate_core.adapters.libraries import IN_NEOVIM, PIP
 from tideate_core.errors import StateError
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _backend() -> Any:
     except ImportError as error:
         raise StateError(
             "logins are kept in your keyring, and the library for that is not installed: install the extra "
-            f"`keyring` (`{PIP} install keyring`), {OR_A_FILE}"
+            f"`keyring` (`{PIP} install keyring`{IN_NEOVIM.format(extra='keyring')}), {OR_A_FILE}"
         ) from error
     with _explained("opened"):
         backend = keyring.get_keyring()

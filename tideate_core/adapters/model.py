@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tideate_core.adapters.base import Reply, Usage
 from tideate_core.adapters.retry import Backoff, retrying
+from tideate_core.adapters.sentences import WholeSentences
 from tideate_core.adapters.turns import LONGEST, AnswerStream, request_turn
 from tideate_core.edits import fenced_blocks
 from tideate_core.errors import AuthenticationFailed, InvalidReply
@@ -124,8 +125,15 @@ class ModelAdapter:
 
     async def ask(self, prompt: Prompt, *, on_token: OnText = None, schema: Schema = None) -> Reply:
         longest = _LONGEST_TYPED if schema else LONGEST
-        stream = AnswerStream(on_token, answers=None, longest=longest, attempts=self._attempts)
-        return await self._retrying(lambda: self._ask_once(prompt, stream, schema), lambda: stream.shown)
+        limit = prompt.max_tokens or self.max_tokens
+        cut = self.demonstration and schema is None and limit is not None
+        sentences = WholeSentences(on_token, limit or 0) if cut else None
+        shown = sentences.take if sentences else on_token
+        stream = AnswerStream(shown, answers=None, longest=longest, attempts=self._attempts)
+        reply = await self._retrying(lambda: self._ask_once(prompt, stream, schema), lambda: stream.shown)
+        if sentences is None:
+            return reply
+        return replace(reply, text=sentences.end(reply.text, truncated=reply.truncated))
 
     async def take_turn(
         self,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from tideate_core.adapters.credentials import KeySource
 from tideate_core.adapters.known_providers import provider_named
-from tideate_core.adapters.libraries import PIP, import_aside
+from tideate_core.adapters.libraries import IN_NEOVIM, PIP, import_aside
 from tideate_core.adapters.login_store import LoginStore
 from tideate_core.adapters.model_options import secret_values
 from tideate_core.adapters.network_settings import check_network_settings
@@ -152,6 +152,7 @@ class ProviderSource:
         return AdapterUnavailable(
             f"adapter {self._name!r} needs a library that is not installed: "
             f"{PIP} install 'pydantic-ai-slim[{extra}]'"
+            + (IN_NEOVIM.format(extra=extra) if extra in ("anthropic", "google") else "")
         )
 
     def _unusable(self, said: str) -> AdapterError:

@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
+    from tideate_core.app.commit import (
+        CommitPlan as CommitPlan,
+        commit_run as commit_run,
+        plan_commit as plan_commit,
+    )
     from tideate_core.app.control_requests import (
         Cancellation as Cancellation,
         cancel_run as cancel_run,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tideate_core.engine import family_members, rolled_back_runs
 from tideate_core.errors import InvalidInput
 from tideate_core.project import project_state
-from tideate_core.store import state_of
+from tideate_core.store import state_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -49,8 +49,6 @@ class RunFilter:
     """Changed file: a path in the project, or the end of one."""
     since: int | None = None
     """Earliest start, in milliseconds since the epoch."""
-    splits_declined: bool = True
-    """The state `cancelled` excludes declined runs."""
 
     @property
     def rolled_back(self) -> bool:
@@ -67,8 +65,7 @@ class RunFilter:
             return False
         if self.rolled_back:
             return run.ended  # the journal, not the store, knows the rolled back runs
-        declined = self.splits_declined and run.reason == "declined"
-        return self.state in ("", "declined" if declined else state_of(run))
+        return self.state in ("", state_word(run))
 
 
 def parse_filter(words: str, is_name: Callable[[str], bool]) -> RunFilter:

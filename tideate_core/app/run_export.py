@@ -136,8 +136,9 @@ def _markdown(run: Mapping[str, Any]) -> Iterator[str]:
 def _facts(run: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     started = datetime.fromtimestamp(run["started_at"] / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     forked = run["forked_from"]
+    state = "declined" if run["reason"] == "declined" else run["state"]
     return (
-        ("state", f"{run['state']}, rolled back" if run["rolled_back"] else run["state"]),
+        ("state", f"{state}, rolled back" if run["rolled_back"] else state),
         ("started", started),
         ("took", _seconds(run["duration_ms"])),
         ("tokens", _usage(run["usage"])),

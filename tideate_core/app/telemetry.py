@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
 
 from tideate_core import __version__
-from tideate_core.adapters import PIP
+from tideate_core.adapters import IN_NEOVIM, PIP
 from tideate_core.engine import EventName
 
 if TYPE_CHECKING:
@@ -33,7 +33,10 @@ CLOSE_LIMIT: Final = 2.0
 """Seconds that the process waits for the last export at its end."""
 EXPORT_EVERY: Final = 2_000
 """Milliseconds between exports."""
-INSTALL: Final = f"{PIP} install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"
+INSTALL: Final = (
+    f"{PIP} install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"
+    f"{IN_NEOVIM.format(extra='telemetry')}"
+)
 UNUSED: Final = frozenset(
     {EventName.REASONING, EventName.HUNKS_STREAMED, EventName.CHECK_OUTPUT, EventName.TOOL_PROGRESS}
 )

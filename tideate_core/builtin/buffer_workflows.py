@@ -31,7 +31,7 @@ from tideate_core.builtin.surroundings import (
 )
 from tideate_core.builtin.work import work_again
 from tideate_core.edits import fence_for
-from tideate_core.engine import NO_TEXT, Subject, brief, review_lines, with_material
+from tideate_core.engine import NO_TEXT, Subject, brief, review_lines, tell_truncated, with_material
 from tideate_core.errors import ContextTooLong, InvalidInput
 from tideate_core.workflows import Confirm
 
@@ -94,7 +94,7 @@ async def question(
 def text_of(step: StepContext, reply: Reply) -> str:
     """Return the text of an answer; report a cut one."""
     if reply.truncated:
-        step.notice("the answer was cut off at the model's length limit", level="warn")
+        tell_truncated(step)
     return reply.text.strip()
 
 
@@ -114,7 +114,7 @@ async def analyze(step: StepContext) -> Confirm | str:
     variables["fence"] = fence_for(subject.text, around["whole"])
     prompt = step.render("refactor_analyze", prompt=step.prompt, **variables)
     reply = await model.ask(brief(step, await with_memory(step, prompt)))
-    text = reply.text.strip()
+    text = _text_of(step, reply)
     if way == "block":
         text, reported = await split_report(step, text)
         await propose(step, subject, reported)

@@ -153,7 +153,11 @@ Inputs = Annotated[
 ]
 FileRange = Annotated[
     str | None,
-    Parameter(name="--file", metavar="PATH[:FIRST-LAST]", help="File to work on, or a range of its lines."),
+    Parameter(
+        name="--file",
+        metavar="PATH[:FIRST-LAST]",
+        help="File to work on, or a range of its lines; `-`: stdin.",
+    ),
 ]
 Positive = validators.Number(gte=0)
 RunId = Annotated[str, Parameter(help="ID of the run, or a prefix of it.", completer=run_ids)]

@@ -55,6 +55,14 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "checkpoint": Command(
         "checkpoint:app", "List, create and restore checkpoints of runs: one after each completed step."
     ),
+    "commit": Command(
+        "commit:commit",
+        "Commit the changes of a run, by default the last, and nothing else.\n\n"
+        "Your editor opens the message. Your own changes stay uncommitted, or staged as they were. If the "
+        "changes cannot be told apart, nothing is committed. Your identity and signing are used; hooks of "
+        "the repository run only if you trust them.",
+        "tideate commit [OPTIONS] [RUN]",
+    ),
     "compare": Command(
         "compare:compare",
         "Run several models at one prompt, and take one answer, or hunks of several.\n\n"
@@ -163,16 +171,20 @@ COMMANDS: Final[Mapping[str, Command]] = {
 
 
 def _usage_error(error: CycloptsError) -> object:
-    """Format a usage error; for an unknown command, suggest the nearest name."""
+    """Format a usage error; for an unknown command, suggest the nearest command or workflow."""
     # here, because most command lines are valid
     from cyclopts import CycloptsPanel, UnknownCommandError
 
+    from tideate_core.app import build_catalog
     from tideate_core.errors import nearest
 
     if not isinstance(error, UnknownCommandError) or not error.unused_tokens or error.app is None:
         return CycloptsPanel(error)
     known = [name for name in error.app if not name.startswith("-") and error.app[name].show]
-    near = nearest(error.unused_tokens[0], known)
+    workflows = build_catalog(None).names() if error.app is app else []
+    near = nearest(error.unused_tokens[0], [*known, *workflows])  # of equally near names the first
+    if near not in (None, *known):
+        near = f"tideate run {near}"
     hint = f' Did you mean "{near}"?' if near else ""
     return CycloptsPanel(
         f'Unknown command "{error.unused_tokens[0]}".{hint} Available commands: {", ".join(known)}.'
@@ -199,11 +211,11 @@ WITH_VALUE: Final = frozenset(
         "--current",
         "--days",
         "--definition",
-        "--file",
         "--format",
         "--input",
         "--keep",
         "--limit",
+        "--message",
         "--models",
         "--name",
         "--output",
@@ -226,6 +238,7 @@ WITH_VALUE: Final = frozenset(
         "--wait",
         "--workflow",
         "-i",
+        "-m",
         "-o",
     ]
 )

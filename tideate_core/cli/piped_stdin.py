@@ -1,4 +1,4 @@
-"""Text piped into `tideate run`, added below the prompt."""
+"""Text piped into `tideate run`: added below the prompt, or the file to work on."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ import os
 import select
 import stat
 import sys
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from tideate_core.app import STDIN, read_file_context
 from tideate_core.cli.arguments import decoded_text
 from tideate_core.cli.render.output import note
 from tideate_core.errors import InvalidInput
+from tideate_core.util.tokens import CHARACTERS_PER_TOKEN
+
+if TYPE_CHECKING:
+    from tideate_core.app import Project
+    from tideate_core.workflows import RunContext
 
 HINT_AFTER: Final = 1.0
 """Seconds without a byte until a hint about the wait."""
@@ -19,19 +25,55 @@ PATIENCE: Final = 5.0
 _CHUNK: Final = 1 << 16
 
 
-def with_piped_text(prompt: str, most: int) -> str:
+def with_piped_text(prompt: str, project: Project) -> str:
     """Append the text on stdin to a prompt, as a block named stdin.
 
-    A terminal, `/dev/null` and a closed or empty stdin add nothing. Likely secrets are hidden: the person
-    has not read every line of a pipe.
-
-    :param most: maximum characters; the rest is left out, with a note.
     :raises InvalidInput: stdin is not text.
     """
-    data = _read(most)
-    if not data.strip():
+    taken = _piped_text(project, "added to the prompt")
+    if not taken:
         return prompt
     from tideate_core.edits import fence_for
+
+    fence = fence_for(taken)
+    end = "" if taken.endswith("\n") else "\n"
+    block = f"stdin:\n\n{fence}\n{taken}{end}{fence}"
+    return f"{prompt}\n\n{block}" if prompt.strip() else block
+
+
+async def file_context(argument: str | None, project: Project) -> RunContext:
+    """Return a run's context from the value of `--file`; the file `-` is the text on stdin.
+
+    :raises InvalidInput: stdin is no text, or empty.
+    :raises WorkspaceError: as for `read_file_context`.
+    """
+    context = await read_file_context(None if argument == STDIN else argument, project)
+    if argument != STDIN:
+        return context
+    text = _piped_text(project, "the file to work on").removesuffix("\n")
+    if not text:
+        raise InvalidInput("--file -: nothing came from stdin; pipe a text into the command, or name a file")
+    from tideate_core.workflows import BufferContext, Selection
+
+    selection = Selection(start=1, end=text.count("\n") + 1)
+    return context.model_copy(
+        update={"buffer": BufferContext(text=text, modifiable=False), "selection": selection}
+    )
+
+
+def _piped_text(project: Project, use: str) -> str:
+    """Return the text on stdin; a terminal, `/dev/null` and a closed or blank stdin have none.
+
+    Likely secrets are hidden: the person has not read every line of a pipe. Beyond the limit of mentions, the
+    rest is left out, with a note.
+
+    :param use: what becomes of the text, for the note.
+    :raises InvalidInput: stdin is not text.
+    """
+    most = project.loaded.config.limits.mention_tokens * CHARACTERS_PER_TOKEN
+    data = _read(most)
+    if not data.strip():
+        return ""
     from tideate_core.mentions import hide_secrets
 
     if b"\0" in data:
@@ -45,11 +87,8 @@ def with_piped_text(prompt: str, most: int) -> str:
     cut = f"; the rest is left out (limits.mention_tokens allows {most:,} characters)"
     lines = taken.count("\n") + (not taken.endswith("\n"))
     counted = "1 line is" if lines == 1 else f"{lines:,} lines are"
-    note(f"stdin: {counted} added to the prompt{cut if len(text) > most else ''}")
-    fence = fence_for(taken)
-    end = "" if taken.endswith("\n") else "\n"
-    block = f"stdin:\n\n{fence}\n{taken}{end}{fence}"
-    return f"{prompt}\n\n{block}" if prompt.strip() else block
+    note(f"stdin: {counted} {use}{cut if len(text) > most else ''}")
+    return taken
 
 
 def _read(most: int) -> bytes:

@@ -66,6 +66,7 @@ def load_config(
         merged = _parse(own, content)
         _validate(merged, str(own))
         sources.append(own)
+    own_checks = set(merged.get("verify", {}))
     if root is not None and (content := _of_project(root, notices)) is not None:
         path = root / CONFIG_NAME
         values = _parse(path, content)
@@ -83,14 +84,17 @@ def load_config(
             values, waiting = part.values, servers
             notices.extend(_waiting_notice(path, part.waiting))
         merged = _merge(merged, values)
+        own_checks -= values.get("verify", {}).keys()
         sources.append(path)
     if setup:
         _validate(setup, "setup()")
         if "login" in setup:
             raise ConfigError(f"setup(): login: set it in {own}, which the shell reads, too")
         merged = _merge(merged, setup)
+        own_checks |= (setup.get("verify") or {}).keys()
     waiting -= set(merged.get("mcp", {}).get("servers", {}))
     config = Config.model_validate(merged)
+    config.verify.written_by_person(own_checks)
     return LoadedConfig(config, sources, notices, tuple(sorted(waiting)), tuple(sorted(of_team)))
 
 

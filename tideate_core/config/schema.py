@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    field_validator,
+    model_validator,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 ToolName: TypeAlias = Annotated[str, Field(min_length=1, max_length=300)]
@@ -225,6 +236,16 @@ class VerifyConfig(_Section):
     """Variables added to the minimal environment of every program."""
     inherit: list[str] = Field(default_factory=list)
     """Names of inherited variables."""
+    _own: frozenset[str] = PrivateAttr(default=frozenset())
+
+    @property
+    def own(self) -> frozenset[str]:
+        """Checks whose command is the person's own, of `config.toml` or `setup()`."""
+        return self._own
+
+    def written_by_person(self, checks: Iterable[str]) -> None:
+        """Mark checks as the person's own; called once, by the loader."""
+        self._own = frozenset(checks)
 
 
 class StateConfig(_Section):

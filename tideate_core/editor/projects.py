@@ -18,6 +18,7 @@ from tideate_core.app import (
     match_run,
     moved_words,
     named_run,
+    plan_commit,
     plan_trust,
     recover_before,
     roll_back,
@@ -39,7 +40,7 @@ from tideate_core.workspace import Workspace
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 
-    from tideate_core.app import ProjectRuntime, TrustPlan
+    from tideate_core.app import CommitPlan, ProjectRuntime, TrustPlan
     from tideate_core.engine import (
         ComparisonResult,
         FrontEnd,
@@ -228,6 +229,12 @@ class Projects:
         """
         root, run, members = await self._changes(wanted, folder)
         return run, await RunRollback(root, project_state(find_root(root)), self._buffers).plan(members)
+
+    async def commit_plan(self, wanted: str, folder: str | None = None) -> CommitPlan:
+        """Plan the commit of a run's changes; parameters as in `rollback`."""
+        root, run, members = await self._changes(wanted, folder)
+        project = find_root(root)
+        return await plan_commit(project, project_state(project), run, members)
 
     async def _changes(self, wanted: str, folder: str | None) -> tuple[Path, str, list[str]]:
         """Return the project, the id and the child runs of a run with changed files."""

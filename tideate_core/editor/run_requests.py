@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tideate_core.app import (
     Cancellation,
     cancel_stored_run,
+    commit_run,
     paused_in,
     read_runs,
     rollback_diffs,
@@ -241,6 +242,17 @@ class StoredRuns:
             raise RunNotFound("")
         done = await self._projects.rollback(execution_id, params.get("folder"))
         return {"files": done.restored, "merged": done.merged}
+
+    async def commit_plan(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the message and the files of the commit of a run's changes, without committing."""
+        plan = await self._projects.commit_plan(str(params["execution_id"]), params.get("folder"))
+        return {"run": run_json(plan.run), "message": plan.message, "files": plan.files, "notes": plan.notes}
+
+    async def commit(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Commit a run's changes with a `message`, and return the commit's id."""
+        plan = await self._projects.commit_plan(str(params["execution_id"]), params.get("folder"))
+        made = await asyncio.to_thread(commit_run, plan, str(params["message"]), edit=False)
+        return {"commit": made, "files": plan.files}
 
     async def rollback_preview(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return the files that a rollback would restore, and the conflicts that would stop it.

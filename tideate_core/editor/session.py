@@ -84,6 +84,8 @@ class Session:
             "resume": self._resume,
             "rollback": runs.rollback,
             "rollback_preview": runs.rollback_preview,
+            "commit_plan": runs.commit_plan,
+            "commit": runs.commit,
             "history": views.history,
             "show": views.show,
             "run_events": views.events,

@@ -87,6 +87,7 @@ if TYPE_CHECKING:
         earlier_runs as earlier_runs,
         material as material,
         surroundings_of as surroundings_of,
+        tell_truncated as tell_truncated,
         with_material as with_material,
     )
     from tideate_core.engine.recovery import (

@@ -179,7 +179,7 @@ def check_inputs(
             raise InvalidInput(f"{definition.name} needs a text, but the selection or buffer is empty")
     if "lines" in definition.needs and buffer is not None and not buffer.modifiable:
         where = buffer.path or "the buffer"
-        how = "in Neovim: 'readonly' or 'nomodifiable'"
+        how = "in Neovim: 'readonly' or 'nomodifiable'; in a shell: stdin"
         raise InvalidInput(f"{where} is read-only ({how}); nothing was asked")
 
 

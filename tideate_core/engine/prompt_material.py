@@ -66,6 +66,12 @@ class _Written:
 _passed_on: ContextVar[_Written | None] = ContextVar("mentions_passed_on", default=None)
 
 
+def tell_truncated(step: StepContext) -> None:
+    """Tell the user that an answer was cut off; that of the demonstration model ends at a sentence."""
+    end = "; it ends at its last whole sentence" if step.demonstration else ""
+    step.notice(f"the answer was cut off at the model's length limit{end}", level="warn")
+
+
 def brief(step: ModelAccess, prompt: Prompt) -> Prompt:
     """Limit the answer of the demonstration model, which would repeat itself."""
     return replace(prompt, max_tokens=BRIEF_TOKENS) if step.demonstration else prompt
@@ -228,7 +234,7 @@ def _resolver(step: StepContext, budget: int | None = None) -> ContextResolver:
     return ContextResolver(
         workspace.root,
         workspace=workspace,
-        around=surroundings_of(step.context),
+        around=replace(surroundings_of(step.context), run=step.execution_id),
         budget=budget,
         max_bytes=workspace.max_bytes,
     )

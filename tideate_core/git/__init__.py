@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
+    from tideate_core.git.commits import (
+        CommitBase as CommitBase,
+        NewEntry as NewEntry,
+        PersonsCommit as PersonsCommit,
+    )
     from tideate_core.git.layout import find_repository as find_repository
     from tideate_core.git.objects import (
         Tree as Tree,
@@ -48,6 +53,7 @@ if TYPE_CHECKING:
         git_environment as git_environment,
         query_git as query_git,
         refuse_pipes as refuse_pipes,
+        run_as_person as run_as_person,
         run_git as run_git,
         start_git as start_git,
         without_repository as without_repository,
@@ -59,6 +65,12 @@ if TYPE_CHECKING:
         find_commit as find_commit,
         refuse_commit as refuse_commit,
         without_filters as without_filters,
+    )
+    from tideate_core.git.settings import (
+        Settings as Settings,
+        identity_variables as identity_variables,
+        parse_settings as parse_settings,
+        setting_variables as setting_variables,
     )
     from tideate_core.git.work_tree import (
         LARGEST_LIST as LARGEST_LIST,

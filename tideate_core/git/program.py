@@ -67,6 +67,8 @@ _OVERRIDES: Final = {
 }
 PATIENCE: Final = 60.0
 """Seconds until git times out."""
+HOOKS_PATIENCE: Final = 600.0
+"""Seconds until git times out if it runs hooks."""
 LARGEST: Final = 16 << 20
 """Bytes of output after which git is killed."""
 _SILENT: Final = 1.0
@@ -201,6 +203,38 @@ def run_git(
     finally:
         _kill(process)
     return GitOutput(process.returncode, out, said.decode("utf-8", "replace"), whole=True)
+
+
+def run_as_person(
+    repository: Repository,
+    *arguments: str,
+    options: Sequence[str],
+    variables: Mapping[str, str],
+    terminal: bool,
+) -> tuple[int, str]:
+    """Run git with the person's own environment and settings; return exit status and output; blocking.
+
+    :param options: before the command, in place of `SAFE_OPTIONS`.
+    :param terminal: git has the terminal, and its output is not returned.
+    :raises WorkspaceError: git cannot be started or times out.
+    """
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    try:
+        done = subprocess.run(  # noqa: S603 a list and no shell
+            [find_git(), *options, *arguments],
+            cwd=repository.top,
+            env={**kept, **repository.variables(), **variables},
+            stdin=None if terminal else subprocess.DEVNULL,
+            stdout=2 if terminal else subprocess.PIPE,
+            stderr=None if terminal else subprocess.STDOUT,
+            timeout=None if terminal else HOOKS_PATIENCE,
+            check=False,
+        )
+    except OSError as error:
+        raise WorkspaceError(f"git cannot be run ({error.strerror})") from error
+    except subprocess.TimeoutExpired as error:
+        raise WorkspaceError(f"git did not end within {HOOKS_PATIENCE:g} s") from error
+    return done.returncode, (done.stdout or b"").decode("utf-8", "replace")
 
 
 def finish(process: subprocess.Popen[bytes], top: Path, patience: float) -> tuple[bytes, bytes]:

@@ -19,6 +19,7 @@ BUILT_IN: Final = {
     "@diagnostics": "what the editor's diagnostics say of the buffer",
     "@diff": "changes since the last commit, saved files only",
     "@file": "a file: @file:PATH, lines of it: @file:PATH:10-40",
+    "@last": "the last run, with its prompt and its answer",
     "@run": "an earlier run, with its prompt and its answer: @run:ID",
     "@selection": "the selected lines",
     "@symbol": "the definition of a name: @symbol:NAME, or @symbol:CLASS.NAME",

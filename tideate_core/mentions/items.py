@@ -75,7 +75,7 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The editor's buffer, selection and diagnostics."""
+    """The editor's buffer, selection and diagnostics, and the run."""
 
     text: str | None = None
     """Text of the buffer, with ``\n`` as line end; None without a buffer."""
@@ -86,6 +86,8 @@ class Surroundings:
     """First and last selected line, 1-based."""
     diagnostics: tuple[Diagnostic, ...] | None = None
     """Diagnostics of the buffer; None outside an editor."""
+    run: str = ""
+    """ID of the run that reads mentions; empty in a preview."""
 
 
 def fit_to_budget(items: Sequence[ContextItem], tokens: int | None) -> list[ContextItem]:

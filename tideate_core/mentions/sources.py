@@ -20,7 +20,7 @@ from tideate_core.mentions.secrets import HardLinks, secret_in, secret_name
 from tideate_core.mentions.symbols import can_outline, outline
 from tideate_core.mentions.tree import draw_tree
 from tideate_core.project import project_state
-from tideate_core.store import Reader, state_of
+from tideate_core.store import LAST, Reader, state_word
 from tideate_core.util.regular_files import read_bounded
 from tideate_core.workspace import is_test, language_of, repositories_of
 
@@ -65,6 +65,7 @@ class Sources:
             "@diagnostics": self._diagnostics,
             "@diff": self._diff,
             "@file": self.files.read_reference,
+            "@last": self._run,
             "@run": self._run,
             "@selection": self._selection,
             "@symbol": self._symbol,
@@ -206,11 +207,12 @@ class Sources:
         return ContextItem(mention, path, drawn, "variable", about, cut="; ".join(notes))
 
     async def _run(self, mention: str, reference: Reference | None) -> ContextItem:
-        if reference is None:
+        if reference is None and mention != "@last":
             raise ContextResolutionError(mention, "name a run as @run:ID; `tideate history` lists the runs")
         root = self._required_root(mention)
         reader = Reader(self._workspace.private or project_state(root))
-        return await asyncio.to_thread(_run_item, reader, mention, reference.path)
+        wanted = reference.path if reference else LAST
+        return await asyncio.to_thread(_run_item, reader, mention, wanted, self._around.run)
 
     async def _paths_below(self, mention: str, path: str, note: Callable[[str], None]) -> list[str]:
         names = await self._workspace.list(notice=note)
@@ -235,15 +237,15 @@ class Sources:
         return self._workspace.root
 
 
-def _run_item(reader: Reader, mention: str, wanted: str) -> ContextItem:
+def _run_item(reader: Reader, mention: str, wanted: str, asking: str) -> ContextItem:
     """Return a run's prompt, changed files, error and answer as a context item; blocking."""
-    run = reader.run(wanted)
+    run = reader.run(wanted, asking=asking)
     prompt, said = reader.texts(run.id)
     response = reader.response(run.id)
     answer = response if isinstance(response, str) else said
     parts = {"Asked": prompt, "Changed files": "\n".join(run.files), "Failed": run.error, "Answered": answer}
     content = "\n\n".join(f"{name}:\n{text.strip()}" for name, text in parts.items() if text)
-    about = f"{run.name}, {state_of(run)}, {datetime.fromtimestamp(run.started_at / 1000):%Y-%m-%d}"
+    about = f"{run.name}, {state_word(run)}, {datetime.fromtimestamp(run.started_at / 1000):%Y-%m-%d}"
     return ContextItem(mention, "", content, "variable", about)
 
 

@@ -48,6 +48,7 @@ _OWN_NAMES: Final = (
     "moving",
     "reviews",
     "trust*",
+    "unfinished",
     "workflow",
     "project.json",
     "login*",

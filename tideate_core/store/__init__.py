@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         Tokens as Tokens,
         last_result_value as last_result_value,
         state_of as state_of,
+        state_word as state_word,
     )
     from tideate_core.store.retention import Pruned as Pruned, Retention as Retention
     from tideate_core.store.store import Store as Store

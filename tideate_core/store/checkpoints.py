@@ -13,6 +13,7 @@ from tideate_core.store.objects import plain
 from tideate_core.store.records import CheckpointRow, Fork
 from tideate_core.store.run_texts import add_prompt
 from tideate_core.store.runs import PROMPT_LENGTH, run_status
+from tideate_core.store.unfinished import mark_unfinished
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -161,6 +162,7 @@ def fork(
     for key, value in (memos or {}).items():
         column = transaction.column(wanted.run, value)
         transaction.execute(_ADD_MEMO, (wanted.run, wanted.step, key, column, named["last"]))
+    mark_unfinished(transaction)
 
 
 def checkpoint_fork(

@@ -29,22 +29,33 @@ _WANTED: Final = f"{SELECT_CHECKPOINTS} FROM workflow_checkpoints WHERE id = ?"
 LAST: Final = "last"
 """Name of the newest run, in place of an id."""
 
-_LAST_RUN: Final = "SELECT id FROM workflow_executions WHERE parent_id IS NULL ORDER BY rowid DESC LIMIT 1"
+_LAST_RUN: Final = """
+WITH RECURSIVE within(id, parent) AS (
+    SELECT id, parent_id FROM workflow_executions WHERE id = ?
+    UNION SELECT e.id, e.parent_id FROM workflow_executions e JOIN within ON e.id = within.parent
+)
+SELECT id FROM workflow_executions WHERE parent_id IS NULL AND id NOT IN (SELECT id FROM within)
+ORDER BY rowid DESC LIMIT 1"""
 
 _CANDIDATES: Final = 200
 """Number of newest runs searched for the nearest id."""
 
 
-def find_run_id(fetch: Fetch, wanted: str) -> str:
+def find_run_id(fetch: Fetch, wanted: str, asking: str = "") -> str:
     """Return the id of the one run with this id or beginning.
 
     :param wanted: `last` is the run that started last, even if the clock was set back.
+    :param asking: the run that asks; neither it nor a run that it is a step of is the last one.
     :raises RunNotFound: there is none; the message names the nearest.
     :raises InvalidInput: several ids begin with it.
     """
     wanted = _storable(wanted)
-    if wanted.strip().lower() == LAST and (last := fetch(_LAST_RUN, ())):
-        return str(last[0][0])
+    if wanted.strip().lower() == LAST:
+        if last := fetch(_LAST_RUN, (asking,)):
+            return str(last[0][0])
+        nothing = RunNotFound(wanted)
+        nothing.args = ("there is no last run: nothing has run in this project yet",)
+        raise nothing
     if chosen := _only(fetch, "executions", wanted, "runs"):
         return chosen
     newest = fetch(

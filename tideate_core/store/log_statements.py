@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tideate_core.store.objects import pack, plain
 from tideate_core.store.records import CheckpointRow
 from tideate_core.store.run_texts import index_answers
+from tideate_core.store.unfinished import unmark_unfinished
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -184,6 +185,7 @@ def write_ending(transaction: Transaction, tally: Tally, ending: Ending, respons
     tally.outcomes.clear()  # the row has the final counts of `ending`; nothing is added to them
     transaction.execute("DELETE FROM workflow_wishes WHERE execution_id = ?", (tally.run,))
     write_release(transaction, tally)
+    unmark_unfinished(transaction)
 
 
 def write_release(transaction: Transaction, tally: Tally) -> None:

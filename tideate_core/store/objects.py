@@ -105,6 +105,7 @@ class Objects:
     """
 
     def __init__(self, private: Path) -> None:
+        self.private = private
         self._directory = private / "objects"
 
     def path(self, digest: str) -> Path:

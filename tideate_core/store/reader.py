@@ -34,6 +34,7 @@ from tideate_core.store.run_texts import (
     query_of,
     telling_words,
 )
+from tideate_core.store.unfinished import UNFINISHED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -45,13 +46,6 @@ T = TypeVar("T")
 
 MOST_UNFINISHED: Final = 1000
 """Maximum number of unfinished runs searched for resumable ones."""
-
-_UNFINISHED: Final = (
-    "e.status IN ('idle', 'parsing', 'validating_workflow', 'building_dependency_graph', 'scheduling_steps',"
-    " 'executing_steps', 'awaiting_completion', 'creating_checkpoint', 'restoring_from_checkpoint',"
-    " 'aggregating_results', 'paused')"
-)
-"""Spelled out, so that SQLite uses an index."""
 
 _NO_NUMBER: Final = 2**63 - 1
 
@@ -199,7 +193,7 @@ class Reader:
         # read all others in the order of their index: a `+` keeps SQLite from using one
         narrow = unfinished or name is not None or (status is not None and status not in TERMINAL)
         start = "+e.started_at" if narrow else "e.started_at"
-        wheres: list[str] = [_UNFINISHED] if unfinished else []
+        wheres: list[str] = [UNFINISHED] if unfinished else []
         values: list[Any] = []
         if name is not None:
             wheres.append("e.workflow_id IN (SELECT id FROM workflows WHERE name = ?)")
@@ -289,19 +283,20 @@ class Reader:
 
     def unfinished_within(self, run_id: str) -> list[RunRow]:
         """Return the unfinished runs that are steps of a run, oldest first."""
-        return self._runs(f"WHERE e.parent_id = ? AND {_UNFINISHED} ORDER BY e.rowid", (run_id,))
+        return self._runs(f"WHERE e.parent_id = ? AND {UNFINISHED} ORDER BY e.rowid", (run_id,))
 
     def within(self, run_id: str) -> list[RunRow]:
         """Return the runs that are steps of a run, oldest first."""
         return self._runs("WHERE e.parent_id = ? ORDER BY e.rowid", (run_id,))
 
-    def run(self, id_or_prefix: str) -> RunRow:
+    def run(self, id_or_prefix: str, *, asking: str = "") -> RunRow:
         """Return a run by its id or its beginning.
 
+        :param asking: as for `find_run_id`.
         :raises RunNotFound: there is none; the message names the nearest.
         :raises InvalidInput: several ids begin with it.
         """
-        run_id = find_run_id(self._fetch, id_or_prefix)
+        run_id = find_run_id(self._fetch, id_or_prefix, asking)
         if not (found := self._runs("WHERE e.id = ?", (run_id,))):  # deleted meanwhile
             raise RunNotFound(run_id)
         return found[0]

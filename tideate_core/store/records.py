@@ -382,12 +382,17 @@ class GateCount:
 
 
 def state_of(run: RunRow) -> State:
-    """Return the state of a run, as shown in every list."""
+    """Return the state of a run in its lifecycle; people see `state_word`."""
     if run.status in ("completed", "failed", "cancelled"):
         return run.status
     if run.status == "paused":
         return "paused"
     return "interrupted" if run.resumable else "running"
+
+
+def state_word(run: RunRow) -> str:
+    """Return the word for a run's state: `declined` if an answer of the person cancelled it."""
+    return "declined" if run.status == "cancelled" and run.reason == "declined" else state_of(run)
 
 
 def last_result_value(steps: Iterable[StepRow], key: str) -> dict[str, Any] | None:

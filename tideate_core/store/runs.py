@@ -12,6 +12,7 @@ from tideate_core.store.objects import definition_hash, pack, plain
 from tideate_core.store.records import TERMINAL, Message
 from tideate_core.store.run_texts import add_prompt
 from tideate_core.store.transaction import Tally
+from tideate_core.store.unfinished import mark_unfinished
 
 if TYPE_CHECKING:
     from tideate_core.store.objects import Packed
@@ -61,6 +62,7 @@ def add_run(transaction: Transaction, run: NewRun, request: str | Packed) -> Non
     if run.graph is not None:
         _add_graph(transaction, run.id, run.graph, run.started_at)
     _write_lease(transaction, run.id)
+    mark_unfinished(transaction)
 
 
 def change_definition(transaction: Transaction, run: NewRun) -> None:
@@ -125,6 +127,7 @@ def take_over(
     # requests to the previous owner do not apply to this one
     write_release(transaction, Tally(run, 0))
     _write_lease(transaction, run)
+    mark_unfinished(transaction)
     sequence, ordinal = transaction.execute(
         "SELECT (SELECT COALESCE(MAX(sequence), 0) FROM workflow_events WHERE execution_id = ?1),"
         " (SELECT COALESCE(MAX(ordinal), 0) FROM workflow_steps WHERE execution_id = ?1)",

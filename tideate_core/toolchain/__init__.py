@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.toolchain.detection import detect_clean_command as detect_clean_command
+    from tideate_core.toolchain.detection import (
+        detect_clean_command as detect_clean_command,
+        recipe_of as recipe_of,
+    )
     from tideate_core.toolchain.detection.parts import unsearched as unsearched
     from tideate_core.toolchain.detection.tools import Check as Check, Tool as Tool
     from tideate_core.toolchain.failures import parse_failures as parse_failures
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
         ProjectTrust as ProjectTrust,
         affected_tools as affected_tools,
         declared_checks as declared_checks,
+        declared_commands as declared_commands,
         missing_program as missing_program,
         select_tools as select_tools,
         share_files as share_files,

@@ -59,11 +59,15 @@ def select_tools(
     for check in Check:
         configured = getattr(config, check.value)
         if configured is not None:
-            selected[check] = () if configured == "off" else (_configured(root, check, configured),)
+            selected[check] = (
+                ()
+                if configured == "off"
+                else (_configured(root, check, configured, own=check.value in config.own),)
+            )
     return {check: selected[check] for check in Check if check in selected}
 
 
-def _configured(root: Path, check: Check, words: list[str]) -> Tool:
+def _configured(root: Path, check: Check, words: list[str], *, own: bool) -> Tool:
     from tideate_core.toolchain.testing.runners import SelectedTests, fill_template
 
     argv = fill_template(words, SelectedTests()) if check == Check.TESTS else tuple(words)
@@ -79,6 +83,7 @@ def _configured(root: Path, check: Check, words: list[str]) -> Tool:
         template,
         # `Path.exists` raises for a script after `bash -c`, longer than any file name
         any(os.path.exists(root / word) for word in named),  # noqa: PTH110
+        own=own,
     )
 
 
@@ -170,11 +175,11 @@ class ProjectTrust:
         return self._trust.allows(tool.meaning)
 
     def allows(self, tool: Tool) -> bool:
-        """Return whether a command may run: it is trusted, or declared in a trusted configuration.
+        """Return whether a command may run: the person's own, trusted, or of a trusted configuration.
 
         :raises ConfigError: the record of trust cannot be read.
         """
-        return self.is_trusted(tool) or self._is_declared(tool)
+        return tool.own or self.is_trusted(tool) or self._is_declared(tool)
 
     def trust(self, tools: Iterable[Tool]) -> None:
         """Trust these commands here.
@@ -185,7 +190,7 @@ class ProjectTrust:
             self._trust.allow(tool.meaning, f"`{tool.words}` ({tool.check})")
 
     def _is_declared(self, tool: Tool) -> bool:
-        content, verify = _declared(self._root)
+        content, verify = declared_commands(self._root)
         declared = verify.get(tool.check.value)
         return declared == list(tool.template or tool.argv) and self._trust.is_trusted(CONFIG_NAME, content)
 
@@ -200,11 +205,11 @@ def untrusted_message(tool: Tool) -> str:
 
 def declared_checks(root: Path) -> frozenset[str]:
     """Return the checks declared in the project's own configuration, trusted or not."""
-    return frozenset(_declared(root)[1])
+    return frozenset(declared_commands(root)[1])
 
 
-def _declared(root: Path) -> tuple[bytes, dict[str, Any]]:
-    """Return the project's configuration and its `[verify]` table; empty if it cannot be read."""
+def declared_commands(root: Path) -> tuple[bytes, dict[str, Any]]:
+    """Return the text of the project's configuration and its `[verify]` table; empty if it cannot be read."""
     try:
         content = read_document(root, CONFIG_NAME)
         verify: Any = tomllib.loads(content.decode()).get("verify")

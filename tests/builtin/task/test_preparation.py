@@ -15,7 +15,7 @@ from tests.harness.tally import TASK
 from tideate_core.adapters import AdapterPool
 from tideate_core.app.wiring import build_catalog, open_project
 from tideate_core.builtin.task.preparation import unready
-from tideate_core.config import VerifyConfig
+from tideate_core.config import VerifyConfig, load_config
 from tideate_core.engine import EventName, PolicyFrontEnd, RunRequest, WorkflowRunner
 from tideate_core.errors import WorkspaceError
 from tideate_core.gates import readiness
@@ -114,8 +114,9 @@ async def test_a_person_may_leave_out_a_check_without_a_command(
         result = await desk.run()
         await desk.aclose()
     (question,) = asked
-    assert question.message.endswith(
-        "known for lint. Continue without, and verify only by type_check, tests, build and documentation?"
+    assert question.message == (
+        "Only type_check, tests, build and documentation are known; continue with them?\n"
+        "No command is known for lint."
     )
     assert 'lint = ["PROGRAM", "ARGUMENT"]  # or "off"' in question.details
     assert result.ok == accepted, result.error
@@ -124,6 +125,32 @@ async def test_a_person_may_leave_out_a_check_without_a_command(
     else:
         assert "No command is known for verify.lint" in str(result.error)
         assert desk.model.asked("planner") == 0
+
+
+@pytest.mark.slow
+async def test_one_question_trusts_the_commands_and_leaves_out_the_others(desk: Desk) -> None:
+    config = desk.root / ".tideate" / "config.toml"
+    lines = config.read_text().splitlines(keepends=True)
+    config.write_text("".join(line for line in lines if not line.startswith(("lint", "build"))))
+    asked: list[ConfirmationRequest] = []
+
+    def override(request: ConfirmationRequest) -> Decision:
+        asked.append(request)
+        return Decision(True)
+
+    desk.answers(override=override)
+    result = await desk.run()
+    assert result.ok, result.error
+    (question,) = asked
+    assert question.message == (
+        "Only type_check, tests and documentation are known; continue with them?\n"
+        "No command is known for lint and build.\n"
+        "Trust this, which runs the project's code, as it is now?\n"
+        "- .tideate/config.toml: verify.type_check, verify.tests and verify.documentation, with all other "
+        "keys of the file"
+    )
+    assert config.read_text().strip() in question.details
+    assert load_config(desk.root).config.verify.tests is not None, "the file is trusted from now on"
 
 
 @pytest.mark.slow

@@ -56,8 +56,8 @@ def test_a_conversation_goes_on_and_is_shown(shell: Shell, looking: ModelServer)
         ("what is in b?", None),
     ]
     rows = [row.rstrip() for row in shell.run("history").stdout.splitlines()]
-    assert rows[1].endswith(f"↳ {first[:8]} and in c?")
-    assert rows[2].endswith("what is in b?")
+    assert f"↳ {first[:8]} and in c?" in rows[1]
+    assert "what is in b?" in rows[2]
     assert f"continues   the run {first[:8]}" in shell.run("show", second["execution_id"]).stdout
 
     thread = shell.run("show", second["execution_id"], "--thread").stdout

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.interrupted import killed, object_of, refactored
+from tests.cli.interrupted import LOOP, REFACTOR, killed, object_of, only_run, refactored, scripted
 
 if TYPE_CHECKING:
     from tests.harness.model_server import ModelServer
@@ -28,11 +28,40 @@ def test_the_list_shows_how_runs_ended(shell: Shell, answering: ModelServer) -> 
     assert shell.run("run", "ask", "hello").returncode == 1
     done = shell.run("history")
     failed, completed = (line.split() for line in done.stdout.splitlines()[1:])
-    assert (failed[1:3], completed[:3]) == (["ask", "failed"], [run[:8], "refactor", "completed"])
-    assert "2/2" in completed
+    assert (failed[:2], completed[:2], completed[-1]) == (
+        ["failed", "hello"],
+        ["completed", "shorten"],
+        run[:8],
+    )
+    assert "2/2" in shell.run("history", "--wide").stdout.splitlines()[2].split()
     of_one = shell.json("history", "--status", "failed", "--name", "ask")["runs"]
     assert [(one["workflow"], one["error_code"]) for one in of_one] == [("ask", "AuthenticationFailed")]
     assert shell.json("history", "--status", "completed", "--name", "ask")["runs"] == []
+
+
+def test_a_terminal_of_80_columns_shows_each_run_as_one_line(shell: Shell, answering: ModelServer) -> None:
+    run = refactored(shell, answering)
+    answering.answers("please", "hi there")
+    shell.ok("run", "ask", "please explain this in very many words " * 4)
+    terminal = shell.open("history", columns=80)
+    assert terminal.wait_exit() == 0
+    header, asked, shortened = (line.rstrip() for line in terminal.text.splitlines())
+    assert header.split() == ["title", "workflow", "when", "id"]
+    assert asked.startswith("✓  please explain this in very many words")
+    assert "…" in asked
+    assert max(map(len, (asked, shortened))) <= 80
+    assert shortened.split() == ["✓", "shorten", "refactor", "just", "now", run[:8]]
+
+
+def test_a_declined_run_has_the_same_word_in_lists_and_filters(shell: Shell, answering: ModelServer) -> None:
+    shell.write("a.py", LOOP)
+    scripted(answering)
+    assert shell.run(*REFACTOR[:-1], "--no").returncode == 3
+    run = only_run(shell)["execution_id"]
+    assert shell.run("history").stdout.splitlines()[1].split()[0] == "declined"
+    assert "declined" in shell.run("show", run).stdout.splitlines()[2]
+    assert [one["execution_id"] for one in shell.json("history", "--status", "declined")["runs"]] == [run]
+    assert shell.json("history", "--status", "cancelled")["runs"] == []
 
 
 def test_metrics_count_runs_by_workflow_and_day(shell: Shell, answering: ModelServer) -> None:
@@ -126,5 +155,5 @@ def test_costs_are_shown_by_day_and_model(shell: Shell, answering: ModelServer) 
     done = shell.run("history", "--costs")
     assert "scripted" in done.stdout
     assert "unknown" in done.stdout
-    assert " %" in shell.run("history").stdout
+    assert " %" in shell.run("history", "--wide").stdout
     assert "% cached)" in shell.run("show", first["execution_id"]).stdout

@@ -380,7 +380,7 @@ def options_with_value(commands: App) -> Iterator[str]:
 
 
 def test_every_option_with_a_value_is_known_to_take_the_next_word() -> None:
-    assert set(options_with_value(app)) == WITH_VALUE
+    assert set(options_with_value(app)) == WITH_VALUE | {"--file"}, "a `-` after --file is stdin, too"
 
 
 def test_tokens_of_stdin_are_revealed_with_the_file_of_the_same_name(shell: Shell) -> None:

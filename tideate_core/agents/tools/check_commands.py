@@ -16,6 +16,7 @@ from tideate_core.toolchain import (
     affected_tools,
     declared_checks,
     missing_program,
+    recipe_of,
     select_tools,
     untrusted_message,
     verification_environment,
@@ -94,10 +95,15 @@ def _allowed(root: Path, place: Path, tool: Tool, environment: Mapping[str, str]
     tool = replace(tool, argv=tuple(word.replace(own, private) for word in tool.argv))
     if advice := missing_program(place, tool, environment):
         raise ToolError(f"`{tool.words}` cannot run: {advice}. {WITHOUT}")
-    if not ProjectTrust(root).allows(tool):
+    if not ProjectTrust(root).allows(tool if place == root else _as_in_project(root, tool)):
         changed = "staged edits change what it runs, and " if place != root else ""
         raise ToolError(f"{changed}{untrusted_message(tool)}. {WITHOUT}")
     return tool
+
+
+def _as_in_project(root: Path, tool: Tool) -> Tool:
+    """Return a tool of a scratch copy, no longer the person's own if staged edits change what it runs."""
+    return replace(tool, own=tool.own and recipe_of(root, tool.argv) == tool.recipe)
 
 
 def runnable(root: Path) -> tuple[VerifyConfig | None, dict[Check, list[Tool]]]:

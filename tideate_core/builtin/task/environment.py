@@ -11,6 +11,7 @@ from tideate_core.engine import TaskComponents, material
 from tideate_core.store import GateLedger
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from tideate_core.agents import Role
@@ -40,6 +41,11 @@ class TaskEnvironment:
     def ledger(self) -> GateLedger:
         """Record of gate decisions."""
         return GateLedger(self._run.runner.store)
+
+    def use_checks(self, commands: Mapping[str, Any]) -> None:
+        """Use commands of the project's configuration, which the user trusts since this run started."""
+        verify = self.config.verify.model_copy(update=commands)
+        self.config = self.config.model_copy(update={"verify": verify})
 
     def report(self, step: StepContext, name: EventName, data: dict[str, Any]) -> None:
         """Emit an event of a step."""

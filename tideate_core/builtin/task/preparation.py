@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.builtin.task.environment import root_of
+from tideate_core.edits import fence_for
 from tideate_core.errors import InvalidInput
 from tideate_core.gates import readiness
 from tideate_core.machines import WorkflowEvent
-from tideate_core.toolchain import unsearched
+from tideate_core.project import CONFIG_NAME, Trust
+from tideate_core.toolchain import ProjectTrust, declared_commands, unsearched
 from tideate_core.workflows import MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from tideate_core.builtin.task.environment import TaskEnvironment
     from tideate_core.builtin.task.record import TaskRecord
@@ -24,14 +28,16 @@ if TYPE_CHECKING:
 
 SNAPSHOT: Final = "snapshot"
 """Key of the snapshot in the step's memory."""
+LEFT_OUT: Final = "left_out"
+"""Key of the checks that the person agreed to leave out."""
 LONGEST_NAME: Final = 60
 
 
 async def prepare(step: StepContext, _record: TaskRecord, environment: TaskEnvironment) -> dict[str, Any]:
     """Check that each of the five checks can run or is left out, then make a snapshot.
 
-    :raises InvalidInput: there is no project, a check may not run, or the user did not agree to leave out
-        a check without a command.
+    :raises InvalidInput: there is no project, a check cannot run, or the user did not agree to trust a
+        command or to leave out a check without one.
     :raises WorkspaceError: the snapshot cannot be made.
     """
     if step.workspace.root is None:
@@ -39,8 +45,8 @@ async def prepare(step: StepContext, _record: TaskRecord, environment: TaskEnvir
             "a task needs a project: a directory with `.git`, `.tideate` or a project file such as "
             "`pyproject.toml`. Run it in a project, or run `git init` here. Nothing was asked or changed"
         )
+    left_out = await _left_out(step, environment)
     checks = await asyncio.to_thread(readiness, root_of(step.workspace), environment.config.verify)
-    left_out = await _left_out(step, checks)
     if beyond := await asyncio.to_thread(unsearched, root_of(step.workspace)):
         step.notice(beyond, level="warn")
     for one in checks:
@@ -62,25 +68,91 @@ async def prepare(step: StepContext, _record: TaskRecord, environment: TaskEnvir
     return {"event": WorkflowEvent.START_TASK.value, "snapshot": snapshot, "left_out": left_out}
 
 
-async def _left_out(step: StepContext, checks: Sequence[Readiness]) -> list[str]:
-    """Return the checks without a command that the user agrees to leave out, if others can run.
+async def _left_out(step: StepContext, environment: TaskEnvironment) -> list[str]:
+    """Return the checks without a command that the user agrees to leave out.
+
+    One question covers them and all trust that the other checks need. Only a person can agree.
 
     :raises InvalidInput: a check cannot run and is not left out.
     """
+    known = step.recall(LEFT_OUT)
+    left_out = [] if known is MISSING else list(known)
+    root = root_of(step.workspace)
+    verify = environment.config.verify.model_copy(update=dict.fromkeys(left_out, "off"))
+    checks = await asyncio.to_thread(readiness, root, verify)
     problems = unready(checks)
     if not problems:
-        return []
+        return left_out
+    once_trusted = [
+        replace(one, state="ready") if one.state in ("untrusted", "declared") else one
+        for one in checks
+        if one.state != "missing"
+    ]
+    blocked = unready(once_trusted)
+    if blocked or all(one.state in ("off", "missing") for one in checks):
+        raise InvalidInput("\n".join(problems))
     missing = [one.check.value for one in checks if one.state == "missing"]
-    ready = list(dict.fromkeys(one.check.value for one in checks if one.state == "ready"))
-    if ready and not unready([one for one in checks if one.state != "missing"]):
-        message = (
-            f"No command is known for {_listed(missing)}. "
-            f"Continue without, and verify only by {_listed(ready)}?"
+    declared = [one.check.value for one in checks if one.state == "declared"]
+    tools = [one.tool for one in checks if one.state == "untrusted" and one.tool is not None]
+    content, table = await asyncio.to_thread(declared_commands, root)
+    details = [
+        *_recipes(tools),
+        *(_file_details(content) if declared else []),
+        *unready([one for one in checks if one.state == "missing"])[1:],
+    ]
+    decision = await step.confirm("override", _question(checks), details="\n".join(details))
+    if not decision.accepted:
+        raise InvalidInput("\n".join(problems))
+    await step.remember(LEFT_OUT, missing)
+    await asyncio.to_thread(_trust, root, tools, content if declared else None)
+    if declared:
+        environment.use_checks({check: table[check] for check in declared})
+    return missing
+
+
+def _question(checks: Sequence[Readiness]) -> str:
+    missing = [one.check.value for one in checks if one.state == "missing"]
+    known = list(dict.fromkeys(one.check.value for one in checks if one.state not in ("missing", "off")))
+    declared = [f"verify.{one.check}" for one in checks if one.state == "declared"]
+    runs = [
+        f"- {one.check}: `{one.tool.words}` ({one.tool.reason})"
+        for one in checks
+        if one.state == "untrusted" and one.tool is not None
+    ]
+    if declared:
+        runs.append(f"- {CONFIG_NAME}: {_listed(declared)}, with all other keys of the file")
+    lines = []
+    if missing:
+        one = len(known) == 1 and not known[0].endswith("s")
+        lines.append(
+            f"Only {_listed(known)} {'is' if one else 'are'} known; continue with {'it' if one else 'them'}?"
         )
-        decision = await step.confirm("override", message, details="\n".join(problems[1:]))
-        if decision.accepted:
-            return missing
-    raise InvalidInput("\n".join(problems))
+        lines.append(f"No command is known for {_listed(missing)}.")
+    if runs:
+        lines += ["Trust this, which runs the project's code, as it is now?", *runs]
+    return "\n".join(lines)
+
+
+def _recipes(tools: Sequence[Tool]) -> list[str]:
+    return [f"`{tool.words}` runs:\n\n{_fenced(tool.recipe)}\n" for tool in tools if tool.recipe]
+
+
+def _file_details(content: bytes) -> list[str]:
+    return [f"{CONFIG_NAME}:\n\n{_fenced(content.decode('utf-8', 'replace'))}\n"]
+
+
+def _fenced(text: str) -> str:
+    fence = fence_for(text)
+    return f"{fence}\n{text.rstrip()}\n{fence}"
+
+
+def _trust(root: Path, tools: Sequence[Tool], content: bytes | None) -> None:
+    ProjectTrust(root).trust(tools)
+    trust = Trust(root)
+    for tool in tools:
+        trust.keep(tool.words, tool.recipe.encode("utf-8", "surrogateescape"))
+    if content is not None:
+        trust.trust(CONFIG_NAME, content)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -9,7 +9,6 @@ from cyclopts import Parameter
 from tideate_core.app import (
     build_catalog,
     open_project,
-    read_file_context,
     short_id,
 )
 from tideate_core.cli.arguments import FileRange, Inputs, Json, Root, Yes, prompt_of, run_ids, workflow_names
@@ -105,9 +104,10 @@ async def _start(
     inputs: dict[str, Any],
     file: str | None,
 ) -> int:
+    from tideate_core.cli.piped_stdin import file_context
     from tideate_core.engine import RunRequest, compared_requests
 
-    context = await read_file_context(file, project)
+    context = await file_context(file, project)
     request = RunRequest(name=name, prompt=prompt, inputs=inputs, context=context)
     runs = compared_requests(request, adapters)
     return await _compare(project, interaction, take, runs[0], lambda one: one.run(runs))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter, validators
 from rich.text import Text
 
-from tideate_core.app import open_project, read_file_context
+from tideate_core.app import open_project
 from tideate_core.cli.arguments import Json, Root
 from tideate_core.cli.process import DECLINED, DONE, run_async, status_of
 from tideate_core.cli.render.output import (
@@ -116,11 +116,12 @@ def show(
 async def _resolver(
     root: str | None, file: str | None, budget: int | None, *, cut: bool = False
 ) -> ContextResolver:
+    from tideate_core.cli.piped_stdin import file_context
     from tideate_core.engine import surroundings_of
     from tideate_core.mentions import ContextResolver
 
     project = open_project(root)
-    subject = await read_file_context(file, project)
+    subject = await file_context(file, project)
     limits = project.loaded.config.limits
     tokens = limits.mention_tokens if budget is None and cut else budget
     return ContextResolver(

@@ -75,7 +75,7 @@ def _facts(runs: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
 
     return {
         "workflow": [run["workflow"] for run in runs],
-        "status": [run["state"] for run in runs],
+        "status": ["declined" if run["reason"] == "declined" else run["state"] for run in runs],
         "took": [lasted(run["duration_ms"]) for run in runs],
         "tokens": [token_words(run["usage"]["input_tokens"], run["usage"]["output_tokens"]) for run in runs],
         "cost": [f"${run['usage']['cost']:.4f}" if "cost" in run["usage"] else "" for run in runs],

@@ -58,6 +58,15 @@ EXAMPLES: Final[Mapping[str, str]] = {
 }
 
 
+EXTRAS: Final = {
+    "anthropic": "anthropic",
+    "google": "google-genai",
+    "keyring": "keyring",
+    "telemetry": "opentelemetry-sdk",
+}
+"""Extras of tideate, each with a package that it installs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """Result of one check; only `needed` checks affect the exit status."""
@@ -91,6 +100,7 @@ def _checks(root: str | None) -> Iterator[Check]:
     yield Check("python", recent, f"{platform.python_version()} ({sys.executable}), 3.11 or later is needed")
     yield _packages(NEEDED, "packages", needed=True, remedy="install tideate again with its dependencies")
     yield _packages(BUNDLED_MODEL, "bundled model", needed=False, remedy=INSTALL_MODEL)
+    yield _extras()
     yield _git()
     yield _neovim()
     yield from _project(root)
@@ -106,6 +116,26 @@ def _packages(names: tuple[str, ...], what: str, *, needed: bool, remedy: str) -
     if missing:
         return Check(what, False, f"missing: {', '.join(missing)}; {remedy}", needed)
     return Check(what, True, ", ".join(found), needed)
+
+
+def _extras() -> Check:
+    from tideate_core.adapters import IN_NEOVIM, PIP
+
+    absent = [package for package in EXTRAS.values() if not _is_there(package)]
+    names = [
+        f"{name}{'' if package not in absent else ' (not installed)'}" for name, package in EXTRAS.items()
+    ]
+    how = (
+        f"; `{PIP} install PACKAGE` of {', '.join(absent)}{IN_NEOVIM.format(extra='EXTRA')}" if absent else ""
+    )
+    return Check("extras", True, f"{', '.join(names)}{how}", needed=False)
+
+
+def _is_there(package: str) -> bool:
+    try:
+        return bool(metadata.version(package))
+    except metadata.PackageNotFoundError:
+        return False
 
 
 def _git() -> Check:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter, validators
@@ -36,6 +38,7 @@ from tideate_core.cli.render.output import (
     report_errors,
 )
 from tideate_core.cli.render.tables import (
+    age,
     cost_words,
     hint_resumable,
     page,
@@ -87,9 +90,25 @@ def history(
         ),
     ] = None,
     status: Annotated[
-        Literal["cancelled", "completed", "failed", "interrupted", "paused", "rolled-back", "running"] | None,
+        Literal[
+            "cancelled",
+            "completed",
+            "declined",
+            "failed",
+            "interrupted",
+            "paused",
+            "rolled-back",
+            "running",
+        ]
+        | None,
         Parameter(name="--status", help="Only runs with this status; rolled-back: completely rolled back."),
     ] = None,
+    wide: Annotated[
+        bool,
+        Parameter(
+            name="--wide", help="Also list when runs started, how long they took, steps, tokens and costs."
+        ),
+    ] = False,
     search: Annotated[
         str | None,
         Parameter(name="--search", metavar="TEXT", help="The same as TEXT."),
@@ -138,6 +157,7 @@ def history(
         "--changes": changes or None,
         "--dry-run": dry_run or None,
         "--days": days,
+        "--wide": wide or None,
     }
     given |= {"--workflow": name, "--status": status, "TEXT": text or None, "--file": file, "--since": since}
     _check(given, {"--prune": prune, "--metrics": metrics, "--costs": costs})
@@ -155,13 +175,12 @@ def history(
             workflow=name or "",
             file=file or "",
             since=None if since is None else time_of(since),
-            splits_declined=False,
         )
         reader = Reader(project_state(found))
         back = rolled_back_ids(found, reader) if which.rolled_back else ()
         runs, _ = history_page(reader, which, limit, None, back)
         filtered = bool(status or name or text or file or since)
-        _list_runs(found, runs, as_json=json, filtered=filtered)
+        _list_runs(found, runs, wide=wide, as_json=json, filtered=filtered)
     return DONE
 
 
@@ -169,7 +188,7 @@ MODES_OF: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("--keep", "--changes", "--dry-run"), ("--prune",)),
     "--days": ("--prune", "--metrics", "--costs"),
     "--workflow": ("", "--metrics"),
-    **dict.fromkeys(("--status", "TEXT", "--file", "--since"), ("",)),
+    **dict.fromkeys(("--status", "TEXT", "--file", "--since", "--wide"), ("",)),
 }
 """Modes of an option; without a mode, runs are listed."""
 
@@ -190,35 +209,40 @@ def _check(given: Mapping[str, object], modes: Mapping[str, bool]) -> None:
             raise InvalidInput(f"{option} {why}")
 
 
-def _list_runs(root: Path | None, runs: list[tuple[RunRow, str]], *, as_json: bool, filtered: bool) -> None:
+def _list_runs(
+    root: Path | None, runs: list[tuple[RunRow, str]], *, wide: bool, as_json: bool, filtered: bool
+) -> None:
     if as_json:
         shapes = [{**run_json(run), **({"match": match} if match else {})} for run, match in runs]
         print_json({"ok": True, "runs": shapes})
         return
     if runs:
-        columns = ("run", "workflow", "status", "when", "took", "steps", "tokens", "cached", "cost", "title")
-        rows = table(*columns, right=("took", "tokens", "cached", "cost"))
+        numbers = ("took", "steps", "tokens", "cached", "cost")
+        # a sign is for eyes, a word for programs
+        signs = sys.stdout.isatty() and not wide
+        state = "" if signs else "status"
+        rows = table(
+            state, "title", "workflow", "when", *(numbers if wide else ()), "id", right=numbers, cut="title"
+        )
         _, back = rollback_states(root, Reader(project_state(root)), [run for run, _ in runs])
+        now = round(time.time() * 1000)
         for run, match in runs:
-            rows.add_row(*_row(run, match, back))
+            cells = (state_text(run, back, sign=signs), _title(run, match), Text(visible(run.name)))
+            rows.add_row(*cells, *(_figures(run) if wide else (age(run.started_at, now),)), short_id(run.id))
         page().print(rows)
     else:
         print_message("no runs match" if filtered else "no runs yet")
     hint_resumable(root)
 
 
-def _row(run: RunRow, match: str, back: set[str]) -> tuple[str | Text, ...]:
+def _figures(run: RunRow) -> tuple[str, ...]:
     return (
-        short_id(run.id),
-        Text(visible(run.name)),
-        state_text(run, back),
         when(run.started_at),
         lasted(run.duration_ms),
         steps_words(run),
         token_words(run.tokens.input, run.tokens.output),
         cached_words(run.tokens.cached, run.tokens.input),
         cost_words(run.tokens),
-        _title(run, match),
     )
 
 
@@ -238,9 +262,7 @@ def _title(run: RunRow, match: str) -> Text:
         Text(where, style="cyan"),
         Text(visible(end), style="dim" if run.error else ""),
     ]
-    line = Text(" · ", style="dim").join(part for part in parts if part.plain)
-    line.overflow, line.no_wrap = "ellipsis", True
-    return line
+    return Text(" · ", style="dim").join(part for part in parts if part.plain)
 
 
 def _show_metrics(root: Path | None, name: str | None, days: int | None, *, as_json: bool) -> None:

@@ -20,7 +20,6 @@ from tideate_core.app import (
     open_project,
     open_runner,
     paused_in,
-    read_file_context,
     run_to_resume,
     short_id,
     waiting_words,
@@ -45,7 +44,6 @@ from tideate_core.cli.render.output import messages, note, report_errors, report
 from tideate_core.errors import InvalidDefinitionFile, InvalidInput, InvalidWorkflowFile, TideateError
 from tideate_core.store import Reader, resumable_runs, state_of
 from tideate_core.util.escaping import visible
-from tideate_core.util.tokens import CHARACTERS_PER_TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -121,7 +119,7 @@ def run(
     root: Root = None,
 ) -> int:
     """Run a workflow and print its result; return the exit status."""
-    _check_stdin(name, prompt, format, obfuscate=obfuscate)
+    _check_stdin(name, prompt, format, file, obfuscate=obfuscate)
     if turn is not None and continues is None:
         raise InvalidInput("--turn requires --continue")
     log_to_file()
@@ -135,7 +133,7 @@ def run(
     request = RunRequest(
         name="stdin" if name == STDIN else name,
         inputs=parse_inputs(inputs),
-        prompt=_prompt(name, prompt, project),
+        prompt=_prompt(name, prompt, file, project),
         adapter=adapter,
         obfuscate=obfuscate,
         continues=continues,
@@ -160,14 +158,14 @@ def run(
     return run_async(_run(request, file, project, catalog, Interaction(yes, json), start))
 
 
-def _prompt(name: str, words: tuple[str, ...], project: Project) -> str:
-    """Return the prompt with piped text, unless stdin is the prompt or the workflow."""
+def _prompt(name: str, words: tuple[str, ...], file: str | None, project: Project) -> str:
+    """Return the prompt with piped text, unless stdin is the prompt, the workflow or the file."""
     prompt = prompt_of(words)
-    if name == STDIN or words == (STDIN,):
+    if STDIN in (name, file) or words == (STDIN,):
         return prompt
     from tideate_core.cli.piped_stdin import with_piped_text
 
-    return with_piped_text(prompt, project.loaded.config.limits.mention_tokens * CHARACTERS_PER_TOKEN)
+    return with_piped_text(prompt, project)
 
 
 def _load_ahead(project: Project, catalog: Catalog, name: str, adapter: str | None) -> None:
@@ -193,8 +191,18 @@ def _format_of(text: str) -> TextFormat:
     return "json"
 
 
-def _check_stdin(name: str, prompt: tuple[str, ...], format: str | None, *, obfuscate: bool) -> None:  # noqa: A002
-    """Refuse options that are invalid with, or without, a workflow from stdin."""
+def _check_stdin(
+    name: str,
+    prompt: tuple[str, ...],
+    format: str | None,  # noqa: A002 as the option
+    file: str | None,
+    *,
+    obfuscate: bool,
+) -> None:
+    """Refuse a second use of stdin, and options that are invalid with, or without, a workflow from stdin."""
+    if file == STDIN and (name == STDIN or prompt == (STDIN,)):
+        other = "workflow" if name == STDIN else "prompt"
+        raise InvalidInput(f"stdin is the {other}, so --file cannot be read from it, too")
     if name != STDIN:
         if format is not None:
             raise InvalidInput(
@@ -256,9 +264,10 @@ async def _run(
     interaction: Interaction,
     start: Callable[[WorkflowRunner, RunRequest], Coroutine[Any, Any, WorkflowResult]],
 ) -> int:
+    from tideate_core.cli.piped_stdin import file_context
     from tideate_core.cli.terminal import run_to_end
 
-    request = request.model_copy(update={"context": await read_file_context(file, project)})
+    request = request.model_copy(update={"context": await file_context(file, project)})
     notices = catalog.notices_of(request.name)
     return await run_to_end(project, catalog, interaction, lambda runner: start(runner, request), notices)
 

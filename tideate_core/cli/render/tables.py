@@ -20,7 +20,7 @@ from tideate_core.cli.render.output import (
 from tideate_core.cli.render.words import count_words
 from tideate_core.errors import StoreError
 from tideate_core.project import project_state
-from tideate_core.store import Reader, resumable_runs, state_of
+from tideate_core.store import Reader, resumable_runs, state_of, state_word
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
@@ -29,23 +29,28 @@ if TYPE_CHECKING:
 
     from rich.console import JustifyMethod, RenderableType
 
-    from tideate_core.store import RunRow, State, Tokens
+    from tideate_core.store import RunRow, Tokens
 
 MOST_NAMED: Final = 5
 """Maximum runs named in a hint."""
 
-STYLES: Final[Mapping[State, str]] = {
-    "cancelled": "yellow",
-    "completed": "green",
-    "failed": "red",
-    "interrupted": "magenta",
-    "paused": "cyan",
-    "running": "bold blue",
+STATES: Final[Mapping[str, tuple[str, str]]] = {
+    "cancelled": ("⊘", "yellow"),
+    "completed": ("✓", "green"),
+    "declined": ("⊘", "yellow"),
+    "failed": ("✗", "red"),
+    "interrupted": ("⊘", "magenta"),
+    "paused": ("‖", "cyan"),
+    "rolled back": ("↺", "yellow"),
+    "running": ("●", "bold blue"),
 }
+"""Sign and style of each state; the panel of Neovim has the same signs."""
 _NARROW: Final = frozenset(
-    {"run", "status", "when", "began", "took", "steps", "tokens", "cached", "cost", "tries"}
+    {"", "run", "id", "status", "when", "began", "took", "steps", "tokens", "cached", "cost", "tries"}
 )
 """Columns that are never wrapped."""
+_AGES: Final = ((60, "s"), (60, "min"), (24, "h"), (28, "d"))
+"""How many of a unit make the next one, and its name."""
 
 
 def page() -> Console:
@@ -53,16 +58,16 @@ def page() -> Console:
     return Console(width=None if sys.stdout.isatty() else 200, highlight=False)
 
 
-def table(*columns: str, right: Iterable[str] = ()) -> Table:
-    """Create a table; the last column takes the remaining width.
+def table(*columns: str, right: Iterable[str] = (), cut: str | None = None) -> Table:
+    """Create a table.
 
     :param right: right-aligned columns.
+    :param cut: the column that takes the remaining width; by default the last.
     """
-    made = _Listing(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    for column in columns[:-1]:
+    made = _Listing(columns.index(cut) if cut else len(columns) - 1)
+    for at, column in enumerate(columns):
         justify: JustifyMethod = "right" if column in right else "left"
-        made.add_column(column, justify=justify, no_wrap=column in _NARROW)
-    made.add_column(columns[-1])
+        made.add_column(column, justify=justify, no_wrap=column in _NARROW and at != made.cut)
     return made
 
 
@@ -82,15 +87,28 @@ def when(at: int, *, seconds: bool = False) -> str:
     return time.strftime(f"%Y-%m-%d %H:%M{':%S' if seconds else ''}", time.localtime(at / 1000))
 
 
-def state_text(run: RunRow, rolled_back: Collection[str] = ()) -> Text:
+def age(at: int, now: int) -> str:
+    """Return the age of a time in its largest unit; after four weeks, and for the future, its date.
+
+    Both times are milliseconds since the epoch.
+    """
+    passed = (now - at) // 1000
+    for many, unit in _AGES if passed > -_AGES[0][0] else ():
+        if passed < many:
+            return f"{passed} {unit} ago" if unit != "s" else "just now"
+        passed //= many
+    return when(at)[:10]
+
+
+def state_text(run: RunRow, rolled_back: Collection[str] = (), *, sign: bool = False) -> Text:
     """Return the coloured state of a run.
 
     :param rolled_back: ids of completely rolled back runs.
+    :param sign: return its sign instead of its word.
     """
-    if run.ended and run.id in rolled_back:
-        return Text("rolled back", style="yellow")
-    state = state_of(run)
-    return Text(state, style=STYLES[state])
+    word = "rolled back" if run.ended and run.id in rolled_back else state_word(run)
+    mark, style = STATES[word]
+    return Text(mark if sign else word, style=style)
 
 
 def steps_words(run: RunRow) -> str:
@@ -112,13 +130,17 @@ def cost_words(tokens: Tokens) -> str:
 
 
 class _Listing(Table):
-    """Table that truncates the last cell of a row; a no-wrap column would narrow the others."""
+    """Table that truncates one cell of a row; a no-wrap column would narrow the others."""
+
+    def __init__(self, cut: int) -> None:
+        super().__init__(box=None, header_style="dim", padding=(0, 2, 0, 0))
+        self.cut = cut
 
     def add_row(self, *cells: RenderableType | None, **rest: Any) -> None:
-        *others, last = cells
-        line = last.copy() if isinstance(last, Text) else Text(str(last or ""))
+        long = cells[self.cut]
+        line = long.copy() if isinstance(long, Text) else Text(str(long or ""))
         line.no_wrap, line.overflow = True, "ellipsis"
-        super().add_row(*others, line, **rest)
+        super().add_row(*cells[: self.cut], line, *cells[self.cut + 1 :], **rest)
 
 
 def hint_resumable(root: Path | None) -> None:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 from tideate_core.agents import StepTools, clip, may_look
 from tideate_core.edits import fence_for
 from tideate_core.engine.driver import Question, StateDriver, Work
-from tideate_core.engine.prompt_material import before, brief, rules_and_material
+from tideate_core.engine.prompt_material import before, brief, rules_and_material, tell_truncated
 from tideate_core.engine.request import NO_TEXT, Subject
 from tideate_core.engine.review.review import write_staged
 from tideate_core.errors import InvalidDefinition, InvalidInput
@@ -187,7 +187,7 @@ class MachineConversation:
         reply: Reply | LoopResult[Any]
         reply = await (step.ask(prompt) if tools is None else tools.work("state", prompt))
         if reply.truncated:
-            step.notice("the answer was cut off at the model's length limit", level="warn")
+            tell_truncated(step)
         files = await write_staged(step, tools.staged) if tools is not None and tools.stages else None
         return StateResult(reply.text.strip(), files)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tideate_core.agents import Delegation, Roles, Submission, TaskBrief, open_stage, render_task_prompt
 from tideate_core.edits import fence_for, fenced_blocks
 from tideate_core.engine.context.context import about
-from tideate_core.engine.prompt_material import before, brief, material_budget, with_material
+from tideate_core.engine.prompt_material import before, brief, material_budget, tell_truncated, with_material
 from tideate_core.engine.review.review import write_staged
 from tideate_core.engine.step import CheckedMapping, check_value
 from tideate_core.errors import OutputMismatch, UnusableSchema
@@ -185,7 +185,7 @@ async def _answer(
         reply = await stage.ask(prompt, schema=shape, quiet=quiet)
         text, parsed, truncated = reply.text, reply.parsed, reply.truncated
     if truncated:
-        step.notice("the answer was cut off at the model's length limit", level="warn")
+        tell_truncated(step)
     if wanted is None:
         return text.strip()
     value = wanted.value_of(text, parsed)

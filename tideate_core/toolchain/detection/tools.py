@@ -86,6 +86,8 @@ class Tool:
     """It runs in addition to its check's other tools in this folder."""
     after_build: bool = False
     """It tests build output and does not build it."""
+    own: bool = False
+    """The person's own configuration names it."""
 
     @property
     def meaning(self) -> str:

@@ -167,6 +167,44 @@ local function open(plan, folder, lines)
   vim.api.nvim_win_set_cursor(form.win, { 3, 0 })
 end
 
+--- Return a check whether the user still waits in this window; else it notifies them.
+---@param name string of the run
+---@param how string to open the form then
+---@return fun(): boolean
+function M.still_here(name, how)
+  local win = vim.api.nvim_get_current_win()
+  return function()
+    local here = vim.api.nvim_get_current_win() == win and require('tideate.ui.typing').plain_normal()
+    if not here then
+      require('tideate.ui').notify(('the fork of %s is ready: %s'):format(name, how))
+    end
+    return here
+  end
+end
+
+--- Run `:Workflow fork`.
+---@param rest string `[id[.step]]`
+function M.command(rest)
+  local folder = require('tideate.context').folder()
+  local function form(id, step)
+    local may_open = M.still_here(id, '`:Workflow fork` again')
+    M.open({ execution_id = id, step = step, folder = folder, may_open = may_open })
+  end
+  local id, step = rest:match('^([^.%s]+)%.?(%S*)$')
+  if id then
+    return form(id, step ~= '' and step or nil)
+  elseif rest ~= '' then
+    return require('tideate.ui').fail('name only a run and a step, as in `:Workflow fork id.step`; the form takes the new prompt')
+  end
+  require('tideate.pick').choose_run(function(run)
+    return not (run.state == 'running' or run.state == 'paused' or run.state == 'interrupted')
+  end, function(runs)
+    return #runs == 1
+  end, function(run)
+    form(run.execution_id:sub(1, 8))
+  end, 'no run of this project has ended yet')
+end
+
 --- Open the form of a fork.
 ---@param place {execution_id: string, step?: string, turn?: integer, folder: string, whole?: string, may_open?: fun(): boolean}
 --- `turn` and `whole` as in the plan; `may_open` is called after the host's answer, and notifies the user if it returns false

@@ -199,24 +199,10 @@ local function of_ended(deed)
   end)
 end
 
---- Return a check whether the user still waits in the panel; else it notifies them.
----@param run tideate.ui.PanelRun
----@return fun(): boolean
-local function still_here(run)
-  local win = vim.api.nvim_get_current_win()
-  return function()
-    local here = vim.api.nvim_get_current_win() == win and require('tideate.ui.typing').plain_normal()
-    if not here then
-      ui.notify(('the fork of %s is ready: press f in the panel again'):format(run.name))
-    end
-    return here
-  end
-end
-
 --- Continue the conversation from a turn if possible; else rerun the step, from that turn on if possible.
 local function fork(node, controls)
   local place = place_of(node, controls)
-  place.may_open = still_here(node.run)
+  place.may_open = require('tideate.ui.panel.fork').still_here(node.run.name, 'press f in the panel again')
   if node.kind ~= 'turn' then
     return require('tideate.ui.panel.fork').open(place)
   end

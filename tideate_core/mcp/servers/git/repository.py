@@ -16,16 +16,13 @@ from tideate_core.git import (
     HARDENED,
     LARGEST,
     UNSIGNED,
+    Settings,
     find_repository,
     git_environment,
-    query_git,
-    saved_files,
-)
-from tideate_core.mcp.servers.git.settings import (
-    Settings,
     identity_variables,
     parse_settings,
-    refuse_other_worktree,
+    query_git,
+    saved_files,
     setting_variables,
 )
 from tideate_core.mcp.servers.schemas import hide_outside_paths, short_repr
@@ -265,8 +262,18 @@ async def open_repository(root: Path, repo_path: str = "") -> Repository:
     if answer.status or not answer.whole:
         raise failure("config", answer.said, answer.status, root)
     settings = parse_settings(answer.out)
-    refuse_other_worktree(settings, layout)
+    _refuse_other_worktree(settings, layout)
     return Repository(root, layout, settings)
+
+
+def _refuse_other_worktree(settings: Settings, layout: RepositoryLayout) -> None:
+    """:raises ToolError: the repository configures another work tree."""
+    for worktree in settings.local.get("core.worktree", ()):
+        if real_path(layout.git_dir / worktree) != layout.top:
+            raise ToolError(
+                "the repository's files are elsewhere (core.worktree), so it is neither read nor written; "
+                "`git config --unset core.worktree` makes them the ones at its top"
+            )
 
 
 def _find_layout(root: Path, repo_path: str) -> RepositoryLayout:

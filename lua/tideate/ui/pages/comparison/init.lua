@@ -267,4 +267,24 @@ function M.open(one, other, opts)
   end)
 end
 
+--- Run `:Workflow diff`; choose the runs that are not named.
+---@param rest string `[id] [id]`
+function M.command(rest)
+  local ids = vim.split(rest, '%s+', { trimempty = true })
+  if #ids > 2 then
+    return require('tideate.ui').fail('name at most two runs, as in `:Workflow diff id id`')
+  elseif #ids == 2 then
+    return M.open(ids[1], ids[2])
+  end
+  local one = ids[1]
+  require('tideate.pick').choose_run(function(run)
+    one = one == 'last' and run.execution_id or one -- the newest comes first
+    return not one or not vim.startswith(run.execution_id, one)
+  end, function(runs)
+    return one ~= nil and #runs == 1
+  end, function(run)
+    M.command(('%s %s'):format(one or '', run.execution_id))
+  end, 'there is no other run to compare with')
+end
+
 return M

@@ -10,14 +10,8 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from mcp.server.mcpserver.exceptions import ToolError
-
-from tideate_core.project import real_path
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from tideate_core.git import Repository as RepositoryLayout
 
 _WHO: Final = tuple(
     f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL", "DATE")
@@ -25,6 +19,18 @@ _WHO: Final = tuple(
 """Variables of author and committer, as CI and containers set them; they are safe to inherit."""
 _LOCAL: Final = frozenset({"local", "worktree"})
 _SIGNING: Final = ("commit.gpgsign", "user.signingkey", "gpg.")
+_COMMIT_PROGRAMS: Final = (*_SIGNING, "core.editor", "core.pager", "commit.verbose", "trailer.")
+_DIFF_PROGRAMS: Final = (".textconv", ".command", "diff.external")
+_USUAL: Final = {
+    "commit.gpgsign": "false",
+    "commit.verbose": "false",
+    "gpg.format": "openpgp",
+    "gpg.program": "gpg",
+    "gpg.openpgp.program": "gpg",
+    "gpg.ssh.program": "ssh-keygen",
+    "gpg.x509.program": "gpgsm",
+}
+"""Values of git without a setting."""
 _LFS_PROGRAMS: Final = ("lfs.extension.", "lfs.customtransfer.", "lfs.standalonetransferagent")
 """Settings for which git-lfs runs a program."""
 _FILTER_KEYS: Final = ("clean", "smudge", "process", "required")
@@ -69,6 +75,13 @@ class Settings:
 
     def persons_filters(self) -> frozenset[str]:
         return frozenset(parts[0] for key in self.person if (parts := _filter_key(key)) is not None)
+
+    def neutralized_programs(self) -> dict[str, str]:
+        """Return overrides of the repository's own programs of a commit by the person's, or none."""
+        own = [key for key in self.local if key.startswith(_COMMIT_PROGRAMS) or key.endswith(_DIFF_PROGRAMS)]
+        return {
+            key: self.person.get(key, (_USUAL.get(key, ""),))[-1] for key in own
+        } | self.neutralized_filters()
 
     def signing(self) -> list[str]:
         """Return the settings that signing uses, one a line."""
@@ -128,13 +141,3 @@ def _filter_key(key: str) -> tuple[str, str] | None:
         return None
     name, _, variable = key.removeprefix("filter.").rpartition(".")
     return name, variable
-
-
-def refuse_other_worktree(settings: Settings, layout: RepositoryLayout) -> None:
-    """:raises ToolError: the repository configures another work tree."""
-    for worktree in settings.local.get("core.worktree", ()):
-        if real_path(layout.git_dir / worktree) != layout.top:
-            raise ToolError(
-                "the repository's files are elsewhere (core.worktree), so it is neither read nor written; "
-                "`git config --unset core.worktree` makes them the ones at its top"
-            )

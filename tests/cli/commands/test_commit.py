@@ -1,0 +1,215 @@
+"""`tideate commit`: what a run changed, and nothing else, as the person commits."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.interrupted import LOOP, SHORT, refactored
+
+if TYPE_CHECKING:
+    from tests.harness.model_server import ModelServer
+    from tests.harness.shell import Shell
+
+pytestmark = pytest.mark.slow
+
+HEAD = "def first():\n    return 1\n\n\n"
+MIDDLE = "\nX = 1\n"
+TAIL = "\n\ndef last():\n    return 9\n"
+
+
+def git(shell: Shell, *arguments: str) -> str:
+    done = subprocess.run(
+        ["git", *arguments], cwd=shell.project, env=shell.env, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+@pytest.fixture
+def repository(shell: Shell, answering: ModelServer) -> Shell:
+    """A repository with a committed `a.py`, and an editor that adds a line to messages."""
+    (shell.home / ".gitconfig").write_text("[user]\n\tname = Me\n\temail = me@example.org\n")
+    shell.env["GIT_CONFIG_NOSYSTEM"] = "1"
+    git(shell, "init", "-q", "-b", "main")
+    shell.write("a.py", LOOP)
+    shell.write("b.py", "B = 1\n")
+    git(shell, "add", ".")
+    git(shell, "commit", "-qm", "begin")
+    return shell
+
+
+def test_a_runs_change_is_committed_and_other_changes_stay_as_they_are(
+    repository: Shell, answering: ModelServer
+) -> None:
+    shell = repository
+    run = refactored(shell, answering)
+    shell.write("a.py", HEAD + SHORT)  # the person goes on in the same file
+    shell.write("b.py", "B = 2\n")
+    shell.write("new.py", "N = 1\n")
+    git(shell, "add", "b.py", "new.py")
+    ahead = shell.ok("commit", run[:8], "--dry-run")
+    assert ahead.stdout == "shorten\n\na.py\n"
+    done = shell.json("commit", "--yes")
+    assert (done["execution_id"], done["files"], done["commit"]) == (
+        run,
+        ["a.py"],
+        git(shell, "rev-parse", "HEAD").strip(),
+    )
+    assert git(shell, "show", "HEAD:a.py") == SHORT
+    assert git(shell, "log", "-1", "--format=%an %s", "--name-only").split() == ["Me", "shorten", "a.py"]
+    assert git(shell, "status", "--short") == " M a.py\nM  b.py\nA  new.py\n"
+    shell.fails(2, "the last commit has the changes of run", "commit", run, "--yes")
+
+
+def test_a_staged_change_of_the_same_file_stays_staged(repository: Shell, answering: ModelServer) -> None:
+    shell = repository
+    shell.write("a.py", LOOP + MIDDLE)
+    git(shell, "commit", "-qam", "more")
+    shell.write("a.py", LOOP + MIDDLE + TAIL)
+    git(shell, "add", "a.py")
+    answering.answers("what does the code do", "- it adds up")
+    answering.answers("Rewrite these lines", f"```python\n{SHORT}```")
+    shell.ok("run", "refactor", "shorten", "--file", "a.py:1-5", "--yes")
+    shell.ok("commit", "-m", "Shorten\n\nIt is a sum.")
+    assert git(shell, "show", "HEAD:a.py") == SHORT + MIDDLE
+    assert git(shell, "show", ":a.py") == SHORT + MIDDLE + TAIL
+    assert git(shell, "status", "--short") == "M  a.py\n"
+    assert git(shell, "log", "-1", "--format=%B").strip() == "Shorten\n\nIt is a sum."
+
+
+def test_changes_that_cannot_be_told_apart_are_refused(repository: Shell, answering: ModelServer) -> None:
+    shell = repository
+    shell.write("a.py", LOOP.replace("t = 0", "t = 1"))
+    git(shell, "add", "a.py")
+    answering.answers("what does the code do", "- it adds up")
+    answering.answers("Rewrite these lines", f"```python\n{SHORT}```")
+    shell.ok("run", "refactor", "shorten", "--file", "a.py", "--yes")
+    before = git(shell, "rev-parse", "HEAD"), git(shell, "ls-files", "-s")
+    shell.fails(2, "a.py: the run changed lines that differ from the last commit", "commit", "--yes")
+    shell.write("a.py", SHORT.replace("range", "iter"))
+    shell.fails(2, "a.py (changed where the run wrote)", "commit", "--yes")
+    assert (git(shell, "rev-parse", "HEAD"), git(shell, "ls-files", "-s")) == before
+
+
+def test_the_editor_of_the_person_opens_the_message_and_can_refuse(
+    repository: Shell, answering: ModelServer
+) -> None:
+    shell = repository
+    refactored(shell, answering)
+    git(shell, "config", "core.editor", "touch foreign; false")
+    shell.fails(3, "declined; nothing was committed", "commit")
+    shell.env["EDITOR"] = "false"
+    terminal = shell.open("commit")
+    terminal.wait_for("nothing was committed")
+    assert terminal.wait_exit() == 1
+    shell.env["EDITOR"] = "sh -c 'echo It is shorter. >> \"$0\"'"
+    terminal = shell.open("commit", "last")
+    terminal.wait_for("1 file committed")
+    assert terminal.wait_exit() == 0
+    assert git(shell, "log", "-1", "--format=%B").split() == ["shorten", "It", "is", "shorter."]
+    assert not (shell.project / "foreign").exists()
+
+
+PATCH = """diff --git a/old.txt b/new.txt
+rename from old.txt
+rename to new.txt
+--- a/old.txt
++++ b/new.txt
+@@ -8,3 +8,3 @@
+ 8
+ 9
+-10
++ten
+diff --git a/gone.txt b/gone.txt
+deleted file mode 100644
+--- a/gone.txt
++++ /dev/null
+@@ -1 +0,0 @@
+-gone
+diff --git a/run.sh b/run.sh
+new file mode 100755
+--- /dev/null
++++ b/run.sh
+@@ -0,0 +1 @@
++#!/bin/sh
+diff --git a/x.log b/x.log
+new file mode 100644
+--- /dev/null
++++ b/x.log
+@@ -0,0 +1 @@
++x
+"""
+
+
+def test_moves_deletions_and_new_files_are_committed_without_ignored_ones(repository: Shell) -> None:
+    shell = repository
+    lines = [f"{number}\n" for number in range(1, 11)]
+    for name, text in {
+        "old.txt": "".join(lines),
+        "gone.txt": "gone\n",
+        ".gitignore": "*.log\n*.patch\n",
+    }.items():
+        shell.write(name, text)
+    git(shell, "add", ".")
+    git(shell, "commit", "-qm", "more")
+    shell.write("old.txt", "".join(["mine\n", *lines[1:]]))
+    shell.write("x.patch", PATCH)
+    shell.ok("review", "x.patch", "--yes")
+    done = shell.ok("commit", "--yes")
+    assert "x.log is left out: git ignores it" in done.stderr
+    changed = git(shell, "show", "--format=", "--raw", "-M", "--abbrev=4", "HEAD")
+    assert [line.split()[-2:] for line in changed.splitlines() if " R" in line] == [["old.txt", "new.txt"]]
+    assert [line.split()[-2:] for line in changed.splitlines() if " R" not in line] == [
+        ["D", "gone.txt"],
+        ["A", "run.sh"],
+    ]
+    assert ":000000 100755" in changed
+    assert git(shell, "show", "HEAD:new.txt").split()[::9] == ["1", "ten"]
+    assert git(shell, "status", "--short") == " M new.txt\n"
+
+
+@pytest.mark.attack
+def test_hooks_filters_and_programs_of_the_repository_run_only_with_trust(
+    repository: Shell, answering: ModelServer
+) -> None:
+    shell = repository
+    hook = shell.write(".git/hooks/pre-commit", "#!/bin/sh\ntouch hooked\n")
+    hook.chmod(0o755)
+    git(shell, "config", "commit.gpgSign", "true")
+    sign = shell.write("sign.sh", "#!/bin/sh\ntouch signed\nexit 1\n")
+    sign.chmod(0o755)
+    git(shell, "config", "gpg.program", str(sign))
+    refactored(shell, answering)
+    done = shell.ok("commit", "--yes")
+    assert "git hook pre-commit" in done.stderr
+    assert "will not run" in done.stderr
+    assert not (shell.project / "hooked").exists()
+    assert not (shell.project / "signed").exists()
+    git(shell, "config", "--unset", "commit.gpgSign")
+    git(shell, "config", "filter.own.clean", "touch filtered; cat")
+    shell.write(".gitattributes", "*.py filter=own\n")
+    shell.write("a.py", LOOP)
+    refactored(shell, answering)
+    shell.fails(2, "a.py: a filter of the repository's own configuration", "commit", "--yes")
+    assert not (shell.project / "filtered").exists()
+    shell.write(".gitattributes", "")
+    git(shell, "config", "--unset", "filter.own.clean")
+    shell.ok("trust", "--yes")
+    shell.write("a.py", LOOP)
+    git(shell, "commit", "-qam", "back")
+    (shell.project / "hooked").unlink()
+    refactored(shell, answering)
+    assert "will not run" not in shell.ok("commit", "--yes").stderr
+    assert (shell.project / "hooked").exists()
+
+
+def test_a_run_that_was_rolled_back_and_a_place_without_a_repository_are_told(
+    shell: Shell, answering: ModelServer
+) -> None:
+    run = refactored(shell, answering)
+    shell.fails(1, "git finds no repository", "commit", "--yes")
+    git(shell, "init", "-q")
+    shell.ok("rollback", run, "--yes")
+    shell.fails(2, "unless the run was rolled back", "commit", "--yes")

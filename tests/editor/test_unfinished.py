@@ -1,0 +1,41 @@
+"""The quiet notice of a Neovim that opens a project with an unfinished run."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tideate_core.project.state import state_directory_name
+from tideate_core.store.unfinished import NAME
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.harness.editor import EditorFactory
+
+pytestmark = pytest.mark.slow
+
+NOTICE = "this project has an unfinished run: :Workflow review or :Workflow resume"
+GONE = 2**22 + 1
+"""Above the largest process id of Linux."""
+
+
+def test_a_project_with_an_unfinished_run_is_told_without_a_host(
+    start_editor: EditorFactory, tmp_path: Path
+) -> None:
+    root = tmp_path / "my project (ü)..."
+    (root / "src").mkdir(parents=True)
+    env = {"TIDEATE_STATE": str(tmp_path / "state")}
+    for pid, told in ((GONE, True), (os.getpid(), False)):
+        state = tmp_path / "state" / "projects" / state_directory_name(root.resolve())
+        state.mkdir(parents=True, exist_ok=True)
+        (state / NAME).write_text(f"{pid}\n")
+        editor = start_editor(cwd=root / "src", ui=(100, 24), env=env)
+        if told:
+            editor.wait_screen(NOTICE)
+        else:
+            editor.lua("require('tideate.unfinished').tell()")
+            assert NOTICE not in editor.messages()
+        assert editor.lua("return require('tideate.host').state()") != "ready"

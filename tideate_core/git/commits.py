@@ -1,0 +1,227 @@
+"""Commit some files as the person, from an index of its own; the person's index keeps all other changes."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from tideate_core.errors import WorkspaceError
+from tideate_core.git.layout import find_repository
+from tideate_core.git.program import HARDENED, SAFE_OPTIONS, UNSIGNED, config_options, run_as_person, run_git
+from tideate_core.git.settings import Settings, identity_variables, parse_settings, setting_variables
+from tideate_core.project import real_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from tideate_core.git.program import GitOutput, Repository
+
+_ENTRY: Final = re.compile(
+    r"(?P<mode>\d+) (?:blob |commit )?(?P<id>[0-9a-f]{40,64})(?: (?P<stage>\d))?\t(?P<path>.*)", re.DOTALL
+)
+_UNDER_WAY: Final = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
+_GONE: Final = "0 " + "0" * 40
+_WHO: Final = ("GIT_AUTHOR_", "GIT_COMMITTER_")
+_LONGEST: Final = 600
+"""Characters of git's output in an error."""
+
+
+class NewEntry(NamedTuple):
+    """Mode and blob of a path in a commit or an index."""
+
+    mode: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PersonsCommit:
+    """A commit to make."""
+
+    message: str
+    tree: Mapping[str, NewEntry | None]
+    """Entries that differ from the last commit, by path; None: removed."""
+    index: Mapping[str, NewEntry | None]
+    """Entries that the person's index gets afterwards."""
+    edit: bool = False
+    """Open the message in the person's editor."""
+    hooks: Path | None = None
+    """Directory of the repository's hooks, if the person trusts its programs; None: neither they nor its
+    filters and programs of signing run."""
+
+
+@dataclass(slots=True)
+class CommitBase:
+    """The last commit and the index of the repository of a project; all methods block.
+
+    :param root: the project.
+    :raises WorkspaceError: there is no repository, git cannot read it, or a merge is under way.
+    """
+
+    root: Path
+    head: str = ""
+    """The id of the last commit; empty before the first."""
+    repository: Repository = field(init=False)
+    _prefix: str = field(init=False)
+    """Of the project's paths in the repository."""
+    _variables: dict[str, str] = field(init=False)
+    _settings: Settings = field(init=False)
+
+    def __post_init__(self) -> None:
+        place = real_path(self.root)
+        self.repository = find_repository(place)
+        below = place.relative_to(self.repository.top).as_posix()
+        self._prefix = "" if below == "." else f"{below}/"
+        self._variables = identity_variables()
+        self._settings = parse_settings(self._ask("config", "--list", "--show-scope", "-z").out)
+        self._variables |= setting_variables(self._settings.neutralized_filters())
+        for name in _UNDER_WAY:
+            if os.path.lexists(self.repository.git_dir / name):
+                raise WorkspaceError("a merge, rebase or cherry-pick is under way; finish it with git first")
+        found = self._run("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+        self.head = "" if found.status else found.out.decode().strip()
+
+    def committed(self, paths: Sequence[str]) -> dict[str, NewEntry]:
+        """Return the entries of files in the last commit."""
+        if not self.head or not paths:
+            return {}
+        return self._entries("ls-tree", "-r", "-z", "--full-tree", self.head, "--", *self._names(paths))
+
+    def staged(self, paths: Sequence[str]) -> dict[str, NewEntry]:
+        """Return the entries of files in the index.
+
+        :raises WorkspaceError: a file has an unresolved conflict.
+        """
+        return (
+            self._entries("ls-files", "-s", "-z", "--full-name", "--", *self._names(paths)) if paths else {}
+        )
+
+    def ignored(self, paths: Sequence[str]) -> set[str]:
+        """Return the untracked files that git ignores."""
+        options = ("--others", "--ignored", "--exclude-standard", "-z", "--full-name")
+        found = self._ask("ls-files", *options, "--", *self._names(paths)).out
+        return {self._path(name) for name in os.fsdecode(found).split("\0") if name}
+
+    def filtered(self, paths: Sequence[str]) -> list[str]:
+        """Return the files that a filter of the repository's own configuration converts."""
+        foreign = self._settings.foreign_filters()
+        if not foreign or not paths:
+            return []
+        found = self._ask("check-attr", "-z", "filter", "--", *self._names(paths)).out
+        fields = os.fsdecode(found).split("\0")
+        return [
+            self._path(name)
+            for name, value in zip(fields[::3], fields[2::3], strict=False)
+            if value in foreign
+        ]
+
+    def read(self, blob: str) -> bytes:
+        """Return the content of a blob."""
+        return self._ask("cat-file", "blob", blob).out
+
+    def store(self, path: str, data: bytes, *, link: bool = False) -> str:
+        """Store a file as git would, with its line ends and the person's filters; return the id."""
+        if link:
+            return self._ask("hash-object", "-w", "--stdin", given=data).out.decode().strip()
+        return (
+            self._ask("hash-object", "-w", "--stdin", f"--path={self._prefix}{path}", given=data)
+            .out.decode()
+            .strip()
+        )
+
+    def commit(self, wanted: PersonsCommit, scratch: Path) -> str:
+        """Commit and update the person's index; return the id of the commit.
+
+        :param scratch: a private directory for temporary files.
+        :raises WorkspaceError: git, a hook or the editor refused; the index is unchanged.
+        """
+        with tempfile.TemporaryDirectory(prefix="commit-", dir=scratch) as directory:
+            index, message = Path(directory, "index"), Path(directory, "message")
+            message.write_text(wanted.message, encoding="utf-8")
+            own = {"GIT_INDEX_FILE": str(index)}
+            if (theirs := self.repository.git_dir / "index").exists():
+                shutil.copyfile(theirs, index)  # it knows which files are unchanged
+            self._ask("read-tree", *(("--reset", self.head) if self.head else ("--empty",)), variables=own)
+            self._ask("update-index", "-z", "--index-info", given=self._info(wanted.tree), variables=own)
+            self._commit(wanted, message, own)
+        made = self._ask("rev-parse", "HEAD").out.decode().strip()
+        if made == self.head:
+            raise WorkspaceError("git made no commit")
+        self._ask("update-index", "-z", "--index-info", given=self._info(wanted.index))
+        return made
+
+    def _commit(self, wanted: PersonsCommit, message: Path, own: Mapping[str, str]) -> None:
+        settings = self._settings
+        variables = {**own, **{name: value for name, value in os.environ.items() if name.startswith(_WHO)}}
+        if wanted.hooks is None:
+            options = SAFE_OPTIONS
+            variables |= setting_variables(settings.neutralized_programs())
+        else:
+            options = config_options("core.fsmonitor=false", f"core.hooksPath={wanted.hooks}")
+        variables["GIT_EDITOR"] = _editor(settings) if wanted.edit else ":"
+        edit = "--edit" if wanted.edit else "--cleanup=strip"
+        status, said = run_as_person(
+            self.repository,
+            *("commit", "--quiet", "--file", str(message), edit),
+            options=(*options, *config_options("gc.auto=0", "maintenance.auto=false")),
+            variables=variables,
+            terminal=wanted.edit,
+        )
+        if status:
+            why = said.strip()[:_LONGEST] or "git or the editor ended with an error"
+            raise WorkspaceError(f"nothing was committed: {why}")
+
+    def _info(self, entries: Mapping[str, NewEntry | None]) -> bytes:
+        lines = (
+            f"{_GONE if entry is None else f'{entry.mode} {entry.id}'}\t{self._prefix}{path}\0"
+            for path, entry in entries.items()
+        )
+        return "".join(lines).encode(errors="surrogateescape")
+
+    def _entries(self, *arguments: str) -> dict[str, NewEntry]:
+        found = {}
+        for line in filter(None, os.fsdecode(self._ask(*arguments).out).split("\0")):
+            match = _ENTRY.fullmatch(line)
+            if match is None or match["stage"] not in (None, "0"):
+                raise WorkspaceError(
+                    f"{line.partition(chr(9))[2]} has an unresolved conflict; resolve it first"
+                )
+            found[self._path(match["path"])] = NewEntry(match["mode"], match["id"])
+        return found
+
+    def _names(self, paths: Iterable[str]) -> list[str]:
+        return [f"{self._prefix}{path}" for path in paths]
+
+    def _path(self, name: str) -> str:
+        return name.removeprefix(self._prefix)
+
+    def _ask(
+        self, *arguments: str, given: bytes = b"", variables: Mapping[str, str] | None = None
+    ) -> GitOutput:
+        answer = self._run(*arguments, given=given, variables=variables)
+        if answer.status:
+            lines = (line for line in answer.said.splitlines() if not line.startswith("hint:"))
+            raise WorkspaceError(f"`git {arguments[0]}` failed: {'; '.join(lines)[:_LONGEST]}")
+        return answer
+
+    def _run(
+        self, *arguments: str, given: bytes = b"", variables: Mapping[str, str] | None = None
+    ) -> GitOutput:
+        return run_git(
+            self.repository,
+            *arguments,
+            cwd=self.repository.top,
+            given=given,
+            options=(*HARDENED, *UNSIGNED),
+            variables={**self._variables, **(variables or {})},
+        )
+
+
+def _editor(settings: Settings) -> str:
+    """Return the person's editor, in git's order; the repository's own is a foreign program."""
+    own = (os.environ.get("GIT_EDITOR"), *settings.person.get("core.editor", ())[-1:])
+    return next(filter(None, (*own, os.environ.get("VISUAL"), os.environ.get("EDITOR"))), "vi")
