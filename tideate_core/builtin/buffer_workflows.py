@@ -114,7 +114,7 @@ async def analyze(step: StepContext) -> Confirm | str:
     variables["fence"] = fence_for(subject.text, around["whole"])
     prompt = step.render("refactor_analyze", prompt=step.prompt, **variables)
     reply = await model.ask(brief(step, await with_memory(step, prompt)))
-    text = _text_of(step, reply)
+    text = text_of(step, reply)
     if way == "block":
         text, reported = await split_report(step, text)
         await propose(step, subject, reported)
