@@ -1,4 +1,4 @@
-"""Commit what one run changed, and nothing else: its hunks relative to the last commit."""
+"""Commit the hunks of one run relative to the last commit, and nothing else."""
 
 from __future__ import annotations
 

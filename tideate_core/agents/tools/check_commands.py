@@ -102,7 +102,7 @@ def _allowed(root: Path, place: Path, tool: Tool, environment: Mapping[str, str]
 
 
 def _as_in_project(root: Path, tool: Tool) -> Tool:
-    """Return a tool of a scratch copy, no longer the person's own if staged edits change what it runs."""
+    """Return the tool of a scratch copy; staged edits of its programs end the person's trust."""
     return replace(tool, own=tool.own and recipe_of(root, tool.argv) == tool.recipe)
 
 

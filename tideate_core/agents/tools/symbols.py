@@ -89,7 +89,7 @@ async def outline(context: ToolContext, arguments: Outline) -> str:
 
 
 def _fitting(entries: Sequence[OutlineEntry], most: int) -> list[OutlineEntry]:
-    """Return all outermost entries, then those inside the longest entries, as many as fit."""
+    """Return all outermost entries, then the contents of the longest ones, up to a limit."""
     chosen = {one for one in entries if one.depth == 0}
     depth = 0
     while len(chosen) < most:

@@ -1,4 +1,4 @@
-"""`tideate commit`: commit what a run changed."""
+"""`tideate commit`: commit the changes of a run."""
 
 from __future__ import annotations
 
