@@ -240,7 +240,7 @@ class VerifyConfig(_Section):
 
     @property
     def own(self) -> frozenset[str]:
-        """Checks whose command comes from the person's `config.toml` or `setup()`."""
+        """Checks with a command from the person's `config.toml` or `setup()`."""
         return self._own
 
     def written_by_person(self, checks: Iterable[str]) -> None:
