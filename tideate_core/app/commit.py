@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.app.run_details import read_details
@@ -109,22 +109,25 @@ def _plan(root: Path, private: Path, run_id: str, plan: RollbackPlan) -> CommitP
     tree, index = merging.entries()
     if not tree:
         raise InvalidInput(f"the last commit has the changes of run {short} already")
-    hooks, notes = _programs(root)
+    hooks, notes = _programs(root, base)
     message = message_of(Reader(private), run_id)
     return CommitPlan(run, message, base, tree, index, (*merging.notes, *notes), hooks)
 
 
-def _programs(root: Path) -> tuple[Path | None, list[str]]:
-    """Return the directory of the repository's hooks if they may run, and notes if they may not."""
+def _programs(root: Path, base: CommitBase) -> tuple[Path | None, list[str]]:
+    """Return the directory of hooks if they may run, and notes if they may not.
+
+    A hook of the person's own often runs one of the repository, so both need trust.
+    """
     # here, because the MCP SDK is slow to import
     from tideate_core.mcp.servers import repository_programs
 
     programs = repository_programs(root)
-    if programs is None or not programs.labels():
-        return None, []
-    if programs.trusted:
-        return programs.folder, []
-    return None, [f"{', '.join(programs.labels())} of the repository will not run: {programs.why}"]
+    if programs is None or programs.trusted:
+        return None if programs is None else programs.folder, []
+    # the person's own settings of signing need no trust
+    waiting = replace(programs, signing=programs.signing and base.configures_signing).labels()
+    return None, [f"{', '.join(waiting)} will not run: {programs.why}"] if waiting else []
 
 
 class _Merging:
@@ -140,6 +143,9 @@ class _Merging:
         self._modes = {path: now for path, (now, _) in difference.modes.items()}
         self._sources = sources
         paths = sorted({*self._files, *self._modes, *sources.values()})
+        if nested := base.nested(paths):
+            named = ", ".join(map(label, nested))
+            raise InvalidInput(f"{named}: another repository within this one has it; commit it there")
         if filtered := base.filtered(paths):
             named = ", ".join(map(label, filtered))
             raise InvalidInput(
@@ -182,14 +188,12 @@ class _Merging:
                     f"{label(path)}: the run deleted it, and other changes of it are staged; {_BY_HAND}"
                 )
             return None
-        mode = self._mode(now, old)
+        mode = self._mode(path, without, now, old)
         after = self._id(path, now)
         if old is None:
             if without.state.kind == "absent" or where == "the index":
                 return NewEntry(mode, after)
-            raise InvalidInput(
-                f"{label(path)} was not in {where} before the run; add it to git first, then commit again"
-            )
+            raise InvalidInput(f"{label(path)} was not in {where} before the run; {_BY_HAND}")
         if old.id in (after, self._id(source, without)):
             return NewEntry(mode, after)
         merged = None if now.state.kind == "link" else self._merged(without, now, self._base.read(old.id))
@@ -205,10 +209,11 @@ class _Merging:
             return ""
         return self._base.store(path, image.data, link=image.state.kind == "link")
 
-    def _mode(self, now: FileImage, old: NewEntry | None) -> str:
+    def _mode(self, path: str, without: FileImage, now: FileImage, old: NewEntry | None) -> str:
         if now.state.kind == "link":
             return "120000"
-        if old is not None:
+        kept = without.state.mode if path not in self._modes else None
+        if old is not None and old.mode.startswith("100") and kept == now.state.mode:
             return old.mode
         return "100755" if now.state.mode & 0o100 else "100644"
 

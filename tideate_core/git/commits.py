@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tideate_core.errors import WorkspaceError
@@ -15,6 +16,7 @@ from tideate_core.git.layout import find_repository
 from tideate_core.git.program import HARDENED, SAFE_OPTIONS, UNSIGNED, config_options, run_as_person, run_git
 from tideate_core.git.settings import Settings, identity_variables, parse_settings, setting_variables
 from tideate_core.project import real_path
+from tideate_core.util.escaping import label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -82,8 +84,7 @@ class CommitBase:
         for name in _UNDER_WAY:
             if os.path.lexists(self.repository.git_dir / name):
                 raise WorkspaceError("a merge, rebase or cherry-pick is under way; finish it with git first")
-        found = self._run("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-        self.head = "" if found.status else found.out.decode().strip()
+        self.head = self._head()
 
     def committed(self, paths: Sequence[str]) -> dict[str, NewEntry]:
         """Return the entries of files in the last commit."""
@@ -119,6 +120,21 @@ class CommitBase:
             if value in foreign
         ]
 
+    def nested(self, paths: Sequence[str]) -> list[str]:
+        """Return the files that belong to another repository: a submodule, or one within this one."""
+        above = {path: [f"{self._prefix}{one}" for one in _parents(path)] for path in paths}
+        names = sorted({name for found in above.values() for name in found})
+        own = {name for name in names if os.path.lexists(self.repository.top / name / ".git")}
+        if self.head and names:
+            listed = os.fsdecode(self._ask("ls-tree", "-z", "--full-tree", self.head, "--", *names).out)
+            own |= {line.partition("\t")[2] for line in listed.split("\0") if line.startswith("160000")}
+        return [path for path, found in above.items() if not own.isdisjoint(found)]
+
+    @property
+    def configures_signing(self) -> bool:
+        """True if the repository's own configuration has settings of signing."""
+        return self._settings.configures_signing
+
     def read(self, blob: str) -> bytes:
         """Return the content of a blob."""
         return self._ask("cat-file", "blob", blob).out
@@ -137,8 +153,15 @@ class CommitBase:
         """Commit and update the person's index; return the id of the commit.
 
         :param scratch: a private directory for temporary files.
-        :raises WorkspaceError: git, a hook or the editor refused; the index is unchanged.
+        :raises WorkspaceError: git, a hook or the editor refused, and the index is unchanged; or the index
+            could not be updated after the commit.
         """
+        if os.path.lexists(lock := self.repository.git_dir / "index.lock"):
+            raise WorkspaceError(
+                f"another git command is under way; wait for it, or remove {label(str(lock))}"
+            )
+        if self._head() != self.head:
+            raise WorkspaceError("the branch has a new commit since; try again")
         with tempfile.TemporaryDirectory(prefix="commit-", dir=scratch) as directory:
             index, message = Path(directory, "index"), Path(directory, "message")
             message.write_text(wanted.message, encoding="utf-8")
@@ -148,11 +171,32 @@ class CommitBase:
             self._ask("read-tree", *(("--reset", self.head) if self.head else ("--empty",)), variables=own)
             self._ask("update-index", "-z", "--index-info", given=self._info(wanted.tree), variables=own)
             self._commit(wanted, message, own)
-        made = self._ask("rev-parse", "HEAD").out.decode().strip()
+        made = self._head()
         if made == self.head:
             raise WorkspaceError("git made no commit")
-        self._ask("update-index", "-z", "--index-info", given=self._info(wanted.index))
+        self._update_index(wanted, made)
         return made
+
+    def _update_index(self, wanted: PersonsCommit, made: str) -> None:
+        """Update the person's index; a hook may have changed the committed files."""
+        paths = list(wanted.tree)
+        found = self._entries("ls-tree", "-r", "-z", "--full-tree", made, "--", *self._names(paths))
+        index = {
+            path: found.get(path) if entry == wanted.tree.get(path, entry) else entry
+            for path, entry in wanted.index.items()
+        }
+        try:
+            self._ask("update-index", "-z", "--index-info", given=self._info(index))
+        except WorkspaceError as error:
+            files = shlex.join(self._names(paths))
+            raise WorkspaceError(
+                f"{made[:8]} is committed, but the index has the files as before; run `git reset -- {files}` "
+                f"in {label(str(self.repository.top))}: {error}"
+            ) from error
+
+    def _head(self) -> str:
+        found = self._run("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+        return "" if found.status else found.out.decode().strip()
 
     def _commit(self, wanted: PersonsCommit, message: Path, own: Mapping[str, str]) -> None:
         settings = self._settings
@@ -163,7 +207,9 @@ class CommitBase:
         else:
             options = config_options("core.fsmonitor=false", f"core.hooksPath={wanted.hooks}")
         variables["GIT_EDITOR"] = _editor(settings) if wanted.edit else ":"
-        edit = "--edit" if wanted.edit else "--cleanup=strip"
+        edit = "--edit" if wanted.edit else "--cleanup=whitespace"
+        if wanted.edit and any(line.startswith("#") for line in wanted.message.splitlines()):
+            options = (*options, *config_options("core.commentChar=auto"))
         status, said = run_as_person(
             self.repository,
             *("commit", "--quiet", "--file", str(message), edit),
@@ -219,6 +265,11 @@ class CommitBase:
             options=(*HARDENED, *UNSIGNED),
             variables={**self._variables, **(variables or {})},
         )
+
+
+def _parents(path: str) -> list[str]:
+    """Return the directories above a relative path."""
+    return [str(one) for one in PurePosixPath(path).parents[:-1]]
 
 
 def _editor(settings: Settings) -> str:

@@ -83,6 +83,11 @@ class Settings:
             key: self.person.get(key, (_USUAL.get(key, ""),))[-1] for key in own
         } | self.neutralized_filters()
 
+    @property
+    def configures_signing(self) -> bool:
+        """True if the repository has settings of its own that signing uses."""
+        return any(key.startswith(_SIGNING) for key in self.local)
+
     def signing(self) -> list[str]:
         """Return the settings that signing uses, one a line."""
         return sorted(

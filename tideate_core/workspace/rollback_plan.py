@@ -8,6 +8,7 @@ is ambiguous, the whole file is left.
 from __future__ import annotations
 
 import contextlib
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
@@ -29,6 +30,7 @@ from tideate_core.workspace.journal import (
     DirectoryEntry,
     FileEntry,
     JournalPlaces,
+    ModeEntry,
     RemovedEntry,
     entries_of,
 )
@@ -128,6 +130,8 @@ def plan_rollback(
                 planner.plan_buffer(record, entry)
             elif isinstance(entry, DirectoryEntry | RemovedEntry):
                 planner.plan_directory(entry)
+            elif isinstance(entry, ModeEntry):
+                planner.plan_mode(entry)
     return planner.plan()
 
 
@@ -175,6 +179,8 @@ class _Planner:
         """Planned texts of the buffers."""
         self._directories: dict[Path, RemovedEntry | DirectoryEntry] = {}
         """First entry of each created or removed directory."""
+        self._modes: dict[Path, tuple[int, int]] = {}
+        """Permission bits of files, current and planned."""
         self._temps: dict[Path, str] = {}
         self._merged: set[Key] = set()
         self._before: dict[Key, bool] = {}
@@ -449,6 +455,16 @@ class _Planner:
             self._leave(key, name, _EDITED)
         return merged
 
+    def plan_mode(self, entry: ModeEntry) -> None:
+        with contextlib.suppress(OutsideRoot, FileNotFoundError, NotADirectoryError):
+            path = self._places.of(entry.path)
+            found = path.lstat().st_mode
+            if not stat.S_ISREG(found):
+                return
+            now = stat.S_IMODE(found)
+            if self._modes.get(path, (now, now))[1] in (entry.after, entry.before | entry.after):
+                self._modes[path] = (now, entry.before)
+
     # -- the result -------------------------------------------------------------------------------
 
     def plan(self) -> RollbackPlan:
@@ -480,6 +496,9 @@ class _Planner:
             if key not in saved:
                 temp = key.with_name(self._temps[key]) if key in self._temps else Path()
                 plan.files.append(FileOperation(name, key, found, wanted, temp))
+        plan.difference.modes.update(
+            (self._name(path), modes) for path, modes in self._modes.items() if path not in kept
+        )
         plan.moved = self._moves(kept)
         for key, merged in self._before.items():
             if key not in kept:

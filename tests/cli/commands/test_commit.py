@@ -112,6 +112,69 @@ def test_the_editor_of_the_person_opens_the_message_and_can_refuse(
     assert not (shell.project / "foreign").exists()
 
 
+def test_lines_of_a_message_that_begin_with_a_hash_are_kept(
+    repository: Shell, answering: ModelServer
+) -> None:
+    shell = repository
+    refactored(shell, answering)
+    shell.env["EDITOR"] = "true"
+    shell.ok("commit", "-m", "#12 shorten\n\n# of lines: 2")
+    assert git(shell, "log", "-1", "--format=%B").strip() == "#12 shorten\n\n# of lines: 2"
+    git(shell, "reset", "-q", "HEAD~")
+    answering.answers("what does the code do", "- it adds up")
+    shell.write("a.py", LOOP)
+    answering.answers("Rewrite these lines", f"```python\n{SHORT}```")
+    shell.ok("run", "refactor", "#13 shorten", "--file", "a.py", "--yes")
+    assert shell.open("commit").wait_exit() == 0
+    assert git(shell, "log", "-1", "--format=%s").strip() == "#13 shorten"
+
+
+def test_an_index_in_use_is_told_before_the_commit(repository: Shell, answering: ModelServer) -> None:
+    shell = repository
+    refactored(shell, answering)
+    lock = shell.write(".git/index.lock", "")
+    shell.fails(1, "another git command is under way", "commit", "--yes")
+    lock.unlink()
+    assert git(shell, "log", "--format=%s").split() == ["begin"]
+    # git locks the index after the check: the commit is made, and the error says what is left to do
+    hook = shell.write(".git/hooks/pre-commit", "#!/bin/sh\ntouch .git/index.lock\n")
+    hook.chmod(0o755)
+    shell.ok("trust", "--yes")
+    shell.fails(
+        1, "is committed, but the index has the files as before; run `git reset -- a.py`", "commit", "--yes"
+    )
+    lock.unlink()
+    git(shell, "reset", "-q", "--", "a.py")
+    assert git(shell, "log", "--format=%s").split() == ["shorten", "begin"]
+    assert git(shell, "status", "--short") == ""
+
+
+def test_a_file_that_a_hook_formats_is_not_staged_afterwards(
+    repository: Shell, answering: ModelServer
+) -> None:
+    shell = repository
+    refactored(shell, answering)
+    hook = shell.write(".git/hooks/pre-commit", "#!/bin/sh\necho '# end' >> a.py\ngit add a.py\n")
+    hook.chmod(0o755)
+    shell.ok("trust", "--yes")
+    shell.ok("commit", "--yes")
+    assert git(shell, "show", "HEAD:a.py") == f"{SHORT}# end\n"
+    assert git(shell, "status", "--short") == ""
+
+
+def test_own_settings_of_signing_and_own_hooks_are_not_called_the_repositorys(
+    repository: Shell, answering: ModelServer
+) -> None:
+    shell = repository
+    sign = shell.write("../sign.sh", "#!/bin/sh\necho no key >&2\nexit 1\n")
+    sign.chmod(0o755)
+    git(shell, "config", "--global", "commit.gpgSign", "true")
+    git(shell, "config", "--global", "gpg.program", str(sign.resolve()))
+    refactored(shell, answering)
+    done = shell.fails(1, "failed to sign", "commit", "--yes")
+    assert "will not run" not in done.stderr
+
+
 PATCH = """diff --git a/old.txt b/new.txt
 rename from old.txt
 rename to new.txt
@@ -168,6 +231,58 @@ def test_moves_deletions_and_new_files_are_committed_without_ignored_ones(reposi
     assert ":000000 100755" in changed
     assert git(shell, "show", "HEAD:new.txt").split()[::9] == ["1", "ten"]
     assert git(shell, "status", "--short") == " M new.txt\n"
+
+
+KINDS = """diff --git a/link b/link
+deleted file mode 120000
+--- a/link
++++ /dev/null
+@@ -1 +0,0 @@
+-b.py
+\\ No newline at end of file
+diff --git a/link b/link
+new file mode 100644
+--- /dev/null
++++ b/link
+@@ -0,0 +1 @@
++x
+diff --git a/b.py b/b.py
+old mode 100644
+new mode 100755
+--- a/b.py
++++ b/b.py
+@@ -1 +1 @@
+-B = 1
++B = 2
+"""
+
+
+def test_a_new_kind_and_a_new_mode_are_committed_with_the_text(repository: Shell) -> None:
+    shell = repository
+    (shell.project / "link").symlink_to("b.py")
+    git(shell, "add", "link")
+    git(shell, "commit", "-qm", "more")
+    shell.write("../x.patch", KINDS)
+    shell.ok("review", "../x.patch", "--yes")
+    shell.ok("commit", "--yes")
+    modes = [line.split()[0] for line in git(shell, "ls-tree", "HEAD", "b.py", "link").splitlines()]
+    assert modes == ["100755", "100644"]
+    assert git(shell, "status", "--short") == ""
+
+
+def test_a_file_within_a_submodule_is_refused(repository: Shell) -> None:
+    shell = repository
+    git(shell, "init", "-q", "sub")
+    git(shell, "-C", "sub", "commit", "-q", "--allow-empty", "-m", "begin")
+    git(shell, "-c", "advice.addEmbeddedRepo=false", "add", "sub")
+    git(shell, "commit", "-qm", "more")
+    before = git(shell, "ls-tree", "HEAD")
+    shell.write("../x.patch", "--- /dev/null\n+++ b/sub/new.py\n@@ -0,0 +1 @@\n+x\n")
+    shell.ok("review", "../x.patch", "--yes")
+    shell.fails(2, "sub/new.py: another repository within this one has it", "commit", "--yes")
+    (shell.project / "sub" / ".git").rename(shell.home / "moved")
+    shell.fails(2, "sub/new.py: another repository within this one has it", "commit", "--yes")
+    assert git(shell, "ls-tree", "HEAD") == before
 
 
 @pytest.mark.attack
