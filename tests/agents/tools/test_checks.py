@@ -447,6 +447,37 @@ async def test_a_failure_is_told_as_new_or_as_one_that_is_there_without_the_edit
 
 
 @pytest.mark.slow
+async def test_one_more_failure_with_the_same_words_is_not_told_as_an_old_one(tmp_path: Path) -> None:
+    lines = "a.c:3:7: error: too bad\na.c:5:7: error: worse\n"
+    recipe = {"Makefile": "lint:\n\t@cat found; exit 3\n", "found": lines}
+    project = Project(tmp_path / "project", recipe, decisions=(YES,))
+    trust(project.root)
+    await project.stage(FileChange("found", "modify", None, f"{lines}a.c:9:7: error: too bad"))
+    first, *failures = (await run(project, "lint")).split("\n")
+    assert first.startswith("lint failed: `make lint` ")
+    assert failures == [
+        "a.c:3:7: too bad (new, or one of 1 such without your edits)",
+        "a.c:5:7: worse (also without your edits)",
+        "a.c:9:7: too bad (new, or one of 1 such without your edits)",
+    ]
+
+
+@pytest.mark.slow
+async def test_a_failure_of_tests_that_did_not_run_without_the_edits_is_not_told_as_new(
+    tmp_path: Path,
+) -> None:
+    project = with_pytest(tmp_path / "stopped", "-x", decisions=(YES,))
+    write_files(project.root, {"test_b.py": failing_file("old", "next"), "test_a.py": ""})
+    mended = failing_file("old", "next").replace("x == 2", "x == 1", 1).rstrip()
+    await project.stage(FileChange("test_b.py", "modify", None, mended))
+    assert "\ntest_b.py:8: test_next (not known whether new)\n" in await run(project, "tests")
+    project = with_pytest(tmp_path / "broken", decisions=(YES,))
+    write_files(project.root, {"test_b.py": "import new_b\n" + failing_file("b")})
+    await project.stage(FileChange("new_b.py", "create", None, ""))
+    assert "\ntest_b.py:4: test_b (not known whether new)\n" in await run(project, "tests")
+
+
+@pytest.mark.slow
 async def test_a_test_sees_the_environment_of_the_person(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -488,6 +519,36 @@ async def test_a_snippet_sees_staged_edits_and_the_project_stays_as_it_is(projec
     assert failed.startswith("snippet failed: `python` ended with status 1 in ")
     assert failed.endswith("ZeroDivisionError: division by zero")
     assert len(await project.call("run_snippet", code="print('y\\n' * 99_999)")) < 5_000
+
+
+async def test_a_submission_is_refused_for_failures_and_not_for_what_a_program_prints(
+    project: Project,
+) -> None:
+    failed = (await offered(project)).failed
+    assert failed is not None
+    ending = "ended with status 1 in 0.1 s, on a scratch copy"
+    for words in (
+        "tests failed: `make x`",
+        "type_check timed out: `sh -c 'a\nb'` in src",
+        "snippet failed: `lua`",
+    ):
+        assert failed.search(f"build passed: `make` {ending}\n{words} {ending} with 1 staged file")
+    assert not failed.search(f"tests failed, as without your edits: `make x` {ending}\na.py:1: no")
+    assert not failed.search(f"snippet passed: `python` {ending}\nvalue is: `x`\nit failed: `y` in 0.1 s")
+
+
+@pytest.mark.slow
+async def test_a_snippet_does_not_run_a_program_of_tests_with_a_similar_name(tmp_path: Path) -> None:
+    project = Project(
+        tmp_path,
+        {**FILES, ".tideate/config.toml": '[verify]\ntests = ["./python-tests"]\n'},
+        decisions=(YES,),
+    )
+    script = project.root / "python-tests"
+    script.write_text("#!/bin/sh\necho tests\n")
+    script.chmod(0o755)
+    Trust(project.root).trust(CONFIG_NAME, (project.root / ".tideate/config.toml").read_bytes())
+    assert (await project.call("run_snippet", code="print(6 * 7)")).endswith("\n42")
 
 
 @pytest.mark.attack

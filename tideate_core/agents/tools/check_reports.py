@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.agents.tools.results import bounded_text
 from tideate_core.errors import StateError
@@ -16,10 +17,10 @@ from tideate_core.project import make_project_state, project_state
 from tideate_core.util.atomic_files import write_atomic
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
-    from tideate_core.toolchain import Failure, TestResults, Tool
+    from tideate_core.toolchain import Failure, TestFailure, TestResults, Tool
 
 MOST_FAILURES: Final = 60
 LONGEST_FAILURE: Final = 1_200
@@ -33,6 +34,10 @@ REPEATED_OUTPUT: Final = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 """Sections of pytest's output that repeat the failures or list warnings."""
+STOPPED: Final = re.compile(
+    r"^!+ (?:stopping after|xdist\.dsession\.Interrupted|Interrupted)\b", re.MULTILINE
+)
+"""A line of pytest that says that other tests did not run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,45 @@ class Failing:
     """Identifies it before and after an edit: without lines."""
     head: str
     details: str = ""
+    file: str = ""
+    is_error: bool = False
+    """A test that could not run to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """Failures without the staged edits."""
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """By key."""
+    unclear: Collection[str] = ()
+    """Files whose tests could not all run."""
+    whole: bool = True
+    """All failures are known."""
+
+    @classmethod
+    def of(cls, report: Report) -> Before:
+        unclear = {one.file for one in report.failures if one.is_error}
+        return cls(Counter(one.key for one in report.failures), unclear, report.whole)
+
+    def as_json(self) -> list[Any]:
+        return [dict(self.counts), sorted(self.unclear), self.whole]
+
+    def has_all(self, failures: Sequence[Failing]) -> bool:
+        now = Counter(one.key for one in failures)
+        return bool(now) and all(self.counts.get(key, 0) >= count for key, count in now.items())
+
+    def mark(self, failing: Failing, count: int) -> str:
+        """Return the mark of a failure.
+
+        :param count: failures with this key now.
+        """
+        before = self.counts.get(failing.key, 0)
+        if before >= count:
+            return " (also without your edits)"
+        if before:
+            return f" (new, or one of {before} such without your edits)"
+        return " (new)" if self.whole and failing.file not in self.unclear else " (not known whether new)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +102,16 @@ class Report:
     duration_ms: int = 0
     files: Sequence[str] = field(default=())
     """Files of the failed tests."""
+    whole: bool = True
+    """There are no other failures, and nothing stopped at one."""
 
-    def text(self, tool: Tool, about: str, before: Collection[str] | None) -> str:
+    def text(self, tool: Tool, about: str, before: Before | None) -> str:
         """Return the report for a model.
 
-        :param before: keys of the failures without the staged edits; None: not known.
+        :param before: the failures without the staged edits; None: not known.
         """
         where = f" in {tool.folder}" if tool.folder else ""
-        old = before is not None and self.failures and all(one.key in before for one in self.failures)
+        old = before is not None and self.whole and before.has_all(self.failures)
         status = f"{self.status}, as without your edits" if old else self.status
         time = f" in {self.duration_ms / 1000:.1f} s"
         words = f"{tool.check} {status}: `{shlex.join(self.argv)}`{where} {self.ending}{time}, {about}"
@@ -74,12 +120,13 @@ class Report:
         return bounded_text("\n".join([words, *lines, *rest]), "run fewer tests").rstrip()
 
 
-def _failure_lines(failures: Sequence[Failing], before: Collection[str] | None) -> list[str]:
+def _failure_lines(failures: Sequence[Failing], before: Before | None) -> list[str]:
     """Return failures with their details; equal details once."""
     lines: list[str] = []
     told: dict[str, str] = {}
+    counts = Counter(one.key for one in failures)
     for one in failures[:MOST_FAILURES]:
-        mark = "" if before is None else " (also without your edits)" if one.key in before else " (new)"
+        mark = "" if before is None else before.mark(one, counts[one.key])
         # whole texts: a part of a secret would not be recognised
         head, details = hide_lines(one.head), hide_lines(one.details)
         if details in told:
@@ -103,13 +150,19 @@ def failing_tests(results: TestResults) -> list[Failing]:
         name = one.name.removeprefix(f"{one.file}::")
         head = ": ".join(part for part in (place, name) if part)
         details = one.details or one.message
-        found.append(Failing(one.name or f"{one.file}: {one.message}", head or details, details))
+        key = one.name or f"{one.file}: {one.message}"
+        found.append(Failing(key, head or details, details, file_of_test(one), is_error=one.kind == "error"))
     return found
 
 
 def failing_places(failures: Sequence[Failure]) -> list[Failing]:
     """Return the failures of another check."""
-    return [Failing(f"{one.file}: {one.message} {one.code}", str(one)) for one in failures]
+    return [Failing(f"{one.file}: {one.message} {one.code}", str(one), file=one.file) for one in failures]
+
+
+def file_of_test(failure: TestFailure) -> str:
+    """Return the file of a failed test: pytest's names begin with it."""
+    return failure.name.partition("::")[0] if "::" in failure.name else failure.file
 
 
 def end_of(output: str, longest: int = LONGEST_OUTPUT) -> str:

@@ -20,10 +20,13 @@ from tideate_core.agents.tools.check_commands import (
 )
 from tideate_core.agents.tools.check_reports import (
     MOST_FAILURES,
+    STOPPED,
+    Before,
     Report,
     end_of,
     failing_places,
     failing_tests,
+    file_of_test,
     keep_time,
 )
 from tideate_core.agents.tools.project_paths import name_in_project, project_root
@@ -59,14 +62,14 @@ from tideate_core.toolchain import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from tideate_core.agents.staged_files import StagedFiles
     from tideate_core.agents.tools.scratch_runs import OverlayFiles
     from tideate_core.config import VerifyConfig
     from tideate_core.snapshots import Scratch
-    from tideate_core.toolchain import TestFailure, Tool
+    from tideate_core.toolchain import Tool
     from tideate_core.workflows import StepContext
 
 PATHS: Final = re.compile(r"[\w./-]{1,200}")
@@ -137,7 +140,7 @@ async def _run(
             for tool in await asyncio.to_thread(allowed_tools, root, root, check, config, touched):
                 await ask_once(context, tool, f"Run `{tool.words}` {where}?")
         reports = await _reports(context, root, config, (check, touched), arguments, overlay)
-        before: Mapping[str, Collection[str]] = {}
+        before: Mapping[str, Before] = {}
         if compare and overlay.staged:
             before = await _failures_before(context, root, config, reports, arguments)
     except (CommandError, ConfigError) as error:
@@ -169,8 +172,8 @@ async def _failures_before(
     config: VerifyConfig,
     reports: Sequence[tuple[Tool, Report]],
     arguments: RunCheck,
-) -> dict[str, Collection[str]]:
-    """Return the keys of failures without the staged edits, by command, for the failed commands.
+) -> dict[str, Before]:
+    """Return the failures without the staged edits, by command, for the failed commands.
 
     They are stored with the run, for the project's files as they are. Of tests only the files with failures
     run. A command that cannot run without the edits is left out.
@@ -182,7 +185,7 @@ async def _failures_before(
     files = sorted({path for _, report in failed for path in report.files})
     there = [path for path in files if path in overlay.files or (root / path).is_file()]
     if files and not there:  # all failures are in new files
-        return {tool.words: () for tool, _ in failed}
+        return {tool.words: Before() for tool, _ in failed}
     can = check is Check.TESTS and all(
         selectable_tests(tool, configured=config.tests is not None).files for tool, _ in failed
     )
@@ -190,21 +193,21 @@ async def _failures_before(
     if not can and (arguments.files or arguments.pattern):
         limited = arguments.model_copy(update={"check": check.value})
 
-    async def find() -> dict[str, list[str]]:
+    async def find() -> dict[str, list[Any]]:
         wanted = (check, limited.files or sorted((await overlay_files(context)).staged))
         try:
             ran = await _reports(context, root, config, wanted, limited, overlay)
         except (CommandError, ConfigError, ToolError):
             return {}
         return {
-            tool.words: [one.key for one in report.failures]
+            tool.words: Before.of(report).as_json()
             for tool, report in ran
             if report.failures or report.status in ("passed", "no tests")
         }
 
     digest = f"{await tree_digest(context, root, overlay)} {limited.model_dump_json()}"
-    found: dict[str, Collection[str]] = await context.step.choose_for_run(f"before:{check}", digest, find)
-    return found
+    found: dict[str, list[Any]] = await context.step.choose_for_run(f"failures_before:{check}", digest, find)
+    return {words: Before(*kept) for words, kept in found.items()}
 
 
 def _described(root: Path) -> str:
@@ -319,7 +322,7 @@ class _ScratchRun:
         )
         found = failing_places(failures.found)
         output = "" if found else end_of(printed)
-        return Report(tool.argv, "failed", result.summary, found, output, took)
+        return Report(tool.argv, "failed", result.summary, found, output, took, whole=not failures.cut)
 
     async def run_tests(self, tool: Tool, wanted: SelectedTests) -> Report:
         """Run tests, or a selection of them.
@@ -356,7 +359,8 @@ class _ScratchRun:
             failures,
             "" if explained else end_of(done.output),
             results.duration_ms,
-            sorted({path for one in results.failures if (path := _test_file(one))}),
+            sorted({path for one in results.failures if (path := file_of_test(one))}),
+            whole=not results.more_failures and STOPPED.search(done.output) is None,
         )
 
     def _environment(self, tool: Tool) -> dict[str, str]:
@@ -375,11 +379,6 @@ def _is_file(path: Path) -> bool:
         return path.is_file()
     except OSError:  # the script after `sh -c` may be too long for a file name
         return False
-
-
-def _test_file(failure: TestFailure) -> str:
-    """Return the file of a failed test: pytest's names begin with it."""
-    return failure.name.partition("::")[0] if "::" in failure.name else failure.file
 
 
 def fit_run_check(context: ToolContext, tool: WorkTool[RunCheck]) -> WorkTool[RunCheck] | None:

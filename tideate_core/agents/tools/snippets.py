@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -92,7 +93,8 @@ def _interpreters(
     """Return program and option of the project's languages; blocking. The tests' own Python comes first."""
     found: dict[str, tuple[str, str]] = {}
     for language, (programs, option, signs) in INTERPRETERS.items():
-        of_tests = (one.argv[0] for one in tests if Path(one.argv[0]).name.startswith(tuple(programs)))
+        is_program = re.compile(rf"(?:{'|'.join(programs)})[\d.]*").fullmatch
+        of_tests = (one.argv[0] for one in tests if is_program(Path(one.argv[0]).name))
         paths = (find_on_path(name, environment) for name in programs)
         program = next(of_tests, None) or next((str(path) for path in paths if path), None)
         if program and any(next(root.glob(sign), None) for sign in signs):

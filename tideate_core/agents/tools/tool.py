@@ -181,7 +181,9 @@ def offer_tools(tools: Iterable[WorkTool[Any]], context: ToolContext) -> list[Of
 
 _FAILED: Final[Mapping[str, re.Pattern[str]]] = {
     "stages": re.compile(r"\Aerror:"),
-    "runs": re.compile(r"^\w+ (?!passed)[a-z ]+: `", re.MULTILINE),
+    "runs": re.compile(
+        r"^\w+ (?!passed)[a-z ]+: `(?s:.{1,2000}?) in \d+\.\d s, on a scratch copy", re.MULTILINE
+    ),
 }
 """Beginnings of the results of failed calls by effect; a check that cannot run has not failed."""
 

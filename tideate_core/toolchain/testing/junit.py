@@ -153,7 +153,7 @@ def _name(case: _Case) -> str:
     file, name = case.attributes.get("file", ""), case.attributes.get("name", "")
     module = file.removesuffix(".py").replace("/", ".")
     own = case.attributes.get("classname", "")
-    if not file or name == module:
+    if not file or (name == module and not own):
         return file or name
     classes = own.removeprefix(module).strip(".").split(".") if own.startswith(module) else []
     return "::".join([file, *(part for part in classes if part), name])
