@@ -10,12 +10,15 @@ local stored_runs = require('tideate.stored_runs')
 ---@field files string[]
 ---@field notes string[]
 
+local SCISSORS = '# ------------------------ >8 ------------------------'
+
 ---@param plan tideate.CommitPlan
 ---@return string[]
 local function lines_of(plan)
   local plain = require('tideate.ui.text').plain
   local lines = vim.split(plan.message, '\n', { plain = true })
-  table.insert(lines, '# Lines that begin with # are left out, and an empty message commits nothing.')
+  table.insert(lines, SCISSORS)
+  table.insert(lines, '# This and all below is left out. An empty message commits nothing.')
   for _, words in ipairs(plan.notes) do
     table.insert(lines, '# ' .. plain(words))
   end
@@ -24,6 +27,19 @@ local function lines_of(plan)
     table.insert(lines, '#\t' .. plain(file))
   end
   return lines
+end
+
+---@param lines string[]
+---@return string message the lines before the scissors
+local function message_of(lines)
+  local kept = {}
+  for _, line in ipairs(lines) do
+    if line == SCISSORS then
+      break
+    end
+    table.insert(kept, line)
+  end
+  return table.concat(kept, '\n')
 end
 
 ---@param plan tideate.CommitPlan
@@ -36,7 +52,7 @@ local function open(plan, folder)
       return
     end
     sent = true
-    local params = { execution_id = id, folder = folder, message = table.concat(form:lines(), '\n') }
+    local params = { execution_id = id, folder = folder, message = message_of(form:lines()) }
     require('tideate.client').request('commit', params, function(result)
       sent = false
       if not result.ok then

@@ -51,8 +51,8 @@ def test_a_message_is_edited_in_a_buffer_and_written_to_commit(
     assert (lines[0], lines[-1]) == ("tidy", "#\ta.py")
     editor.feed("ggcc<Esc>:w<CR>")  # an empty message
     editor.wait_screen("nothing was committed")
-    editor.feed(":messages clear<CR>ggiTidy f<Esc>:w<CR>")
+    editor.feed(":messages clear<CR>ggi#1 Tidy f<Esc>:w<CR>")
     editor.wait_screen("1 file committed")
     assert editor.lua("return vim.bo.filetype") != "gitcommit"
-    assert git(editor, "log", "--format=%s").split("\n")[:2] == ["Tidy f", "begin"]
+    assert git(editor, "log", "--format=%s").split("\n")[:2] == ["#1 Tidy f", "begin"]
     assert git(editor, "status", "--short") == ""

@@ -11,7 +11,7 @@ from tideate_core.app.threads import title_of
 from tideate_core.errors import InvalidInput
 from tideate_core.project import project_state
 from tideate_core.store import Reader
-from tideate_core.util.escaping import label
+from tideate_core.util.escaping import label, visible
 from tideate_core.util.private_files import make_private_directory
 
 if TYPE_CHECKING:
@@ -86,8 +86,12 @@ def message_of(reader: Reader, run: str) -> str:
     title = title_of(details.run.prompt) or details.run.name
     plan = details.plan or {}
     body = str(plan.get("objective") or plan.get("summary") or "").strip()
-    lines = (textwrap.fill(line, _WIDTH) for line in body[:_LONGEST].splitlines())
+    lines = (_wrapped(line) for line in body[:_LONGEST].splitlines())
     return f"{title}\n\n" + "\n".join(lines) + "\n" if body else f"{title}\n"
+
+
+def _wrapped(line: str) -> str:
+    return textwrap.fill(visible(line), _WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _plan(root: Path, private: Path, run_id: str, plan: RollbackPlan) -> CommitPlan:

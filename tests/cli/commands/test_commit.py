@@ -320,6 +320,39 @@ def test_hooks_filters_and_programs_of_the_repository_run_only_with_trust(
     assert (shell.project / "hooked").exists()
 
 
+@pytest.mark.attack
+def test_a_filter_of_the_person_is_not_replaced_by_the_repositorys(
+    repository: Shell, answering: ModelServer
+) -> None:
+    shell = repository
+    shell.write(".gitattributes", "*.py filter=own\n")
+    git(shell, "config", "--global", "filter.own.clean", "cat")
+    refactored(shell, answering)
+    git(shell, "config", "filter.own.clean", "touch filtered; cat")
+    shell.write("a.py", HEAD + SHORT)  # other content than that of the run is stored, too
+    shell.ok("commit", "--yes")
+    assert git(shell, "show", "HEAD:a.py") == SHORT
+    assert not (shell.project / "filtered").exists()
+
+
+def test_an_unfinished_merge_is_not_committed(repository: Shell, answering: ModelServer) -> None:
+    shell = repository
+    refactored(shell, answering)
+    git(shell, "stash", "-q")
+    shell.write("a.py", LOOP + TAIL)
+    git(shell, "commit", "-qam", "mine")
+    git(shell, "checkout", "-qb", "other", "HEAD~")
+    shell.write("a.py", LOOP + MIDDLE)
+    git(shell, "commit", "-qam", "theirs")
+    subprocess.run(["git", "merge", "-q", "main"], cwd=shell.project, env=shell.env, capture_output=True)
+    before = git(shell, "rev-parse", "HEAD"), git(shell, "ls-files", "-s")
+    shell.write("a.py", SHORT)
+    shell.fails(1, "a merge, rebase or cherry-pick is under way", "commit", "--yes")
+    (shell.project / ".git" / "MERGE_HEAD").unlink()
+    shell.fails(1, "a.py has an unresolved conflict; resolve it first", "commit", "--yes")
+    assert (git(shell, "rev-parse", "HEAD"), git(shell, "ls-files", "-s")) == before
+
+
 def test_a_run_that_was_rolled_back_and_a_place_without_a_repository_are_told(
     shell: Shell, answering: ModelServer
 ) -> None:
