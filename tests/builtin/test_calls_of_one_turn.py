@@ -114,6 +114,24 @@ async def test_calls_after_a_plan_that_the_person_changed_are_not_made(bench: Be
     assert b"rate=1" in bench.fingerprint()["shop/cart.py"]
 
 
+async def test_calls_after_a_revised_plan_that_the_person_does_not_use_are_not_made(bench: Bench) -> None:
+    lay(bench)
+    one_turn(bench, plan(), change("1.2", "1.3"), DONE)
+    other = {"action": "modify", "path": "shop/cart.py", "why": "passes it on"}
+    one_turn(
+        bench, plan(other), change("items):", "items, rate=1):", "shop/cart.py"), DONE, on="the cart too"
+    )
+    edit(bench, "shop/price.py", "1.2", "1.4")
+    hand_in(bench)
+    said = {"comments": [{"text": "the cart too"}]}
+    plans = [Decision(False, said), Decision(True, {"files": FILES})]
+    bench.front.answer = lambda request: plans.pop(0) if request.kind == "plan" else Decision(True)
+    await bench.succeed("multi_file", "raise it")
+    assert b"rate=1" not in bench.fingerprint()["shop/cart.py"]
+    assert b"1.4" in bench.fingerprint()["shop/price.py"]
+    assert "The plan, as the person agreed to it" in str(bench.server.requests[-1])
+
+
 async def test_a_submission_after_a_failed_edit_of_its_turn_is_refused(bench: Bench) -> None:
     lay(bench)
     one_turn(bench, plan(), change("1.2", "1.3"), change("not there", "x"), DONE)

@@ -234,8 +234,11 @@ async def _work(step: StepContext, planned: list[PlannedFile]) -> dict[str, Any]
             if file.path not in now.changed_texts()
         ]
 
-    earlier, confirmed = step.conversation("confirm") or step.conversation("plan"), step.results["confirm"]
-    agreed = earlier is not None and (confirmed == step.results["plan"] or confirmed.get("revised", False))
+    again, confirmed = step.conversation("confirm"), step.results["confirm"]
+    earlier = again or step.conversation("plan")
+    # the person can also return to the plan before the model's last one
+    last = confirmed.get("revised", False) if again else confirmed == step.results["plan"]
+    agreed = earlier is not None and last
     taken_up: Sequence[RequestedCall] = ()
     if agreed and earlier is not None:
         earlier, taken_up = calls_after_plan(earlier, planned)
