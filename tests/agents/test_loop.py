@@ -429,18 +429,18 @@ async def test_calls_taken_up_from_another_step_are_made_once_even_if_killed_at_
 @pytest.mark.parametrize("rested", [True, False])
 async def test_what_later_results_replaced_is_left_out_only_if_the_cache_is_lost(rested: bool) -> None:
     long, messages = "line\n" * 400, list[Any]()
-    for at, (name, given) in enumerate(
-        [
-            *(("read_file", {"path": "a"}), ("run_check", {"check": "tests"}), ("read_file", {"path": "b"})),
-            *(("run_check", {"check": "tests"}), ("read_file", {"path": "a"})),
-        ]
-    ):
+    calls: list[tuple[str, dict[str, Any]]] = [
+        *(("read_file", {"path": "a"}), ("run_check", {"check": "tests"}), ("read_file", {"path": "b"})),
+        *(("run_check", {"check": "tests"}), ("read_file", {"path": "a"})),
+        *(("run_check", {"check": "tests", "files": ["t"]}), ("read_file", {"path": "b", "gone": ""})),
+    ]
+    for at, (name, given) in enumerate(calls):
         made = turn(str(at), (name, given))
-        messages += [made, ToolResult(made.calls[0], f"{at} {long}")]
+        messages += [made, ToolResult(made.calls[0], f"{'error:' if 'gone' in given else at} {long}")]
     loop: WorkLoop[Any] = WorkLoop(step := LoopStep([turn("done")]), "one", [])  # type: ignore[arg-type]
     await loop.run(Prompt("revise it"), Conversation("be good", messages), rested=rested)
     told = [line.partition(": ")[2] for line in said(step.asked[0]) if line.startswith(("read", "run"))]
-    assert ["was left out" in one for one in told] == [rested, rested, False, False, False]
+    assert ["was left out" in one for one in told] == [rested, rested, *[False] * 5]
     assert said(loop.conversation)[1].startswith("read_file: 0 line"), "the conversation keeps all of it"
 
 

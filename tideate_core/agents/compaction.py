@@ -20,6 +20,8 @@ FREED: Final = 0.4
 """Share of the window in use after that; low, so that the provider's cache is seldom invalidated."""
 CACHED: Final = 300.0
 """Seconds for which providers keep a conversation in their cache."""
+_ABOUT: Final = {"read_file": "path", "run_check": "check"}
+"""Arguments that name what a call is about; the others select a part of it."""
 SHORT: Final = 600
 """Characters of a result that is always kept: its reference would be nearly as long."""
 SCHEMA: Final[Mapping[str, Any]] = {
@@ -121,7 +123,7 @@ class Compaction:
 def _replaced(messages: Sequence[Message]) -> set[int]:
     """Return the positions of results that a later one replaces.
 
-    It is a later result of the same check, of a reading of the same file, or of the same call.
+    It is a later result of the same whole check, of a reading of the same whole file, or of the same call.
     """
     found, later = set[int](), set[str]()
     for place in range(len(messages) - 1, -1, -1):
@@ -129,14 +131,12 @@ def _replaced(messages: Sequence[Message]) -> set[int]:
         if not isinstance(message, ToolResult) or message.text.startswith("error:"):
             continue
         name, given = message.call.name, message.call.arguments or {}
-        path, whole = f"{name} {given.get('path')}", given.keys() <= {"path", "numbers"}
-        if name == "run_check":
-            keys = [f"{name} {given.get('check')}"]
-        else:
-            keys = [f"{name} {given}", *([path] if name == "read_file" else [])]
+        about = _ABOUT.get(name)
+        keys = [f"{name} {given}", *([f"{name} {given.get(about)}"] if about else [])]
         if not later.isdisjoint(keys):
             found.add(place)
-        later.update(keys if whole or name == "run_check" else keys[:1])
+        whole = {key for key, value in given.items() if value} <= {about, "numbers"}
+        later.update(keys if whole else keys[:1])
     return found
 
 

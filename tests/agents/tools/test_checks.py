@@ -278,6 +278,21 @@ async def test_a_staged_edit_makes_no_other_command_of_one_that_is_trusted(tmp_p
 
 
 @pytest.mark.slow
+@pytest.mark.attack
+async def test_a_staged_edit_of_what_the_persons_own_command_runs_needs_trust(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    write_files(tmp_path / "config", {"tideate/config.toml": '[verify]\nlint = ["make", "lint"]\n'})
+    project = Project(tmp_path / "project", {"Makefile": "lint:\n\t@echo fine\n"}, decisions=(YES,))
+    assert (await run(project, "lint")).startswith("lint passed: `make lint` ended with")
+    await project.stage(FileChange("Makefile", "modify", None, f"lint:\n\ttouch {tmp_path}/sprung"))
+    with pytest.raises(ToolError, match="staged edits change what it runs, and `make lint` runs"):
+        await run(project, "lint")
+    assert not (tmp_path / "sprung").exists()
+
+
+@pytest.mark.slow
 async def test_a_project_s_own_file_that_nobody_trusts_is_not_passed_over(project: Project) -> None:
     write_files(project.root, {".tideate/config.toml": '[verify]\ntests = ["false"]\n'})
     with pytest.raises(ToolError, match=r"\.tideate/config\.toml says how to run tests and is not trusted"):
@@ -440,6 +455,9 @@ async def test_a_failure_is_told_as_new_or_as_one_that_is_there_without_the_edit
     ran = count_runs(project)
     await run(project, "tests")
     assert count_runs(project) == ran + 1, "what is there without the edits is not tested again"
+    write_files(project.root, {"test_a.py": "x = 1\n"})
+    await run(project, "tests")
+    assert count_runs(project) == ran + 3, "the project's files are others now"
     await project.stage(FileChange("test_c.py", "delete", None, None))
     fixed = counter + failing_file("old").rstrip() + "\n\ny = 1"
     await project.stage(FileChange("test_b.py", "modify", None, fixed))

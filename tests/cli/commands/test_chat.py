@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.harness.model_server import ModelServer
     from tests.harness.shell import Shell
 
@@ -57,3 +59,16 @@ def test_a_chat_at_the_terminal(shell: Shell, answering: ModelServer) -> None:
     assert terminal.wait_exit() == 0
     said = [message["content"] for message in answering.requests[-1]["messages"][1:]]
     assert [text.split()[-1] for text in said] == ["one", "ONE.", "three"]
+
+
+def test_an_empty_line_does_not_end_a_chat_whose_answers_go_elsewhere(
+    shell: Shell, answering: ModelServer, tmp_path: Path
+) -> None:
+    answering.answers("say one", "It is ONE.")
+    with (tmp_path / "said").open("wb") as said:
+        terminal = shell.open("chat", stdout=said.fileno())
+        for typed in ("\n", "say one\n", "\x04"):
+            terminal.wait_for("> ")
+            terminal.type(typed)
+        assert terminal.wait_exit() == 0
+    assert (tmp_path / "said").read_text() == "It is ONE.\n"

@@ -118,7 +118,8 @@ def _message() -> str | None:
                 # `input` would write the prompt to stdout
                 sys.stderr.write(PROMPT)
                 sys.stderr.flush()
-                return sys.stdin.readline().removesuffix("\n") or None
+                line = sys.stdin.readline()
+                return line.removesuffix("\n") if line else None
         except EOFError:
             sys.stderr.write("\n")
             return None
