@@ -60,17 +60,20 @@ def list_changes(project: Project, note: Note) -> list[RunChanges]:
     return sorted(found, key=lambda one: one.at, reverse=True)
 
 
-def choose_run(project: Project, wanted: str, note: Note) -> tuple[str, list[str]]:
+def choose_run(project: Project, wanted: str | None, note: Note) -> tuple[str, list[str]]:
     """Return the id of the requested run, and its members: the runs rolled back with it.
 
-    :param wanted: a run id, a prefix of one, or `last` for the newest run.
+    :param wanted: a run id, a prefix of one, or `last` for the newest run; None: the newest with changes.
     :raises RunNotFound: no run with changes has this id.
     :raises InvalidInput: the word is not an id, or the prefix is ambiguous.
     """
     from tideate_core.engine import nothing_changed_error
 
-    wanted = named_run(project.private, wanted)
+    if wanted is not None:
+        wanted = named_run(project.private, wanted)
     members = find_changed_runs(project.private, note)
+    if wanted is None:
+        wanted = next((run.id for run in Reader(project.private).runs_named(members)), LAST)
     if (found := match_run(members, wanted)) is not None:
         return found, members[found]
     raise nothing_changed_error(Reader(project.private), wanted)
@@ -81,7 +84,7 @@ def named_run(private: Path, wanted: str) -> str:
 
     :raises InvalidInput: the word is not an id.
     """
-    if wanted == LAST:
+    if wanted.strip().lower() == LAST:
         return Reader(private).run(wanted).id
     if not RUN_ID.fullmatch(wanted):
         raise InvalidInput(

@@ -57,7 +57,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     ),
     "commit": Command(
         "commit:commit",
-        "Commit the changes of a run, by default the last, and nothing else.\n\n"
+        "Commit the changes of a run, by default the last with changes, and nothing else.\n\n"
         "Your editor opens the message. Your own changes stay uncommitted, or staged as they were. If the "
         "changes cannot be told apart, nothing is committed. Your identity and signing are used; hooks of "
         "the repository run only if you trust them.",

@@ -12,7 +12,7 @@ import pytest
 
 from tests.agents.tools.project import Project
 from tests.harness.project import write_files
-from tideate_core.agents.tools import check_commands
+from tideate_core.agents.tools import check_commands, snippets
 from tideate_core.agents.tools.check_commands import runnable_checks
 from tideate_core.agents.tools.check_reports import REPEATED_OUTPUT
 from tideate_core.agents.tools.table import tools_named
@@ -567,6 +567,15 @@ async def test_a_snippet_does_not_run_a_program_of_tests_with_a_similar_name(tmp
     script.chmod(0o755)
     Trust(project.root).trust(CONFIG_NAME, (project.root / ".tideate/config.toml").read_bytes())
     assert (await project.call("run_snippet", code="print(6 * 7)")).endswith("\n42")
+
+
+@pytest.mark.slow
+async def test_a_snippet_that_does_not_end_is_ended(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snippets, "SECONDS", 0.5)
+    told = await project.call("run_snippet", code="print('begun', flush=True)\nwhile True:\n    pass")
+    assert re.match(r"snippet timed out: `python` .*\nbegun", told)
 
 
 @pytest.mark.attack

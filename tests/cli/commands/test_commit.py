@@ -45,6 +45,9 @@ def test_a_runs_change_is_committed_and_other_changes_stay_as_they_are(
 ) -> None:
     shell = repository
     run = refactored(shell, answering)
+    answering.answers("hello", "hi")
+    shell.ok("run", "ask", "hello")
+    shell.fails(2, "changed no file", "commit", "LAST", "--yes")
     shell.write("a.py", HEAD + SHORT)  # the person goes on in the same file
     shell.write("b.py", "B = 2\n")
     shell.write("new.py", "N = 1\n")

@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from tideate_core.app import choose_run, commit_run, open_project, plan_commit, short_id
-from tideate_core.cli.arguments import Json, Root, RunId, Yes, as_text
+from tideate_core.cli.arguments import Json, Root, Yes, as_text, run_ids
 from tideate_core.cli.confirmations import declined
 from tideate_core.cli.process import DONE, run_async
 from tideate_core.cli.render.output import note, print_json, print_line, report_errors
@@ -17,7 +17,9 @@ from tideate_core.util.escaping import label
 
 @report_errors
 def commit(
-    run: RunId = "last",
+    run: Annotated[
+        str | None, Parameter(help="ID of the run, a prefix of it, or `last`.", completer=run_ids)
+    ] = None,
     /,
     *,
     message: Annotated[
