@@ -496,6 +496,18 @@ async def test_a_failure_of_tests_that_did_not_run_without_the_edits_is_not_told
 
 
 @pytest.mark.slow
+async def test_a_test_that_fails_in_another_way_is_not_told_as_unaffected(tmp_path: Path) -> None:
+    project = with_pytest(tmp_path / "project", decisions=(YES,))
+    write_files(
+        project.root, {"n.py": "N = 1\n", "test_b.py": "import n\n\n\ndef test_n():\n    assert n.N == 3\n"}
+    )
+    await project.stage(FileChange("n.py", "modify", None, "N = 2"))
+    told = await run(project, "tests", files=["test_b.py"])
+    assert told.startswith("tests failed: `"), "a submission in the same turn is refused"
+    assert "\ntest_b.py:5: test_n (also without your edits, with another error)\n" in told
+
+
+@pytest.mark.slow
 async def test_a_test_sees_the_environment_of_the_person(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

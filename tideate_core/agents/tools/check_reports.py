@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 MOST_FAILURES: Final = 60
 LONGEST_FAILURE: Final = 1_200
+LONGEST_ERROR: Final = 300
+"""Characters of an error that are compared with those without the edits."""
+_ADDRESS: Final = re.compile(r"\b0x[0-9a-f]+")
 LONGEST_OUTPUT: Final = 4_000
 """Characters from the end of a check's output, if it has no failure that can be read."""
 TIMES: Final = "check_times.json"
@@ -52,6 +55,11 @@ class Failing:
     is_error: bool = False
     """A test that could not run to its end."""
 
+    @property
+    def error(self) -> str:
+        """The key and the beginning of the error, without addresses in memory."""
+        return f"{self.key}\n{_ADDRESS.sub('', self.details)[:LONGEST_ERROR]}"
+
 
 @dataclass(frozen=True, slots=True)
 class Before:
@@ -63,18 +71,22 @@ class Before:
     """Files whose tests could not all run."""
     whole: bool = True
     """All failures are known."""
+    errors: Collection[str] = ()
+    """`Failing.error` of each."""
 
     @classmethod
     def of(cls, report: Report) -> Before:
         unclear = {one.file for one in report.failures if one.is_error}
-        return cls(Counter(one.key for one in report.failures), unclear, report.whole)
+        errors = [one.error for one in report.failures]
+        return cls(Counter(one.key for one in report.failures), unclear, report.whole, errors)
 
     def as_json(self) -> list[Any]:
-        return [dict(self.counts), sorted(self.unclear), self.whole]
+        return [dict(self.counts), sorted(self.unclear), self.whole, list(self.errors)]
 
     def has_all(self, failures: Sequence[Failing]) -> bool:
         now = Counter(one.key for one in failures)
-        return bool(now) and all(self.counts.get(key, 0) >= count for key, count in now.items())
+        known = all(self.counts.get(key, 0) >= count for key, count in now.items())
+        return bool(now) and known and all(one.error in self.errors for one in failures)
 
     def mark(self, failing: Failing, count: int) -> str:
         """Return the mark of a failure.
@@ -83,7 +95,8 @@ class Before:
         """
         before = self.counts.get(failing.key, 0)
         if before >= count:
-            return " (also without your edits)"
+            other = "" if failing.error in self.errors else ", with another error"
+            return f" (also without your edits{other})"
         if before:
             return f" (new, or one of {before} such without your edits)"
         return " (new)" if self.whole and failing.file not in self.unclear else " (not known whether new)"
