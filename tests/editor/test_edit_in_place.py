@@ -111,6 +111,22 @@ def test_the_text_stays_where_it_is_when_the_review_comes_and_goes(
     assert row() == 2
 
 
+def test_the_text_stays_where_it_is_with_the_cursor_on_the_first_hunk(
+    small_editor: Editor, server: ModelServer
+) -> None:
+    configure(small_editor, server)
+    small_editor.edit("a.py", "\n".join(["import os", "", *TEXT]) + "\n")
+    small_editor.feed("3G")
+    server.answers("pi", f"{FIRST}{REST}")
+    start(small_editor, "edit", "pi", context=small_editor.lua(CAPTURE, 3, 5))
+    wait_focused(small_editor)
+    small_editor.feed("<CR>")
+    small_editor.wait("not vim.wo.winbar:find('hunk 1/2')", 60)
+    small_editor.feed("g<CR>")
+    assert result(small_editor)["ok"]
+    assert small_editor.screen()[:3] == ["import os", "", "def area(r):"]
+
+
 def test_typing_meanwhile_is_kept_and_the_hunks_stay_at_their_lines(
     editing: Editor, server: ModelServer
 ) -> None:
