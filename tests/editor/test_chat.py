@@ -11,6 +11,7 @@ import pytest
 from tests.harness.runs import accept_all, configure, result, start
 
 if TYPE_CHECKING:
+    from tests.editor.conftest import FakeHost
     from tests.harness.editor import Editor, EditorFactory
     from tests.harness.model_server import ModelServer
 
@@ -560,3 +561,50 @@ def test_a_chat_opens_on_a_small_screen(start_editor: EditorFactory) -> None:
         assert small.lines() == ["one", "two", "three"]
         small.feed("q")
         assert len(small.lua("return vim.api.nvim_list_wins()")) == 1
+
+
+@pytest.mark.slow
+def test_a_fork_and_its_origin_keep_their_own_unsent_messages(
+    nvim: Editor, server: ModelServer, start_editor: EditorFactory
+) -> None:
+    for word in ("one", "two", "other"):
+        server.answers(f"say {word}", word.upper(), times=1)
+    nvim.command("Workflow chat")
+    send(nvim, "say one")
+    send(nvim, "say two")
+    nvim.feed("of the origin<Esc>")
+    origin = nvim.lua(f"return {CHAT}.tip")
+    to_line(nvim, "ONE")
+    nvim.feed("fi")
+    send(nvim, "say other")
+    nvim.feed("of the fork<Esc>")
+    fork = nvim.lua(f"return {CHAT}.tip")
+    nvim.command("Workflow chat new")
+    nvim.feed("of a new one<Esc>")
+    other = again(nvim, server, start_editor)
+    for chat, message in ((origin, "of the origin"), (fork, "of the fork"), ("new", "of a new one")):
+        other.command(f"Workflow chat {chat}")
+        other.wait(IDLE, 60)
+        assert other.lines() == [message]
+        other.feed("<Esc>")
+
+
+@pytest.mark.slow
+def test_a_message_that_no_host_has_taken_survives_a_killed_neovim(
+    server: ModelServer, start_editor: EditorFactory, fake_host: FakeHost
+) -> None:
+    editor = start_editor(ui=(80, 24), env=fake_host.environment("never"))
+    configure(editor, server)
+    editor.command("Workflow chat new")
+    editor.feed("say one<C-s><Esc>")
+    assert editor.lines() == [""]
+    other = again(editor, server, start_editor, killed=True)
+    other.command("Workflow chat new")
+    assert "\n".join(other.lines()).strip() == "say one"
+
+
+def test_a_long_title_is_cut_between_characters(nvim: Editor, server: ModelServer) -> None:
+    server.answers("é", "ONE")
+    nvim.command("Workflow chat")
+    send(nvim, "a" + "é" * 60)
+    assert nvim.lua(f"return {CHAT}.title") == "a" + "é" * 59
