@@ -354,6 +354,26 @@ NAMES = {
 }
 
 
+def test_places_are_written_in_many_ways(editor: Editor) -> None:
+    editor.write("a.py", FILE)
+    editor.write("my files/b.py", FILE)
+    at = """vim.api.nvim_win_set_cursor(0, {1, (vim.api.nvim_get_current_line():find('[ab]%.py')) - 1})
+    local place = require('tideate.ui.references').at_cursor() or {}
+    return { place.path and vim.fs.basename(place.path), place.line }"""
+    for text, wanted in {
+        'File "a.py", line 4, in one': ["a.py", 4],
+        "in `a.py`, line 4": ["a.py", 4],
+        'File "my files/b.py", line 2': ["b.py", 2],
+        "**a.py**": ["a.py"],
+        "FAILED a.py::test_one": ["a.py"],
+        "a.py:L3": ["a.py", 3],
+        "a.py(5)": ["a.py", 5],
+        "none/a.py:4": [],
+    }.items():
+        editor.lua("vim.api.nvim_buf_set_lines(0, 0, -1, false, {...})", text)
+        assert editor.lua(at) == wanted, text
+
+
 def test_blocks_name_their_files_in_many_ways(nvim: Editor) -> None:
     find = """local block = require('tideate.ui.chat.blocks').find(...)
     return { block.path or vim.NIL, block.lines[#block.lines] }"""
