@@ -354,6 +354,22 @@ NAMES = {
 }
 
 
+@pytest.mark.slow
+def test_a_code_block_that_is_left_open_ends_with_its_message(
+    nvim: Editor, server: ModelServer, start_editor: EditorFactory
+) -> None:
+    server.answers("what", "This:\n~~~sh\n```\n")
+    nvim.command("Workflow chat")
+    nvim.feed("```lua<CR>x = 1<CR>what?")
+    send(nvim, "")
+    shown = turns(nvim)
+    assert shown == ["```lua\nx = 1\nwhat?\n```", "This:\n~~~sh\n```\n~~~"]
+    other = again(nvim, server, start_editor)
+    other.command("Workflow chat")
+    other.wait(IDLE, 60)
+    assert turns(other) == shown
+
+
 def test_places_are_written_in_many_ways(editor: Editor) -> None:
     editor.write("a.py", FILE)
     editor.write("my files/b.py", FILE)
