@@ -200,18 +200,22 @@ def begin_second(editor: Editor, server: ModelServer) -> Gate:
     return gate
 
 
+@pytest.mark.parametrize(
+    ("row", "left", "text"),
+    [("G", "+     x = 3.14 * r", EDITED), ("gg", "+ print(area(3))", [*TEXT[:4], "print(area(3))"])],
+    ids=["second", "first"],
+)
 def test_of_two_edits_in_one_buffer_the_one_at_the_cursor_is_stopped(
-    editing: Editor, server: ModelServer
+    editing: Editor, server: ModelServer, row: str, left: str, text: list[str]
 ) -> None:
-    gate = begin(editing, server)
-    begin_second(editing, server)
-    editing.feed("G<C-c>")
-    assert editing.wait("_G.done")["cancelled"]
-    assert streamed(editing) == "+     x = 3.14 * r"
-    gate.release()
+    gates = begin(editing, server), begin_second(editing, server)
+    editing.feed(f"{row}<C-c>")
+    editing.wait_for(lambda: streamed(editing) == left, "only the other one is shown")
+    for gate in gates:
+        gate.release()
     wait_focused(editing)
     editing.feed("<CR>")
-    editing.wait_for(lambda: editing.lines() == EDITED, "the first edit is written")
+    editing.wait_for(lambda: editing.lines() == text, "the other edit is written")
     editing.wait("require('tideate').get_status() == nil")
     assert leaves(editing) == [0, 0, ""]
 
