@@ -122,16 +122,53 @@ async def test_the_answer_stays_in_the_chat_if_its_edits_are_declined(bench: Ben
             "class Two:\n    size = 2\n    def get(self):\n        return 2",
             TWO.replace("Two:\n", "Two:\n    size = 2\n"),
         ),
+        (
+            "# ... existing code ...\n\ndef one():\n    return 11\n\n# ... rest of the file ...",
+            TWO.replace("return 1\n", "return 11\n"),
+        ),
+        (
+            "class Two:\n    # ...\n    def get(self):\n        return 22\n    # ... other methods ...",
+            TWO.replace("return 2\n", "return 22\n"),
+        ),
+        (
+            "SIZE = 1\n\ndef one():\n    return 11\n\ndef new():\n    pass\n\ndef newer():\n    pass",
+            TWO.replace(
+                "def one():\n    return 1\n",
+                "SIZE = 1\n\n\ndef one():\n    return 11\n\n\ndef new():\n    pass\n"
+                "\n\ndef newer():\n    pass\n",
+            ),
+        ),
     ],
-    ids=["function", "method", "import", "whole", "blocks", "class"],
+    ids=["function", "method", "import", "whole", "blocks", "class", "elided", "elided class", "new"],
 )
 def test_a_block_is_placed(block: str, wanted: str) -> None:
     assert place_block(block, TWO, "a.py") == wanted
 
 
-def test_a_block_without_a_place_is_refused() -> None:
-    with pytest.raises(UnusableAnswer, match="no clear place"):
-        place_block("other()", TWO, "a.py")
+def test_of_definitions_with_one_name_that_at_the_blocks_level_is_replaced() -> None:
+    text = TWO.replace("get", "one")
+    assert place_block("def one():\n    return 11", text, "a.py") == text.replace("return 1\n", "return 11\n")
+    method = "    def one(self):\n        return 22"
+    assert place_block(method, text, "a.py") == text.replace("return 2\n", "return 22\n")
+
+
+@pytest.mark.parametrize(
+    ("block", "words"),
+    [
+        ("other()", "no clear place"),
+        ("def one():\n    # ... existing code ...\n    return 11", "leaves out"),
+        ("import os\n\nprint(1)\n\n        return 2", "no clear place"),
+        (" \n", "empty"),
+    ],
+    ids=["statement", "elided", "edges", "empty"],
+)
+def test_a_block_without_a_place_is_refused(block: str, words: str) -> None:
+    with pytest.raises(UnusableAnswer, match=words):
+        place_block(block, TWO, "a.py")
+
+
+def test_a_block_fills_an_empty_file() -> None:
+    assert place_block("x = 1", "\n", "a.py") == "x = 1"
 
 
 async def test_a_block_is_applied_after_a_review_and_a_new_file_created(bench: Bench) -> None:

@@ -11,6 +11,7 @@ import pytest
 from tests.harness.runs import accept_all, configure, result, start
 
 if TYPE_CHECKING:
+    from tests.editor.conftest import FakeHost
     from tests.harness.editor import Editor, EditorFactory
     from tests.harness.model_server import ModelServer
 
@@ -353,6 +354,42 @@ NAMES = {
 }
 
 
+@pytest.mark.slow
+def test_a_code_block_that_is_left_open_ends_with_its_message(
+    nvim: Editor, server: ModelServer, start_editor: EditorFactory
+) -> None:
+    server.answers("what", "This:\n~~~sh\n```\n")
+    nvim.command("Workflow chat")
+    nvim.feed("```lua<CR>x = 1<CR>what?")
+    send(nvim, "")
+    shown = turns(nvim)
+    assert shown == ["```lua\nx = 1\nwhat?\n```", "This:\n~~~sh\n```\n~~~"]
+    other = again(nvim, server, start_editor)
+    other.command("Workflow chat")
+    other.wait(IDLE, 60)
+    assert turns(other) == shown
+
+
+def test_places_are_written_in_many_ways(editor: Editor) -> None:
+    editor.write("a.py", FILE)
+    editor.write("my files/b.py", FILE)
+    at = """vim.api.nvim_win_set_cursor(0, {1, (vim.api.nvim_get_current_line():find('[ab]%.py')) - 1})
+    local place = require('tideate.ui.references').at_cursor() or {}
+    return { place.path and vim.fs.basename(place.path), place.line }"""
+    for text, wanted in {
+        'File "a.py", line 4, in one': ["a.py", 4],
+        "in `a.py`, line 4": ["a.py", 4],
+        'File "my files/b.py", line 2': ["b.py", 2],
+        "**a.py**": ["a.py"],
+        "FAILED a.py::test_one": ["a.py"],
+        "a.py:L3": ["a.py", 3],
+        "a.py(5)": ["a.py", 5],
+        "none/a.py:4": [],
+    }.items():
+        editor.lua("vim.api.nvim_buf_set_lines(0, 0, -1, false, {...})", text)
+        assert editor.lua(at) == wanted, text
+
+
 def test_blocks_name_their_files_in_many_ways(nvim: Editor) -> None:
     find = """local block = require('tideate.ui.chat.blocks').find(...)
     return { block.path or vim.NIL, block.lines[#block.lines] }"""
@@ -560,3 +597,50 @@ def test_a_chat_opens_on_a_small_screen(start_editor: EditorFactory) -> None:
         assert small.lines() == ["one", "two", "three"]
         small.feed("q")
         assert len(small.lua("return vim.api.nvim_list_wins()")) == 1
+
+
+@pytest.mark.slow
+def test_a_fork_and_its_origin_keep_their_own_unsent_messages(
+    nvim: Editor, server: ModelServer, start_editor: EditorFactory
+) -> None:
+    for word in ("one", "two", "other"):
+        server.answers(f"say {word}", word.upper(), times=1)
+    nvim.command("Workflow chat")
+    send(nvim, "say one")
+    send(nvim, "say two")
+    nvim.feed("of the origin<Esc>")
+    origin = nvim.lua(f"return {CHAT}.tip")
+    to_line(nvim, "ONE")
+    nvim.feed("fi")
+    send(nvim, "say other")
+    nvim.feed("of the fork<Esc>")
+    fork = nvim.lua(f"return {CHAT}.tip")
+    nvim.command("Workflow chat new")
+    nvim.feed("of a new one<Esc>")
+    other = again(nvim, server, start_editor)
+    for chat, message in ((origin, "of the origin"), (fork, "of the fork"), ("new", "of a new one")):
+        other.command(f"Workflow chat {chat}")
+        other.wait(IDLE, 60)
+        assert other.lines() == [message]
+        other.feed("<Esc>")
+
+
+@pytest.mark.slow
+def test_a_message_that_no_host_has_taken_survives_a_killed_neovim(
+    server: ModelServer, start_editor: EditorFactory, fake_host: FakeHost
+) -> None:
+    editor = start_editor(ui=(80, 24), env=fake_host.environment("never"))
+    configure(editor, server)
+    editor.command("Workflow chat new")
+    editor.feed("say one<C-s><Esc>")
+    assert editor.lines() == [""]
+    other = again(editor, server, start_editor, killed=True)
+    other.command("Workflow chat new")
+    assert "\n".join(other.lines()).strip() == "say one"
+
+
+def test_a_long_title_is_cut_between_characters(nvim: Editor, server: ModelServer) -> None:
+    server.answers("é", "ONE")
+    nvim.command("Workflow chat")
+    send(nvim, "a" + "é" * 60)
+    assert nvim.lua(f"return {CHAT}.title") == "a" + "é" * 59

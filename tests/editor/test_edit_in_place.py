@@ -111,6 +111,22 @@ def test_the_text_stays_where_it_is_when_the_review_comes_and_goes(
     assert row() == 2
 
 
+def test_the_text_stays_where_it_is_with_the_cursor_on_the_first_hunk(
+    small_editor: Editor, server: ModelServer
+) -> None:
+    configure(small_editor, server)
+    small_editor.edit("a.py", "\n".join(["import os", "", *TEXT]) + "\n")
+    small_editor.feed("3G")
+    server.answers("pi", f"{FIRST}{REST}")
+    start(small_editor, "edit", "pi", context=small_editor.lua(CAPTURE, 3, 5))
+    wait_focused(small_editor)
+    small_editor.feed("<CR>")
+    small_editor.wait("not vim.wo.winbar:find('hunk 1/2')", 60)
+    small_editor.feed("g<CR>")
+    assert result(small_editor)["ok"]
+    assert small_editor.screen()[:3] == ["import os", "", "def area(r):"]
+
+
 def test_typing_meanwhile_is_kept_and_the_hunks_stay_at_their_lines(
     editing: Editor, server: ModelServer
 ) -> None:
@@ -184,18 +200,22 @@ def begin_second(editor: Editor, server: ModelServer) -> Gate:
     return gate
 
 
+@pytest.mark.parametrize(
+    ("row", "left", "text"),
+    [("G", "+     x = 3.14 * r", EDITED), ("gg", "+ print(area(3))", [*TEXT[:4], "print(area(3))"])],
+    ids=["second", "first"],
+)
 def test_of_two_edits_in_one_buffer_the_one_at_the_cursor_is_stopped(
-    editing: Editor, server: ModelServer
+    editing: Editor, server: ModelServer, row: str, left: str, text: list[str]
 ) -> None:
-    gate = begin(editing, server)
-    begin_second(editing, server)
-    editing.feed("G<C-c>")
-    assert editing.wait("_G.done")["cancelled"]
-    assert streamed(editing) == "+     x = 3.14 * r"
-    gate.release()
+    gates = begin(editing, server), begin_second(editing, server)
+    editing.feed(f"{row}<C-c>")
+    editing.wait_for(lambda: streamed(editing) == left, "only the other one is shown")
+    for gate in gates:
+        gate.release()
     wait_focused(editing)
     editing.feed("<CR>")
-    editing.wait_for(lambda: editing.lines() == EDITED, "the first edit is written")
+    editing.wait_for(lambda: editing.lines() == text, "the other edit is written")
     editing.wait("require('tideate').get_status() == nil")
     assert leaves(editing) == [0, 0, ""]
 

@@ -196,11 +196,11 @@ def test_a_file_is_found_by_a_part_of_its_name(editor: Editor) -> None:
 def test_recently_used_files_come_first(editor: Editor) -> None:
     known(editor, *(f"src/mod{number}.py" for number in range(50)))
     assert candidates(editor, "@mod")[0] == "@file:src/mod0.py"
-    editor.lua("require('tideate.project_files').learn(...)", str(editor.cwd), ["see @file:src/mod7.py:3-9"])
-    assert candidates(editor, "@mod")[0] == "@file:src/mod7.py"
+    editor.lua("require('tideate.project_files').learn(...)", str(editor.cwd), ["see @file:src/mod17.py:3-9"])
+    assert candidates(editor, "@mod")[0] == "@file:src/mod17.py"
     editor.edit("src/mod31.py", "x = 1\n")
-    assert candidates(editor, "@mod")[:2] == ["@file:src/mod31.py", "@file:src/mod7.py"]
-    assert candidates(editor, "@")[-2:] == ["@file:src/mod31.py", "@file:src/mod7.py"]
+    assert candidates(editor, "@mod")[:2] == ["@file:src/mod31.py", "@file:src/mod17.py"]
+    assert candidates(editor, "@")[-2:] == ["@file:src/mod31.py", "@file:src/mod17.py"]
 
 
 def test_changed_files_and_windows_in_diff_mode_are_offered_as_diffs(editor: Editor) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tideate_core.agents import RememberedModel, StagedFiles, editing_model, is_small, may_look
 from tideate_core.builtin.buffer_workflows import question, text_of
 from tideate_core.builtin.surroundings import ask_about_secrets, diagnostics
-from tideate_core.edits import fence_for, fit_to_range, resolve_part, resolve_text
+from tideate_core.edits import fence_for, find_placeholder, fit_to_range, resolve_part, resolve_text
 from tideate_core.engine import Subject, before, review_and_apply, revision_prompt, write_changes
 from tideate_core.errors import InvalidInput, NotParsed, UnusableAnswer
 from tideate_core.workspace import FileChange, language_of
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tideate_core.engine import Feedback
+    from tideate_core.mentions import Definition
     from tideate_core.workflows import EarlierRun, StepContext
 
 IMPORTS: Final = re.compile(
@@ -99,17 +100,22 @@ def place_block(code: str, text: str, path: str) -> str:
     """Return a file's text with a block of code in its place; blocking.
 
     The block is a diff or search and replace; else its definitions replace those of the same names, or it
-    replaces the lines between its first and its last line; else it is the whole file.
+    replaces the lines between its first and its last line if it repeats most of them; else it is the whole
+    file.
 
-    :raises UnusableAnswer: the block has no clear place.
+    :raises UnusableAnswer: the block has no clear place, or leaves out lines of a definition.
     """
+    if not code.strip():
+        raise UnusableAnswer("the block is empty")
+    if not text.strip():
+        return code
     language, fence = language_of(path), fence_for(code)
     lines, block = text.split("\n"), code.split("\n")
     answer = f"{fence}{language}\n{code}\n{fence}"
     placed = resolve_part(answer, lines, whole=text, path=path, language=language)
     if placed is not None:
         return "\n".join(placed.lines)
-    if _is_whole(block, lines):
+    if _is_whole(block, lines) and find_placeholder(block, lines, language) is None:
         return "\n".join(resolve_text(answer, text, path=path, language=language, form="whole").lines)
     found = _at_definitions(block, lines, path) or _between_edges(block, lines)
     if found is None:
@@ -131,55 +137,91 @@ def _is_whole(block: Sequence[str], lines: Sequence[str]) -> bool:
 def _at_definitions(block: Sequence[str], lines: Sequence[str], path: str) -> list[str] | None:
     """Replace the file's definitions by the block's definitions of the same names.
 
-    A new definition follows the one before it in the block. Imports that the file lacks go below its own.
-    None if the block has another statement, or no definition that the file has.
+    A new definition follows the one before it in the block, or precedes the first one that the file has.
+    Imports that the file lacks go below its own. None if the block has another statement, or no definition
+    that the file has.
     """
     from tideate_core.mentions import definitions_in
 
     try:
-        given = [one for one in definitions_in("\n".join(block), path) if not one.container]
         there = definitions_in("\n".join(lines), path)
+        pieces, rest = _pieces(block, definitions_in("\n".join(block), path), lines, language_of(path))
     except NotParsed:
         return None
     edits: list[tuple[int, int, list[str]]] = []
-    covered = set[int]()
     last: int | None = None
     new: list[list[str]] = []
-    for one in given:
-        if one.line in covered:
-            continue
-        first = _with_head(block, one.line)
-        covered.update(range(first, one.last + 1))
-        piece = list(block[first - 1 : one.last])
-        same = [other for other in there if other.name == one.name]
-        if len(same) == 1:
-            start = _with_head(lines, same[0].line)
-            edits.append((start - 1, same[0].last, fit_to_range(piece, lines[start - 1 : same[0].last])))
-            last = same[0].last
-        elif same:
+    for one, piece in pieces:
+        same = _same(one, there, indented=piece[0][:1].isspace())
+        blanks = [""] * (2 if path.endswith(".py") and not piece[0][:1].isspace() else 1)
+        if len(same) > 1:
             return None
+        if same:
+            start, last = _with_head(lines, same[0].line, language_of(path)) - 1, same[0].last
+            edits += [(start, start, other) for other in new]
+            edits.append((start, last, fit_to_range(piece, lines[start:last])))
+            new.clear()
+        elif last is None:
+            new.append([*piece, *blanks])
         else:
-            new.append(piece)
-    if last is None:
-        return None
-    rest = [line for at, line in enumerate(block, 1) if at not in covered and line.strip()]
+            edits.append((last, last, [*blanks, *piece]))
     missing = [line for line in rest if line not in lines]
-    if not all(IMPORTS.match(line) for line in missing):
+    if last is None or not all(IMPORTS.match(line) for line in missing):
         return None
-    blanks = [""] * (2 if path.endswith(".py") else 1)
-    edits += [(last, last, [*blanks, *piece]) for piece in new]
     if missing:
         at = max((at for at, line in enumerate(lines, 1) if IMPORTS.match(line)), default=0)
         edits.append((at, at, missing))
     done = list(lines)
-    for start, end, piece in sorted(edits, key=lambda edit: (edit[0], edit[1]), reverse=True):
+    edits.sort(key=lambda edit: (edit[0], edit[1]))
+    for start, end, piece in edits[::-1]:
         done[start:end] = piece
     return done
 
 
-def _with_head(lines: Sequence[str], first: int) -> int:
+def _pieces(
+    block: Sequence[str], given: Sequence[Definition], lines: Sequence[str], language: str
+) -> tuple[list[tuple[Definition, list[str]]], list[str]]:
+    """Return a block's definitions with their lines, and its other lines that stand for no omitted ones.
+
+    Of a definition that leaves out lines there are only the definitions within it.
+
+    :raises UnusableAnswer: the innermost definition leaves out lines.
+    """
+    pieces, covered = [], set[int]()
+    for one in given:
+        if one.line in covered:
+            continue
+        first = _with_head(block, one.line, language)
+        piece = list(block[first - 1 : one.last])
+        if (left_out := find_placeholder(piece, lines, language)) is None:
+            covered.update(range(first, one.last + 1))
+            pieces.append((one, piece))
+        elif not any(one.line < other.line <= one.last for other in given):
+            raise UnusableAnswer(
+                f"{piece[left_out].strip()!r} in {one.name} stands for lines that the block leaves out; "
+                "ask for all of them"
+            )
+    rest = [line for at, line in enumerate(block, 1) if at not in covered and line.strip()]
+    return pieces, [line for line in rest if find_placeholder([line], (), language) is None]
+
+
+def _same(one: Definition, there: Sequence[Definition], *, indented: bool) -> list[Definition]:
+    """Return the definitions of a name, of several those at the same level."""
+    same = [other for other in there if other.name == one.name]
+    inside = indented and not one.container  # a method without its class
+    level = [
+        other for other in same if (bool(other.container) if inside else other.container == one.container)
+    ]
+    return level if len(same) > 1 and level else same
+
+
+def _with_head(lines: Sequence[str], first: int, language: str) -> int:
     """Return the first line (from 1) of a definition with its decorators and the comments above it."""
-    while first > 1 and re.match(r"[ \t]*(?:@\w|//|#(?!include)|--|\*|/\*)", lines[first - 2]):
+    while (
+        first > 1
+        and re.match(r"[ \t]*(?:@\w|//|#(?!include)|--|\*|/\*)", lines[first - 2])
+        and find_placeholder([lines[first - 2]], (), language) is None
+    ):
         first -= 1
     return first
 
@@ -196,6 +238,9 @@ def _between_edges(block: Sequence[str], lines: Sequence[str]) -> list[str] | No
         return None
     old = lines[starts[0] : after[0] + 1]
     filled = [at for at, line in enumerate(block) if line.strip()]
+    kept = [line.strip() in given for line in old if line.strip()]
+    if sum(kept) < MOSTLY * len(kept):
+        return None
     return [
         *lines[: starts[0]],
         *fit_to_range(block[filled[0] : filled[-1] + 1], old),

@@ -4,8 +4,8 @@ local M = {}
 local api = vim.api
 
 --- Forms of a place: a path with line and column, in the order of trial.
-local FORMS = { '^(.-)#L(%d+)', '^(.-):(%d+):(%d+)', '^(.-):(%d+)', '^(.-)%((%d+)%)$', '^(.+)$' }
-local ENDS = '[%s"\'`<>%[%]{}|;,]' -- characters around a path without blanks
+local FORMS = { '^(.-)#L(%d+)', '^(.-):(%d+):(%d+)', '^(.-):L?(%d+)', '^(.-)%((%d+)%)$', '^(.-)::', '^(.+)$' }
+local ENDS = '[%s"\'`<>%[%]{}|;,*]' -- characters around a path without blanks
 
 ---@class tideate.Place
 ---@field path string absolute
@@ -52,18 +52,21 @@ local function place_of(text)
   return inner and inner ~= '' and place_of(inner) or nil
 end
 
---- Return the words around a column: those between backticks, which may have blanks, then those without.
+--- Return the words around a column: those between backticks or quotes, which may have blanks, then those without.
 ---@param line string
 ---@param column integer 1-based, in bytes
----@return string[]
+---@return {text: string, behind: string}[] behind: the rest of the line
 local function words_at(line, column)
-  local found, from = {}, 1
-  while from do
-    local first, last = line:find('`[^`]+`', from)
-    if first and first <= column and column <= last then
-      table.insert(found, line:sub(first + 1, last - 1))
+  local found = {}
+  for _, quoted in ipairs({ '`[^`]+`', '"[^"]+"' }) do
+    local from = 1 ---@type integer?
+    while from do
+      local first, last = line:find(quoted, from)
+      if first and first <= column and column <= last then
+        table.insert(found, { text = line:sub(first + 1, last - 1), behind = line:sub(last + 1) })
+      end
+      from = last and last + 1
     end
-    from = last and last + 1
   end
   local first, last = column, column
   while first > 1 and not line:sub(first - 1, first - 1):find(ENDS) do
@@ -72,7 +75,7 @@ local function words_at(line, column)
   while last < #line and not line:sub(last + 1, last + 1):find(ENDS) do
     last = last + 1
   end
-  table.insert(found, line:sub(first, last))
+  table.insert(found, { text = line:sub(first, last), behind = line:sub(last + 1) })
   return found
 end
 
@@ -81,8 +84,9 @@ end
 function M.at_cursor()
   local column = api.nvim_win_get_cursor(0)[2] + 1
   for _, words in ipairs(words_at(api.nvim_get_current_line(), column)) do
-    local place = place_of(words)
+    local place = place_of(words.text)
     if place then
+      place.line = place.line or tonumber(words.behind:match('^[%s`"\'*,:(]*[Ll]ines? (%d+)'))
       return place
     end
   end

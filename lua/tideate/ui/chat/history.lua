@@ -55,18 +55,7 @@ end
 ---@param lines string[]
 ---@param from integer first line of the text
 local function close_fence(lines, from)
-  local fence ---@type string?
-  for index = from, #lines do
-    local ticks, info = lines[index]:match('^%s*(```+)(.*)$')
-    if ticks and not fence then
-      fence = ticks
-    elseif ticks and #ticks >= #fence and not info:find('%S') then
-      fence = nil
-    end
-  end
-  if fence then
-    table.insert(lines, fence)
-  end
+  table.insert(lines, require('tideate.ui.text.markdown').open_fence(lines, from))
 end
 
 --- Return the heading of a turn.

@@ -10,18 +10,20 @@ local window = require('tideate.ui.window')
 local LOWEST, HIGHEST = 2, 12 -- rows of a message
 local WIDE = 140 -- columns for a chat beside the code
 local SHARE = 0.45 -- of the screen
+local TITLE = 60 -- characters
 local ROWS, CODE = 16, 8 -- of a chat below the code, and left for the code if possible
 
 local BEGINS = { SD_EVENT_WORKFLOW_STARTED = true, SD_EVENT_WORKFLOW_RESTORED = true }
 local ENDS = { SD_EVENT_WORKFLOW_COMPLETED = true, SD_EVENT_WORKFLOW_FAILED = true, SD_EVENT_WORKFLOW_CANCELLED = true }
 
 ---@class tideate.Chat
----@field key string of its draft: the first run, or what it begins with
+---@field key string of its draft: the run that the next message continues, or what it begins with
 ---@field folder string of the project
 ---@field title string
 ---@field stream tideate.Stream the history
 ---@field input? integer buffer of the next message
 ---@field unsent string message of a closed buffer
+---@field sent? string message that the store may not have yet
 ---@field turns tideate.ChatTurn[]
 ---@field calls tideate.ui.Call[]
 ---@field count integer turns of models so far
@@ -113,20 +115,23 @@ function Chat:take(result)
     -- the host says how a turn that has not ended is continued
     self.tip = not run.ended and run.execution_id or self.tip
   end
-  if result.runs[1] then
-    self:rename(result.runs[1].execution_id)
-  end
+  local last = result.runs[#result.runs]
+  self:rename(self.tip or last and last.execution_id or 'new')
 end
 
 --- Give the draft another key; what was typed meanwhile follows an older draft.
 ---@param key string
 function Chat:rename(key)
-  local typed = self:text()
+  if key == self.key then
+    return
+  end
   draft.write(self.folder, self.key, '')
   self.key = key
-  local older = draft.read(self.folder, key)
+  local typed, older = self:text(), draft.read(self.folder, key)
   if older ~= '' and older ~= typed then
     self:set_text(typed:find('%S') and older .. '\n' .. typed or older)
+  else
+    self:keep()
   end
 end
 
@@ -154,9 +159,14 @@ function Chat:set_text(text)
   self:keep()
 end
 
---- Keep the unsent message.
+--- Keep what is typed, and what the store has not got yet.
 function Chat:keep()
-  draft.write(self.folder, self.key, self:text())
+  draft.write(self.folder, self.key, self:draft())
+end
+
+---@return string
+function Chat:draft()
+  return (self.sent and self.sent .. '\n' or '') .. self:text()
 end
 
 --- Return a function that underlines the mentions of a message that cannot be resolved, after a pause in typing.
@@ -210,12 +220,12 @@ function Chat:input_buffer()
     self:resize()
     preview()
     draft.later(self.folder, self.key, function()
-      return self:text()
+      return self:draft()
     end)
   end)
   on({ 'InsertLeave', 'BufLeave', 'BufUnload', 'VimLeavePre' }, function()
     self.unsent = table.concat(api.nvim_buf_get_lines(buf, 0, -1, false), '\n')
-    draft.write(self.folder, self.key, self.unsent)
+    self:keep()
   end)
   on('BufWriteCmd', function()
     vim.bo[buf].modified = false
@@ -456,9 +466,9 @@ function Chat:send()
   self.running, owners[id] = id, self
   self.turns[#self.turns].run = id
   if self.title == '' then
-    self.title = (text:match('%S[^\n]*') or ''):sub(1, 60)
+    self.title = vim.fn.strcharpart(text:match('[^\n]*'), 0, TITLE)
   end
-  -- the file keeps the text until the store has it
+  self.sent = text
   local input = self:input_buffer()
   api.nvim_buf_set_lines(input, 0, -1, false, {})
   vim.bo[input].modified = false
@@ -471,9 +481,14 @@ end
 function Chat:ended(result, text)
   local id = result.execution_id
   local run = require('tideate.state').get_status(id)
-  self.running = nil
+  self.running, self.sent = nil, nil
   if run and run.answered then
     self.tip, self.turn, self.context = id, nil, nil
+  else
+    self:rename(self.tip or self.key)
+  end
+  if run and run.answered then
+    self:keep()
   elseif not self:text():find('%S') then
     self:set_text(text)
   end
@@ -486,10 +501,8 @@ end
 ---@param run tideate.Run
 function Chat:on_event(event, run)
   if BEGINS[event.name] then
-    if self.key == 'new' then
-      draft.write(self.folder, self.key, '')
-      self.key = event.execution_id
-    end
+    self.sent = nil
+    self:rename(event.execution_id)
     if self.ids[#self.ids] ~= event.execution_id then
       table.insert(self.ids, event.execution_id)
     end
@@ -585,6 +598,7 @@ local function loaded(chat, result)
   require('tideate.client').report(result)
   local typed = chat:text():find('%S') ~= nil
   if not result.ok then
+    chat:rename('new')
     return typed and chat:draw() or chat:hide()
   end
   local last = result.runs[#result.runs]
@@ -605,7 +619,7 @@ end
 ---@param folder string
 ---@return tideate.Chat
 local function load(wanted, folder)
-  local chat = new(folder, 'new', '')
+  local chat = new(folder, 'loading', '')
   chat.loading = true
   require('tideate.client').request('chat', { execution_id = wanted, folder = folder }, function(result)
     -- later: reading the answer took a part of this frame

@@ -169,8 +169,9 @@ function Review:close()
     self.stop_waiting()
   end
   api.nvim_del_augroup_by_id(self.group)
+  local place_views = require('tideate.ui.review.stream').keep_views(self.question.execution_id)
   self.windows:restore(self.index_by_buffer)
-  require('tideate.ui.review.stream').scroll_back(self.question.execution_id)
+  place_views()
   buffers.close(self)
 end
 

@@ -194,20 +194,14 @@ local function show(one, hunks)
   one.overlay:draw()
 end
 
---- Scroll a window by a line, so that its text stays in place when a winbar comes or goes above it.
----@param win integer
----@param by 1|-1
----@return boolean done false at the top of the buffer
-local function scroll(win, by)
-  return api.nvim_win_call(win, function()
-    local view = vim.fn.winsaveview()
-    local topline = view.topline + by
-    if topline < 1 or topline > view.lnum then
-      return false
-    end
-    vim.fn.winrestview({ topline = topline })
-    return true
-  end)
+--- Scroll the current window by a line, so that its text stays in place when a winbar comes above it.
+---@return boolean done whether there was a line to scroll
+local function scroll_down()
+  local view = vim.fn.winsaveview()
+  if view.topline < view.lnum then
+    vim.fn.winrestview({ topline = view.topline + 1 })
+  end
+  return view.topline < view.lnum
 end
 
 --- Let a review take the place of its run's hunks.
@@ -219,19 +213,31 @@ function M.hand_over(review)
   end
   one.review, one.scrolled = review, {}
   for _, win in ipairs(vim.fn.win_findbuf(one.buf)) do
-    one.scrolled[win] = vim.wo[win].winbar ~= '' and scroll(win, 1) or nil
+    one.scrolled[win] = vim.wo[win].winbar ~= '' and api.nvim_win_call(win, scroll_down) or nil
   end
   review:draw() -- before the hunks are gone: nothing flickers
   clear(one)
 end
 
---- Keep the text in place after a review and its winbars were closed.
+--- Return a function that keeps the text in place after a review and its winbars were closed.
 ---@param id string of the run
-function M.scroll_back(id)
-  local one = runs[id]
+---@return fun()
+function M.keep_views(id)
+  local one, tops = runs[id], {}
+  local function showing(win)
+    return api.nvim_win_is_valid(win) and api.nvim_win_get_buf(win) == one.buf
+  end
   for win in pairs(one and one.scrolled or {}) do
-    if api.nvim_win_is_valid(win) and api.nvim_win_get_buf(win) == one.buf then
-      scroll(win, -1)
+    -- now: Neovim scrolls a window whose winbar goes
+    tops[win] = showing(win) and math.max(1, vim.fn.line('w0', win) - 1) or nil
+  end
+  return function()
+    for win, top in pairs(tops) do
+      if showing(win) then
+        api.nvim_win_call(win, function()
+          vim.fn.winrestview({ topline = top })
+        end)
+      end
     end
   end
 end

@@ -49,4 +49,24 @@ function M.load(callback)
   end
 end
 
+--- Return the line that ends a code block which lines leave open.
+---@param lines string[]
+---@param from? integer first line to look at
+---@return string? fence nil: no block is open
+function M.open_fence(lines, from)
+  local fence ---@type string?
+  for index = from or 1, #lines do
+    local ticks, info = lines[index]:match('^%s*(```+)(.*)$')
+    if not ticks then
+      ticks, info = lines[index]:match('^%s*(~~~+)(.*)$')
+    end
+    if ticks and not fence then
+      fence = ticks
+    elseif ticks and vim.startswith(ticks, fence) and not info:find('%S') then
+      fence = nil
+    end
+  end
+  return fence
+end
+
 return M

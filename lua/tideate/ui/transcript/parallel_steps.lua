@@ -28,15 +28,8 @@ end
 ---@param entry tideate.ui.Run
 function M.close_fence(entry)
   entry.stream:flush()
-  local fence ---@type string?
-  for _, line in ipairs(vim.api.nvim_buf_get_lines(entry.stream:loaded_buffer(), entry.step_began, -1, false)) do
-    local ticks, info = line:match('^%s*(```+)(.*)$')
-    if ticks and not fence then
-      fence = ticks
-    elseif ticks and #ticks >= #fence and not info:find('%S') then
-      fence = nil
-    end
-  end
+  local lines = vim.api.nvim_buf_get_lines(entry.stream:loaded_buffer(), entry.step_began, -1, false)
+  local fence = require('tideate.ui.text.markdown').open_fence(lines)
   if fence then
     entry.stream:write('\n' .. fence)
   end
