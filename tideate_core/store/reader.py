@@ -262,7 +262,7 @@ class Reader:
         return self._runs(_CHAIN, (run_id,))
 
     def with_memo(self, ids: Iterable[str], beginning: str) -> set[str]:
-        """Return the runs with a run-level memo under a key with this beginning."""
+        """Return the runs with a run-level memo whose key has this beginning."""
         return {run for (run,) in self._fetch(_WITH_MEMO, (json.dumps(list(ids)), len(beginning), beginning))}
 
     def memo_of_each(self, ids: Iterable[str], step: str, key: str) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def test_a_runs_change_is_committed_and_other_changes_stay_as_they_are(
     assert git(shell, "show", "HEAD:a.py") == SHORT
     assert git(shell, "log", "-1", "--format=%an %s", "--name-only").split() == ["Me", "shorten", "a.py"]
     assert git(shell, "status", "--short") == " M a.py\nM  b.py\nA  new.py\n"
-    shell.fails(2, "the last commit has the changes of run", "commit", run, "--yes")
+    shell.fails(2, "the last commit already has the changes of run", "commit", run, "--yes")
 
 
 def test_a_staged_change_of_the_same_file_stays_staged(repository: Shell, answering: ModelServer) -> None:

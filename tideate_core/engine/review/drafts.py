@@ -422,7 +422,7 @@ async def read_begun(request: ConfirmationRequest) -> BegunAnswer:
         return _begun_text(request, await asyncio.to_thread(kept_answer, path))
     except OSError as error:
         return BegunAnswer(
-            request, begun=True, obstacle=f"what you decided before cannot be read: {error.strerror or error}"
+            request, begun=True, obstacle=f"your earlier decisions cannot be read: {error.strerror or error}"
         )
 
 
