@@ -1,4 +1,4 @@
-"""Plan, edits, check and submission in one turn: their order, the person's yes, and failures before."""
+"""Plan, edits, check and submission in one turn: order, consent and earlier failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chats in a real Neovim: shown, sent, forked, kept, and their code blocks."""
+"""Chats in a real Neovim: display, messages, forks, drafts and code blocks."""
 
 from __future__ import annotations
 

@@ -419,13 +419,13 @@ def failing_file(*names: str) -> str:
 
 
 def count_runs(project: Project) -> int:
-    """Return how often the tests ran, in any copy."""
+    """Return the number of test runs in all copies."""
     counted = project.root.parent / "runs"
     return len(counted.read_text()) if counted.exists() else 0
 
 
 @pytest.mark.slow
-async def test_a_failure_is_told_as_new_or_as_one_that_is_there_without_the_edits(tmp_path: Path) -> None:
+async def test_a_failure_is_marked_as_new_or_as_old(tmp_path: Path) -> None:
     project = with_pytest(tmp_path / "project", decisions=(YES,))
     counter = f"open({str(tmp_path / 'runs')!r}, 'a').write('x')\n"
     write_files(project.root, {"test_b.py": counter + failing_file("old"), "test_a.py": ""})

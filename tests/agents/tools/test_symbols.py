@@ -182,7 +182,7 @@ async def test_an_outline_has_at_most_150_entries_a_depth_and_a_filter(tmp_path:
     assert "defines nothing with 'zz' (420 entries)" in await project.call("outline", path="a.py", name="zz")
 
 
-async def test_of_a_large_file_the_longest_class_is_outlined_first(tmp_path: Path) -> None:
+async def test_the_outline_of_a_large_file_begins_with_the_longest_class(tmp_path: Path) -> None:
     constants = "".join(f"C{at} = {at}\n" for at in range(60))
     small = "".join(f"class S{at}:\n    def a(self): ...\n    def b(self): ...\n" for at in range(15))
     large = "class Large:\n" + "".join(f"    def m{at}(self):\n        return {at}\n" for at in range(50))

@@ -1,4 +1,4 @@
-"""`tideate commit`: what a run changed, and nothing else, as the person commits."""
+"""`tideate commit`: only the changes of a run, with the person's settings."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_staged_change_of_the_same_file_stays_staged(repository: Shell, answer
     assert git(shell, "log", "-1", "--format=%B").strip() == "Shorten\n\nIt is a sum."
 
 
-def test_changes_that_cannot_be_told_apart_are_refused(repository: Shell, answering: ModelServer) -> None:
+def test_inseparable_changes_are_not_committed(repository: Shell, answering: ModelServer) -> None:
     shell = repository
     shell.write("a.py", LOOP.replace("t = 0", "t = 1"))
     git(shell, "add", "a.py")
@@ -205,7 +205,7 @@ def test_hooks_filters_and_programs_of_the_repository_run_only_with_trust(
     assert (shell.project / "hooked").exists()
 
 
-def test_a_run_that_was_rolled_back_and_a_place_without_a_repository_are_told(
+def test_a_rolled_back_run_and_a_missing_repository_are_reported(
     shell: Shell, answering: ModelServer
 ) -> None:
     run = refactored(shell, answering)
