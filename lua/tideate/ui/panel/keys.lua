@@ -296,7 +296,7 @@ local TABLE = {
   { { 'm' }, 'mark the run or the step, or take its mark away', of_node(mark) },
   { { 'x' }, 'export the marked runs, or this one, into a buffer', of_node(export) },
   { { 'y' }, 'copy it: an answer, a result, an error, an id', of_node(copy) },
-  { { 'o' }, 'show or hide the output of the run, or open the conversation of a chat or an earlier question', of_run(output) },
+  { { 'o' }, 'show or hide the output of the run, or open its chat', of_run(output) },
   { { 'F' }, 'show only runs with some words, of a state, a file, a time', function(controls)
     controls.filter()
   end },
