@@ -202,10 +202,12 @@ CALLS: Final = st.one_of(
 MENTIONS: Final = (
     *("", "@diff", "@tree", "@symbols", "@buffer", "@selection", "@diagnostics", "@file:settings.py"),
     *("@file:.env", "@file:notes.md:7-8", "@file:notes.md#End", "@diff:settings.py", "@file:docs/plain.txt"),
-    *("@run:EARLIER", "@run", "@tree:docs", "@symbols:settings.py", "@words", "@login"),
+    *("@run:EARLIER", "@run", "@last", "@tree:docs", "@symbols:settings.py", "@words", "@login"),
+    *("@symbol", "@symbol:KEY", "@symbol:DEBUG"),
 )
 WORKFLOWS: Final = (
     *("look", "look", "look", "look", "told", "ask", "summarize", "generate", "refactor", "multi_file"),
+    *("edit", "chat"),
 )
 PLAN: Final = {
     "files": [{"action": "modify", "path": "docs/plain.txt"}, {"action": "create", "path": "made.py"}]
@@ -215,6 +217,7 @@ ELSEWHERE: Final = {
     "task": "test_leaks_places.py::test_prompts_of_a_task",
     "handoff": "its agents are steps of a definition, as those of `look`",
     "review_changes": "asks no model",
+    "apply": "asks no model",
 }
 """Workflows that are not tried here, and why."""
 SERVED: Final = (*SERVERS, "transitions", "other")
