@@ -198,12 +198,12 @@ class _Merging:
                 f"{label(path)}: the run changed lines that differ from {where}; commit or stash your own "
                 f"changes of these lines first, or {_BY_HAND}"
             )
-        return NewEntry(mode, self._base.store(path, merged))
+        return NewEntry(mode, self._base.blob_id(path, merged))
 
     def _id(self, path: str, image: FileImage) -> str:
         if image.state.kind == "absent":
             return ""
-        return self._base.store(path, image.data, link=image.state.kind == "link")
+        return self._base.blob_id(path, image.data, link=image.state.kind == "link")
 
     def _mode(self, now: FileImage, old: NewEntry | None) -> str:
         if now.state.kind == "link":

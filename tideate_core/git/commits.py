@@ -70,6 +70,8 @@ class CommitBase:
     """Prefix of the project's paths in the repository."""
     _variables: dict[str, str] = field(init=False)
     _settings: Settings = field(init=False)
+    _unwritten: dict[str, tuple[tuple[str, ...], bytes]] = field(init=False, default_factory=dict)
+    """Options of `git hash-object` and content of blobs that are not stored yet, by id."""
 
     def __post_init__(self) -> None:
         place = real_path(self.root)
@@ -123,15 +125,15 @@ class CommitBase:
         """Return the content of a blob."""
         return self._ask("cat-file", "blob", blob).out
 
-    def store(self, path: str, data: bytes, *, link: bool = False) -> str:
-        """Store a file as git would, with its line ends and the person's filters; return the id."""
-        if link:
-            return self._ask("hash-object", "-w", "--stdin", given=data).out.decode().strip()
-        return (
-            self._ask("hash-object", "-w", "--stdin", f"--path={self._prefix}{path}", given=data)
-            .out.decode()
-            .strip()
-        )
+    def blob_id(self, path: str, data: bytes, *, link: bool = False) -> str:
+        """Return the id of a file as git would store it, with its line ends and the person's filters.
+
+        `commit` stores it: without a commit, the repository stays unchanged.
+        """
+        arguments = ("--stdin",) if link else ("--stdin", f"--path={self._prefix}{path}")
+        found = self._ask("hash-object", *arguments, given=data).out.decode().strip()
+        self._unwritten[found] = (arguments, data)
+        return found
 
     def commit(self, wanted: PersonsCommit, scratch: Path) -> str:
         """Commit and update the person's index; return the id of the commit.
@@ -139,6 +141,8 @@ class CommitBase:
         :param scratch: a private directory for temporary files.
         :raises WorkspaceError: git, a hook or the editor refused; the index is unchanged.
         """
+        for arguments, data in self._unwritten.values():
+            self._ask("hash-object", "-w", *arguments, given=data)
         with tempfile.TemporaryDirectory(prefix="commit-", dir=scratch) as directory:
             index, message = Path(directory, "index"), Path(directory, "message")
             message.write_text(wanted.message, encoding="utf-8")

@@ -49,8 +49,10 @@ def test_a_runs_change_is_committed_and_other_changes_stay_as_they_are(
     shell.write("b.py", "B = 2\n")
     shell.write("new.py", "N = 1\n")
     git(shell, "add", "b.py", "new.py")
+    objects = git(shell, "count-objects")
     ahead = shell.ok("commit", run[:8], "--dry-run")
     assert ahead.stdout == "shorten\n\na.py\n"
+    assert git(shell, "count-objects") == objects
     done = shell.json("commit", "--yes")
     assert (done["execution_id"], done["files"], done["commit"]) == (
         run,
