@@ -25,7 +25,7 @@ end, {
 })
 
 api.nvim_create_autocmd('SessionLoadPost', {
-  desc = 'Show the last chat in place of the empty windows of a session',
+  desc = 'Show the last chat in the empty windows of a session',
   callback = function()
     if vim.fn.bufnr('^tideate://chat/') > 0 then
       require('tideate.ui.chat').restore()

@@ -1,4 +1,4 @@
---- Commit of what a run changed: its message opens as a gitcommit buffer, and `:w` commits.
+--- Commit of a run's changes: the message opens in a gitcommit buffer, and `:w` commits.
 local M = {}
 
 local ui = require('tideate.ui')
@@ -18,7 +18,7 @@ local function lines_of(plan)
   local plain = require('tideate.ui.text').plain
   local lines = vim.split(plan.message, '\n', { plain = true })
   table.insert(lines, SCISSORS)
-  table.insert(lines, '# This and all below is left out. An empty message commits nothing.')
+  table.insert(lines, '# git ignores this and all lines below. An empty message commits nothing.')
   for _, words in ipairs(plan.notes) do
     table.insert(lines, '# ' .. plain(words))
   end

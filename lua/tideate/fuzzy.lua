@@ -1,4 +1,4 @@
---- Fuzzy search of file paths: a query's characters in order, best in the file's name, at starts of words.
+--- Fuzzy search of file paths: matches a query's characters in order, and prefers file names and word starts.
 local M = {}
 
 local byte = string.byte
@@ -19,7 +19,7 @@ local NO_MATCH = -math.huge
 --- Bytes after which a word starts: `/`, `_`, `-`, `.` and blank.
 local DIVIDES = { [47] = true, [95] = true, [45] = true, [46] = true, [32] = true }
 
---- Index paths; linear in their length.
+--- Index paths in linear time.
 ---@param text string paths, each ended by a newline
 ---@return tideate.FuzzyIndex
 function M.index(text)

@@ -213,13 +213,13 @@ local function install(extras)
   ended('installed.' .. notice .. ' Try `:Workflow`.', true)
 end
 
---- Return the interpreter that extras are installed for: the host's, if there is one.
+--- Return the interpreter to install extras for: the host's, if there is one.
 ---@return string? python
 ---@return string? err
 local function python_of_host()
   local python, source = paths.python()
   if python and not vim.uv.fs_stat(vim.fs.joinpath(vim.fs.dirname(vim.fs.dirname(python)), 'pyvenv.cfg')) then
-    return nil, ('%s (from %s) is in no environment; install the extra there yourself'):format(python, source)
+    return nil, ('%s (from %s) is not in a virtual environment; install the extra there yourself'):format(python, source)
   end
   return python
 end
@@ -244,7 +244,7 @@ function M.command(rest)
   M.run(extras)
 end
 
---- Create or renew the environment; with extras, only add these to one that exists. Returns at once; messages report
+--- Create or renew the environment; with extras, only add these to an existing one. Returns at once; messages report
 --- the progress.
 ---@param extras? string[]
 ---@return boolean started false if one is running already

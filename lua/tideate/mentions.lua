@@ -118,7 +118,7 @@ local function titled_runs(query)
   return found
 end
 
---- Return the files of diffs: windows in diff mode, then changed files.
+--- Return the files with a diff: those in diff windows, then changed files.
 ---@param query string
 ---@return string[]
 local function diffs(query)
@@ -169,8 +169,8 @@ local function completed(kind, lead)
   return items(found, 'mention')
 end
 
---- Return the mentions for a word that begins with `@`, without waiting for the host: names that begin with the
---- word, then a fuzzy search of files, symbols, changed files and runs.
+--- Return the mentions for a word that begins with `@`: names with this beginning, then fuzzy matches of files,
+--- symbols, changed files and runs. Never waits for the host.
 ---@param lead string
 ---@return tideate.MentionItem[]
 function M.candidates(lead)

@@ -46,7 +46,7 @@ function M.append(path, text)
   return nil, failure or 'the disk is full'
 end
 
---- Write a file as a whole: after a crash it has the old or the new text.
+--- Write a file atomically: after a crash, it has the old or the new text.
 ---@param path string
 ---@param text string
 ---@return string? err

@@ -1,4 +1,4 @@
---- Names of the project's files, for completion: sent by the host, searched fuzzily, without waiting for it.
+--- Names of the project's files for completion: the host sends them, and a fuzzy search never waits for it.
 local M = {}
 
 local FRESH = 10 * 1000 -- milliseconds for which names are not requested again
@@ -10,7 +10,7 @@ local known = { changed = {}, at = -FRESH }
 ---@type {folder?: string, points: table<string, number>} points of files that earlier prompts mention
 local mentioned = { points = {} }
 
---- Request the names, unless they are fresh; an error only leaves them out.
+--- Request the names unless they are fresh. After an error, completion works without them.
 ---@param folder string
 function M.refresh(folder)
   local inside = known.root and vim.startswith(folder .. '/', known.root .. '/')
@@ -74,7 +74,7 @@ local function recent()
   return points
 end
 
---- Search the files of the project; recently used ones first among equals. Empty before the host sent the names.
+--- Search the files of the project; of equal matches, recently used ones come first. Empty until the host sends the names.
 ---@param query string empty: recently used files only
 ---@param limit integer
 ---@return string[] paths relative to the root, the best first

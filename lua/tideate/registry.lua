@@ -31,10 +31,10 @@ local M = {}
 ---@type tideate.WorkflowInfo[]
 M.builtin = {
   { name = 'ask', description = 'Ask a question, about the selection if any', steps = { 'query' }, needs_prompt = true },
-  { name = 'chat', description = 'Take a turn of a conversation, which may edit files', steps = { 'reply' }, needs_prompt = true },
-  { name = 'apply', description = 'Place a code block in a file, after a review', steps = { 'place' } },
+  { name = 'chat', description = 'Answer a message of a conversation, with edits if needed', steps = { 'reply' }, needs_prompt = true },
+  { name = 'apply', description = 'Put a code block into a file, after a review', steps = { 'place' } },
   { name = 'summarize', description = 'Summarize the selection or the buffer', steps = { 'summarize' } },
-  { name = 'edit', description = "Change the selected lines, or the cursor's line, at once", steps = { 'edit' }, needs_prompt = true },
+  { name = 'edit', description = "Change the selected lines, or the cursor's line, with one request", steps = { 'edit' }, needs_prompt = true },
   { name = 'refactor', description = 'Analyze the selected code, then change it', steps = { 'analyze', 'refactor' }, needs_prompt = true },
   { name = 'generate', description = 'Write new code at the cursor', steps = { 'generate' }, needs_prompt = true },
   { name = 'multi_file', description = 'Plan and make changes in several files', steps = { 'plan', 'confirm', 'execute' }, needs_prompt = true },

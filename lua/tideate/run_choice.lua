@@ -181,7 +181,7 @@ function M.is_paused(run)
   return run.state == 'paused' or run.pausing
 end
 
---- Return the newest run with a prefix; with an empty prefix, the newest that fits; `last` is the newest.
+--- Return the newest run with a prefix: for an empty prefix the newest suitable run, for `last` the newest of all.
 ---@param prefix string may be empty
 ---@param fits fun(run: tideate.Run): boolean
 ---@return string? execution_id

@@ -147,14 +147,14 @@ return {
   {
     name = 'fork',
     args = '[id[.step]]',
-    help = 'Repeat an ended run, or a chosen one, from a step on with another prompt, other inputs, results or another model: a form shows them, and `:w` starts the new run',
+    help = 'Start a new run from a step of an ended run, with another prompt, inputs, results or model. Change them in a form, and start the run with `:w`. Without an ID, choose the run',
     complete = run_choice.steps,
     run = call('ui.panel.fork', 'command'),
   },
   {
     name = 'diff',
     args = '[id] [id]',
-    help = 'Compare two runs, or chosen ones: inputs, steps, answers, files, checks, tokens, cost and time',
+    help = 'Compare two runs: inputs, steps, answers, files, checks, tokens, cost and time. Choose the runs that you do not name',
     complete = run_choice.stored_ids(run_choice.any, run_choice.any),
     run = call('ui.pages.comparison', 'command'),
   },
@@ -215,7 +215,7 @@ return {
   {
     name = 'chat',
     args = '[id, last or new]',
-    help = 'Open a conversation: the last one of the project, one by its id, or a new one. Selected lines go with the next message',
+    help = 'Open the last conversation of the project, one by its ID, or a new one. The next message includes the selected lines',
     menu = true,
     on_code = true,
     complete = call('ui.chat', 'complete'),
@@ -292,7 +292,7 @@ return {
   {
     name = 'commit',
     args = '[id]',
-    help = "Commit what a run changed, by default the newest run of this Neovim, and nothing else: its message opens in a buffer, and `:w` commits; `:q` keeps the message. Your own changes stay as they are",
+    help = "Commit only the changes of a run, by default the newest run of this Neovim. The message opens in a buffer: `:w` commits, and `:q` keeps the message. Your other changes stay uncommitted",
     menu = true,
     complete = run_choice.stored_ids(function()
       return false -- only the host knows which runs changed files
@@ -323,7 +323,7 @@ return {
   {
     name = 'install',
     args = '[extra]',
-    help = "Create or update the plugin's Python environment; with `anthropic`, `google`, `keyring` or `telemetry`, add this extra to it",
+    help = "Create or update the plugin's Python environment, or add an extra to it: `anthropic`, `google`, `keyring` or `telemetry`",
     complete = call('install', 'complete'),
     run = call('install', 'command'),
   },

@@ -1,4 +1,4 @@
---- Quiet notice about unfinished runs of the project, without the host: it reads the mark file of the store.
+--- Notice about unfinished runs of the project; reads the store's mark file and starts no host.
 local M = {}
 
 --- Return the directory of all private state. `[state] directory` of `config.toml` is not read.
@@ -27,7 +27,7 @@ local function is_alive(pid)
   return pid ~= nil and vim.uv.kill(pid, 0) == 0
 end
 
---- Return whether a directory or one above it is a project with unfinished runs of a dead process.
+--- Return whether a directory, or one above it, is a project with a dead process's unfinished runs.
 ---@param folder string
 ---@return boolean
 local function has_unfinished(folder)
@@ -45,7 +45,7 @@ local function has_unfinished(folder)
   return false
 end
 
---- Tell the user of unfinished runs, once in this Neovim; then the host does not offer them again.
+--- Notify the user of unfinished runs once in this Neovim; the host then offers them no more.
 function M.tell()
   if has_unfinished(vim.fn.getcwd()) then
     require('tideate.stored_runs').offered()

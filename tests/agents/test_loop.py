@@ -427,7 +427,7 @@ async def test_calls_taken_up_from_another_step_are_made_once_even_if_killed_at_
 
 
 @pytest.mark.parametrize("rested", [True, False])
-async def test_what_later_results_replaced_is_left_out_only_if_the_cache_is_lost(rested: bool) -> None:
+async def test_superseded_results_are_left_out_only_if_the_cache_is_lost(rested: bool) -> None:
     long, messages = "line\n" * 400, list[Any]()
     calls: list[tuple[str, dict[str, Any]]] = [
         *(("read_file", {"path": "a"}), ("run_check", {"check": "tests"}), ("read_file", {"path": "b"})),

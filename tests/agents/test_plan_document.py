@@ -166,7 +166,7 @@ def test_what_is_missing_is_for_gate_1_to_say() -> None:
         ),
         ("## Files\n## Steps\n## Files\n", "line 3 of the plan: the section 'files' is given twice"),
         ("Some words\n", "line 1 of the plan: this line is in no section"),
-        ("## Steps\n\nwords\n", "line 3 of the plan: this is not a step; write `1. **edit** what"),
+        ("## Steps\n\nwords\n", "line 3 of the plan: this is not a step; write `1. **edit** the work"),
         ("## Files\n\nsrc/a.py\n", "line 3 of the plan: 'src/a.py' is not a list item with a file"),
         ('## Files\n- "a\n', "line 2 of the plan: '\"a' is not a valid JSON string"),
         ('## Steps\n- x\n  - files: "a" b\n', "line 3 of the plan: a comma is missing before 'b'"),

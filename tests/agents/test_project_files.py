@@ -107,7 +107,7 @@ async def test_a_planner_is_shown_folders_with_lines_of_code_and_may_name_all(tm
     assert listed.rules == ["src/kit/AGENTS.md"]
 
 
-async def test_of_a_large_project_each_folder_says_how_many_files_are_left_out(tmp_path: Path) -> None:
+async def test_a_large_project_lists_the_number_of_omitted_files_by_folder(tmp_path: Path) -> None:
     write_files(tmp_path, {f"{folder}/{number}.py": "" for folder in ("a", "b") for number in range(300)})
     listed = await list_for_model(StageStep(tmp_path), "change a")  # type: ignore[arg-type]
     assert [line.partition(": ")[0] for line in listed.lines] == ["a/"]

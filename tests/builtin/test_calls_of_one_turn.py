@@ -1,4 +1,4 @@
-"""Plan, edits, check and submission in one turn: their order, the person's yes, and failures before."""
+"""Plan, edits, check and submission in one turn: order, consent and earlier failures."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ async def test_a_plan_its_edits_and_the_submission_take_one_turn(bench: Bench) -
     result = await bench.succeed("multi_file", "raise it")
     assert len(bench.server.requests) == 1
     assert [request.kind for request in bench.front.requests] == ["plan", "review"]
-    assert edited_when_asked == [False, True], "nothing runs before the person agreed"
+    assert edited_when_asked == [False, True], "nothing runs before the person agrees"
     assert str(result.response).startswith("Done at once.")
     assert b"1.3" in bench.fingerprint()["shop/price.py"]
 
@@ -109,7 +109,7 @@ async def test_calls_after_a_plan_that_the_person_changed_are_not_made(bench: Be
         True, {"files": [other]} if request.kind == "plan" else None
     )
     await bench.succeed("multi_file", "raise it")
-    assert results(bench)[:3] == ["accepted", *["not called: the plan is not agreed to"] * 2]
+    assert results(bench)[:3] == ["accepted", *["not called: the person did not agree to the plan"] * 2]
     assert b"1.2" in bench.fingerprint()["shop/price.py"]
     assert b"rate=1" in bench.fingerprint()["shop/cart.py"]
 

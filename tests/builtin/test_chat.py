@@ -65,7 +65,7 @@ async def test_a_fork_at_a_turn_is_a_chat_beside_the_other(bench: Bench) -> None
     ]
 
 
-async def test_a_message_that_failed_is_shown_and_no_chat_of_its_own(bench: Bench) -> None:
+async def test_a_failed_message_is_shown_in_its_chat(bench: Bench) -> None:
     bench.server.answers("say one", "ONE", times=1)
     first = await bench.succeed("chat", "say one")
     bench.server.fails("say two", 400)

@@ -1,4 +1,4 @@
-"""The workflow `edit`: one question to the model, without tools, about lines or a blank place."""
+"""The workflow `edit`: one request without tools, for lines or a blank place."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ async def test_a_reply_continues_the_conversation_on_the_same_lines(bench: Bench
         (RunContext(buffer=BufferContext(text="a", modifiable=False)), "is read-only"),
     ],
 )
-async def test_what_cannot_be_changed_is_refused_before_a_question(
+async def test_an_unusable_context_is_refused_before_a_request(
     bench: Bench, context: RunContext, words: str
 ) -> None:
     result = await bench.run("edit", "x", context=context)

@@ -23,9 +23,7 @@ pytestmark = pytest.mark.slow
 
 SAY = "Leave the cart as it is, and hand in what there is of the price already"
 
-NOT_STAGED = (
-    "cart.py: the plan wants to modify it, and nothing of that is staged; mend that, or hand in again"
-)
+NOT_STAGED = "cart.py: the plan wants to modify it, and no such edit is staged; fix this, or hand in again"
 
 
 @pytest.fixture

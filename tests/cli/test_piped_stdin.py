@@ -55,8 +55,8 @@ def test_a_piped_text_can_be_the_file_to_work_on(shell: Shell, answering: ModelS
     ("arguments", "text", "words"),
     [
         (["ask", "explain"], "", "nothing came from stdin"),
-        (["ask", "-"], "x", "stdin is the prompt, so --file cannot be read from it, too"),
-        (["-", "explain"], AGENT, "stdin is the workflow, so --file cannot be read from it, too"),
+        (["ask", "-"], "x", "stdin is the prompt, so `--file -` cannot use it"),
+        (["-", "explain"], AGENT, "stdin is the workflow, so `--file -` cannot use it"),
         (["refactor", "shorten"], "x", "the buffer is read-only"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Chats in a real Neovim: shown, sent, forked, kept, and their code blocks."""
+"""Chats in a real Neovim: display, messages, forks, drafts and code blocks."""
 
 from __future__ import annotations
 
@@ -431,7 +431,7 @@ def test_places_in_our_windows_are_followed(nvim: Editor, server: ModelServer) -
         assert nvim.lua(where) == wanted
     to_line(nvim, "where?")
     nvim.feed("gf")
-    assert "no file is named here" in told(nvim)
+    assert "no file name under the cursor" in told(nvim)
     start(nvim, "ask", "where")
     result(nvim)
     nvim.lua("require('tideate.ui.output').focus()")

@@ -1,4 +1,4 @@
-"""The workflow `edit` in a real Neovim: hunks come into the buffer as written, and one key keeps them."""
+"""The workflow `edit` in a real Neovim: hunks stream into the buffer, and one key accepts them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def begin(editor: Editor, server: ModelServer, first: int = 1, last: int = 3, pr
 
 
 def streamed(editor: Editor) -> str:
-    """Return the virtual lines of answers that are being written."""
+    """Return the virtual lines of streaming answers."""
     return str(editor.lua(STREAMED))
 
 
@@ -205,7 +205,7 @@ def begin_second(editor: Editor, server: ModelServer) -> Gate:
     [("G", "+     x = 3.14 * r", EDITED), ("gg", "+ print(area(3))", [*TEXT[:4], "print(area(3))"])],
     ids=["second", "first"],
 )
-def test_of_two_edits_in_one_buffer_the_one_at_the_cursor_is_stopped(
+def test_ctrl_c_stops_the_edit_at_the_cursor(
     editing: Editor, server: ModelServer, row: str, left: str, text: list[str]
 ) -> None:
     gates = begin(editing, server), begin_second(editing, server)
@@ -298,7 +298,7 @@ TABLE = REPOSITORY / "docs" / "help" / "comparison.md"
 
 
 def press(editor: Editor, keys: str) -> int:
-    """Type keys, and return how many they are."""
+    """Type keys, and return their number."""
     editor.feed(keys)
     return len(re.findall(r"<[^>]+>|.", keys))
 

@@ -1,4 +1,4 @@
-"""The fuzzy search of paths finds each path that has the query's characters in order, and no other."""
+"""The fuzzy search finds exactly the paths with the query's characters in order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def has_in_order(path: str, query: str) -> bool:
     return all(letter in letters for letter in query.lower())
 
 
-def test_it_finds_what_has_the_letters_in_order(editor: Editor) -> None:
+def test_the_search_finds_paths_with_the_letters_in_order(editor: Editor) -> None:
     drawn = random.Random(5)
     letters = "abAB/_.ü -"
     paths = list(dict.fromkeys("".join(drawn.choices(letters, k=drawn.randint(1, 8))) for _ in range(300)))

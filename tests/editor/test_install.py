@@ -221,7 +221,7 @@ def test_an_extra_is_added_to_the_environment_of_the_host(
     assert "no extra 'antropic'; did you mean 'anthropic'?" in editor.messages()
     editor.command("Workflow install google")
     editor.wait("not require('tideate.install').is_running()")
-    assert "is in no environment" in editor.messages()
+    assert "is not in a virtual environment" in editor.messages()
     assert pythons.calls() == []
     (environment / "pyvenv.cfg").touch()
     editor.command("Workflow install anthropic google")

@@ -163,7 +163,7 @@ def test_of_a_prompt_only_the_last_word_is_completed(editor: Editor, typed: str,
 
 
 def known(editor: Editor, *files: str, changed: tuple[str, ...] = ()) -> None:
-    """Give the names of files as the host would, and wait for none of its own."""
+    """Provide file names in place of the host's."""
     names = {"ok": True, "root": str(editor.cwd), "files": "".join(f"{one}\n" for one in files)}
     reply = {**names, "changed": list(changed)}
     editor.lua(

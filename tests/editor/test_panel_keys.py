@@ -164,7 +164,7 @@ def test_r_runs_what_failed_anew_and_f_with_another_prompt(
     editor.feed("zo")
     go_to(editor, "✓ two")
     editor.feed("r")
-    assert f"Run pair {first[:8]} (go) anew from the step two on?" in say_yes(editor)
+    assert f"Rerun pair {first[:8]} (go) from the step two?" in say_yes(editor)
     wait_line(editor, f"✓ pair .*(?!{first[:8]})[0-9a-f]{{8}}")
     newest = "(require('tideate.state').runs()[1] or {})"
     editor.wait(f"{newest}.execution_id ~= ... and {newest}.state == 'completed'", 60, first)

@@ -42,7 +42,7 @@ def test_a_failed_run_is_retried_from_its_failed_step(pair: Editor, server: Mode
     assert pair.lua(COMPLETE % "") == [failed[:8]]
     assert pair.lua(COMPLETE % f"{failed[:8]}.") == [f"{failed[:8]}.one", f"{failed[:8]}.two"]
     pair.command("Workflow retry")
-    words = f"Run pair {failed[:8]} (go) anew from the step two on? 1 result before it is reused"
+    words = f"Rerun pair {failed[:8]} (go) from the step two? 1 result before it is reused"
     assert words in say_yes(pair)
     pair.wait_screen("SECOND")
     pair.wait("#require('tideate.state').runs() == 2 and not require('tideate').is_running()")

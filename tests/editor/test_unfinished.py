@@ -1,4 +1,4 @@
-"""The quiet notice of a Neovim that opens a project with an unfinished run."""
+"""The notice about an unfinished run when Neovim opens its project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hunks of an answer that is still being streamed."""
+"""Hunks of a streaming answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TEXT = ["import math", "", "def area(r):", "    x = math.pi * r", "    return x 
 
 
 def steps(answer: str, lines: list[str], start: int, end: int) -> list[list[str] | None]:
-    """Return the text after each piece of one character, without repetitions."""
+    """Return the distinct texts while the answer grows by single characters."""
     seen: list[list[str] | None] = []
     for prefix in accumulate(answer):
         hunks = streamed_hunks(prefix, lines, start, end)
@@ -23,7 +23,7 @@ def steps(answer: str, lines: list[str], start: int, end: int) -> list[list[str]
     return seen
 
 
-def test_lines_are_changed_one_after_the_other_and_those_to_come_stay() -> None:
+def test_lines_change_one_by_one_and_later_lines_stay() -> None:
     answer = "Here:\n\n```python\ndef area(r):\n    x = 3 * r\n    y = 1\n    return x * r\n```\nDone.\n"
     head, tail = TEXT[:3], TEXT[5:]
     assert steps(answer, TEXT, 2, 5) == [
@@ -55,7 +55,7 @@ def test_lines_are_removed_when_the_answer_is_past_them() -> None:
     ],
     ids=["indented", "blank edges", "repeated neighbours", "empty", "blank", "insertion", "line ends"],
 )
-def test_the_last_look_has_the_whole_edit(
+def test_the_last_comparison_has_the_whole_edit(
     lines: list[str], start: int, end: int, answer: str, wanted: list[str]
 ) -> None:
     assert steps(f"```python\n{answer}\n```\n", lines, start, end)[-1] == wanted
@@ -71,5 +71,5 @@ def test_the_last_look_has_the_whole_edit(
         "```\n<<<<<<< SEARCH\na\n",
     ],
 )
-def test_what_is_no_code_is_not_shown(answer: str) -> None:
+def test_answers_without_code_are_not_shown(answer: str) -> None:
     assert steps(answer, TEXT, 2, 5) in ([], [None])

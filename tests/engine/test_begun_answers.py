@@ -177,9 +177,9 @@ async def test_decisions_on_hunks_that_are_others_now_wait_for_the_person(tmp_pa
 
 
 async def test_a_draft_that_cannot_be_read_waits_for_the_person(tmp_path: Path) -> None:
-    with pytest.raises(PersonNeeded, match="what you decided before cannot be read: "):
+    with pytest.raises(PersonNeeded, match="your earlier decisions cannot be read: "):
         await yes(review(tmp_path))
-    with pytest.raises(PersonNeeded, match="what you decided before cannot be read: no space"):
+    with pytest.raises(PersonNeeded, match="your earlier decisions cannot be read: no space"):
         await yes(review("", unread="cannot be read: no space"))
 
 

@@ -110,7 +110,7 @@ async def test_killed_inside_a_call_it_makes_that_call_again_and_no_other(bench:
     assert_done(bench)
 
 
-async def test_killed_in_a_call_after_the_plan_of_one_turn_it_asks_for_no_turn_again(bench: Bench) -> None:
+async def test_a_run_killed_in_a_call_after_its_plan_requests_no_turn_twice(bench: Bench) -> None:
     lay(bench)
     one_turn(bench, plan(), change("item.net", "item.gross"), change("1.2", "1.3"), DONE)
     for _ in range(2):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tideate_core.store import Store
 
 
-async def test_the_mark_is_there_as_long_as_a_run_has_not_ended(store: Store, private: Path) -> None:
+async def test_the_mark_stays_until_the_last_run_ends(store: Store, private: Path) -> None:
     mark = private / NAME
     assert not mark.exists()
     first, second = Past(store, 1), Past(store, 2)

@@ -85,7 +85,7 @@ def machine(text: str = TEXT, name: str = "essay") -> MachineWorkflow:
 
 
 def test_a_confirmation_before_no_state_is_refused_with_the_nearest() -> None:
-    with pytest.raises(InvalidDefinition, match="'polsh', which is not a state of it; did you mean 'polish'"):
+    with pytest.raises(InvalidDefinition, match="no state 'polsh'; did you mean 'polish'"):
         replace(machine(), confirm=frozenset({"draft", "polsh"}))
 
 

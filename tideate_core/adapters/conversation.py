@@ -120,10 +120,10 @@ class Conversation:
         return Conversation(self.system, (*messages[:end], *said))
 
     def reopened(self, name: str, text: str) -> tuple[Conversation, tuple[RequestedCall, ...]]:
-        """Return the conversation before a result in its last turn, and the calls of the turn from there on.
+        """Split the last turn at a result: return the conversation before it, and the calls from there on.
 
         :param name: the tool's name.
-        :param text: the result; without it, all of the conversation is returned, and no calls.
+        :param text: the result. If the turn does not have it, return the whole conversation and no calls.
         """
         for at in range(len(self.messages) - 1, -1, -1):
             match self.messages[at]:

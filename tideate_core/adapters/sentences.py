@@ -1,4 +1,4 @@
-"""Streamed text of a model that is often cut off, held back until each sentence is whole."""
+"""Forward the stream of a model with short answers in whole sentences."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 _END: Final = re.compile(r".*(?:\n|[.!?][\"')\]*]*(?=\s))", re.DOTALL)
 """Text up to its last whole sentence or line."""
 _PER_TOKEN: Final = 2
-"""Fewest characters of a token in prose: before as many, no answer is cut off, and nothing is held back."""
+"""Minimum of characters per token in prose: a shorter answer is never cut off, so nothing is held back."""
 
 
 class WholeSentences:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound="BaseModel")
 
-SUBMIT_ANSWER: Final = "Hand in the answer, once you have looked at what you need."
+SUBMIT_ANSWER: Final = "Hand in the answer after you read what you need."
 LOOKING: Final = ("files", "search", "symbols", "git", "editor", "skills")
 """Groups of tools; a model that may only look gets the tools of these that only read."""
 

@@ -98,14 +98,14 @@ class Compaction:
         return newly
 
     def drop_replaced(self, messages: Sequence[Message]) -> int:
-        """Replace results that later ones made useless; return how many.
+        """Replace results superseded by later ones; return their number.
 
-        For a conversation that is not in the provider's cache any more: each replacement would invalidate it.
+        Only for a conversation that has left the provider's cache: a replacement would invalidate the cache.
         """
         return sum(self._leave_out(messages, place) > 0 for place in sorted(_replaced(messages)))
 
     def _leave_out(self, messages: Sequence[Message], place: int) -> int:
-        """Replace a long result, and return its size; 0 if it is none."""
+        """Replace a long result and return its size; 0 for any other message."""
         message = messages[place]
         if place in self._left_out or not isinstance(message, ToolResult) or len(message.text) <= SHORT:
             return 0
@@ -123,7 +123,7 @@ class Compaction:
 def _replaced(messages: Sequence[Message]) -> set[int]:
     """Return the positions of results that a later one replaces.
 
-    It is a later result of the same whole check, of a reading of the same whole file, or of the same call.
+    The later result is of the same whole check, the same whole file, or the same call.
     """
     found, later = set[int](), set[str]()
     for place in range(len(messages) - 1, -1, -1):

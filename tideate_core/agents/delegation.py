@@ -32,7 +32,7 @@ LONGEST_SHOWN: Final = 120
 SCHEMA: Final = {
     "type": "object",
     "properties": {
-        "task": {"type": "string", "description": "All that it has to know; it sees nothing else."}
+        "task": {"type": "string", "description": "Everything that it must know; it sees nothing else."}
     },
     "required": ["task"],
     "additionalProperties": False,
@@ -109,7 +109,7 @@ class Delegation:
     async def _call(self, stage: Stage, role: Role, task: str, around: Sequence[str], key: str) -> str:
         stage.check_budget()
         if not task.strip():
-            return "error: the task is empty; say what is to be done"
+            return "error: the task is empty; describe the work"
         asker = around[-1]
         self.step.notice(f"{asker} asks {role.name}: {shorten(task, LONGEST_SHOWN, placeholder=' …')}")
         try:

@@ -209,7 +209,7 @@ class _Execution:
         """Return a message for each file that the plan creates and the staged edits do not."""
         new = [path for step in self._plan.steps if _kind(step) == "create" for path in step.files]
         return [
-            f"{path}, which the plan creates, is not there"
+            f"{path}, which the plan creates, does not exist"
             for path in self._editable(new)
             if staged.text(path) is None and not is_document(path)
         ]

@@ -39,7 +39,7 @@ SUBMIT: Final = "submit"
 ACCEPTED: Final = "accepted"
 """Result of an accepted submission."""
 OPEN_SKILL: Final = "open_skill"
-HANDED_IN: Final = "error: the work is handed in; nothing was called"
+HANDED_IN: Final = "error: the work is already handed in; this call did not run"
 LONGEST: Final = 60_000
 """Characters of a result sent to the model."""
 NUDGES: Final = 2
@@ -61,7 +61,7 @@ _WRITTEN_CALL: Final = re.compile(
 """A call written as text, in the forms of models whose server does not parse it."""
 CUT_OFF: Final = "Your last turn was cut off at the length limit. Go on in smaller parts."
 REPEATED_CALL: Final = (
-    "You made the same call {count} times and had the same result. Do something else, or come to an end."
+    "You made the same call {count} times and had the same result. Do something else, or finish."
 )
 REPEATS_BEFORE_WARNING: Final = 5
 MOST_REPEATS: Final = 10
@@ -82,10 +82,10 @@ class Submission(Generic[T]):
     :param accept: returns why a value is refused, for the model; empty if it is accepted.
     :param name: name of the submitting tool.
     :param is_answer: stream the value to the person.
-    :param after: result of calls after the submission in its turn.
+    :param after: result of later calls in the turn of the submission.
     :param advice: follows the reason of a refusal; only the model reads it.
-    :param needs_success: refuse a submission after a failed edit or check of its turn, whose result the model
-        has not seen.
+    :param needs_success: refuse a submission if an edit or check of its turn failed: the model has not seen
+        that result.
     """
 
     shape: type[T]
@@ -204,10 +204,9 @@ class WorkLoop(Generic[T]):
         """Run until the model submits, answers without a call, or reaches a limit.
 
         :param earlier: the conversation to continue.
-        :param taken_up: calls of its last turn without a result. The prompt is the result of the first one;
-            the others are made before the next turn.
-        :param rested: the provider's cache has lost the conversation: results that later ones replaced are
-            left out.
+        :param taken_up: unanswered calls of its last turn. The prompt is the result of the first one; the
+            others run before the next turn.
+        :param rested: the provider's cache has lost the conversation, so leave out superseded results.
         :raises BudgetReached: a budget is used up, and there are no staged edits to return.
         :raises ContextTooLong: the conversation does not fit the model even without old results.
         :raises AdapterError: the adapter failed.
@@ -488,7 +487,7 @@ class WorkLoop(Generic[T]):
             return "error: the arguments are no JSON object; nothing was called"
         counts = [one for one in self._step.allowances() if one.unit == "tool_calls"]
         if call.name != self._submit_name and any(one.left < 0 for one in counts):
-            return "error: no tool calls are left; come to an end"
+            return "error: no tool calls are left; finish now"
         return await tool.call(call.arguments, key)
 
     def _submit_tool(self, submission: Submission[T]) -> OfferedTool:

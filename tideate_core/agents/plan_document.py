@@ -210,7 +210,7 @@ def _steps(lines: _Lines) -> Iterator[PlanStep]:
         elif current is not None:
             _add_line(current, number, line)
         elif bare:
-            raise _error(number, "this is not a step; write `1. **edit** what is to be done`")
+            raise _error(number, "this is not a step; write `1. **edit** the work to do`")
     if current is not None:
         yield _finished_step(current)
 

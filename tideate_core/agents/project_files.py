@@ -76,7 +76,7 @@ class ListedFiles:
     """A project's files as shown to a planner."""
 
     lines: list[str]
-    """One for each folder: its files, those of code and documents with their number of lines."""
+    """One line for each folder: its files, with line counts of code and documents."""
     more: int
     """Number of files in folders that are not listed."""
     files: list[str]
@@ -122,7 +122,7 @@ def _count_lines(root: Path | None, paths: Iterable[str]) -> dict[str, int]:
 
 
 def _by_own_folder(chosen: Sequence[str], listed: Sequence[str], counts: Mapping[str, int]) -> list[str]:
-    """Return a line for each folder: its files, code first, and how many are left out."""
+    """Return a line for each folder: its files, code first, and the number of files left out."""
     total = Counter(path.rpartition("/")[0] for path in listed)
     folders: dict[str, list[str]] = {}
     for path in sorted(chosen, key=lambda path: (path.rpartition("/")[0], _is_data(path), path)):

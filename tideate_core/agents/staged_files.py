@@ -166,7 +166,7 @@ class StagedFiles:
             self._touched[path] = None
 
     def forget_shown(self) -> None:
-        """Record that the model no longer has the texts that it was shown."""
+        """Record that the model no longer has the shown texts."""
         self._seen.clear()
 
     def was_shown(self, path: str) -> bool:

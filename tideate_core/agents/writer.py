@@ -44,11 +44,11 @@ UNPLANNED: Final = "unplanned"
 """Key of the person's decisions on files outside the plan, by path."""
 
 
-HAND_PLAN: Final = "Hand in the plan; later calls of the turn are made once the person agreed to it."
+HAND_PLAN: Final = "Hand in the plan; later calls of the turn run after the person agrees to it."
 HAND_IN: Final = "Hand in the staged edits; this ends the work."
 PLAN_FIRST: Final = f"hand in the plan with {SUBMIT_PLAN} first, in this turn if you like"
 PLANNED: Final = f"the plan is agreed to; carry it out, and hand the work in with {SUBMIT_WORK}"
-NOT_AGREED: Final = "not called: the plan is not agreed to"
+NOT_AGREED: Final = "not called: the person did not agree to the plan"
 
 
 class Handover(Answer):
@@ -58,7 +58,7 @@ class Handover(Answer):
     open_points: list[str] = Field(
         default_factory=list,
         max_length=20,
-        description="What you could not do, or what a person has to decide.",
+        description="Work that you could not do, or decisions for a person.",
     )
 
 
@@ -176,7 +176,7 @@ async def planning_model(
 async def editing_model(
     step: StepContext, key: str, staged: StagedFiles, *, earlier: Conversation | None = None, words: str = ""
 ) -> LookingModel:
-    """Return the run's model for a conversation in which it may stage edits; it ends a turn with an answer.
+    """Return a model for conversations: it may stage edits, and ends its work with an answer.
 
     :param earlier: the conversation that its first question continues.
     :param words: further instructions, for the system prompt.
@@ -186,7 +186,7 @@ async def editing_model(
 
 
 def note_shown_in(staged: StagedFiles, conversation: Conversation) -> None:
-    """Record the loaded texts that a conversation shows."""
+    """Record the loaded texts shown in a conversation."""
     for result in conversation.messages:
         if isinstance(result, ToolResult) and result.call.name == "read_file":
             path, text = str((result.call.arguments or {}).get("path")), result.text.partition("\n")[2]
@@ -199,7 +199,7 @@ def calls_after_plan(
 ) -> tuple[Conversation, Sequence[RequestedCall]]:
     """Return a planning conversation up to its submitted plan, and the submission with the calls after it.
 
-    There are none if the person agreed to another plan.
+    There are no calls if the person agreed to another plan.
     """
     kept, calls = earlier.reopened(SUBMIT_PLAN, ACCEPTED)
     if calls and Plan.model_validate(calls[0].arguments).files == planned:
@@ -282,5 +282,5 @@ def _submission(staged: StagedFiles, bounds: Bounds) -> Submission[Handover]:
         errors = [f"{one.path}:{one.line}: new syntax error: {one.message}" for one in problems]
         return "; ".join([*errors, *missing])
 
-    advice = "mend that, or hand in again if it is meant so"
+    advice = "fix this, or hand in again if it is intended"
     return Submission(Handover, HAND_IN, accept, SUBMIT_WORK, needs_success=True, advice=advice)

@@ -1,4 +1,4 @@
-"""Commit the hunks of one run relative to the last commit, and nothing else."""
+"""Commit only the hunks of one run, relative to the last commit."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class CommitPlan:
     tree: Mapping[str, NewEntry | None]
     index: Mapping[str, NewEntry | None]
     notes: tuple[str, ...]
-    """Files that are left out, and programs that do not run."""
+    """Notes about files left out and programs that will not run."""
     hooks: Path | None
 
     @property
@@ -49,11 +49,11 @@ class CommitPlan:
 async def plan_commit(root: Path | None, private: Path, run_id: str, members: Sequence[str]) -> CommitPlan:
     """Plan the commit of a run's changes as they are in the saved files now.
 
-    Each change is applied to the file of the last commit, and to that of the index.
+    Each change is applied to the last commit's version of the file, and to the index's.
 
     :param private: directory of the journal and the store.
-    :param members: the runs whose changes belong to it.
-    :raises InvalidInput: the run's changes cannot be told from others, or there are none to commit.
+    :param members: the runs whose changes belong to the commit.
+    :raises InvalidInput: the run's changes cannot be separated from others, or there are none to commit.
     :raises WorkspaceError: there is no repository, or git cannot read it.
     """
     import asyncio
@@ -61,7 +61,7 @@ async def plan_commit(root: Path | None, private: Path, run_id: str, members: Se
     from tideate_core.engine import RunRollback
 
     if root is None:
-        raise InvalidInput("there is no project here, so there is no repository to commit to")
+        raise InvalidInput("no project is open, so there is no repository to commit to")
     plan = await RunRollback(root, private).plan(members)
     return await asyncio.to_thread(_plan, root, private, run_id, plan)
 
@@ -99,29 +99,29 @@ def _plan(root: Path, private: Path, run_id: str, plan: RollbackPlan) -> CommitP
 
     run, short = Reader(private).run(run_id), run_id[:8]
     if not run.ended and not run.resumable:
-        raise InvalidInput(f"run {short} has not ended; commit its changes afterwards")
+        raise InvalidInput(f"run {short} has not ended; commit its changes after its end")
     if plan.reasons:
         why = ", ".join(f"{label(path)} ({reason})" for path, reason in plan.reasons.items())
-        raise InvalidInput(f"the changes of run {short} cannot be told from yours: {why}; {_BY_HAND}")
+        raise InvalidInput(f"the changes of run {short} cannot be separated from yours: {why}; {_BY_HAND}")
     difference = plan.difference
     if not difference.files and not difference.modes:
         raise InvalidInput(
-            f"the saved files have no change of run {short}: save them (`:w`), unless the run was rolled back"
+            f"the saved files have no change of run {short}; save them (`:w`), unless the run was rolled back"
         )
     base = CommitBase(root)
     merging = _Merging(base, difference, {new: old for old, new in plan.moved.items()})
     tree, index = merging.entries()
     if not tree:
-        raise InvalidInput(f"the last commit has the changes of run {short} already")
+        raise InvalidInput(f"the last commit already has the changes of run {short}")
     hooks, notes = _programs(root, base)
     message = message_of(Reader(private), run_id)
     return CommitPlan(run, message, base, tree, index, (*merging.notes, *notes), hooks)
 
 
 def _programs(root: Path, base: CommitBase) -> tuple[Path | None, list[str]]:
-    """Return the directory of hooks if they may run, and notes if they may not.
+    """Return the directory of trusted hooks, and notes about programs that will not run.
 
-    A hook of the person's own often runs one of the repository, so both need trust.
+    A hook of the person often runs one of the repository, so both need trust.
     """
     # here, because the MCP SDK is slow to import
     from tideate_core.mcp.servers import repository_programs
@@ -163,7 +163,7 @@ class _Merging:
     def entries(self) -> tuple[dict[str, NewEntry | None], dict[str, NewEntry | None]]:
         """Return the entries that change in the commit and in the index.
 
-        :raises InvalidInput: a change cannot be told from others.
+        :raises InvalidInput: a change cannot be separated from others.
         """
         tree: dict[str, NewEntry | None] = {}
         index: dict[str, NewEntry | None] = {}
@@ -189,7 +189,7 @@ class _Merging:
         if now.state.kind == "absent":
             if old != self._committed.get(path):
                 raise InvalidInput(
-                    f"{label(path)}: the run deleted it, and other changes of it are staged; {_BY_HAND}"
+                    f"{label(path)}: the run deleted this file, which has other staged changes; {_BY_HAND}"
                 )
             return None
         mode = self._mode(path, without, now, old)

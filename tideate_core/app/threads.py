@@ -23,7 +23,7 @@ LONGEST_CALL: Final = 2000
 """Characters of a tool call's arguments and of its result in a chat."""
 LISTED: Final = 50
 _WHOLE: Final = 1000
-"""Characters from which a run's row may hold only the beginning of its prompt."""
+"""Length from which a run's row may have only the beginning of the prompt."""
 
 
 def title_of(prompt: str) -> str:
@@ -53,12 +53,12 @@ def read_thread(reader: Reader, wanted: str) -> tuple[RunRow, list[dict[str, Any
 def read_chat(reader: Reader, wanted: str) -> dict[str, Any]:
     """Return a run with the runs that it continues, as one conversation; blocking.
 
-    `runs` has them oldest first, each with `messages`: its own part of the conversation, as of `read_thread`
-    with `reasoning`, and with a tool's result as `result` of its call. A person's first message is the run's
-    prompt, without the material that tideate added. `turn` numbers the turns of the whole conversation.
+    `runs` lists them oldest first. The `messages` of each are its own part of the conversation, in the form
+    of `read_thread` with `reasoning`; a call has the tool's `result`. A person's first message is the run's
+    prompt without added material. `turn` numbers the turns of the whole conversation.
 
     :param wanted: a run id, a prefix of one, or `last`.
-    :returns: without `runs` if there is no chat yet.
+    :returns: without chats, `runs` is empty.
     :raises RunNotFound: no run has this id.
     :raises StoreError: the store cannot be read.
     """

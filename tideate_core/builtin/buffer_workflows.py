@@ -158,7 +158,7 @@ async def refactor(step: StepContext) -> dict[str, Any]:
 
 
 async def edit(step: StepContext) -> dict[str, Any]:
-    """Rewrite the selected lines, or the cursor's line, with one question to the model; fill a blank one."""
+    """Rewrite the selected lines or the cursor's line with one request; fill a blank line."""
     if (run := await step.earlier()) is not None:
         return await write_again(step, run, _edited(run.context), looks=False)
     start, end = at = _edited(step.context)
@@ -181,7 +181,7 @@ async def edit(step: StepContext) -> dict[str, Any]:
 def _edited(context: RunContext) -> tuple[int, int]:
     """Return the half-open line range that `edit` replaces: the selection, or the cursor's line.
 
-    Of blank lines only those are replaced that an insertion replaces. Without a cursor it is the whole text.
+    Blank lines are replaced only as by an insertion. Without a cursor, the range is the whole text.
     """
     subject = Subject.of(context)
     if subject is None:
@@ -229,7 +229,7 @@ async def _review(
     *,
     insert: bool,
 ) -> tuple[dict[str, Any], list[FileChange]]:
-    """Review and write lines at a range, or where an insertion belongs."""
+    """Review and write lines at a range, or at the place of an insertion."""
 
     def replaced() -> tuple[int, int]:
         return at if not insert or rewriting.at == at[1] else (rewriting.at, rewriting.at)
@@ -273,7 +273,7 @@ def _insertion(context: RunContext, subject: Subject | None) -> tuple[int, int]:
 
 
 def _blank_place(subject: Subject, line: int) -> tuple[int, int]:
-    """Return the range that new lines at a line, 1-based, replace: only a blank line that may go."""
+    """Return the range that new lines at a line (1-based) replace: at most one removable blank line."""
     here = subject.lines[line - 1]
     replaced = not here.strip() and (here != "" or subject.lines == [""])
     return (line - 1, line) if replaced else (line, line)

@@ -1,4 +1,4 @@
-"""Step handlers of `chat`, a turn of a conversation, and of `apply`, a code block placed in a file."""
+"""Step handlers of `chat` (a turn of a conversation) and `apply` (a code block for a file)."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ IMPORTS: Final = re.compile(
     r"(?:from|import|use|#include|using|require|local \w+ = require|const .* = require)\b"
 )
 MOSTLY: Final = 0.5
-"""Share of a file's lines that a block repeats if it is the whole file."""
+"""Minimum share of a file's lines in a block that replaces the whole file."""
 
 
 async def reply(step: StepContext) -> dict[str, Any]:
-    """Answer a message; edits that the model stages for it are reviewed, and the answer stays in any case."""
+    """Answer a message, then review staged edits; a declined review keeps the answer."""
     subject = Subject.of(step.context)
     subject = subject if subject and subject.selected else None
     await ask_about_secrets(step, subject)
@@ -79,7 +79,7 @@ def _outcome(earlier: EarlierRun | None) -> dict[str, list[str]]:
 
 
 async def place(step: StepContext) -> dict[str, Any]:
-    """Place a block in its file, and review the change; a new file that the person named is only written."""
+    """Put a block into its file after a review; a new file named by the person needs none."""
     workspace, how = step.workspace, step.inputs["how"]
     code = str(step.inputs["text"]).replace("\r\n", "\n").removesuffix("\n")
     path = workspace.name_of(workspace.resolve(str(step.inputs["path"])))
@@ -97,10 +97,10 @@ async def place(step: StepContext) -> dict[str, Any]:
 
 
 def place_block(code: str, text: str, path: str) -> str:
-    """Return a file's text with a block of code in its place; blocking.
+    """Return a file's text with a code block put in; blocking.
 
-    The block is a diff or search and replace; else its definitions replace those of the same names, or it
-    replaces the lines between its first and its last line if it repeats most of them; else it is the whole
+    A diff or search/replace is applied. Otherwise, the block's definitions replace those with the same names,
+    or the block replaces the lines from its first to its last line if it repeats most of them, or the whole
     file.
 
     :raises UnusableAnswer: the block has no clear place, or leaves out lines of a definition.
@@ -120,8 +120,8 @@ def place_block(code: str, text: str, path: str) -> str:
     found = _at_definitions(block, lines, path) or _between_edges(block, lines)
     if found is None:
         raise UnusableAnswer(
-            f"the block has no clear place in {path}: the file has none of its definitions, and not its "
-            "first and last line; ask for a diff, or copy the block"
+            f"the block has no clear place in {path}: the file has neither its definitions nor its first "
+            "and last line; ask for a diff, or copy the block"
         )
     return "\n".join(found)
 
@@ -137,9 +137,9 @@ def _is_whole(block: Sequence[str], lines: Sequence[str]) -> bool:
 def _at_definitions(block: Sequence[str], lines: Sequence[str], path: str) -> list[str] | None:
     """Replace the file's definitions by the block's definitions of the same names.
 
-    A new definition follows the one before it in the block, or precedes the first one that the file has.
-    Imports that the file lacks go below its own. None if the block has another statement, or no definition
-    that the file has.
+    A new definition follows its predecessor in the block, or precedes the first one that the file has.
+    Missing imports go below the file's own. None if the block has another statement, or no definition of the
+    file.
     """
     from tideate_core.mentions import definitions_in
 

@@ -229,7 +229,7 @@ async def _work(step: StepContext, planned: list[PlannedFile]) -> dict[str, Any]
 
     def missing(now: StagedFiles) -> list[str]:
         return [
-            f"{file.path}: the plan wants to {file.action} it, and nothing of that is staged"
+            f"{file.path}: the plan wants to {file.action} it, and no such edit is staged"
             for file in planned
             if file.path not in now.changed_texts()
         ]

@@ -29,7 +29,7 @@ _WORKFLOWS: Final[Sequence[tuple[WorkflowDefinition, str, Mapping[str, Any]]]] =
         _chain(
             "chat",
             ["reply"],
-            description="Take a turn of a conversation, which may edit files",
+            description="Answer a message of a conversation, with edits if needed",
             needs=("prompt",),
         ),
         "chat",
@@ -39,15 +39,15 @@ _WORKFLOWS: Final[Sequence[tuple[WorkflowDefinition, str, Mapping[str, Any]]]] =
         _chain(
             "apply",
             ["place"],
-            description="Place a code block in a file, after a review",
+            description="Put a code block into a file, after a review",
             inputs={
                 "path": {"description": "The file."},
                 "text": {"description": "The block: code, a diff, or a whole file."},
                 "how": {
                     "default": "place",
                     "enum": ["place", "create", "replace"],
-                    "description": "Place the block in the file, create the file without a review, or "
-                    "replace all of the file.",
+                    "description": "Put the block into the file, create the file without a review, or "
+                    "replace the whole file.",
                 },
             },
         ),
@@ -65,7 +65,7 @@ _WORKFLOWS: Final[Sequence[tuple[WorkflowDefinition, str, Mapping[str, Any]]]] =
         _chain(
             "edit",
             ["edit"],
-            description="Change the selected lines, or the cursor's line, at once",
+            description="Change the selected lines, or the cursor's line, with one request",
             needs=("prompt", "place"),
         ),
         "buffer_workflows",

@@ -1,4 +1,4 @@
-"""Show the lines that a model writes while they come, in the buffer that they are for."""
+"""Show the lines of an answer in the edited buffer while the model writes them."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from tideate_core.workspace import Hunk
 
 LEAST_GAP: Final = 0.01
-"""Seconds between two looks at the answer: an editor draws hardly more often."""
+"""Seconds between two comparisons: editors hardly draw more often."""
 LARGEST: Final = 200_000
-"""Characters of an answer that are looked at; the review shows the rest."""
+"""Maximum of compared characters of an answer; the review shows the rest."""
 SHARE: Final = 10
-"""Gap between two looks, in times of the last one's duration: long ranges are compared less often."""
+"""Pause after a comparison, as a multiple of its duration: long ranges are compared less often."""
 
 
 def shown(step: StepContext, model: RememberedModel, subject: Subject, at: tuple[int, int]) -> Ask:
-    """Return a function that asks a model, and shows its answer as it comes in an editor."""
+    """Return a function that asks a model and shows its answer in an editor while it streams."""
     number = subject.buffer.number
     if step.editor is None or number is None:
         return model.ask
@@ -34,7 +34,7 @@ def shown(step: StepContext, model: RememberedModel, subject: Subject, at: tuple
 
 
 class ShownModel:
-    """Asks a model like `RememberedModel`, and shows the hunks of its answer as they come.
+    """Asks a model like `RememberedModel`, and shows the hunks of its answer while it streams.
 
     :param at: the half-open range of lines that the answer replaces, 0-based.
     :param number: of the buffer.

@@ -25,7 +25,7 @@ WHOLE: Final = 40_000
 NEAR: Final = 100
 """Lines shown before and after the cursor of a longer file."""
 TOP: Final = 40
-"""First lines of a file, which hold the imports; also the lines shown before and after an edit."""
+"""Lines shown from the top of a file, for its imports, and before and after an edit."""
 ORIENTATION: Final = 15
 """Lines of context before and after the edited place."""
 NO_FILE: Final[Mapping[str, Any]] = MappingProxyType({"path": "", "first": None, "top": "", "outline": ""})
@@ -112,7 +112,7 @@ async def surroundings(step: StepContext, subject: Subject) -> dict[str, Any]:
 def nearby(step: StepContext, subject: Subject) -> dict[str, Any]:
     """Return the prompt variables of the lines around an edit, the file's first lines, and diagnostics.
 
-    Nothing is read or parsed for it. A small model sees less, the demonstration model only the lines.
+    Reads and parses nothing. A small model sees fewer lines, the demonstration model only the edited ones.
     """
     small = is_small(step)
     around = subject.around(0 if step.demonstration else ORIENTATION if small else TOP)

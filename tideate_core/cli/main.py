@@ -41,8 +41,8 @@ COMMANDS: Final[Mapping[str, Command]] = {
     ),
     "chat": Command(
         "chat:chat",
-        "Talk to a model at the terminal; it can propose edits, which you review.\n\n"
-        "Each message is a run that continues the one before. Ctrl-D ends the chat, and Ctrl-C cancels a "
+        "Talk to a model at the terminal, and review the edits that it proposes.\n\n"
+        "Each message is a run that continues the previous one. Ctrl-D ends the chat, and Ctrl-C cancels a "
         "turn. Without a terminal, stdin is one message.",
         "tideate chat [OPTIONS] [RUN|last|new]",
     ),
@@ -57,10 +57,10 @@ COMMANDS: Final[Mapping[str, Command]] = {
     ),
     "commit": Command(
         "commit:commit",
-        "Commit the changes of a run, by default the last with changes, and nothing else.\n\n"
-        "Your editor opens the message. Your own changes stay uncommitted, or staged as they were. If the "
-        "changes cannot be told apart, nothing is committed. Your identity and signing are used; hooks of "
-        "the repository run only if you trust them.",
+        "Commit only the changes of a run, by default the last run with changes.\n\n"
+        "Your editor opens the message. Your own changes stay uncommitted, or staged as they were. If "
+        "tideate cannot separate the changes, it commits nothing. git uses your identity and signing; hooks "
+        "of the repository run only if you trust them.",
         "tideate commit [OPTIONS] [RUN]",
     ),
     "compare": Command(

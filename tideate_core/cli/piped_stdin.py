@@ -1,4 +1,4 @@
-"""Text piped into `tideate run`: added below the prompt, or the file to work on."""
+"""Text piped into `tideate run`: an addition to the prompt, or the file to work on."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def with_piped_text(prompt: str, project: Project) -> str:
 async def file_context(argument: str | None, project: Project) -> RunContext:
     """Return a run's context from the value of `--file`; the file `-` is the text on stdin.
 
-    :raises InvalidInput: stdin is no text, or empty.
+    :raises InvalidInput: stdin is empty or not text.
     :raises WorkspaceError: as for `read_file_context`.
     """
     context = await read_file_context(None if argument == STDIN else argument, project)
@@ -52,7 +52,7 @@ async def file_context(argument: str | None, project: Project) -> RunContext:
         return context
     text = _piped_text(project, "the file to work on").removesuffix("\n")
     if not text:
-        raise InvalidInput("--file -: nothing came from stdin; pipe a text into the command, or name a file")
+        raise InvalidInput("--file -: nothing came from stdin; pipe text into the command, or name a file")
     from tideate_core.workflows import BufferContext, Selection
 
     selection = Selection(start=1, end=text.count("\n") + 1)
@@ -64,10 +64,10 @@ async def file_context(argument: str | None, project: Project) -> RunContext:
 def _piped_text(project: Project, use: str) -> str:
     """Return the text on stdin; a terminal, `/dev/null` and a closed or blank stdin have none.
 
-    Likely secrets are hidden: the person has not read every line of a pipe. Beyond the limit of mentions, the
-    rest is left out, with a note.
+    Likely secrets are hidden: the person has not read every line of a pipe. Text beyond the limit of mentions
+    is left out, with a note.
 
-    :param use: what becomes of the text, for the note.
+    :param use: the use of the text, for the note.
     :raises InvalidInput: stdin is not text.
     """
     most = project.loaded.config.limits.mention_tokens * CHARACTERS_PER_TOKEN
@@ -77,10 +77,10 @@ def _piped_text(project: Project, use: str) -> str:
     from tideate_core.mentions import hide_secrets
 
     if b"\0" in data:
-        raise InvalidInput("stdin is not text (it has a NUL byte); give `</dev/null` to run without it")
+        raise InvalidInput("stdin is not text (it has a NUL byte); add `</dev/null` to run without it")
     given = decoded_text(data, "stdin")
     if (text := hide_secrets(given)) != given:
-        note("stdin: values that seem to be secrets are hidden; type into the prompt what the model needs")
+        note("stdin: values that seem to be secrets are hidden; type them into the prompt if needed")
     taken = text[:most]
     if len(text) > most:  # cut at a line end: a part of a secret would not be recognised
         taken = taken[: taken.rfind("\n") + 1] or taken
@@ -114,7 +114,7 @@ def _begins(descriptor: int) -> bool:
     """Wait for the first byte or the end of stdin; return False if neither comes in time."""
     if select.select([descriptor], [], [], HINT_AFTER)[0]:
         return True
-    note("waiting for stdin; give `</dev/null` if nothing comes from it")
+    note("waiting for stdin; add `</dev/null` to run without it")
     if select.select([descriptor], [], [], PATIENCE - HINT_AFTER)[0]:
         return True
     note(f"nothing came from stdin within {PATIENCE:g} s; the run begins without it")

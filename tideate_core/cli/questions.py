@@ -86,7 +86,7 @@ def _warnings(request: ConfirmationRequest) -> list[Text]:
 
 def answered(request: ConfirmationRequest, decision: Decision) -> Text:
     """Render a question with its automatic answer, for the log of an unattended run."""
-    kept = ", what you decided before is kept" if decision.value is not None else ""
+    kept = ", your earlier decisions are kept" if decision.value is not None else ""
     answer = f"yes{kept}" if decision.accepted else f"no, {visible(decision.reason)}"
     return Text.assemble((visible(request.message), "bold"), (f" [{answer}]", "cyan"))
 
@@ -283,7 +283,7 @@ class _Comments:
         self._unanswered: list[dict[str, Any]] = list(payload.get("comments", ()))
         self.options: dict[str, str] = {}
         if payload.get("revisable"):
-            self.options["c"] = "say what is to change"
+            self.options["c"] = "describe the change"
             if self._unanswered:
                 self.options["r"] = "send your comments again"
 

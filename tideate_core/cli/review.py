@@ -141,7 +141,7 @@ class ReviewQuestion(_Question):
     def _options(self) -> Options:
         shown = {"y": "all", "N": "none", "p": "pick hunk by hunk"}
         if self._revisable:
-            shown["c"] = "say what is to change: the model revises it"
+            shown["c"] = "describe the change: the model revises it"
         if self._unanswered:
             shown["y"] = "all; asks about your comments"
             shown["r"] = "send your comments"

@@ -213,7 +213,7 @@ def _tests_command(value: Any) -> Any:
     for number, word in enumerate(command if isinstance(command, list) else ()):
         inside = next((one for one in _SELECTIONS if one in word), None)
         if inside and (word != inside or number == 0):
-            raise ValueError(f'{inside} has to be an argument of its own, as ["./test.sh", "{inside}"]')
+            raise ValueError(f'{inside} must be a separate argument, as in ["./test.sh", "{inside}"]')
     return command
 
 

@@ -244,7 +244,7 @@ class StoredRuns:
         return {"files": done.restored, "merged": done.merged}
 
     async def commit_plan(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return the message and the files of the commit of a run's changes, without committing."""
+        """Return the message and files for a commit of a run's changes; commit nothing."""
         plan = await self._projects.commit_plan(str(params["execution_id"]), params.get("folder"))
         return {"run": run_json(plan.run), "message": plan.message, "files": plan.files, "notes": plan.notes}
 
@@ -297,7 +297,7 @@ def _values(params: dict[str, Any], name: str) -> dict[str, Any]:
         try:
             values[key] = json.loads(text)
         except ValueError as error:
-            raise InvalidInput(f"what is given for {key!r} has to be JSON: {error}") from error
+            raise InvalidInput(f"the value of {key!r} must be JSON: {error}") from error
     return values
 
 
@@ -323,7 +323,7 @@ def _named_review(wanted: str, here: Collection[str], reader: Reader) -> dict[st
 def _newest_failed(reader: Reader) -> str:
     failed = reader.runs(limit=1, status="failed", as_begun=True)
     if not failed:
-        raise InvalidInput("no run of this project failed; name the run, and the step to run it anew from")
+        raise InvalidInput("no run of this project failed; name the run, and the step to repeat it from")
     return failed[0].id
 
 

@@ -1,4 +1,4 @@
-"""Hunks of an answer that a model is still writing."""
+"""Hunks of an incomplete answer."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _PATCH: Final = re.compile(r"@@ |--- |\+\+\+ |<{5,9} ?")
-"""Beginning of a diff or of search/replace blocks, which are shown only as a whole."""
+"""Beginning of a diff or of search/replace blocks, which are only shown when complete."""
 
 
 def streamed_hunks(answer: str, lines: Sequence[str], start: int, end: int) -> list[Hunk] | None:
-    """Return the changes so far of a line range (0-based, half open); None if the answer does not tell.
+    """Return the changes so far of a line range (0-based, half open); None if they are not known yet.
 
     They come from the complete lines of the answer's first code block. Lines of the range that the model has
     not reached are unchanged. New lines of a blank range replace it.

@@ -165,7 +165,7 @@ def check_inputs(
     :raises NotText: the text is binary, or not UTF-8.
     """
     if "prompt" in definition.needs and not request.prompt.strip():
-        raise InvalidInput(f"{definition.name} needs a prompt: say what you want after the name")
+        raise InvalidInput(f"{definition.name} needs a prompt: add the prompt after the name")
     buffer = request.context.buffer
     if buffer is not None:
         _check_text(buffer)

@@ -425,7 +425,7 @@ async def _foreign_changes(
         async with asyncio.timeout(PATIENCE):
             found = await manager.diff(snapshot, changes=False)
     except (TideateError, OSError):  # a TimeoutError is one
-        log.warning("what differs from the snapshot %s is not known", snapshot, exc_info=True)
+        log.warning("the differences from the snapshot %s are not known", snapshot, exc_info=True)
         return []
     known, caches = {*done.left, *done.merged}, CacheDirectories(root)
     paths = [file.path for file in found if file.path not in known]

@@ -67,7 +67,7 @@ _passed_on: ContextVar[_Written | None] = ContextVar("mentions_passed_on", defau
 
 
 def tell_truncated(step: StepContext) -> None:
-    """Tell the user that an answer was cut off; that of the demonstration model ends at a sentence."""
+    """Tell the user that an answer was cut off; the demonstration model's answer ends at a sentence."""
     end = "; it ends at its last whole sentence" if step.demonstration else ""
     step.notice(f"the answer was cut off at the model's length limit{end}", level="warn")
 

@@ -1,4 +1,4 @@
-"""Commit some files as the person, from an index of its own; the person's index keeps all other changes."""
+"""Commit files as the person from a temporary index; the person's index keeps all other changes."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class PersonsCommit:
 
     message: str
     tree: Mapping[str, NewEntry | None]
-    """Entries that differ from the last commit, by path; None: removed."""
+    """Changed entries of the commit by path; None: removed."""
     index: Mapping[str, NewEntry | None]
-    """Entries that the person's index gets afterwards."""
+    """Changed entries of the person's index after the commit."""
     edit: bool = False
     """Open the message in the person's editor."""
     hooks: Path | None = None
-    """Directory of the repository's hooks, if the person trusts its programs; None: neither they nor its
-    filters and programs of signing run."""
+    """Directory of the repository's hooks if the person trusts its programs; None: no hooks, filters or
+    signing programs of the repository run."""
 
 
 @dataclass(slots=True)
@@ -69,7 +69,7 @@ class CommitBase:
     """The id of the last commit; empty before the first."""
     repository: Repository = field(init=False)
     _prefix: str = field(init=False)
-    """Of the project's paths in the repository."""
+    """Prefix of the project's paths in the repository."""
     _variables: dict[str, str] = field(init=False)
     _settings: Settings = field(init=False)
     _unwritten: dict[str, tuple[tuple[str, ...], bytes]] = field(init=False, default_factory=dict)
@@ -277,6 +277,6 @@ def _parents(path: str) -> list[str]:
 
 
 def _editor(settings: Settings) -> str:
-    """Return the person's editor, in git's order; the repository's own is a foreign program."""
+    """Return the person's editor in git's order; the repository's own setting is foreign and ignored."""
     own = (os.environ.get("GIT_EDITOR"), *settings.person.get("core.editor", ())[-1:])
     return next(filter(None, (*own, os.environ.get("VISUAL"), os.environ.get("EDITOR"))), "vi")

@@ -214,8 +214,8 @@ def run_as_person(
 ) -> tuple[int, str]:
     """Run git with the person's own environment and settings; return exit status and output; blocking.
 
-    :param options: before the command, in place of `SAFE_OPTIONS`.
-    :param terminal: git has the terminal, and its output is not returned.
+    :param options: options before the command that replace `SAFE_OPTIONS`.
+    :param terminal: git uses the terminal, and no output is returned.
     :raises WorkspaceError: git cannot be started or times out.
     """
     kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}

@@ -30,7 +30,7 @@ _USUAL: Final = {
     "gpg.ssh.program": "ssh-keygen",
     "gpg.x509.program": "gpgsm",
 }
-"""Values of git without a setting."""
+"""Default values of git."""
 _LFS_PROGRAMS: Final = ("lfs.extension.", "lfs.customtransfer.", "lfs.standalonetransferagent")
 """Settings for which git-lfs runs a program."""
 _FILTER_KEYS: Final = ("clean", "smudge", "process", "required")
@@ -77,7 +77,7 @@ class Settings:
         return frozenset(parts[0] for key in self.person if (parts := _filter_key(key)) is not None)
 
     def neutralized_programs(self) -> dict[str, str]:
-        """Return overrides of the repository's own programs of a commit by the person's, or none."""
+        """Return the settings that replace a repository's commit programs by the person's, or by none."""
         own = [key for key in self.local if key.startswith(_COMMIT_PROGRAMS) or key.endswith(_DIFF_PROGRAMS)]
         return {
             key: self.person.get(key, (_USUAL.get(key, ""),))[-1] for key in own

@@ -16,14 +16,14 @@ NAME: Final = re.compile(r"@\w+")
 
 BUILT_IN: Final = {
     "@buffer": "the buffer, saved or not",
-    "@diagnostics": "what the editor's diagnostics say of the buffer",
+    "@diagnostics": "the editor's diagnostics of the buffer",
     "@diff": "changes since the last commit, saved files only",
     "@file": "a file: @file:PATH, lines of it: @file:PATH:10-40",
-    "@last": "the last run, with its prompt and its answer",
+    "@last": "the prompt and the answer of the last run",
     "@run": "an earlier run, with its prompt and its answer: @run:ID",
     "@selection": "the selected lines",
     "@symbol": "the definition of a name: @symbol:NAME, or @symbol:CLASS.NAME",
-    "@symbols": "what is defined in the buffer, else in the project; of a file or folder: @symbols:PATH",
+    "@symbols": "the definitions in the buffer, or in the project; of a file or folder: @symbols:PATH",
     "@tree": "the project's files; of a folder: @tree:PATH",
 }
 """Built-in mentions and their descriptions."""

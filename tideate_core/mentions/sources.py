@@ -43,7 +43,7 @@ MOST_NEW: Final = 1000
 _MOST_DEFINITIONS: Final = 10
 """Definitions of one name."""
 _PATIENCE: Final = 10.0
-"""Seconds after which no further file is searched for a definition."""
+"""Seconds after which the search for a definition takes no further file."""
 _SYMBOL: Final = re.compile(r"(?:(?P<container>[^\W\d][\w$]*)\.)?(?P<name>[^\W\d][\w$]*[?!]?)")
 
 
@@ -138,7 +138,9 @@ class Sources:
         root = self._required_root(mention)
         wanted = _SYMBOL.fullmatch(reference.path) if reference else None
         if wanted is None:
-            raise ContextResolutionError(mention, "name a definition: @symbol:NAME, or @symbol:CLASS.NAME")
+            raise ContextResolutionError(
+                mention, "name a definition, as in @symbol:NAME or @symbol:CLASS.NAME"
+            )
         names = [one for one in await self._workspace.list() if code_language(one) and not secret_name(one)]
         name, container = wanted["name"], wanted["container"]
         open_file = self._buffer_text(mention)[1] if self._around.text is not None else ""
@@ -252,7 +254,7 @@ def _run_item(reader: Reader, mention: str, wanted: str, asking: str) -> Context
 def _files_with(
     root: Path, names: Sequence[str], word: str, limit: int, links: HardLinks, *, also: str
 ) -> list[str]:
-    """Return the files that have a word, and one other; blocking."""
+    """Return the files that contain a word, and the file `also`; blocking."""
     ends, wanted, found = time.monotonic() + _PATIENCE, word.encode(), []
     for name in names:
         data = read_bounded(root / name, limit) or b""
@@ -271,7 +273,7 @@ def _definitions(text: str, path: str) -> list[Definition]:
 
 
 def _definitions_item(mention: str, found: Sequence[tuple[RawText, Definition]]) -> ContextItem:
-    """Return the lines of definitions, each after its place if there are several."""
+    """Return the lines of definitions; several are labelled with their places."""
     shown = found[:_MOST_DEFINITIONS]
     cut = f"{len(found) - len(shown)} more definitions are left out" if len(shown) < len(found) else ""
     texts = ["".join(lines_of(raw.text)[one.line - 1 : one.last]) for raw, one in shown]

@@ -55,7 +55,7 @@ _WITH_BODY: Final = frozenset({"struct_specifier", "enum_specifier", "union_spec
 
 @dataclass(frozen=True, slots=True)
 class OutlineEntry:
-    """A definition or a heading with its body; lines are 1-based and included."""
+    """A definition or a heading with its body; both lines are 1-based and part of it."""
 
     first: int
     last: int

@@ -69,7 +69,7 @@ def make_environment(
 
     :param extra: variables that override ours.
     :param inherit: names of further variables to inherit.
-    :param plain: no one sees colours; False: the terminal's variables are ours, too.
+    :param plain: for output without colours; False: inherit the terminal's variables.
     """
     named = INHERITED.union(inherit, () if plain else _TERMINAL)
     kept = {name: value for name, value in os.environ.items() if name in named or name.startswith("LC_")}

@@ -354,7 +354,7 @@ def move_project_state(old: Path, new: Path) -> Path:
     """
     before, target = _state_directory(old), _state_directory(real_path(new))
     if not (before / IDENTITY).is_file():
-        raise ConfigError(f"there is no state of {old}; `tideate project list` lists what there is")
+        raise ConfigError(f"there is no state of {old}; `tideate project list` lists all")
     if not has_no_work(target):
         raise ConfigError(
             f"{real_path(new)} has state of its own ({target}); `tideate project forget "

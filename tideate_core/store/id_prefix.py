@@ -45,7 +45,7 @@ def find_run_id(fetch: Fetch, wanted: str, asking: str = "") -> str:
     """Return the id of the one run with this id or beginning.
 
     :param wanted: `last` is the run that started last, even if the clock was set back.
-    :param asking: the run that asks; neither it nor a run that it is a step of is the last one.
+    :param asking: the run that asks; this run and the runs around it are not the last run.
     :raises RunNotFound: there is none; the message names the nearest.
     :raises InvalidInput: several ids begin with it.
     """
@@ -54,7 +54,7 @@ def find_run_id(fetch: Fetch, wanted: str, asking: str = "") -> str:
         if last := fetch(_LAST_RUN, (asking,)):
             return str(last[0][0])
         nothing = RunNotFound(wanted)
-        nothing.args = ("there is no last run: nothing has run in this project yet",)
+        nothing.args = ("there is no last run: this project has no runs yet",)
         raise nothing
     if chosen := _only(fetch, "executions", wanted, "runs"):
         return chosen
@@ -87,9 +87,7 @@ def find_checkpoint(fetch: Fetch, wanted: str) -> Row:
             run = find_run_id(fetch, beginning)
             found = fetch(f"{CHECKPOINTS} WHERE execution_id = ? AND id = ?", (run, f"{run}.{ordinal}"))
     if not found:
-        raise CheckpointNotFound(
-            f"no checkpoint has the id {wanted!r}; `tideate checkpoint list` shows those that there are"
-        )
+        raise CheckpointNotFound(f"no checkpoint has the id {wanted!r}; `tideate checkpoint list` lists all")
     return found[0]
 
 

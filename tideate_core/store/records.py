@@ -382,7 +382,7 @@ class GateCount:
 
 
 def state_of(run: RunRow) -> State:
-    """Return the state of a run in its lifecycle; people see `state_word`."""
+    """Return the lifecycle state of a run; people see `state_word`."""
     if run.status in ("completed", "failed", "cancelled"):
         return run.status
     if run.status == "paused":
@@ -391,7 +391,7 @@ def state_of(run: RunRow) -> State:
 
 
 def state_word(run: RunRow) -> str:
-    """Return the word for a run's state: `declined` if an answer of the person cancelled it."""
+    """Return the word for a run's state; a run cancelled by the person's answer is `declined`."""
     return "declined" if run.status == "cancelled" and run.reason == "declined" else state_of(run)
 
 

@@ -1,4 +1,4 @@
-"""Mark file of a store with unfinished runs, which a starting editor sees without the database."""
+"""Mark file of a store with unfinished runs; a starting editor reads it without the database."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
     from tideate_core.store.transaction import Transaction
 
 NAME: Final = "unfinished"
-"""The file, beside the database. It holds the id of the process that last had such a run."""
+"""The file beside the database; it holds the id of the last process with such a run."""
 
 UNFINISHED: Final = (
     "e.status IN ('idle', 'parsing', 'validating_workflow', 'building_dependency_graph', 'scheduling_steps',"
     " 'executing_steps', 'awaiting_completion', 'creating_checkpoint', 'restoring_from_checkpoint',"
     " 'aggregating_results', 'paused')"
 )
-"""Spelled out, so that SQLite uses an index."""
+"""Lists all states, so that SQLite uses an index."""
 _ANY: Final = f"SELECT 1 FROM workflow_executions e WHERE {UNFINISHED} LIMIT 1"  # noqa: S608
 
 log = logging.getLogger(__name__)
 
 
 def mark_unfinished(transaction: Transaction) -> None:
-    """Make the mark after the commit of a transaction that starts a run or takes it over."""
+    """Make the mark after a committed transaction started a run or took it over."""
     transaction.after.append(partial(_update, transaction.objects.private / NAME, None))
 
 
 def unmark_unfinished(transaction: Transaction) -> None:
-    """Remove the mark after the commit of a transaction that ends the last unfinished run."""
+    """Remove the mark after a committed transaction ended the last unfinished run."""
     transaction.after.append(partial(_update, transaction.objects.private / NAME, transaction.connection))
 
 

@@ -43,7 +43,7 @@ _HOW = {
 _UNATTENDED = {"CI": "1"}
 """Keeps test runners of JavaScript from watching files and writing snapshots."""
 _NEVER_WATCH = ("python", "pytest", "py.test", "tox", "nox", "go", "cargo", "ctest")
-"""Beginnings of programs that run to their end in any environment."""
+"""Name beginnings of programs that never watch files."""
 
 
 def verification_environment(root: Path, config: VerifyConfig) -> dict[str, str]:
@@ -175,7 +175,7 @@ class ProjectTrust:
         return self._trust.allows(tool.meaning)
 
     def allows(self, tool: Tool) -> bool:
-        """Return whether a command may run: the person's own, trusted, or of a trusted configuration.
+        """Return whether a command may run: the person's own, trusted, or from a trusted configuration.
 
         :raises ConfigError: the record of trust cannot be read.
         """

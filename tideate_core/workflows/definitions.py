@@ -150,7 +150,7 @@ class MachineWorkflow:
         stray = sorted(self.confirm - self.machine.states.keys()) if self.confirm else []
         if stray:
             raise InvalidDefinition(
-                f"workflow {self.name!r} wants a confirmation before {stray[0]!r}, which is not a state of it"
+                f"workflow {self.name!r} asks for a confirmation, but has no state {stray[0]!r}"
                 f"{did_you_mean(stray[0], self.machine.states)}"
             )
 

@@ -155,7 +155,7 @@ class ModelAccess(Protocol):
     ) -> Reply:
         """Send a prompt to a model; the answer is streamed to the front end unless `quiet`.
 
-        :param on_text: also called with each piece of the answer; not if it is replayed after a crash.
+        :param on_text: called with each piece of the answer, except in a replay after a crash.
         :param adapter: name of an adapter; None: the run's.
         """
         ...
@@ -301,9 +301,9 @@ class PersonAccess(Protocol):
         ...
 
     def show_hunks(self, buffer: int, hunks: Sequence[Hunk], before: str | None = None) -> None:
-        """Show the changes of an editor's buffer that a model has written so far; nothing is asked.
+        """Show the changes of an incomplete answer in the editor's buffer, without a question.
 
-        :param before: the text that the hunks are of; None: the text of the last call.
+        :param before: the text that the hunks change; None: the text of the last call.
         """
         ...
 

@@ -99,7 +99,7 @@ class Sandbox(SandboxedEnvironment):
     @classmethod
     @lru_cache(maxsize=32)
     def compiled(cls, source: str) -> CodeType:
-        """Return the code of a template, which takes milliseconds to make; it holds no values or limits."""
+        """Return the compiled code of a template, without values or limits."""
         check_length(source)
         environment = cls(0)
         tree = environment.parse(source)

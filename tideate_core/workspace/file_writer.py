@@ -134,7 +134,7 @@ class FileWriter:
         if os.path.lexists(end):
             raise EditConflict(f"{target} exists already; nothing was moved")
         if start.is_symlink():
-            raise WorkspaceError(f"{source} is a symbolic link; a person has to move it")
+            raise WorkspaceError(f"{source} is a symbolic link; a person must move it")
         if end.is_relative_to(start):
             raise EditConflict(f"{target} is inside {source}; nothing was moved")
         if not start.is_dir():
@@ -156,7 +156,7 @@ class FileWriter:
         name = self._root.relative
         for path, found in files:
             if found.state.kind != "file":
-                raise WorkspaceError(f"{name(path)} is a link or no regular file; a person has to move it")
+                raise WorkspaceError(f"{name(path)} is a link or no regular file; a person must move it")
             _refuse_read_only(path, found, name(path))
             there = goal(path)
             plan.files.append(FileOperation(name(there), there, FileImage(ABSENT), found, moved_from=path))
@@ -170,7 +170,7 @@ def _refuse_large(path: Path, name: str) -> None:
     if size > MOVED_BYTES:
         raise WorkspaceError(
             f"{name} has {size >> 20:,} MiB: all that is changed is kept for a rollback, and "
-            f"at most {MOVED_BYTES >> 20} MiB at a time; a person has to do it"
+            f"at most {MOVED_BYTES >> 20} MiB at a time; a person must do it"
         )
 
 
@@ -202,12 +202,12 @@ def _collect(top: Path, name: str) -> tuple[list[tuple[Path, FileImage]], list[D
     while todo:
         directory = todo.pop()
         if holds_repository(directory):
-            raise WorkspaceError(f"{name} has a git repository in it; a person has to move it")
+            raise WorkspaceError(f"{name} has a git repository in it; a person must move it")
         directories.append(DirectoryOperation.removing(directory))
         for path in sorted(directory.iterdir()):
             status = path.lstat()
             if path.name.casefold() in PROTECTED:
-                raise WorkspaceError(f"{name} has {path.name} in it; a person has to move it")
+                raise WorkspaceError(f"{name} has {path.name} in it; a person must move it")
             if stat.S_ISDIR(status.st_mode):
                 todo.append(path)
                 continue
@@ -215,7 +215,7 @@ def _collect(top: Path, name: str) -> tuple[list[tuple[Path, FileImage]], list[D
             if len(files) >= MOVED_FILES or size > MOVED_BYTES:
                 raise WorkspaceError(
                     f"{name} has more than {MOVED_FILES} files, or {MOVED_BYTES >> 20} MiB: too much for "
-                    "a rollback; a person has to move it"
+                    "a rollback; a person must move it"
                 )
             files.append((path, current_image(path, name)))
     return files, sorted(directories, key=lambda one: one.path)

@@ -224,7 +224,7 @@ def refuse_new_repositories(places: Iterable[Path], root: Path | None) -> None:
         if _makes_one(there | names) and not _makes_one(there):
             raise EditConflict(
                 f"with it {directory.name} would be a git repository, in which git runs what it configures; "
-                "nothing was written. A person has to make one, with `git init`"
+                "nothing was written. A person must make one, with `git init`"
             )
 
 

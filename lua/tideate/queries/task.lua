@@ -28,7 +28,7 @@ function M.new(limit, respond, refuse)
   task:expire_after(limit, function()
     local at_limit = task.at_limit
     task.at_limit = nil
-    local too_late = ('%s: no answer within %g s; try again later, or go on without it'):format(
+    local too_late = ('%s: no answer within %g s; try again later, or continue without it'):format(
       task.waits_for,
       limit / 1000
     )

@@ -75,7 +75,7 @@ local FIRST = {
 
 local show_next, go_on
 
---- Load modules one at a time while the host or a model works: all at once would block the editor.
+--- Load modules one at a time while the host or a model works. Loading all at once would block the editor.
 ---@param modules? string[] default: those of a first run
 ---@param on_loaded? fun()
 function M.load_ahead(modules, on_loaded)

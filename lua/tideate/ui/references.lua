@@ -1,9 +1,9 @@
---- Places in files named by the text of our windows, like `src/a.py:10`; followed into a window for files.
+--- Places in files, like `src/a.py:10`, in the text of our windows; open them in a window for files.
 local M = {}
 
 local api = vim.api
 
---- Forms of a place: a path with line and column, in the order of trial.
+--- Patterns of a place, tried in this order: path, line and column.
 local FORMS = { '^(.-)#L(%d+)', '^(.-):(%d+):(%d+)', '^(.-):L?(%d+)', '^(.-)%((%d+)%)$', '^(.-)::', '^(.+)$' }
 local ENDS = '[%s"\'`<>%[%]{}|;,*]' -- characters around a path without blanks
 
@@ -52,7 +52,7 @@ local function place_of(text)
   return inner and inner ~= '' and place_of(inner) or nil
 end
 
---- Return the words around a column: those between backticks or quotes, which may have blanks, then those without.
+--- Return the words around a column: first the texts between backticks or quotes, which may have blanks, then a word.
 ---@param line string
 ---@param column integer 1-based, in bytes
 ---@return {text: string, behind: string}[] behind: the rest of the line
@@ -141,7 +141,7 @@ function M.press(lhs)
   elseif lhs == '<CR>' then
     return vim.cmd.normal({ api.nvim_replace_termcodes('<CR>', true, true, true), bang = true })
   end
-  require('tideate.ui').warn('no file is named here')
+  require('tideate.ui').warn('no file name under the cursor')
 end
 
 return M

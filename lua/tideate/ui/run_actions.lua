@@ -133,7 +133,7 @@ function M.retry(params)
     local reused = plan.reused == 1 and '1 result before it is reused' or ('%d results before it are reused'):format(plan.reused)
     local model = plan.adapter and (' It asks %s.'):format(ui_text.name(plan.adapter)) or ''
     ask_first(run, 'retry', {
-      message = ('Run %s anew from the step %s on? %s; models are asked again.%s'):format(named(run), plan.step, reused, model),
+      message = ('Rerun %s from the step %s? %s; models are asked again.%s'):format(named(run), plan.step, reused, model),
       details = run.prompt,
     }, expecting, function()
       require('tideate.run').fork_stored(wanted)

@@ -249,7 +249,9 @@ async def test_what_nobody_trusts_is_not_run(tmp_path: Path) -> None:
 
 
 async def test_a_check_that_is_not_there_is_told_with_those_that_are(project: Project) -> None:
-    with pytest.raises(ToolError, match=r"no check build here: nothing .* \(checks that there are: tests\)"):
+    with pytest.raises(
+        ToolError, match=r"check build cannot run here: no command is known \(known checks: tests\)"
+    ):
         await run(project, "build")
 
 
@@ -272,7 +274,7 @@ async def test_a_staged_edit_makes_no_other_command_of_one_that_is_trusted(tmp_p
     trust(root)
     assert (await run(project, "lint")).startswith("lint passed: `make lint` ended with")
     await project.stage(FileChange("Makefile", "modify", None, f"lint:\n\ttouch {tmp_path}/sprung"))
-    with pytest.raises(ToolError, match="staged edits change what it runs, and `make lint` runs"):
+    with pytest.raises(ToolError, match="staged edits change the code that it runs, and `make lint` runs"):
         await run(project, "lint")
     assert not (tmp_path / "sprung").exists()
 
@@ -295,7 +297,9 @@ async def test_a_staged_edit_of_what_the_persons_own_command_runs_needs_trust(
 @pytest.mark.slow
 async def test_a_project_s_own_file_that_nobody_trusts_is_not_passed_over(project: Project) -> None:
     write_files(project.root, {".tideate/config.toml": '[verify]\ntests = ["false"]\n'})
-    with pytest.raises(ToolError, match=r"\.tideate/config\.toml says how to run tests and is not trusted"):
+    with pytest.raises(
+        ToolError, match=r"\.tideate/config\.toml sets the command of tests and is not trusted"
+    ):
         await run(project, "tests")
 
 
@@ -345,13 +349,13 @@ async def test_without_a_name_the_checks_are_told(tmp_path: Path) -> None:
     files = {**FILES, "Makefile": "lint:\n\t@echo fine\n"}
     project = Project(tmp_path, files)
     lint, tests = sorted((await run(project)).split("\n"))
-    assert lint == "lint: `make lint` (not trusted: a person has to run `tideate trust`)"
+    assert lint == "lint: `make lint` (not trusted: a person must run `tideate trust`)"
     assert tests.startswith("tests: `")
-    assert tests.endswith("(not trusted: a person has to run `tideate trust`)")
+    assert tests.endswith("(not trusted: a person must run `tideate trust`)")
     trust(tmp_path)
     assert "lint: `make lint`" in (await run(project)).split("\n")
     write_files(tmp_path, {".tideate/config.toml": '[verify]\ntests = ["false"]\n'})
-    assert "tests: as .tideate/config.toml says (not trusted: " in await run(project)
+    assert "tests: set in .tideate/config.toml (not trusted: " in await run(project)
 
 
 async def test_where_there_is_no_check_it_is_told_what_a_person_can_do(tmp_path: Path) -> None:
@@ -360,8 +364,8 @@ async def test_where_there_is_no_check_it_is_told_what_a_person_can_do(tmp_path:
     assert told.startswith(
         "there is no check here: a person can set one in .tideate/config.toml, as `[verify]"
     )
-    assert told.endswith("You can hand in without it: say that it was not run.")
-    with pytest.raises(ToolError, match=r"no check tests here: .*config\.toml.* hand in without it"):
+    assert told.endswith("You can hand in without it, with a note that it did not run.")
+    with pytest.raises(ToolError, match=r"check tests cannot run here: .*config\.toml.* hand in without it"):
         await run(project, "tests")
 
 
@@ -430,13 +434,13 @@ def failing_file(*names: str) -> str:
 
 
 def count_runs(project: Project) -> int:
-    """Return how often the tests ran, in any copy."""
+    """Return the number of test runs in all copies."""
     counted = project.root.parent / "runs"
     return len(counted.read_text()) if counted.exists() else 0
 
 
 @pytest.mark.slow
-async def test_a_failure_is_told_as_new_or_as_one_that_is_there_without_the_edits(tmp_path: Path) -> None:
+async def test_a_failure_is_marked_as_new_or_as_old(tmp_path: Path) -> None:
     project = with_pytest(tmp_path / "project", decisions=(YES,))
     counter = f"open({str(tmp_path / 'runs')!r}, 'a').write('x')\n"
     write_files(project.root, {"test_b.py": counter + failing_file("old"), "test_a.py": ""})

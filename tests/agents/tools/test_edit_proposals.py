@@ -58,7 +58,7 @@ async def test_a_rename_is_staged_in_all_files_and_written_nowhere(project: Proj
     assert (project.root / "a.py").read_text() == "old = 1"
 
 
-async def test_of_a_rename_at_many_places_not_all_lines_are_told(project: Project) -> None:
+async def test_a_rename_at_many_places_shows_only_some_lines(project: Project) -> None:
     await project.call("write_file", path="c.py", text="x")
     (project.root / "a.py").write_text("old = 1\n" + "\nold()" * 12)
     await project.call("read_file", path="a.py")

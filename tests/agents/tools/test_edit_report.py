@@ -80,7 +80,7 @@ def test_every_hunk_is_shown_with_a_line_around_it_and_the_middle_of_a_long_one_
     assert (shown.count("+ten"), all_shown) == (20, True)
 
 
-def test_of_very_many_hunks_some_are_shown() -> None:
+def test_only_some_of_very_many_hunks_are_shown() -> None:
     before = "\n".join(map(str, range(2000)))
     after = "\n".join(f"{number}{'x' * (number % 3 == 0)}" for number in range(2000))
     (shown,), all_shown = describe_changes([FileChange("a", "modify", before, after)])
@@ -109,7 +109,7 @@ def test_of_very_many_hunks_some_are_shown() -> None:
         ("", "x" + ".a" * 20_000, None),
     ],
 )
-def test_what_an_edit_brings_is_told(before: str, after: str, told: list[str] | None) -> None:
+def test_an_edit_reports_its_new_problems(before: str, after: str, told: list[str] | None) -> None:
     assert new_name_problems("src/a.py", before, after) == told
 
 

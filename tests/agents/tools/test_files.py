@@ -29,7 +29,7 @@ async def listed(project: Project, **more: Any) -> str:
 TWENTY = {"a.txt": "\n".join(map(str, range(1, 21)))}
 
 
-async def test_lines_are_numbered_if_that_is_asked_for(tmp_path: Path) -> None:
+async def test_lines_are_numbered_on_request(tmp_path: Path) -> None:
     project = Project(tmp_path, {"a.py": "one\n\ttwo\n"})
     assert await read(project, "a.py") == "a.py, 2 lines\none\n\ttwo"
     assert await read(project, "a.py", numbers=True) == "a.py, 2 lines\n1\tone\n2\t\ttwo"

@@ -174,7 +174,7 @@ async def test_an_outline_has_at_most_150_entries_a_depth_and_a_filter(tmp_path:
     project = Project(tmp_path, {"a.py": classes, "b.py": "".join(f"def f{n}(): ...\n" for n in range(400))})
     lines = (await project.call("outline", path="a.py")).split("\n")
     assert lines[:2] == ["1-21: class C0:", "2:   def m0_0(self): ..."]
-    assert lines[139:] == ["400-420: class C19:", "[280 more; name, or a larger depth, shows them]"]
+    assert lines[139:] == ["400-420: class C19:", "[280 more; use name or a larger depth to show them]"]
     assert len((await project.call("outline", path="a.py", depth=2)).split("\n")) == 151
     assert len((await project.call("outline", path="b.py")).split("\n")) == 151
     named = await project.call("outline", path="a.py", name="M7_1(")
@@ -182,14 +182,14 @@ async def test_an_outline_has_at_most_150_entries_a_depth_and_a_filter(tmp_path:
     assert "defines nothing with 'zz' (420 entries)" in await project.call("outline", path="a.py", name="zz")
 
 
-async def test_of_a_large_file_the_longest_class_is_outlined_first(tmp_path: Path) -> None:
+async def test_the_outline_of_a_large_file_begins_with_the_longest_class(tmp_path: Path) -> None:
     constants = "".join(f"C{at} = {at}\n" for at in range(60))
     small = "".join(f"class S{at}:\n    def a(self): ...\n    def b(self): ...\n" for at in range(15))
     large = "class Large:\n" + "".join(f"    def m{at}(self):\n        return {at}\n" for at in range(50))
     project = Project(tmp_path, {"a.py": constants + small + large})
     lines = (await project.call("outline", path="a.py")).split("\n")
     assert sum("def m" in line for line in lines) == 50
-    assert lines[-1] == "[6 more; name, or a larger depth, shows them]"
+    assert lines[-1] == "[6 more; use name or a larger depth to show them]"
 
 
 async def test_definitions_that_are_too_long_are_lines(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def test_piped_text_is_one_message_of_the_last_chat(shell: Shell, answering: Mod
 
 
 def test_no_message_is_wrong_usage(shell: Shell, answering: ModelServer) -> None:
-    shell.fails(2, "there is no message on stdin", "chat", stdin=" \n")
+    shell.fails(2, "no message came from stdin", "chat", stdin=" \n")
     shell.fails(2, "no run has the id 'abcd'", "chat", "abcd", stdin="hello")
     assert answering.requests == []
 

@@ -1,4 +1,4 @@
-"""`tideate commit`: what a run changed, and nothing else, as the person commits."""
+"""`tideate commit`: only the changes of a run, with the person's settings."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_runs_change_is_committed_and_other_changes_stay_as_they_are(
     assert git(shell, "show", "HEAD:a.py") == SHORT
     assert git(shell, "log", "-1", "--format=%an %s", "--name-only").split() == ["Me", "shorten", "a.py"]
     assert git(shell, "status", "--short") == " M a.py\nM  b.py\nA  new.py\n"
-    shell.fails(2, "the last commit has the changes of run", "commit", run, "--yes")
+    shell.fails(2, "the last commit already has the changes of run", "commit", run, "--yes")
 
 
 def test_a_staged_change_of_the_same_file_stays_staged(repository: Shell, answering: ModelServer) -> None:
@@ -84,7 +84,7 @@ def test_a_staged_change_of_the_same_file_stays_staged(repository: Shell, answer
     assert git(shell, "log", "-1", "--format=%B").strip() == "Shorten\n\nIt is a sum."
 
 
-def test_changes_that_cannot_be_told_apart_are_refused(repository: Shell, answering: ModelServer) -> None:
+def test_inseparable_changes_are_not_committed(repository: Shell, answering: ModelServer) -> None:
     shell = repository
     shell.write("a.py", LOOP.replace("t = 0", "t = 1"))
     git(shell, "add", "a.py")
@@ -358,7 +358,7 @@ def test_an_unfinished_merge_is_not_committed(repository: Shell, answering: Mode
     assert (git(shell, "rev-parse", "HEAD"), git(shell, "ls-files", "-s")) == before
 
 
-def test_a_run_that_was_rolled_back_and_a_place_without_a_repository_are_told(
+def test_a_rolled_back_run_and_a_missing_repository_are_reported(
     shell: Shell, answering: ModelServer
 ) -> None:
     run = refactored(shell, answering)

@@ -74,7 +74,7 @@ def test_yes_keeps_what_was_rejected_before(shell: Shell, answering: ModelServer
     shell.fails(3, "resume it at a terminal or in Neovim", "resume", run)
     assert file.read_text() == "\n".join([*lines, ""])
     done = shell.ok("resume", run, "--yes")
-    assert "[yes, what you decided before is kept]" in done.stderr
+    assert "[yes, your earlier decisions are kept]" in done.stderr
     assert file.read_text() == "\n".join([*lines[:5], *loud[5:], ""])
 
 

@@ -259,4 +259,4 @@ async def test_a_server_that_lacks_a_wanted_capability_is_not_used(make: Make, t
     assert await make(replace(spec_of(tmp_path), capabilities=("tools",))).tools("tests")
     client = make(replace(spec_of(tmp_path), capabilities=("tools", "telepathy")))
     error = await error_of(client.tools("tests"))
-    assert "does not offer telepathy, which `capabilities` wants (it offers: " in str(error)
+    assert "does not offer telepathy, which `capabilities` requires (it offers: " in str(error)

@@ -1,4 +1,4 @@
-"""Commands of the project's checks: which ones are declared, installed and trusted."""
+"""Commands of the project's checks: declared, installed and trusted ones."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
 
 HOW_TO_CONFIGURE: Final = "a person can set one in .tideate/config.toml, as `[verify] tests = [...]`"
-HOW_TO_TRUST: Final = "a person has to run `tideate trust`"
+HOW_TO_TRUST: Final = "a person must run `tideate trust`"
 
 
 def read_verify_config(root: Path) -> VerifyConfig:
@@ -59,33 +59,32 @@ def allowed_tools(
     A build that the tests need comes first.
 
     :param place: the root, or a scratch copy of it.
-    :param touched: files, relative to the root: select the parts of the project that they affect; none: all.
+    :param touched: files relative to the root; only the parts of the project that they affect are checked.
+        Without files, all parts are.
     :raises ToolError: there is no command, one cannot run, or it is not trusted.
     """
     if getattr(config, check.value) is None and check.value in declared_checks(root):
         raise ToolError(
-            f"the project's .tideate/config.toml says how to run {check} and is not trusted; a person has to "
-            f"look at it and run `tideate trust` or `:Workflow trust`. {WITHOUT}"
+            f"the project's .tideate/config.toml sets the command of {check} and is not trusted; a person "
+            f"must look at it and run `tideate trust` or `:Workflow trust`. {WITHOUT}"
         )
     environment = verification_environment(root, config)
     tools = select_tools(place, config, environment)
     if not tools.get(check):
-        why = "it is turned off" if check in tools else "nothing in the project says how"
+        why = "it is turned off" if check in tools else "no command is known"
         there = ", ".join(one for one, found in tools.items() if found)
-        known = f"(checks that there are: {there})" if there else f"({HOW_TO_CONFIGURE}). {WITHOUT}"
-        raise ToolError(f"there is no check {check} here: {why} {known}")
+        known = f"(known checks: {there})" if there else f"({HOW_TO_CONFIGURE}). {WITHOUT}"
+        raise ToolError(f"the check {check} cannot run here: {why} {known}")
     wanted = affected_tools(place, config, tools, touched)
     chosen = [tool for tool in tools[check] if tool in wanted]
     if not chosen:
         having = ", ".join(tool.folder or "the root" for tool in tools[check])
-        raise ToolError(f"the check {check} is only in {having}, which these files do not touch. {WITHOUT}")
+        raise ToolError(f"the check {check} covers only {having}, and these files are elsewhere. {WITHOUT}")
     built = {tool.folder for tool in chosen if tool.after_build}
     places = built if config.build is None else {""}
     builds = [tool for tool in tools.get(Check.BUILD, ()) if built and tool.folder in places]
     if built and not builds:
-        raise ToolError(
-            f"the tests run what is built, and no build is configured: {HOW_TO_CONFIGURE}. {WITHOUT}"
-        )
+        raise ToolError(f"the tests need a build, and no build is configured: {HOW_TO_CONFIGURE}. {WITHOUT}")
     return [_allowed(root, place, tool, environment) for tool in [*builds, *chosen]]
 
 
@@ -96,7 +95,7 @@ def _allowed(root: Path, place: Path, tool: Tool, environment: Mapping[str, str]
     if advice := missing_program(place, tool, environment):
         raise ToolError(f"`{tool.words}` cannot run: {advice}. {WITHOUT}")
     if not ProjectTrust(root).allows(tool if place == root else _as_in_project(root, tool)):
-        changed = "staged edits change what it runs, and " if place != root else ""
+        changed = "staged edits change the code that it runs, and " if place != root else ""
         raise ToolError(f"{changed}{untrusted_message(tool)}. {WITHOUT}")
     return tool
 

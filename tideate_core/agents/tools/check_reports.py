@@ -1,4 +1,4 @@
-"""Reports of checks for a model: failures with their error lines, new ones told from old ones."""
+"""Reports of checks for a model: failures with their error lines, marked as new or old."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LONGEST_ERROR: Final = 300
 """Characters of an error that are compared with those without the edits."""
 _ADDRESS: Final = re.compile(r"\b0x[0-9a-f]+")
 LONGEST_OUTPUT: Final = 4_000
-"""Characters from the end of a check's output, if it has no failure that can be read."""
+"""Characters from the end of a check's output without readable failures."""
 TIMES: Final = "check_times.json"
 """File of the last durations in a project's private state."""
 REPEATED_OUTPUT: Final = re.compile(
@@ -48,7 +48,7 @@ class Failing:
     """One failure of a check."""
 
     key: str
-    """Identifies it before and after an edit: without lines."""
+    """Identifies the failure before and after an edit, so it has no line."""
     head: str
     details: str = ""
     file: str = ""
@@ -186,7 +186,7 @@ def end_of(output: str, longest: int = LONGEST_OUTPUT) -> str:
 
 
 def last_times(root: Path) -> dict[str, int]:
-    """Return the milliseconds that checks took last, by command; blocking."""
+    """Return the last durations of checks in milliseconds, by command; blocking."""
     try:
         known = json.loads((project_state(root) / TIMES).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -195,7 +195,7 @@ def last_times(root: Path) -> dict[str, int]:
 
 
 def keep_time(root: Path, tool: Tool, took: int) -> None:
-    """Remember how long a check took; blocking. A failure to do so is ignored: it is only told to models."""
+    """Remember the duration of a check; blocking. An error is ignored: only models read durations."""
     known = json.dumps({**last_times(root), tool.words: took})
     with suppress(OSError, StateError):
         write_atomic(make_project_state(root) / TIMES, known.encode())

@@ -124,7 +124,7 @@ async def _run(
 ) -> tuple[str, str]:
     """Run a check; return its status, and a report.
 
-    :param compare: run it without the staged edits as well if it fails, to tell new failures from others.
+    :param compare: if the check fails, also run it without the staged edits, to mark new failures.
     """
     check = Check(arguments.check or Check.TESTS)
     if check is not Check.TESTS and (arguments.files or arguments.pattern):
@@ -175,8 +175,8 @@ async def _failures_before(
 ) -> dict[str, Before]:
     """Return the failures without the staged edits, by command, for the failed commands.
 
-    They are stored with the run, for the project's files as they are. Of tests only the files with failures
-    run. A command that cannot run without the edits is left out.
+    The run stores them for the current files of the project. Only test files with failures run. A command
+    that cannot run without the edits is left out.
     """
     failed = [(tool, report) for tool, report in reports if report.failures]
     if not failed:
@@ -221,7 +221,7 @@ def _described(root: Path) -> str:
         for tool in tools:
             note = "" if trust.allows(tool) else f" (not trusted: {HOW_TO_TRUST})"
             lines.append(f"{check}: `{tool.words}`{note}")
-    lines += [f"{one}: as .tideate/config.toml says (not trusted: {HOW_TO_TRUST})" for one in sorted(waiting)]
+    lines += [f"{one}: set in .tideate/config.toml (not trusted: {HOW_TO_TRUST})" for one in sorted(waiting)]
     return "\n".join(lines) if lines else f"there is no check here: {HOW_TO_CONFIGURE}. {WITHOUT}"
 
 
@@ -306,7 +306,7 @@ class _ScratchRun:
             cwd=tool.folder,
             environment=self._environment(tool),
             limits=self._limits,
-            hint=f"a person has to install it, or set verify.{tool.check} in .tideate/config.toml",
+            hint=f"a person must install it, or set verify.{tool.check} in .tideate/config.toml",
         )
         printed, took = result.printed, result.duration_ms
         await asyncio.to_thread(keep_time, self.root, tool, took)

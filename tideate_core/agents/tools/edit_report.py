@@ -76,9 +76,9 @@ def new_problems(changes: Iterable[FileChange]) -> list[FileProblem]:
 
 
 def describe_changes(changes: Iterable[FileChange], loose: Sequence[int] = ()) -> tuple[list[str], bool]:
-    """Return the hunks of changes with a line around, for a model, and whether these are all changed lines.
+    """Return the hunks of changes with one context line, and whether they show all changed lines.
 
-    The middle of a long run of lines is left out.
+    Long runs of lines lose their middle.
 
     :param loose: lines (from 1, before the edit) of inexact matches; their hunks are shown in full.
     """

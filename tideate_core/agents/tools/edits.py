@@ -52,7 +52,7 @@ class SearchReplace(BaseModel):
     search: str = Field(min_length=1, description="Copied exactly, as short as is unique in the file.")
     replace: str
     line: int | None = Field(
-        default=None, ge=1, description="Line on which a search begins that is not unique."
+        default=None, ge=1, description="First line of the match, for a text that is not unique."
     )
 
 
@@ -371,7 +371,7 @@ TOOLS: tuple[WorkTool[Any], ...] = (
     ),
     WorkTool(
         "write_file",
-        "Create a file, or replace all of one that you have read.",
+        "Create a file, or replace the whole text of one that you have read.",
         WriteFile,
         "stages",
         write_file,
@@ -379,7 +379,7 @@ TOOLS: tuple[WorkTool[Any], ...] = (
     ),
     WorkTool(
         "move_file",
-        "Move or rename a file; edit it under its new path then.",
+        "Move or rename a file; then edit it under its new path.",
         MoveFile,
         "stages",
         move_file,

@@ -30,7 +30,7 @@ ENTRIES: Final = 300
 """Lines of a tree if no depth is given."""
 MOST_ENTRIES: Final = 3_000
 KNOWN: Final = 30
-"""Lines from which a text that the model knows is not shown again."""
+"""Minimum of lines of a text that is not shown to a model twice."""
 KNOWN_TEXT: Final = "{name}, {about}: you have all of it, with your edits; ranges show lines again"
 LEAST_SIZE: Final = 4_096
 """Bytes from which a file's size is shown."""
@@ -49,7 +49,7 @@ class ReadFile(Arguments):
 
 
 async def read_file(context: ToolContext, arguments: ReadFile) -> str:
-    """Return lines of a file; of a long text that the model knows, only that it does."""
+    """Return lines of a file, or only a note if the model already has the long text."""
     if arguments.ranges and (arguments.first > 1 or arguments.last):
         raise ToolError("give either ranges, or first and last")
     name, text = await read_text(context, arguments.path)
@@ -86,7 +86,7 @@ def _spans(name: str, wanted: Iterable[Sequence[int]], total: int) -> list[tuple
 def _shown_lines(
     lines: Sequence[str], spans: Sequence[tuple[int, int]], *, numbers: bool
 ) -> tuple[str, bool]:
-    """Return lines up to the size limit, and whether these are the whole file."""
+    """Return lines up to the size limit, and whether they are the whole file."""
     shown: list[str] = []
     places: list[int] = []
     for first, last in spans:
@@ -194,7 +194,7 @@ TOOLS: tuple[WorkTool[Any], ...] = (
     WorkTool(
         "read_file",
         "Read a file or ranges of its lines, with staged edits and unsaved changes; 30,000 characters at "
-        "most. Of a long file read the parts that outline, search or find_symbol name.",
+        "most. Of a long file, read only parts that outline, search or find_symbol name.",
         ReadFile,
         "reads",
         read_file,

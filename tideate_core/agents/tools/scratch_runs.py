@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 UNREVIEWED: Final = (
     "These edits are not reviewed yet, and a check runs the project's code. The scratch copy protects the "
-    "project's files, but it is not a sandbox. Your answer applies to all checks of this kind in this run, "
-    "and for tests to code of the model that it runs there."
+    "project's files, but it is not a sandbox. Your answer applies to all checks of this kind in this run. "
+    "For tests, it also applies to code snippets of the model."
 )
-WITHOUT: Final = "You can hand in without it: say that it was not run."
+WITHOUT: Final = "You can hand in without it, with a note that it did not run."
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class OverlayFiles:
 
 
 async def overlay_files(context: ToolContext, *, staged: bool = True) -> OverlayFiles:
-    """Return the files to overlay on the project's, so that a program sees the run's current texts.
+    """Return the files that a scratch copy needs to have the run's current texts.
 
     :param staged: include the staged edits.
     """
@@ -125,9 +125,7 @@ async def ask_once(context: ToolContext, tool: Tool, question: str, code: str = 
 
     key = f"check:{tool.check}{tool.folder and ':'}{tool.folder}"
     if not await context.step.choose_for_run(key, tool.meaning, decide):
-        raise ToolError(
-            f"the person does not want `{tool.words}` to run with edits that nobody has reviewed. {WITHOUT}"
-        )
+        raise ToolError(f"the person does not want `{tool.words}` to run with unreviewed edits. {WITHOUT}")
 
 
 def count_files(count: int) -> str:

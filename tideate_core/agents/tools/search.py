@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tideate_core.agents.tools.tool import ToolContext
 
 LEAST_OF_FILE: Final = 5
-"""Matching lines shown of each file if there are more than the limit."""
+"""Matching lines shown of each file if all matches exceed the limit."""
 NAMED: Final = 20
 """Skipped files that are named."""
 AT_ONCE: Final = 10_000
@@ -192,7 +192,7 @@ TOOLS: tuple[WorkTool[Any], ...] = (
     WorkTool(
         "search",
         "Search the project's files line by line: source, tests, then other files. Returns `LINE:TEXT` below "
-        "each path with its number of matches. For a name find_symbol is more exact.",
+        "each path with its number of matches. For a name, find_symbol is more exact.",
         Search,
         "reads",
         search,

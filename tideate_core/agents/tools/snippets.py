@@ -1,4 +1,4 @@
-"""Tool that runs a few lines of the project's language on a scratch copy with the staged edits."""
+"""Tool that runs a few lines of code on a scratch copy with the staged edits."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ INTERPRETERS: Final[Mapping[str, tuple[Sequence[str], str, Sequence[str]]]] = {
 class RunSnippet(Arguments):
     """Arguments of `run_snippet`."""
 
-    code: str = Field(min_length=1, max_length=20_000, description="It prints what you want to know.")
+    code: str = Field(min_length=1, max_length=20_000, description="Code that prints the facts you need.")
     language: str = Field(default="", max_length=20)
 
 
@@ -60,7 +60,7 @@ async def run_snippet(context: ToolContext, arguments: RunSnippet) -> str:
         language = arguments.language or next(iter(found), "")
         if language not in found:
             known = ", ".join(found) or "none"
-            raise ToolError(f"there is no interpreter of {language or 'the project'} here (known: {known})")
+            raise ToolError(f"no interpreter of {language or 'the project'} is here (known: {known})")
         program, option = found[language]
         where = f"on a scratch copy with {count_files(len(overlay.staged))}"
         for tool in tests:

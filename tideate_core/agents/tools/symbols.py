@@ -37,9 +37,9 @@ MOST_ENTRIES: Final = 150
 """Entries of an outline that are shown."""
 LONGEST_ENTRY: Final = 160
 LONGEST_BODY: Final = 150
-"""Lines of a definition that is shown whole."""
+"""Maximum of lines of a definition shown whole."""
 LONGEST_BODIES: Final = 6_000
-"""Characters of the definitions that are shown whole."""
+"""Maximum of characters of all definitions shown whole."""
 MOST_DEFINITIONS: Final = 30
 """Definitions of one name that are shown."""
 MOST_FILES: Final = 300
@@ -62,7 +62,7 @@ class Outline(Arguments):
     path: str
     depth: int | None = Field(default=None, ge=1, le=20, description="Levels; 1: outermost.")
     name: str = Field(
-        default="", max_length=200, description="Entries with this text, and those around them."
+        default="", max_length=200, description="Show only entries with this text, and their outer entries."
     )
 
 
@@ -85,7 +85,7 @@ async def outline(context: ToolContext, arguments: Outline) -> str:
         shown = _fitting(shown, MOST_ENTRIES)
     left = len(wanted) - len(shown[:MOST_ENTRIES])
     lines = [_entry_line(one) for one in shown[:MOST_ENTRIES]]
-    return "\n".join([*lines, *([f"[{left} more; name, or a larger depth, shows them]"] if left else [])])
+    return "\n".join([*lines, *([f"[{left} more; use name or a larger depth to show them]"] if left else [])])
 
 
 def _fitting(entries: Sequence[OutlineEntry], most: int) -> list[OutlineEntry]:
@@ -321,7 +321,7 @@ def may_use_member(line: str, path: str, name: str) -> bool:
 TOOLS: tuple[WorkTool[Any], ...] = (
     WorkTool(
         "outline",
-        "List what a file defines (or a document's headings) as `FIRST-LAST: TEXT`, 150 entries at most.",
+        "List the definitions of a file (or its headings) as `FIRST-LAST: TEXT`, 150 entries at most.",
         Outline,
         "reads",
         outline,

@@ -76,7 +76,7 @@ class WorkTool(Generic[A]):
     needs_editor: bool = False
     """The tool is offered only in a running Neovim."""
     fit: Callable[[ToolContext, WorkTool[A]], WorkTool[A] | None] | None = None
-    """Adapts the tool to the project, or returns None if it is of no use there; blocking."""
+    """Adapts the tool to the project; None if it cannot run there; blocking."""
     fitted: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)
     """Changes of arguments' schemas for this project; None: not offered, and refused by the tool."""
 
@@ -185,7 +185,7 @@ _FAILED: Final[Mapping[str, re.Pattern[str]]] = {
         r"^\w+ (?!passed)[a-z ]+: `(?s:.{1,2000}?) in \d+\.\d s, on a scratch copy", re.MULTILINE
     ),
 }
-"""Beginnings of the results of failed calls by effect; a check that cannot run has not failed."""
+"""Patterns of failed results by effect; a check that cannot run does not count as failed."""
 
 
 def _call(tool: WorkTool[Any], context: ToolContext) -> Callable[[dict[str, Any], str], Awaitable[str]]:

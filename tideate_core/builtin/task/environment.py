@@ -43,7 +43,7 @@ class TaskEnvironment:
         return GateLedger(self._run.runner.store)
 
     def use_checks(self, commands: Mapping[str, Any]) -> None:
-        """Use commands of the project's configuration, which the user trusts since this run started."""
+        """Use commands of the project's configuration that the user trusted during this run."""
         verify = self.config.verify.model_copy(update=commands)
         self.config = self.config.model_copy(update={"verify": verify})
 

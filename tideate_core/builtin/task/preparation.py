@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SNAPSHOT: Final = "snapshot"
 """Key of the snapshot in the step's memory."""
 LEFT_OUT: Final = "left_out"
-"""Key of the checks that the person agreed to leave out."""
+"""Key of the checks left out with the person's consent."""
 LONGEST_NAME: Final = 60
 
 

@@ -1,4 +1,4 @@
-"""`tideate chat`: a conversation at the terminal, a run for each message; piped text is one message."""
+"""`tideate chat`: a conversation at the terminal with one run per message; piped text is one message."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def chat(
     run: Annotated[
         str,
         Parameter(
-            help="A run whose conversation continues, `last` or `new`. Default: the last chat.",
+            help="The run to continue, `last` or `new`. Default: the last chat.",
             completer=run_ids,
         ),
     ] = LAST,
@@ -43,7 +43,7 @@ def chat(
     json: Json = False,
     root: Root = None,
 ) -> int:
-    """Take messages until the end of input; return the exit status of the last turn of piped text, else 0."""
+    """Take messages until the end of input; return 0, or the exit status of a piped message."""
     from tideate_core.cli.terminal import Interaction  # here, because the help needs no engine
 
     log_to_file()
@@ -55,9 +55,7 @@ def chat(
     if not has_person():
         text = read_stdin()
         if not text.strip():
-            raise InvalidInput(
-                "there is no message on stdin; without a terminal, all of stdin is one message"
-            )
+            raise InvalidInput("no message came from stdin; without a terminal, stdin is one message")
         return talk.turn(text)
     if tip is not None:
         title = one_line(title_of(tip.prompt))

@@ -24,7 +24,9 @@ def commit(
     *,
     message: Annotated[
         str | None,
-        Parameter(name=["--message", "-m"], metavar="TEXT", help="The message; no editor is opened."),
+        Parameter(
+            name=["--message", "-m"], metavar="TEXT", help="The message, instead of opening an editor."
+        ),
     ] = None,
     dry_run: Annotated[
         bool, Parameter(name="--dry-run", help="Only print the message and the files.")

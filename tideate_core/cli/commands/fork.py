@@ -124,7 +124,7 @@ def _results(pairs: tuple[str, ...], wanted: str, root: str | None) -> dict[str,
         try:
             found[step] = value if isinstance(known.get(step), str) else loads(value)
         except ValueError as error:
-            raise InvalidInput(f"--result {pair}: the value has to be JSON ({error})") from error
+            raise InvalidInput(f"--result {pair}: the value must be JSON ({error})") from error
     return found
 
 

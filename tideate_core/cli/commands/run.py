@@ -202,7 +202,7 @@ def _check_stdin(
     """Refuse a second use of stdin, and options that are invalid with, or without, a workflow from stdin."""
     if file == STDIN and (name == STDIN or prompt == (STDIN,)):
         other = "workflow" if name == STDIN else "prompt"
-        raise InvalidInput(f"stdin is the {other}, so --file cannot be read from it, too")
+        raise InvalidInput(f"stdin is the {other}, so `--file -` cannot use it")
     if name != STDIN:
         if format is not None:
             raise InvalidInput(

@@ -50,7 +50,7 @@ _NARROW: Final = frozenset(
 )
 """Columns that are never wrapped."""
 _AGES: Final = ((60, "s"), (60, "min"), (24, "h"), (28, "d"))
-"""How many of a unit make the next one, and its name."""
+"""Each unit of time: its number in the next larger unit, and its name."""
 
 
 def page() -> Console:
@@ -88,7 +88,7 @@ def when(at: int, *, seconds: bool = False) -> str:
 
 
 def age(at: int, now: int) -> str:
-    """Return the age of a time in its largest unit; after four weeks, and for the future, its date.
+    """Return the age of a time in its largest unit, or the date after four weeks and for the future.
 
     Both times are milliseconds since the epoch.
     """
@@ -104,7 +104,7 @@ def state_text(run: RunRow, rolled_back: Collection[str] = (), *, sign: bool = F
     """Return the coloured state of a run.
 
     :param rolled_back: ids of completely rolled back runs.
-    :param sign: return its sign instead of its word.
+    :param sign: return the state's sign instead of its word.
     """
     word = "rolled back" if run.ended and run.id in rolled_back else state_word(run)
     mark, style = STATES[word]

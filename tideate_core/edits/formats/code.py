@@ -116,9 +116,9 @@ def _repeats_most(code: Sequence[str], old: Sequence[str]) -> bool:
 
 
 def without_thoughts(answer: str) -> list[str]:
-    """Return the lines of an answer without the model's thoughts before it.
+    """Return the lines of an answer without the model's leading thoughts.
 
-    :raises UnusableAnswer: nothing else is there.
+    :raises UnusableAnswer: the answer has only thoughts.
     """
     text = _THOUGHTS.sub("", answer.replace("\r\n", "\n").lstrip("\ufeff"))
     if _OPEN_THOUGHTS.match(text):

@@ -123,10 +123,10 @@ def with_first_indent(reading: Reading, there: Sequence[str]) -> Reading | None:
 
 
 def is_line_without_indent(reading: Reading) -> bool:
-    """Tell whether one line is searched without its indentation, while new lines after the first have theirs.
+    """Tell whether the search is one unindented line, and the later new lines are indented absolutely.
 
-    Such a line ends a statement, and the next one begins with a word: otherwise, the new lines may be
-    indented in relation to the first one.
+    The search line must end a statement, and the next line must begin with a word. Otherwise, the new lines
+    may be indented relative to the first one.
     """
     new = [line for line in reading.replace if line.strip()]
     if len(reading.search) != 1 or len(new) < 2 or indent_of(reading.search[0] + new[0]):

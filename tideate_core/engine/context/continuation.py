@@ -106,7 +106,7 @@ def last_conversation(reader: Reader, run_id: str) -> dict[str, Any] | None:
 
 
 def conversation_starts(reader: Reader, ids: Iterable[str]) -> dict[str, int]:
-    """Return by run the number of messages that its conversation has from earlier runs; blocking.
+    """Return for each run the number of earlier runs' messages in its conversation; blocking.
 
     Runs that continue no other run are left out.
 
@@ -189,7 +189,7 @@ def _find(reader: Reader, wanted: str) -> RunRow:
         return reader.run(wanted)
     found = reader.runs(limit=1, with_memo=CONVERSATION, as_begun=True)
     if not found:
-        raise InvalidInput("no run has a conversation yet that could be gone on with")
+        raise InvalidInput("no run has a conversation to continue yet")
     return found[0]
 
 
@@ -197,7 +197,7 @@ def _kept(reader: Reader, run_id: str, turn: int | None) -> tuple[Conversation, 
     """Return a run's conversation and the edits made in it; no edits if it is cut at a turn."""
     kept = last_conversation(reader, run_id)
     if kept is None:
-        raise InvalidInput(f"run {run_id[:SHORT]} has no conversation that could be gone on with")
+        raise InvalidInput(f"run {run_id[:SHORT]} has no conversation to continue")
     conversation = Conversation.of_json(kept)
     if turn is None:
         return conversation, kept["staged"]

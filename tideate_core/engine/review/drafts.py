@@ -412,7 +412,7 @@ async def read_begun(request: ConfirmationRequest) -> BegunAnswer:
     """Read a person's partial answer."""
     kind = request.kind
     if request.unread:
-        return BegunAnswer(request, begun=True, obstacle=f"what you decided before {request.unread}")
+        return BegunAnswer(request, begun=True, obstacle=f"your earlier decisions {request.unread}")
     if kind not in DRAFTED or not request.draft:
         return BegunAnswer(request, begun=False)
     path = Path(request.draft)
@@ -422,7 +422,7 @@ async def read_begun(request: ConfirmationRequest) -> BegunAnswer:
         return _begun_text(request, await asyncio.to_thread(kept_answer, path))
     except OSError as error:
         return BegunAnswer(
-            request, begun=True, obstacle=f"what you decided before cannot be read: {error.strerror or error}"
+            request, begun=True, obstacle=f"your earlier decisions cannot be read: {error.strerror or error}"
         )
 
 

@@ -281,7 +281,7 @@ class WantedOutput:
             if self._fits(words):
                 return words
             raise OutputMismatch(
-                f"the answer to step {self._step!r} is not valid JSON, which its output_schema wants: {error}"
+                f"the answer to step {self._step!r} is not valid JSON, as output_schema requires: {error}"
             ) from error
         return value if self._fits(value) or not self._fits(words) else words
 

@@ -331,6 +331,6 @@ def _require_capabilities(spec: ServerSpec, client: Client) -> None:
     offered = sorted(client.server_capabilities.model_dump(exclude_none=True))
     if missing := [name for name in spec.capabilities if name not in offered]:
         raise ToolError(
-            f"MCP server {spec.name!r} does not offer {', '.join(missing)}, which `capabilities` wants "
+            f"MCP server {spec.name!r} does not offer {', '.join(missing)}, which `capabilities` requires "
             f"(it offers: {', '.join(offered) or 'nothing'})"
         )

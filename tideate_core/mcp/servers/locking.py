@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _POLL: Final = 0.02
 """Seconds between attempts; waiting for a file lock would need a thread that may never end."""
 UNUSABLE: Final = (
-    "the private state of the project cannot be used, so nothing was done; a person has to look at it"
+    "the private state of the project cannot be used, so nothing was done; a person must look at it"
 )
 
 T = TypeVar("T")

@@ -138,7 +138,7 @@ class _Reader:
 
 
 def _error_lines(text: str) -> str:
-    """Return the lines that pytest marks with `E`, without the mark and blank ones."""
+    """Return the lines marked with `E` by pytest, without the mark and without blank lines."""
     marked = (line[1:].rstrip() for line in text.split("\n") if line.startswith("E "))
     return textwrap.dedent("\n".join(filter(None, marked)))
 

@@ -50,7 +50,7 @@ class TestFailure(_Shape):
 
     @property
     def details(self) -> str:
-        """Lines of the error, without the test's source and the traceback; not part of the document."""
+        """Lines of the error without the test's source and traceback; left out of the stored document."""
         return self._details
 
     def as_failure(self, tool: str) -> Failure:

@@ -1,4 +1,4 @@
---- Code blocks of a chat: found under the cursor, copied, applied to their file, or saved as a new one.
+--- Code blocks of a chat: find, copy, apply to a file, or save as a new file.
 local M = {}
 
 local api = vim.api
@@ -81,7 +81,7 @@ local function path_of_info(info)
   return path_in(named or '') or (info:find('/', 1, true) and path_in(info)) or nil
 end
 
---- Return the file named by a line that consists of little more, like **`a.py`:** or `# a.py`.
+--- Return the file named by a line with little other text, like **`a.py`:** or `# a.py`.
 ---@param line string
 ---@return string?
 local function path_of_line(line)
@@ -151,7 +151,7 @@ local function under_cursor(turns)
   local to = index and turns[index + 1] and turns[index + 1].row - 1 or -1
   local block = M.find(api.nvim_buf_get_lines(0, from - 1, to, false), row - from + 1)
   if not block then
-    ui.warn('there is no code block under the cursor')
+    ui.warn('no code block under the cursor')
   end
   return block
 end
@@ -203,12 +203,12 @@ function M.apply(turns, opts)
   end
   local own = require('tideate.context').path()
   local relative = vim.startswith(own, opts.folder .. '/') and own:sub(#opts.folder + 2) or own
-  ask_for_name('The block names no file. Apply it to: ', relative, function(path)
+  ask_for_name('The block names no file. Apply the block to: ', relative, function(path)
     apply(block, path, 'place', opts)
   end)
 end
 
---- Save the block under the cursor as a new file; ask before an existing one is replaced, with a review.
+--- Save the block under the cursor as a new file; before it replaces an existing one, ask, then review.
 ---@param turns tideate.ChatTurn[]
 ---@param opts tideate.ui.BlockOpts
 function M.save(turns, opts)
@@ -225,7 +225,7 @@ function M.save(turns, opts)
         end
       end)
     end
-    local words = ('%s exists. Review replacing all of it?'):format(path)
+    local words = ('%s exists. Review a replacement of the whole file?'):format(path)
     ui.select({ 'yes', 'no' }, { prompt = words, kind = 'tideate.chat' }, function(answer)
       if answer == 'yes' then
         apply(block, path, 'replace', opts)

@@ -1,4 +1,4 @@
---- Unsent messages of chats, kept in private files: they survive windows, hosts and Neovim.
+--- Unsent messages of chats in private files, which outlive windows, hosts and Neovim.
 local M = {}
 
 local PAUSE = 300 -- milliseconds without a change
@@ -27,7 +27,7 @@ function M.read(folder, chat)
   return text
 end
 
---- Keep an unsent message now; an empty one is removed.
+--- Keep an unsent message now; delete the file of an empty one.
 ---@param folder string
 ---@param chat string
 ---@param text string
@@ -44,7 +44,7 @@ function M.write(folder, chat, text)
   end
   local err = require('tideate.private_file').write(path, text)
   if err then
-    require('tideate.paths').log('the message of a chat is not kept: ' .. err)
+    require('tideate.paths').log('cannot keep the unsent message of a chat: ' .. err)
   end
 end
 

@@ -1,4 +1,4 @@
---- The text of a chat: its messages in Markdown, with the lines where turns begin.
+--- The text of a chat: its messages in Markdown, and the first line of each turn.
 local M = {}
 
 local MARK = '┆' -- of reasoning, as in `tideate.ui.transcript.reasoning`

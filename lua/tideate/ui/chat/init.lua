@@ -75,7 +75,7 @@ function Chat:is_running()
   return self.running ~= nil
 end
 
---- Fold the history of a window, after its text was drawn.
+--- Fold the history of a window after drawing its text.
 ---@param win integer
 local function fold(win)
   vim.defer_fn(function()
@@ -119,7 +119,7 @@ function Chat:take(result)
   self:rename(self.tip or last and last.execution_id or 'new')
 end
 
---- Give the draft another key; what was typed meanwhile follows an older draft.
+--- Give the draft another key; newly typed text follows an older draft.
 ---@param key string
 function Chat:rename(key)
   if key == self.key then
@@ -169,7 +169,7 @@ function Chat:draft()
   return (self.sent and self.sent .. '\n' or '') .. self:text()
 end
 
---- Return a function that underlines the mentions of a message that cannot be resolved, after a pause in typing.
+--- Return a function that underlines unresolved mentions of a message after a pause in typing.
 ---@param buf integer
 ---@return fun()
 function Chat:preview(buf)
@@ -238,7 +238,7 @@ end
 
 -- -- windows ---------------------------------------------------------------------------------------
 
---- Return the windows of this tab page with the history and the message.
+--- Return this tab page's windows of the history and the message.
 ---@return integer? history, integer? message
 function Chat:windows()
   local found = {} ---@type table<integer, integer>
@@ -339,7 +339,7 @@ local function show_history(win, buf)
   placement.to_end(win, buf)
 end
 
---- Open the windows that are missing, and enter the message.
+--- Open the missing windows, and enter the message.
 ---@param typing? boolean begin to type
 function Chat:show(typing)
   chats = vim.tbl_filter(function(other)
@@ -436,7 +436,7 @@ function Chat:begin_entry()
   self.entry.begun, self.entry.calls = true, self.calls
 end
 
---- Take over the last turn, which was resumed.
+--- Follow the last turn after it is resumed.
 ---@param id string
 function Chat:resume(id)
   self.running, self.resumed, owners[id] = id, true, self
@@ -452,7 +452,7 @@ function Chat:send()
     self.queued = true
     return
   elseif self.running then
-    return ui.notify('the answer is still coming; <C-c> cancels it')
+    return ui.notify('the model is still answering; <C-c> cancels the turn')
   end
   require('tideate.ui.prompt.history').add(self.folder, text)
   local opts = { prompt = text, context = self:context_now(), continues = self.tip, turn = self.turn }
@@ -528,13 +528,13 @@ function Chat:on_event(event, run)
   end
 end
 
---- Begin a chat from a turn of the history: an answer, or a message, which can be edited.
+--- Begin a chat from a turn of the history: after an answer, or at a message to edit.
 ---@param row integer line of the history
 function Chat:fork(row)
   local turn, index = history.turn_at(self.turns, row)
   local before = turn and turn.role == 'user' and self.turns[index - 1] or turn
   if not turn or before.role == 'model' and not before.turn then
-    return ui.warn('there is no answer here to continue from')
+    return ui.warn('no answer here; put the cursor on an answer or a message')
   end
   local text = { turns = {}, calls = vim.list_slice(self.calls), lines = {} }
   local last = turn.role == 'user' and turn.row - 1 or (self.turns[index + 1] or { row = 0 }).row - 1
@@ -588,7 +588,7 @@ local function forget(chat)
   chat.stream:close()
 end
 
---- Show what the host read.
+--- Show the chat read by the host.
 ---@param chat tideate.Chat
 ---@param result tideate.Result
 local function loaded(chat, result)
@@ -614,7 +614,7 @@ local function loaded(chat, result)
   chat:draw()
 end
 
---- Show a chat of the store; it is read while its windows are open.
+--- Open a chat's windows, and show its text after the host reads it.
 ---@param wanted string id, the beginning of one, or `last`
 ---@param folder string
 ---@return tideate.Chat
@@ -676,7 +676,7 @@ function M.open(id)
   chat:show()
 end
 
---- Show the last chat in place of the empty windows that a session has of one.
+--- Show the last chat in the empty windows that a session restores.
 function M.restore()
   local found = false
   for _, win in ipairs(api.nvim_list_wins()) do
@@ -694,7 +694,7 @@ function M.restore()
   end
 end
 
---- Handle an event; those of a chat's runs are shown here and nowhere else.
+--- Handle an event; only this module shows those of a chat's runs.
 ---@param event tideate.Event
 ---@param run tideate.Run
 ---@return boolean taken
@@ -722,7 +722,7 @@ function M.show_run(id)
   return chat ~= nil and chat ~= false
 end
 
---- Return whether the text of a run is on the screen.
+--- Return whether the screen shows the text of a run.
 ---@param id string
 ---@return boolean
 function M.shows(id)
@@ -730,7 +730,7 @@ function M.shows(id)
   return chat and chat:windows() ~= nil or false
 end
 
---- Take the events of a run that places a code block: the review shows it.
+--- Ignore the events of a run that places a code block; the review shows it.
 ---@param id string
 function M.keep_quiet(id)
   owners[id] = false
@@ -755,7 +755,7 @@ function M.complete()
   return vim.list_extend({ 'new', 'last' }, known.folder == folder and known.words or {})
 end
 
---- Close all windows; unsent messages are kept.
+--- Close all windows and keep unsent messages.
 function M.close()
   for _, chat in ipairs(chats) do
     chat:keep()

@@ -81,11 +81,11 @@ function M.history()
     key({ 'i', 'a', 'o', 'r' }, 'write', 'write the next message', type_message),
     key('<CR>', nil, 'open the tool call, the file or the fold of this line', open_line),
     key('<C-c>', nil, 'cancel the turn', cancel),
-    key('s', nil, 'tell the model something: it reads it before its next turn', function()
+    key('s', nil, 'send the model a message before its next turn', function()
       local running = chat().running
       require('tideate.ui.run_actions').ask_what_to_say({ id = running, ended = running == nil })
     end),
-    key('f', nil, 'begin another chat from this turn; at a message, edit it', function()
+    key('f', nil, 'begin another chat from this turn; on a message, edit it first', function()
       chat():fork(api.nvim_win_get_cursor(0)[1])
     end),
     key('gY', nil, 'copy the code block under the cursor', block('copy')),
@@ -93,8 +93,8 @@ function M.history()
     key('gN', nil, 'save the block as a new file', block('save')),
     key('gm', nil, 'choose the model of the next turns', choose_model),
     key(']]', nil, 'go to the next turn', jump(1)),
-    key('[[', nil, 'go to the turn before', jump(-1)),
-    key('q', nil, 'close the chat; it is kept, and a turn continues', call('hide')),
+    key('[[', nil, 'go to the previous turn', jump(-1)),
+    key('q', nil, 'close the chat; a running turn continues', call('hide')),
     keys.help_key('chat', M.history),
   }
 end
@@ -129,12 +129,12 @@ function M.message(of)
   local key = keys.key
   local running = of and of.running
   return {
-    key({ '<C-s>', '<C-CR>' }, not running and 'send' or nil, 'send the message, while typing too', call('send')),
+    key({ '<C-s>', '<C-CR>' }, not running and 'send' or nil, 'send the message, also while typing', call('send')),
     key('<CR>', nil, 'send the message', call('send')),
     key('<C-c>', running and 'cancel' or nil, 'cancel the turn', cancel),
     key('gm', 'model', 'choose the model of the next turns', choose_model),
-    key('<C-p>', nil, 'an earlier prompt, while typing too', walk('<C-p>', 1)),
-    key('<C-n>', nil, 'a later prompt, while typing too', walk('<C-n>', -1)),
+    key('<C-p>', nil, 'an earlier prompt, also while typing', walk('<C-p>', 1)),
+    key('<C-n>', nil, 'a later prompt, also while typing', walk('<C-n>', -1)),
     key('q', 'close', 'close the chat; the message is kept', call('hide')),
     {
       lhs = { '?', 'g?' },

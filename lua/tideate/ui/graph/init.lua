@@ -374,7 +374,7 @@ function M.keys()
   local other = shown and shown.format == 'mermaid' and 'drawing' or 'mermaid'
   return {
     keys.key('q', 'close', 'close this window', leave),
-    keys.key({ 'K', '<CR>' }, 'state', "the state's guidance, and when it is left for which", explain),
+    keys.key({ 'K', '<CR>' }, 'state', "the state's guidance and its transitions", explain),
     keys.key('m', other, 'the drawing, or the same as Mermaid', toggle),
     keys.key('y', 'yank', 'yank the whole text', yank),
     keys.key('r', 'redraw', 'draw again', redraw),

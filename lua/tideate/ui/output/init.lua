@@ -116,9 +116,9 @@ function M.keys(active, can_reply, analyzes)
         require('tideate').cancel(run.execution_id)
       end
     end),
-    key('e', analyzes and 'no analysis' or nil, 'during the analysis of a `refactor`: send its prompt as `edit`, without analysis', skip_analysis),
-    key('s', active ~= false and 'say' or nil, 'tell the model something: it reads it before its next turn', say),
-    key('<CR>', nil, 'show all of the tool call in this line, the file named under the cursor, or the fold of a reasoning', open_line),
+    key('e', analyzes and 'no analysis' or nil, 'during the analysis of a `refactor`: skip it, and send the prompt as `edit`', skip_analysis),
+    key('s', active ~= false and 'say' or nil, 'send the model a message before its next turn', say),
+    key('<CR>', nil, 'open the tool call, the file or the fold of this line', open_line),
     key('gc', nil, 'continue the conversation as a chat', function()
       require('tideate.ui.chat').open(shown.id)
     end),
@@ -337,7 +337,7 @@ local function show_begun(id, entry, event)
   end
 end
 
---- Return whether the answer of a run comes in the buffer, without this window.
+--- Return whether a run writes its answer into the buffer, without this window.
 ---@param run tideate.Run
 ---@return boolean
 local function in_place(run)

@@ -167,7 +167,7 @@ local function open(plan, folder, lines)
   vim.api.nvim_win_set_cursor(form.win, { 3, 0 })
 end
 
---- Return a check whether the user still waits in this window; else it notifies them.
+--- Return a function that checks whether the user still waits in this window, and otherwise notifies them.
 ---@param name string of the run
 ---@param how string to open the form then
 ---@return fun(): boolean
@@ -194,7 +194,7 @@ function M.command(rest)
   if id then
     return form(id, step ~= '' and step or nil)
   elseif rest ~= '' then
-    return require('tideate.ui').fail('name only a run and a step, as in `:Workflow fork id.step`; the form takes the new prompt')
+    return require('tideate.ui').fail('name only a run and a step, as in `:Workflow fork id.step`; type the new prompt in the form')
   end
   require('tideate.pick').choose_run(function(run)
     return not (run.state == 'running' or run.state == 'paused' or run.state == 'interrupted')

@@ -286,7 +286,7 @@ local TABLE = {
   },
   { { 'c' }, 'cancel the run', of_run(cancel) },
   { { 'p' }, 'pause the run; resume a paused or interrupted one', of_run(pause_or_resume) },
-  { { 's' }, 'tell the model something before its next turn', of_run(tell) },
+  { { 's' }, 'send the model a message before its next turn', of_run(tell) },
   { { 'r' }, 'retry from this step on, or from the first failed step', of_ended(run_anew) },
   { { 'f' }, 'fork from here with edits (a completed run: all of it); on a turn: reply to the model from there', of_ended(fork) },
   { { 'R' }, 'roll back the changes of the run, after a list of its files (d: differences)', of_run(function(run, controls)
@@ -296,7 +296,7 @@ local TABLE = {
   { { 'm' }, 'mark the run or the step, or take its mark away', of_node(mark) },
   { { 'x' }, 'export the marked runs, or this one, into a buffer', of_node(export) },
   { { 'y' }, 'copy it: an answer, a result, an error, an id', of_node(copy) },
-  { { 'o' }, 'show or hide the output; of a chat, the conversation', of_run(output) },
+  { { 'o' }, 'show or hide the output of the run, or open its chat', of_run(output) },
   { { 'F' }, 'show only runs with some words, of a state, a file, a time', function(controls)
     controls.filter()
   end },

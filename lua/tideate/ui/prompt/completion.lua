@@ -146,7 +146,7 @@ end
 ---@type string? text before the cursor for which the menu was opened
 local opened_for
 
---- Open the menu of mentions as a person types one; a completion plugin replaces it.
+--- Open a menu while the user types a mention, unless a completion plugin does.
 local function complete_mention()
   local chosen = vim.fn.complete_info({ 'selected' }).selected ~= -1
   if chosen or package.loaded['blink.cmp'] or package.loaded.cmp then

@@ -60,11 +60,11 @@ end
 ---@return tideate.Key[] of normal mode; the help includes those of insert mode
 function M.keys(analyzes)
   local keys = {
-    { lhs = { '<C-s>', '<C-CR>' }, desc = 'send, while typing too', word = 'send', run = call('send') },
+    { lhs = { '<C-s>', '<C-CR>' }, desc = 'send, also while typing', word = 'send', run = call('send') },
     { lhs = { '<CR>' }, desc = 'send', run = call('send') },
     {
       lhs = { '<C-e>' },
-      desc = 'in a `refactor`: send as `edit`, without the analysis; while typing too',
+      desc = 'in a `refactor`: send as `edit`, without analysis; also while typing',
       word = 'no analysis',
       run = function()
         prompt.send(true)
@@ -115,7 +115,7 @@ function M.map(buf, analyzes)
     local send = "<Esc><Cmd>lua require('tideate.ui.prompt').send(true)<CR>"
     vim.keymap.set('i', '<C-e>', function()
       return vim.fn.pumvisible() == 1 and '<C-e>' or send
-    end, { buffer = buf, expr = true, replace_keycodes = true, desc = 'send as `edit`, without the analysis' })
+    end, { buffer = buf, expr = true, replace_keycodes = true, desc = 'send as `edit`, without analysis' })
   end
   map('<C-p>', walk('<C-p>', 1), 'an earlier prompt')
   map('<C-n>', walk('<C-n>', -1), 'a later prompt')

@@ -125,7 +125,7 @@ function M.decide_all(review, state)
   decide_units(review, review.model:units(), state, 'the change')
 end
 
---- Accept all open hunks if the cursor is in one of the hunks, which finishes the review of an edit.
+--- Accept all open hunks of an `edit` and finish its review, if the cursor is in a hunk.
 ---@param review tideate.Review
 function M.keep(review)
   review:draw()

@@ -40,7 +40,7 @@ function M.keys(review)
   local in_lines = 'in visual mode: %s the open hunks in these lines'
   ---@type { [1]: string, [2]: string?, [3]: string, [4]: fun(review: tideate.Review, argument: any), [5]: any, [6]: string[]? }[] key, word, help, function and its argument, modes
   local rows = {
-    { '<CR>', 'keep', 'in a review of `edit`, in a hunk: ' .. words.accept .. ' all open hunks and finish', decisions.keep },
+    { '<CR>', 'keep', 'in a hunk of an `edit`: ' .. words.accept .. ' all open hunks and finish', decisions.keep },
     { 'ga', words.accept, words.accept .. ' the hunk', decisions.decide, 'accepted' },
     { 'gr', words.reject, words.reject .. ' the hunk', decisions.decide, 'rejected' },
     { 'gb', revisable and 'because' or nil, 'reject the hunk with a reason of one line, which the model gets when you finish', hunk_texts.reject_because, false },

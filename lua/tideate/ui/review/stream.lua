@@ -1,10 +1,10 @@
---- Hunks drawn in the buffer while a model writes them, until the review takes their place. Nothing is asked or written.
+--- Draws hunks in the buffer while a model writes them, until the review replaces them. Asks and writes nothing.
 local M = {}
 
 local api = vim.api
 local ui = require('tideate.ui')
 
---- Workflows whose answers come in the buffer, without an output window.
+--- Workflows that show their answers in the buffer, without an output window.
 ---@type table<string, true>
 M.IN_PLACE = { edit = true }
 
@@ -50,7 +50,7 @@ local function row_of(one)
   return api.nvim_buf_get_extmark_by_id(one.buf, labels, one.label, {})[1] or 0
 end
 
---- Show at the run's lines that it works, and how to stop it.
+--- Show a spinner and the stop key at the run's lines.
 ---@param id string
 local function draw_label(id)
   local one, run = runs[id], require('tideate.state').get_status(id)
@@ -62,7 +62,7 @@ local function draw_label(id)
   api.nvim_buf_set_extmark(one.buf, labels, row_of(one), 0, { id = one.label, virt_text = chunks, strict = false })
 end
 
---- Show the label while the run works, and only its place while it waits for the user.
+--- Show the label while the run works; while it waits for the user, keep only the mark of its place.
 ---@param id string
 ---@param working boolean
 local function set_working(id, working)
@@ -81,7 +81,7 @@ local function set_working(id, working)
   end
 end
 
---- Return the run whose hunk or lines are at the cursor, else the newest one of a buffer.
+--- Return the run at the cursor, or the newest run of the buffer.
 ---@param buf integer
 ---@return string? id
 local function run_here(buf)
@@ -115,7 +115,7 @@ end
 local function set_keys(buf)
   if not keys[buf] then
     keys[buf] = require('tideate.ui.keys').set(buf, {
-      require('tideate.ui.keys').key('<C-c>', nil, 'stop the run that edits these lines', function()
+      require('tideate.ui.keys').key('<C-c>', nil, 'stop the edit of these lines', function()
         stop(buf)
       end),
     })
@@ -156,7 +156,7 @@ local function add(id, buf, row)
   ui.load_ahead(DRAWING)
 end
 
---- Mark the lines of a run that begins; runs of other workflows are left alone.
+--- Mark the lines of a new run of these workflows.
 ---@param id string
 ---@param name string of the workflow
 ---@param context tideate.Context
@@ -204,7 +204,7 @@ local function scroll_down()
   return view.topline < view.lnum
 end
 
---- Let a review take the place of its run's hunks.
+--- Replace the drawn hunks of a run by its review.
 ---@param review tideate.Review with its winbars
 function M.hand_over(review)
   local one = runs[review.question.execution_id]
@@ -219,7 +219,7 @@ function M.hand_over(review)
   clear(one)
 end
 
---- Return a function that keeps the text in place after a review and its winbars were closed.
+--- Return a function that keeps the text in place after a review closes its winbars.
 ---@param id string of the run
 ---@return fun()
 function M.keep_views(id)

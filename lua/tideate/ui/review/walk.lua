@@ -190,8 +190,8 @@ function M.say_decided(review)
   ui.notify(('%s: g<CR> %s%s'):format(why, doing, decided and ', gu undoes' or ''))
 end
 
---- Go to the next open hunk. The last decision does not finish the review, so that it can be undone: only in that of an
---- edit, if it accepts or says something.
+--- Go to the next open hunk. The last decision can be undone, so it finishes no review, except that of an `edit` after
+--- an accepted hunk or a reason.
 ---@param review tideate.Review
 function M.advance(review)
   review:draw()

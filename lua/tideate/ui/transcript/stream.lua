@@ -147,7 +147,7 @@ function Stream:set(lines)
   self:parse() -- no syntax file before: it would take longer than the text
 end
 
---- Let a finished text grow again.
+--- Reopen a finished text for more.
 function Stream:grow()
   if self.finished then
     self.finished = false

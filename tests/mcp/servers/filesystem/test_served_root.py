@@ -337,7 +337,7 @@ async def test_a_file_that_cannot_be_kept_is_neither_moved_nor_written_over(
         ("move_file", {"source": "large", "destination": "other"}),
         ("write_file", {"path": "large", "content": "small"}),
     ):
-        assert "a person has to do it" in await call.refused(tool, **arguments)
+        assert "a person must do it" in await call.refused(tool, **arguments)
     assert (field.root / "large").stat().st_size == 1 << 40
 
 

@@ -45,7 +45,7 @@ _NO_CLEAN = (
 INSTRUCTIONS = """\
 This server builds one project with the project's own command. Begin with `build_detect`, which runs nothing.
 `build_run` answers with each error's file, line, column and message. It runs the project's own code, so a
-person has to trust the project first (`tideate trust`)."""
+person must trust the project first (`tideate trust`)."""
 
 
 class CommandShape(ResultModel):
@@ -65,7 +65,7 @@ class DetectShape(ResultModel):
     clean: CommandShape | None = Field(
         description="What removes what the build made; null where nothing does."
     )
-    advice: str = Field(default="", description="What a person has to do before either can run.")
+    advice: str = Field(default="", description="What a person must do before either can run.")
 
 
 class ProblemShape(ResultModel):
@@ -286,7 +286,7 @@ def _detection(build: CommandShape | None, clean: CommandShape | None) -> ToolAn
     if not known:
         advice = 'a person can set verify.build in .tideate/config.toml to a command, as ["make", "all"]'
     elif not all(one.trusted for one in known):
-        advice = "a person has to look at the project and run `tideate trust` or `:Workflow trust`"
+        advice = "a person must look at the project and run `tideate trust` or `:Workflow trust`"
     lines = []
     for what, one in (("build", build), ("clean", clean)):
         if one is None:

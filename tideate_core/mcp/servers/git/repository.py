@@ -271,8 +271,8 @@ def _refuse_other_worktree(settings: Settings, layout: RepositoryLayout) -> None
     for worktree in settings.local.get("core.worktree", ()):
         if real_path(layout.git_dir / worktree) != layout.top:
             raise ToolError(
-                "the repository's files are elsewhere (core.worktree), so it is neither read nor written; "
-                "`git config --unset core.worktree` makes them the ones at its top"
+                "the repository has its files elsewhere (core.worktree), so tideate does not use it; "
+                "`git config --unset core.worktree` makes its top directory the work tree"
             )
 
 

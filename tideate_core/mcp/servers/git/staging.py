@@ -57,7 +57,7 @@ async def stage_files(repository: Repository, files: Sequence[str]) -> StagedSha
     for entry in touched:
         if entry.submodule and entry.path in {name.rstrip("/") for name in files}:
             raise ToolError(
-                f"{short_repr(entry.path)} is a submodule: a person has to say which commit of it is used; "
+                f"{short_repr(entry.path)} is a submodule: a person must say which commit of it is used; "
                 "its own files are changed and committed with it as `repo_path`"
             )
     paths = [entry.path for entry in touched if not entry.submodule and entry.worktree != "."]
@@ -143,7 +143,7 @@ def refuse_under_way(repository: Repository, *, but: str = "") -> None:
     """:raises ToolError: an operation such as a merge is unfinished, unless it is `but`."""
     words = repository.under_way()
     if words is not None and words != but:
-        raise ToolError(f"{words} has not ended in this repository; a person has to end or abort it first")
+        raise ToolError(f"{words} has not ended in this repository; a person must end or abort it first")
 
 
 def refuse_left_out(entries: Iterable[StatusEntry], files: Sequence[str]) -> None:
@@ -168,7 +168,7 @@ def refuse_conflicts(entries: Iterable[StatusEntry]) -> None:
     for entry in entries:
         if entry.unmerged:
             raise ToolError(
-                f"{short_repr(entry.path)} has a conflict of a merge; a person has to resolve it first"
+                f"{short_repr(entry.path)} has a conflict of a merge; a person must resolve it first"
             )
 
 

@@ -57,7 +57,7 @@ MOST_FILES: Final = 500
 INSTRUCTIONS = """\
 This server lists and runs the tests of one project. `test_list` reads their files and runs nothing.
 `test_run` runs all of them, or those of some files, or those whose names fit a pattern; it answers with
-counts and with each failure's file, line and message. It runs the project's own code, so a person has to
+counts and with each failure's file, line and message. It runs the project's own code, so a person must
 trust the project first (`tideate trust`)."""
 
 Files: TypeAlias = Annotated[

@@ -267,7 +267,7 @@ function M.open(one, other, opts)
   end)
 end
 
---- Run `:Workflow diff`; choose the runs that are not named.
+--- Run `:Workflow diff`; let the user choose unnamed runs.
 ---@param rest string `[id] [id]`
 function M.command(rest)
   local ids = vim.split(rest, '%s+', { trimempty = true })
