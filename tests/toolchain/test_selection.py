@@ -72,3 +72,18 @@ def test_a_command_of_the_persons_own_configuration_needs_no_trust_in_a_project(
     tools = select_tools(tmp_path, config)
     allowed = {check: ProjectTrust(tmp_path).allows(tools[check][0]) for check in (Check.TESTS, Check.LINT)}
     assert allowed == {Check.TESTS: True, Check.LINT: False}
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("words", [["ruff", "check"], ["bin/ruff"], ["./../{root}/bin/ruff"], ["linked"]])
+def test_a_program_of_the_project_needs_trust_even_if_the_person_named_it(
+    tmp_path: Path, words: list[str]
+) -> None:
+    for place in (".venv/bin/python", ".venv/bin/ruff", "bin/ruff", "node_modules/.bin/linked"):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_text("#!/bin/sh\n")
+        (tmp_path / place).chmod(0o755)
+    config = VerifyConfig(lint=[word.format(root=tmp_path.name) for word in words])
+    config.written_by_person({"lint"})
+    (tool,) = select_tools(tmp_path, config)[Check.LINT]
+    assert not ProjectTrust(tmp_path).allows(tool)

@@ -261,8 +261,8 @@ class Reader:
         """Return a run after the runs that it continues, oldest first; empty if the run is gone."""
         return self._runs(_CHAIN, (run_id,))
 
+    def with_memo(self, ids: Iterable[str], beginning: str) -> set[str]:
         """Return the runs that have a run-level memo with this key prefix."""
-        """Return the runs with a run-level memo whose key has this beginning."""
         return {run for (run,) in self._fetch(_WITH_MEMO, (json.dumps(list(ids)), len(beginning), beginning))}
 
     def memo_of_each(self, ids: Iterable[str], step: str, key: str) -> dict[str, Any]:

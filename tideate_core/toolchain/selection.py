@@ -83,8 +83,16 @@ def _configured(root: Path, check: Check, words: list[str], *, own: bool) -> Too
         template,
         # `Path.exists` raises for a script after `bash -c`, longer than any file name
         any(os.path.exists(root / word) for word in named),  # noqa: PTH110
-        own=own,
+        own=own and not _is_in_project(root, argv[0]),
     )
+
+
+def _is_in_project(root: Path, name: str) -> bool:
+    """Return whether a program is a file of the project, which may have come with it."""
+    if "/" in name:
+        places = os.path.realpath(root / name), os.path.realpath((root / name).parent)
+        return any(Path(place).is_relative_to(os.path.realpath(root)) for place in places)
+    return find_on_path(name, project_environment(root, {"PATH": ""})) is not None
 
 
 def affected_tools(
