@@ -206,7 +206,7 @@ def _pieces(
 
 
 def _same(one: Definition, there: Sequence[Definition], *, indented: bool) -> list[Definition]:
-    """Return the definitions of a name, of several those at the same level."""
+    """Return the definitions of a name; of several, only the ones at the same level."""
     same = [other for other in there if other.name == one.name]
     inside = indented and not one.container  # a method without its class
     level = [
