@@ -66,7 +66,8 @@ async def preload(config: Config, adapter: str) -> None:
 
 def load_ahead(config: Config, adapter: str) -> None:
     """Start `preload` in a thread, and return at once."""
-    threading.Thread(target=_import_for, args=(config, adapter), name="imports", daemon=True).start()
+    # no daemon: an interpreter that ends during the import of a C library can crash
+    threading.Thread(target=_import_for, args=(config, adapter), name="imports").start()
 
 
 def is_loading() -> bool:

@@ -289,7 +289,7 @@ async def test_a_staged_edit_of_what_the_persons_own_command_runs_needs_trust(
     project = Project(tmp_path / "project", {"Makefile": "lint:\n\t@echo fine\n"}, decisions=(YES,))
     assert (await run(project, "lint")).startswith("lint passed: `make lint` ended with")
     await project.stage(FileChange("Makefile", "modify", None, f"lint:\n\ttouch {tmp_path}/sprung"))
-    with pytest.raises(ToolError, match="staged edits change what it runs, and `make lint` runs"):
+    with pytest.raises(ToolError, match="staged edits change the code that it runs, and `make lint` runs"):
         await run(project, "lint")
     assert not (tmp_path / "sprung").exists()
 
