@@ -8,6 +8,7 @@ import pytest
 
 from tests.builtin.task.runs.desk import Desk
 from tests.builtin.task.runs.test_whole import STAGES
+from tests.harness.front import no
 from tests.harness.tally import DONE, LINES
 from tests.harness.tasks import (
     CODE,
@@ -164,12 +165,13 @@ async def test_with_all_checks_off_it_is_said_that_nothing_is_verified(desk: Des
     assert 'all five checks of [verify] are "off": nothing is going to be verified' in desk.front.notices()
 
 
-async def test_a_project_that_is_not_trusted_is_reported_before_any_model_is_asked(
-    tmp_path: Path, server: ModelServer
-) -> None:
+async def test_trust_is_asked_for_before_any_model_is_asked(tmp_path: Path, server: ModelServer) -> None:
     desk = Desk(tmp_path, server, trusted=False)
+    desk.front.answer = no
     with desk.site.person():
         result = await desk.run()
         await desk.aclose()
-    assert (result.ok, result.cancelled, "trust" in str(result.error)) == (False, False, True)
-    assert (asked(desk), desk.kinds(), desk.changed()) == ([0] * 4, [], {})
+    assert not result.ok
+    (question,) = desk.front.requests
+    assert "trust" in question.message.lower()
+    assert (asked(desk), desk.changed()) == ([0] * 4, {})
