@@ -104,7 +104,7 @@ local function items(words, menu)
   end, words)
 end
 
---- Return the runs whose prompt has all words of a query.
+--- Return the runs with a query in the first line of their prompt.
 ---@param query string
 ---@return tideate.MentionItem[]
 local function titled_runs(query)

@@ -58,7 +58,11 @@ end
 --- Return the points of recently used files: open buffers, and files in earlier prompts.
 ---@return table<string, number> by path relative to the root
 local function recent()
-  local points = vim.deepcopy(mentioned.folder == known.root and mentioned.points or {})
+  local points, listed = {}, '\n' .. known.index.text
+  for path, worth in pairs(mentioned.folder == known.root and mentioned.points or {}) do
+    -- a prompt may name a run, a symbol or a deleted file
+    points[path] = listed:find('\n' .. path .. '\n', 1, true) and worth or nil
+  end
   local buffers = vim.fn.getbufinfo({ buflisted = 1 })
   table.sort(buffers, function(one, other)
     return one.lastused > other.lastused
@@ -90,7 +94,6 @@ function M.search(query, limit)
   for _, match in ipairs(found) do
     match.score = match.score + points[match.path]
   end
-  local seen = {}
   for _, match in ipairs(query ~= '' and fuzzy.search(known.index, query, limit) or {}) do
     if not points[match.path] then
       table.insert(found, match)
@@ -99,14 +102,9 @@ function M.search(query, limit)
   table.sort(found, function(one, other)
     return one.score > other.score
   end)
-  local paths = {}
-  for _, match in ipairs(found) do
-    if #paths < limit and not seen[match.path] then
-      seen[match.path] = true
-      table.insert(paths, match.path)
-    end
-  end
-  return paths
+  return vim.tbl_map(function(match)
+    return match.path
+  end, vim.list_slice(found, 1, limit))
 end
 
 --- Return the changed files of the project.

@@ -203,6 +203,13 @@ def test_recently_used_files_come_first(editor: Editor) -> None:
     assert candidates(editor, "@")[-2:] == ["@file:src/mod31.py", "@file:src/mod17.py"]
 
 
+def test_only_existing_files_count_as_recently_mentioned(editor: Editor) -> None:
+    known(editor, "src/one.py")
+    prompts = ["see @run:1a2b3c4d, @symbol:area, @file:gone.py and @file:src/one.py"]
+    editor.lua("require('tideate.project_files').learn(...)", str(editor.cwd), prompts)
+    assert [one for one in candidates(editor, "@") if ":" in one] == ["@file:src/one.py"]
+
+
 def test_changed_files_and_windows_in_diff_mode_are_offered_as_diffs(editor: Editor) -> None:
     known(editor, "one.py", "two.py", changed=("two.py",))
     editor.edit("one.py", "x = 1\n")
