@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.agents.answers import tidy_text
 from tideate_core.agents.tools.project_paths import project_root
-from tideate_core.errors import NotText, ToolError
-from tideate_core.workspace import Document, FileImage, read_image
+from tideate_core.errors import ToolError
+from tideate_core.workspace import Document, image_with_text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tideate_core.agents.tools.tool import ToolContext
     from tideate_core.snapshots import Scratch
     from tideate_core.toolchain import Tool
-    from tideate_core.workspace import FileChange
+    from tideate_core.workspace import FileChange, FileImage
 
 UNREVIEWED: Final = (
     "These edits are not reviewed yet, and a check runs the project's code. The scratch copy protects the "
@@ -50,10 +50,8 @@ async def overlay_files(context: ToolContext, *, staged: bool = True) -> Overlay
     for change in context.staged.changes() if staged else ():
         files |= await asyncio.to_thread(_files_after, root, change)
     paths = frozenset(files)
-    for path in await workspace.unsaved_files():
-        if path not in paths:
-            text = (await workspace.read(path)).text
-            files[path] = (await asyncio.to_thread(_encoded, root, path, text)).data
+    for path, image in (await workspace.unsaved_images()).items():
+        files.setdefault(path, image.data)
     return OverlayFiles(files, paths)
 
 
@@ -63,20 +61,10 @@ def _files_after(root: Path, change: FileChange) -> dict[str, FileImage | bytes 
         return {change.path: None}
     if change.action == "create":
         return {change.path: Document().encode(change.after)}
-    image = _encoded(root, change.path, change.after)
+    image = image_with_text(root / change.path, change.after)
     if change.move_to:
         return {change.path: None, change.move_to: image}
     return {change.path: image}
-
-
-def _encoded(root: Path, path: str, text: str) -> FileImage:
-    """Encode a text like the file at a path: its line ends, final line end and mode."""
-    found = read_image(root / path)
-    try:
-        document = Document.decode(found.data)
-    except NotText:
-        document = Document()
-    return FileImage.of_file(document.encode(text), found.state.mode or 0o644)
 
 
 @asynccontextmanager
