@@ -114,6 +114,7 @@ if TYPE_CHECKING:
         with_said as with_said,
         write_draft as write_draft,
     )
+    from tideate_core.engine.review.landing import Landed as Landed, land_difference as land_difference
     from tideate_core.engine.review.review import (
         BACK as BACK,
         FIX as FIX,
