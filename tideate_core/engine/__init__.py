@@ -106,6 +106,7 @@ if TYPE_CHECKING:
     )
     from tideate_core.engine.review.drafts import (
         KeptReview as KeptReview,
+        conflicts_of as conflicts_of,
         forget_drafts as forget_drafts,
         kept_answer as kept_answer,
         kept_review as kept_review,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.request import Subject
     from tideate_core.engine.review.revision import ReviewAnswer
     from tideate_core.gates import SyntaxProblem
-    from tideate_core.workflows import Decision, PersonAccess, StepContext
+    from tideate_core.workflows import CheckResult, Decision, PersonAccess, StepContext
     from tideate_core.workspace import AppliedChanges, ExecutableFile
 
     Revise = Callable[[Feedback], Awaitable[list[FileChange]]]
@@ -482,6 +482,7 @@ class _Review:
                 details=listed_errors(problems, "new syntax error: "),
                 payload=self._payload(),
                 executed=executed,
+                check=self._check_accepted if self._collects else None,
             )
             try:
                 return self._read(decision, executed)
@@ -490,6 +491,13 @@ class _Review:
                 unusable = str(error)
                 message = f"{unusable}.\n{self._question()}"
         raise StepFailed(f"{unusable}; nothing was written")
+
+    async def _check_accepted(self, value: Any, check: str) -> CheckResult:
+        """Run a check on what a partial answer accepts."""
+        from tideate_core.agents import run_accepted_check
+
+        accepted = self._revision.accepted(self._revision.read(value).decided)
+        return await run_accepted_check(self._step, accepted, check)
 
     async def _name_hard_links(self, changes: Sequence[FileChange]) -> None:
         """Warn about hard links: a write does not reach their other names. Neovim writes loaded files."""
