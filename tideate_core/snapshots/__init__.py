@@ -24,12 +24,13 @@ if TYPE_CHECKING:
         note_landing as note_landing,
         owning as owning,
     )
+    from tideate_core.snapshots.guarded.copy import GuardedCopy as GuardedCopy
+    from tideate_core.snapshots.guarded.difference import ScratchDifference as ScratchDifference
     from tideate_core.snapshots.limits import SnapshotLimits as SnapshotLimits
     from tideate_core.snapshots.manager import SnapshotManager as SnapshotManager
     from tideate_core.snapshots.manifest import Snapshot as Snapshot
     from tideate_core.snapshots.polling import Changed as Changed, ChangePoll as ChangePoll
     from tideate_core.snapshots.restore import RestoreResult as RestoreResult
-    from tideate_core.snapshots.scratch.difference import ScratchDifference as ScratchDifference
     from tideate_core.snapshots.scratch.scratch import (
         Scratch as Scratch,
         open_scratch as open_scratch,

@@ -1,4 +1,4 @@
-"""Overlay mounted at a project's own path in a namespace: support check, mount, changed paths."""
+"""Overlay mounted at a project's own path in a namespace: support check, mount."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import re
 import select
 import signal
-import stat
 import subprocess
 import sys
 from contextlib import suppress
@@ -16,17 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import ScratchUnavailable
-from tideate_core.snapshots.scratch.difference import Found
 from tideate_core.snapshots.scratch.foreign_paths import outside_git
 from tideate_core.util.private_files import make_private_directory
 from tideate_core.util.regular_files import read_bounded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from typing import Self
-
-    from tideate_core.snapshots.scratch.ignoring import IgnoredNames
-    from tideate_core.workspace import FileImage
 
 
 HOLDER: Final = str(Path(__file__).with_name("holder.py"))
@@ -80,7 +75,7 @@ class Overlay:
         """
         check_overlay(root, place)
         upper, *_ = layers = _make_layers(root, place)
-        _check_attributes(upper)
+        check_attributes(upper)
         arguments = [root, root, *layers]
         if (git := outside_git(root)) is not None:
             check_overlay(git, place)
@@ -112,15 +107,9 @@ class Overlay:
         """Root as this process sees it."""
         return Path(f"/proc/{self.namespace}/root", self.root.relative_to("/"))
 
-    def changes(self, names: IgnoredNames) -> Iterator[Found]:
-        return changed_in_upper(self._upper, self.root, names)
-
     def environment(self, environment: Mapping[str, str]) -> Mapping[str, str]:
         # the project's directory is a mount point, and git has to look beyond it
         return {**environment, "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1"}
-
-    def as_in_project(self, image: FileImage) -> FileImage:
-        return image
 
     def close(self) -> None:
         """End all processes in the namespaces, and the mount with them; blocking."""
@@ -176,7 +165,11 @@ def check_overlay(root: Path, place: Path) -> None:
         raise ScratchUnavailable(f"{path} is in another group than yours, and could not be written in there")
 
 
-def _check_attributes(directory: Path) -> None:
+def check_attributes(directory: Path) -> None:
+    """Reject a directory whose files cannot have attributes.
+
+    :raises ScratchUnavailable: the file system lacks them.
+    """
     try:
         os.setxattr(directory, _ATTRIBUTE, b"1")
         os.removexattr(directory, _ATTRIBUTE)
@@ -218,62 +211,3 @@ def _mounts_below(root: Path) -> list[str]:
         raise ScratchUnavailable("/proc is not mounted") from error
     places = (_OCTAL.sub(lambda found: bytes([int(found[1], 8)]), line.split(b" ")[4]) for line in lines)
     return [os.fsdecode(place) for place in places if place.startswith(prefix)]
-
-
-OPAQUE: Final = "user.overlay.opaque"
-ORIGIN: Final = "user.overlay.origin"
-"""Attribute of copied-up files; a move keeps it."""
-WHITEOUT: Final = "user.overlay.whiteout"
-
-
-def changed_in_upper(upper: Path, lower: Path, names: IgnoredNames) -> Iterator[Found]:
-    """Yield the paths that may differ from the lower directory, outer ones first; blocking.
-
-    :param names: directories that are reported but not entered.
-    :raises OSError: a directory cannot be read.
-    """
-    pending = [("", False)]
-    while pending:
-        directory, hides = pending.pop()
-        here = upper / directory
-        hides = hides or _has(here, OPAQUE, b"y")
-        seen: set[str] = set()
-        try:
-            entries = sorted(os.scandir(here), key=lambda entry: entry.name)
-        except PermissionError as error:
-            yield Found(directory or ".", here, problem=f"cannot be read: {error.strerror}")
-            continue
-        for entry in entries:
-            seen.add(entry.name)
-            path = f"{directory}/{entry.name}" if directory else entry.name
-            found = _found(path, Path(entry.path), entry.stat(follow_symlinks=False))
-            yield found
-            if entry.is_dir(follow_symlinks=False) and not names.has(path, directory=True):
-                pending.append((path, hides))
-        if hides:
-            try:
-                below = os.listdir(lower / directory)  # noqa: PTH208 the names are wanted
-            except (FileNotFoundError, NotADirectoryError):
-                continue
-            except PermissionError as error:
-                yield Found(directory, lower / directory, problem=f"cannot be read: {error.strerror}")
-                continue
-            for name in sorted(set(below) - seen):
-                yield Found(f"{directory}/{name}", None, existed=True)
-
-
-def _found(path: str, where: Path, status: os.stat_result) -> Found:
-    if stat.S_ISCHR(status.st_mode) and status.st_rdev == 0:
-        return Found(path, None, existed=True)
-    if stat.S_ISREG(status.st_mode) and not status.st_size and _has(where, WHITEOUT):
-        return Found(path, None, existed=True)
-    return Found(path, where, existed=_has(where, ORIGIN))
-
-
-def _has(path: Path, name: str, value: bytes | None = None) -> bool:
-    """Return whether a path has an attribute, optionally with this value."""
-    try:
-        found = os.getxattr(path, name, follow_symlinks=False)
-    except OSError:
-        return False  # none, or a link or device without attributes
-    return value is None or found == value
