@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tideate_core.config import Config
     from tideate_core.process import EscapeReport
     from tideate_core.snapshots import GuardedCopy, ScratchDifference
-    from tideate_core.workspace import Content
+    from tideate_core.workspace import FileImage
 
 COMMANDS: Final = ("discard", "land", "list", "resume", "show")
 """Subcommands of `tideate guard`."""
@@ -52,10 +52,11 @@ class GuardedProgram:
 
 async def prepare_session(
     root: Path,
+    config: Config,
     argv: Sequence[str],
     *,
     folder: str = "",
-    files: Mapping[str, Content] | None = None,
+    files: Mapping[str, FileImage] | None = None,
 ) -> GuardSession:
     """Prepare a copy of the project for a program; start nothing.
 
@@ -66,7 +67,7 @@ async def prepare_session(
     :raises ProgramNotExecutable: it cannot be run.
     :raises ScratchUnavailable: no copy can be made; the message has the remedy.
     """
-    from tideate_core.process import find_program, known_agent
+    from tideate_core.process import find_agent, find_program
     from tideate_core.snapshots import GuardedCopy  # here, because lists of sessions need no copy
 
     if not argv:
@@ -75,12 +76,11 @@ async def prepare_session(
     hint = f"did you mean `tideate guard {near}`?" if near else ""
     await asyncio.to_thread(find_program, argv[0], root / folder, os.environ, hint=hint)
     copy = await GuardedCopy.prepare(root, files)
-    agent = known_agent(argv[0])
     session = GuardSession(
         id=copy.id,
         argv=tuple(argv),
         folder=folder,
-        agent=None if agent is None else agent.name,
+        agent=find_agent(argv[0], config) or None,
         created=ended_now(),
     )
     await asyncio.to_thread(create_session, root, session)
@@ -105,7 +105,8 @@ async def started(
     argv = tuple(argv) or session.argv
     with owning(root, session):
         copy = await asyncio.to_thread(GuardedCopy.attach, root, session.id)
-        await copy.open(enclosure_for(argv[0], config))
+        enclosure = await asyncio.to_thread(enclosure_for, argv[0], config)
+        await copy.open(enclosure)
         session = await asyncio.to_thread(
             change_session, root, session.id, GuardEvent.START, argv=argv, status=None, ended=None
         )

@@ -12,7 +12,7 @@ from cyclopts import App, Parameter
 from tideate_core.app import LAND, build_catalog, open_project, session_ids, session_json, short_id
 from tideate_core.cli.arguments import Json, Root, Yes
 from tideate_core.cli.confirmations import confirmed, declined
-from tideate_core.cli.process import DECLINED, DONE, SIGNALLED, SIGNALS, log_to_file, run_async
+from tideate_core.cli.process import DECLINED, DONE, SIGNALLED, log_to_file, run_async
 from tideate_core.cli.render.output import (
     messages,
     note,
@@ -77,7 +77,7 @@ def guard(
 
     async def run() -> int:
         with _Waiting("copying the project"):
-            session = await prepare_session(place, command, folder=_folder(place))
+            session = await prepare_session(place, project.loaded.config, command, folder=_folder(place))
         return await _guard(project, session, Interaction(yes, json), later=later)
 
     log_to_file()
@@ -224,7 +224,7 @@ async def _guard(
             note(notice)
         program.status = await _run(program)
     status = program.status
-    if program.report is not None and (words := program.report.words):
+    for words in program.report.lines if program.report is not None else ():
         note(words)
     if await finish_session(project.root, program.session.id):
         print_message("the program changed no file of the project", "dim")
@@ -243,38 +243,15 @@ async def _guard(
 
 
 async def _run(program: GuardedProgram) -> int:
-    """Run the program on the terminal; SIGTERM and SIGHUP end it."""
+    """Run the program on the terminal; return its exit status as a shell does."""
     from tideate_core.process import run_on_terminal
 
-    task = asyncio.ensure_future(
-        run_on_terminal(
-            program.argv,
-            environment=program.environment,
-            cwd=program.copy.root / program.session.folder,
-        )
+    status = await run_on_terminal(
+        program.argv,
+        environment=program.environment,
+        cwd=program.copy.root / program.session.folder,
     )
-    loop = asyncio.get_running_loop()
-    status = 0
-
-    def end(number: int) -> None:
-        nonlocal status
-        status = SIGNALLED + number
-        task.cancel()
-
-    caught = [one for one in SIGNALS if signal.getsignal(one) is not signal.SIG_IGN]
-    for number in caught:
-        # Ctrl-C of a terminal without raw mode reaches the program by itself
-        loop.add_signal_handler(number, end if number != signal.SIGINT else _ignore, number)
-    try:
-        await asyncio.wait({task})
-    finally:
-        for number in caught:
-            loop.remove_signal_handler(number)
-    return status if task.cancelled() else task.result()
-
-
-def _ignore(_number: int) -> None:
-    """Leave a signal to the program."""
+    return SIGNALLED - status if status < 0 else status
 
 
 async def _land(project: Project, session: GuardSession, interaction: Interaction) -> int:
