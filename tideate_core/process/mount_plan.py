@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,7 +48,37 @@ class Hide:
     place: Path
 
 
-Mount: TypeAlias = Overlay | Bind | Tmpfs | Hide
+@dataclass(frozen=True, slots=True)
+class ReadOnly:
+    """No write to any mount so far, and no devices and setuid programs there; sources keep their state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shade:
+    """Directory whose changes are kept in memory, reported at the end and discarded.
+
+    It stays as it is, thus read-only after `ReadOnly`, if the system cannot mount an overlay there.
+    """
+
+    place: Path
+    size: int
+    """Bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proc:
+    """`/proc` with the processes of the namespace only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dev:
+    """`/dev` with harmless devices, terminals of its own and private shared memory."""
+
+    size: int
+    """Bytes of shared memory."""
+
+
+Mount: TypeAlias = Overlay | Bind | Tmpfs | Hide | ReadOnly | Shade | Proc | Dev
 MountPlan: TypeAlias = tuple[Mount, ...]
 """Mounts in their order. Sources and layers are paths outside of the namespace."""
 
@@ -67,3 +97,16 @@ def _plain(fields: dict[str, Any]) -> dict[str, Any]:
         else str(value)
         for name, value in fields.items()
     }
+
+
+Network: TypeAlias = Literal["on", "loopback", "off"]
+"""The machine's network, only the namespace's own loopback addresses, or none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Rules for programs in the namespaces; they also lose all capabilities and gain no privileges."""
+
+    network: Network = "on"
+    processes: int = 4096
+    """Limit of processes and threads."""

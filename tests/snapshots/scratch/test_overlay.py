@@ -13,7 +13,6 @@ import pytest
 
 from tideate_core.errors import ScratchUnavailable
 from tideate_core.snapshots import open_scratch
-from tideate_core.snapshots.scratch import overlay
 from tideate_core.snapshots.scratch.overlay import Overlay, check_overlay
 from tideate_core.snapshots.scratch.places import remove_tree
 
@@ -104,8 +103,8 @@ def test_what_the_holder_says_is_the_reason(
     program.write_text(f"print({said!r})\n")
     setting.parent.mkdir()
     setting.write_text("0\n")
-    monkeypatch.setattr(overlay, "HOLDER", str(program))
-    monkeypatch.setattr(overlay, "SETTINGS", tmp_path)
+    monkeypatch.setattr("tideate_core.process.namespaces.HOLDER", str(program))
+    monkeypatch.setattr("tideate_core.process.namespaces.SETTINGS", tmp_path)
     (tmp_path / "place").mkdir()
     with pytest.raises(ScratchUnavailable, match=message):
         Overlay.mount(root, tmp_path / "place")

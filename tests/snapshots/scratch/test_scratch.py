@@ -300,8 +300,8 @@ async def test_without_user_namespaces_auto_is_a_copy_and_says_why(
 ) -> None:
     holder = tmp_path / "holder.py"
     holder.write_text("print('1 user namespaces are not available here')\n")
-    monkeypatch.setattr("tideate_core.snapshots.scratch.overlay.HOLDER", str(holder))
-    monkeypatch.setattr("tideate_core.snapshots.scratch.overlay.SETTINGS", tmp_path)
+    monkeypatch.setattr("tideate_core.process.namespaces.HOLDER", str(holder))
+    monkeypatch.setattr("tideate_core.process.namespaces.SETTINGS", tmp_path)
     notices: list[str] = []
     assert await changed_with(root, private, notices) == ("copy", ["made"])
     reason = "user namespaces are not available here (Operation not permitted)"
@@ -315,7 +315,7 @@ async def test_without_user_namespaces_auto_is_a_copy_and_says_why(
 async def test_a_holder_that_does_not_start_is_no_overlay(
     root: Path, private: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tideate_core.snapshots.scratch.overlay.HOLDER", str(tmp_path / "nothing"))
+    monkeypatch.setattr("tideate_core.process.namespaces.HOLDER", str(tmp_path / "nothing"))
     with pytest.raises(ScratchUnavailable, match="does not start"):
         async with open_scratch(root, private, kind="overlay"):
             pass

@@ -5,37 +5,21 @@ from __future__ import annotations
 import errno
 import os
 import re
-import select
-import signal
-import subprocess
 import sys
-from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import ScratchUnavailable
+from tideate_core.process import Namespaces, Overlay as Layers, Proc
 from tideate_core.snapshots.scratch.foreign_paths import outside_git
 from tideate_core.util.private_files import make_private_directory
-from tideate_core.util.regular_files import read_bounded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Self
 
 
-HOLDER: Final = str(Path(__file__).with_name("holder.py"))
-_START_WITHIN: Final = 10.0
-"""Seconds."""
-_END_WITHIN: Final = 10.0
-"""Seconds; processes in the namespace have three of them before they are killed."""
-SETTINGS: Final = Path("/proc/sys")
-SWITCHES: Final = {
-    "kernel.apparmor_restrict_unprivileged_userns": "1",
-    "kernel.unprivileged_userns_clone": "0",
-    "user.max_user_namespaces": "0",
-}
-"""Settings of distributions that forbid user namespaces."""
 _LOOKED_AT: Final = 1_000
 """Names at the top of a project that are checked."""
 _ATTRIBUTE: Final = "user.tideate"
@@ -46,21 +30,14 @@ class Overlay:
     """Mounted overlay: namespaces held by their first process, which ends with this one.
 
     :param root: of the project; programs in the scratch copy see it at the same path.
-    :param program: parent of that process; it ends after all processes inside.
-    :param upper: directory of the changes.
     """
 
     kind: Final = "overlay"
     notices: tuple[str, ...] = ()
 
-    def __init__(self, root: Path, program: subprocess.Popen[bytes], upper: Path) -> None:
+    def __init__(self, root: Path, held: Namespaces) -> None:
         self.root = root
-        self.namespace = 0
-        """Pid of the holder, which is in the namespaces."""
-        self._upper = upper
-        self._program = program
-        self._holder: int | None = None
-        """Descriptor of the holder: its pid may be reused after its end."""
+        self._held = held
 
     @classmethod
     def mount(cls, root: Path, place: Path) -> Self:
@@ -74,38 +51,29 @@ class Overlay:
         :raises OSError: the place cannot be used.
         """
         check_overlay(root, place)
-        upper, *_ = layers = _make_layers(root, place)
-        check_attributes(upper)
-        arguments = [root, root, *layers]
+        layers = _make_layers(root, place)
+        check_attributes(layers.upper)
+        mounts = [layers]
         if (git := outside_git(root)) is not None:
             check_overlay(git, place)
             make_private_directory(place / "git", exist_ok=False)
-            arguments += [git, git, *_make_layers(git, place / "git")]
-        program = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-I", "-S", HOLDER, *map(str, arguments)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            start_new_session=True,  # protects it from terminal interrupts
-        )
-        overlay = cls(root, program, upper)
-        try:
-            overlay._await_mount()
-        except BaseException:
-            overlay.close()
-            raise
-        return overlay
+            mounts.append(_make_layers(git, place / "git"))
+        return cls(root, Namespaces.hold([*mounts, Proc()]))
+
+    @property
+    def namespace(self) -> int:
+        """Pid of the first process in the namespaces."""
+        return self._held.pid
 
     @property
     def is_there(self) -> bool:
         """True while the namespaces exist."""
-        return self._holder is not None and not select.select([self._holder], [], [], 0)[0]
+        return self._held.is_there
 
     @property
     def view(self) -> Path:
         """Root as this process sees it."""
-        return Path(f"/proc/{self.namespace}/root", self.root.relative_to("/"))
+        return self._held.view(self.root)
 
     def environment(self, environment: Mapping[str, str]) -> Mapping[str, str]:
         # the project's directory is a mount point, and git has to look beyond it
@@ -113,40 +81,16 @@ class Overlay:
 
     def close(self) -> None:
         """End all processes in the namespaces, and the mount with them; blocking."""
-        try:
-            self._program.communicate(timeout=_END_WITHIN)
-        except subprocess.TimeoutExpired:  # one of the two processes was stopped
-            self._program.kill()
-        if self._holder is not None:
-            with suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._holder, signal.SIGKILL)
-            # ready when the kernel has killed all other processes inside
-            select.select([self._holder], [], [], _END_WITHIN)
-            os.close(self._holder)
-            self._holder = None
-        self._program.communicate()
-
-    def _await_mount(self) -> None:
-        assert self._program.stdout is not None  # noqa: S101 it was asked for
-        ready, _, _ = select.select([self._program.stdout], [], [], _START_WITHIN)
-        said = self._program.stdout.readline().decode() if ready else ""
-        if said.startswith("mounted "):
-            self.namespace = int(said.split()[1])
-            self._holder = os.pidfd_open(self.namespace)
-            return
-        number, _, doing = said.strip().partition(" ")
-        if not number.isdigit():
-            raise ScratchUnavailable("the process that mounts an overlay does not start")
-        raise ScratchUnavailable(f"{doing} ({os.strerror(int(number))}{_switched_off()})")
+        self._held.close()
 
 
-def _make_layers(lower: Path, place: Path) -> tuple[Path, Path]:
-    """Create the upper and the work directory of an overlay."""
+def _make_layers(lower: Path, place: Path) -> Layers:
+    """Create the upper and the work directory of an overlay at the lower directory's own path."""
     upper, work = place / "upper", place / "work"
     for directory in (upper, work):
         make_private_directory(directory, exist_ok=False)
     upper.chmod(lower.stat().st_mode & 0o7777)
-    return upper, work
+    return Layers(place=lower, lowers=(lower,), upper=upper, work=work)
 
 
 def check_overlay(root: Path, place: Path) -> None:
@@ -166,7 +110,7 @@ def check_overlay(root: Path, place: Path) -> None:
 
 
 def check_attributes(directory: Path) -> None:
-    """Reject a directory whose files cannot have attributes.
+    """Check that files in a directory can have attributes.
 
     :raises ScratchUnavailable: the file system lacks them.
     """
@@ -192,15 +136,6 @@ def _in_another_group(root: Path) -> str | None:
             *((entry.path, entry.stat(follow_symlinks=False)) for entry in top),
         ]
     return next((path for path, status in found if status.st_gid in others), None)
-
-
-def _switched_off() -> str:
-    """Describe the setting that may be the reason; empty if none."""
-    for name, off in SWITCHES.items():
-        value = read_bounded(SETTINGS / name.replace(".", "/"), _LOOKED_AT)
-        if value is not None and value.decode().strip() == off:
-            return f"; sysctl {name} is {off}"
-    return ""
 
 
 def _mounts_below(root: Path) -> list[str]:
