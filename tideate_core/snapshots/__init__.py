@@ -24,7 +24,10 @@ if TYPE_CHECKING:
         note_landing as note_landing,
         owning as owning,
     )
-    from tideate_core.snapshots.guarded.copy import GuardedCopy as GuardedCopy
+    from tideate_core.snapshots.guarded.copy import (
+        GuardedCopy as GuardedCopy,
+        guarded_copies as guarded_copies,
+    )
     from tideate_core.snapshots.guarded.difference import ScratchDifference as ScratchDifference
     from tideate_core.snapshots.limits import SnapshotLimits as SnapshotLimits
     from tideate_core.snapshots.manager import SnapshotManager as SnapshotManager

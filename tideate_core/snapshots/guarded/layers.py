@@ -107,7 +107,7 @@ def is_whiteout(path: str, status: os.stat_result) -> bool:
 
 
 def is_opaque(path: str) -> bool:
-    """Return whether a directory of a layer hides those of lower layers."""
+    """Return whether a directory hides directories of lower layers at the same path."""
     return _attribute(path, _OPAQUE) == b"y"  # `x` only marks that whiteouts have attributes
 
 

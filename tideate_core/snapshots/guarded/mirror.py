@@ -135,7 +135,7 @@ class Look:
                 self.read[path] = make_stamps([status])
 
     def folders(self) -> dict[str, Folder]:
-        """Return the listing of what was copied; other names are checked again."""
+        """Return the listing of the copied files; the next scan checks all others again."""
         found = dict(self.found.folders)
         doubtful = {path.rpartition("/")[0] for path in (*self.failed, *self.read)}
         for directory, folder in found.items():
@@ -256,7 +256,7 @@ class Delta:
             self.hide(path)
 
     def make(self, path: str) -> bool:
-        """Create a directory and those above it, if the project has it."""
+        """Create a directory and its parents, if the project has them; return whether it exists."""
         if path in self._made:
             return True
         if not self.make(path.rpartition("/")[0]) or not is_directory(f"{self._look.root}/{path}"):

@@ -110,7 +110,7 @@ def check_overlay(root: Path, place: Path) -> None:
 
 
 def check_attributes(directory: Path) -> None:
-    """Reject a directory whose files cannot have attributes.
+    """Check that files in a directory can have attributes.
 
     :raises ScratchUnavailable: the file system lacks them.
     """
