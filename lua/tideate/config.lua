@@ -18,6 +18,8 @@ M.schema = {
   { key = 'adapter', type = 'string', default = 'local', help = 'Default model adapter: `local` (the bundled model, a demonstration), a name from `adapters`, or `provider:model`.' },
   { key = 'adapters.*.base_url', type = 'string', help = 'Address of an OpenAI-compatible server, including `/v1`.' },
   { key = 'adapters.*.model', type = 'string', help = 'Name of the model on this server; without `base_url`, `provider:model`.' },
+  { key = 'adapters.*.acp', type = 'list', help = 'Program and arguments of an agent that speaks the Agent Client Protocol, instead of `base_url` and `model`.' },
+  { key = 'adapters.*.options.*', type = 'any', help = 'Value of an option of the agent, by its id or category: `model`, `mode`.' },
   { key = 'adapters.*.api_key_env', type = 'string', help = 'Environment variable with the key.' },
   { key = 'adapters.*.api_key_command', type = 'list', help = 'Program and arguments that print the key.' },
   { key = 'adapters.*.context_tokens', type = 'number', help = 'Context window of the model in tokens, prompt and answer together; by default the known size.' },

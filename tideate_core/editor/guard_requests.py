@@ -17,6 +17,7 @@ from tideate_core.app import (
 )
 from tideate_core.errors import ConfigError, InvalidInput
 from tideate_core.snapshots import GuardState, find_session, list_sessions
+from tideate_core.workspace import unsaved_images
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +46,7 @@ class GuardRequests:
             argv = shlex.split(str(params["command"]))
         except ValueError as error:
             raise InvalidInput(f"{params['command']}: {error}") from error
-        files = await self._projects.workspace(str(root)).unsaved_images()
+        files = await unsaved_images(self._projects.workspace(str(root)))
         here = Path(str(params.get("cwd") or root))
         folder = here.relative_to(root).as_posix() if here.is_relative_to(root) and here != root else ""
         session = await prepare_session(root, self._projects.config(str(root)), argv, folder=folder, files=files)

@@ -14,7 +14,7 @@ from tideate_core.project import make_project_state, project_state, real_path
 from tideate_core.util.escaping import label
 from tideate_core.util.uncancelled import run_uncancelled
 from tideate_core.workspace.changes import apply_hunks, rebase_each, unified_diff
-from tideate_core.workspace.documents import Document, image_with_text
+from tideate_core.workspace.documents import Document
 from tideate_core.workspace.file_images import read_image_nofollow
 from tideate_core.workspace.listing import list_files
 from tideate_core.workspace.paths import Root, journal_directory
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from tideate_core.workspace.buffers import Buffers, BufferText
     from tideate_core.workspace.changes import FileChange, OutsideChanges
-    from tideate_core.workspace.file_images import FileImage
     from tideate_core.workspace.journal import Journal
     from tideate_core.workspace.rollback import Rollback, RollbackResult
     from tideate_core.workspace.transaction import AppliedChanges, Committer
@@ -359,17 +358,6 @@ class Workspace:
             with contextlib.suppress(OutsideRoot):  # protected paths are left out
                 names.append(self._root.relative(self._root.resolve(path)))
         return sorted(names)
-
-    async def unsaved_images(self) -> dict[str, FileImage]:
-        """Return the files with unsaved changes, by name, as saving them would write them.
-
-        :raises WorkspaceError: a file cannot be read.
-        """
-        images = {}
-        for name in await self.unsaved_files():
-            source = await self.read(name)
-            images[name] = await asyncio.to_thread(image_with_text, self._root.resolve(name), source.text)
-        return images
 
     async def rollback(self, execution_id: str) -> _Names:
         """Roll back all writes of a run, even if its process was killed while writing.

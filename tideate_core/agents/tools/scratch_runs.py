@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tideate_core.agents.answers import tidy_text
 from tideate_core.agents.tools.project_paths import project_root
 from tideate_core.errors import ToolError
-from tideate_core.workspace import ABSENT, Document, FileImage, image_with_text, read_image
+from tideate_core.workspace import ABSENT, Document, FileImage, image_with_text, read_image, unsaved_images
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -55,7 +55,7 @@ async def overlay_files(
     for change in sorted(changes, key=lambda one: one.is_of_mode):  # the mode of the new text
         files |= await asyncio.to_thread(_files_after, root, change, files.get(change.path))
     paths = frozenset(files)
-    for path, image in (await workspace.unsaved_images()).items():
+    for path, image in (await unsaved_images(workspace)).items():
         files.setdefault(path, image.data)
     return OverlayFiles(files, paths)
 
