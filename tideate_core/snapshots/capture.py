@@ -132,17 +132,10 @@ class Capture:
         """Delete an unfinished pack."""
         self._writer.abort()
 
-<<<<<<< HEAD
-    def _scan_paths(self, query: IgnoreQuery, enter: Collection[str] = ()) -> None:
-        self._clock = listing.file_system_time(self._lock, self._root)
-        known, enter_all = self._listing, self._limits.ignored_directories
-        folders = {} if known is None else known.folders
-        self._scan = scan(self._root, query, folders, enter_all=enter_all, enter=enter)
-=======
     def _scan_paths(
         self, query: IgnoreQuery, enter: Collection[str] = (), leave: Collection[str] = ()
     ) -> None:
-        self._clock = self._file_system_time()
+        self._clock = listing.file_system_time(self._lock, self._root)
         self._scan = scan(
             self._root,
             query,
@@ -152,7 +145,6 @@ class Capture:
             leave=leave,
             left_out=self._limits.left_out,
         )
->>>>>>> main
 
     def _load_base(self, target: Manifest | None = None) -> None:
         """Load the listing and its snapshot, if both are intact.
@@ -235,16 +227,5 @@ class Capture:
         if not same or self._listing is None or self._listing.tree != header.digest:
             limits = listing.bounds(self._limits)
             ignored = tuple(sorted(tree.ignored))
-<<<<<<< HEAD
-            listing.write(self._directory, Listing(header.digest, limits, ignored, folders))
-=======
             path = self._directory / listing.file_name(self._limits)
             listing.write(path, Listing(header.digest, limits, ignored, folders))
-
-    def _file_system_time(self) -> int:
-        """Return the current time of the file system's clock."""
-        os.utime(self._lock)
-        status = os.fstat(self._lock)
-        same = status.st_dev == self._root.stat().st_dev
-        return status.st_mtime_ns if same else status.st_mtime_ns - _OTHER_CLOCK
->>>>>>> main
