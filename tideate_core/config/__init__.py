@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tideate_core.config.schema import (
         OWN_SERVERS as OWN_SERVERS,
         AdapterConfig as AdapterConfig,
+        AgentConfig as AgentConfig,
         Config as Config,
         HistoryConfig as HistoryConfig,
         LimitsConfig as LimitsConfig,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         McpServerConfig as McpServerConfig,
         SnapshotsConfig as SnapshotsConfig,
         VerifyConfig as VerifyConfig,
+        WatchConfig as WatchConfig,
         WorkflowConfig as WorkflowConfig,
     )
 else:
