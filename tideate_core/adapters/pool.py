@@ -99,11 +99,11 @@ class AdapterPool:
         if configured is None and prefix != "acp":
             return None
         from tideate_core.adapters.acp.agent import SILENCE, AcpAgent
-        from tideate_core.adapters.acp.known import KNOWN_AGENTS
+        from tideate_core.adapters.acp.known import COMMANDS
 
-        command = configured.acp if configured else KNOWN_AGENTS.get(own)
+        command = configured.acp if configured else COMMANDS.get(own)
         if command is None:
-            raise self._unknown_agent(own, KNOWN_AGENTS)
+            raise self._unknown_agent(own, COMMANDS)
         given = configured is not None and "timeout" in configured.model_fields_set
         return AcpAgent(
             name,

@@ -109,6 +109,8 @@ async def write_with_tools(
 ) -> WrittenWork:
     """Have a model make edits with tools and stage them; it is asked to fix new syntax errors.
 
+    An agent makes them with tools of its own, in a guarded copy.
+
     If a limit ends the work, the edits staged so far are returned.
 
     :param key: identifies this work within the step.
@@ -116,6 +118,10 @@ async def write_with_tools(
     :param taken_up: like `rested`, see `WorkLoop.run`.
     :param on_turn: called after each turn; an exception that it raises ends the work.
     """
+    if (agent := step.agent(adapter)) is not None:
+        from tideate_core.agents.guarded_turn import write_with_agent
+
+        return await write_with_agent(step, agent, key, prompt, staged, bounds.may_change, earlier=earlier)
     tools = await _tools(step, staged, bounds.may_change)
     loop: WorkLoop[Handover] = WorkLoop(
         step,

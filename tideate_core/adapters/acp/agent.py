@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
+    from tideate_core.adapters.acp.interim import GuardedCopy
     from tideate_core.adapters.acp.session import Permit
     from tideate_core.adapters.acp.turn import TurnEnd
     from tideate_core.adapters.acp.updates import AgentUpdate
     from tideate_core.adapters.base import OnText, Prompt, Schema
-    from tideate_core.snapshots import Scratch
 
 SILENCE: Final = 1800.0
 """Seconds without a sign of an agent, whose tools may take long."""
@@ -109,7 +109,7 @@ class AcpAgent:
 
     @asynccontextmanager
     async def converse(
-        self, copy: Scratch, *, earlier: str = "", permit: Permit = allow
+        self, copy: GuardedCopy, *, earlier: str = "", permit: Permit = allow
     ) -> AsyncIterator[AgentSession]:
         """Start the agent in a copy of the project, and open a session; both end with the block.
 
@@ -170,13 +170,17 @@ class AcpAgent:
         return make_environment()
 
     @asynccontextmanager
-    async def _thrown_away(self) -> AsyncIterator[Scratch]:
-        from tideate_core.snapshots import open_scratch
+    async def _thrown_away(self) -> AsyncIterator[GuardedCopy]:
+        from tideate_core.adapters.acp.interim import GuardedCopy
 
         if self._root is None:
             raise AdapterUnavailable(f"the agent {self.name!r} works in a project, and here is none")
-        async with open_scratch(self._root) as copy:
+        copy = await GuardedCopy.prepare(self._root)
+        try:
+            await copy.open()
             yield copy
+        finally:
+            await wait_uncancelled(asyncio.ensure_future(copy.discard()))
 
 
 def written_prompt(prompt: Prompt) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-KNOWN_AGENTS: Final = {
+COMMANDS: Final = {
     "claude": ("claude-agent-acp",),
     "codex": ("codex-acp",),
     "copilot": ("copilot", "--acp", "--stdio"),
