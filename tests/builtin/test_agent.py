@@ -153,7 +153,8 @@ async def test_comments_of_the_review_are_the_agents_next_prompt(desk: Desk) -> 
         [{"text": "two"}, {"write": ["a.txt", "ONE\ntwo\n"]}],
         initialize=CAN_RESUME,
     )
-    comment = {"comments": [{"path": "a.txt", "hunk": 0, "text": "the other line"}]}
+    said = [{"path": "a.txt", "hunk": 0, "text": "the other line"}]
+    comment = {"files": [{"accepted": []}], "comments": said}
     desk.front.answer = in_order(Decision(False, comment), True)
     result = await desk.succeed("agent", "make it loud")
     assert desk.text() == "ONE\ntwo\n"
@@ -194,6 +195,26 @@ async def test_a_refusal_fails_the_run_with_the_agents_words(desk: Desk) -> None
     desk.plays([{"text": "I will not."}, {"stop": "refusal"}])
     result = await desk.run("agent", "bad things")
     assert result.error == "the agent 'helper' refused the request: I will not."
+
+
+async def test_an_empty_turn_fails_the_run(desk: Desk) -> None:
+    desk.plays([])
+    result = await desk.run("agent", "hello")
+    assert "ended without an answer and changed nothing" in str(result.error)
+
+
+async def test_a_run_after_a_crash_of_the_agent_starts_it_again(desk: Desk) -> None:
+    desk.plays([{"write": ["a.txt", "half"]}, {"exit": 4}], [{"text": "fine"}])
+    first = await desk.run("agent", "hello")
+    assert "ended with status 4" in str(first.error)
+    assert desk.text() == "one\ntwo\n"
+    assert (await desk.succeed("agent", "hello")).response == "fine"
+
+
+async def test_the_agent_sees_secrets_of_the_prompt_only_if_the_person_typed_them(desk: Desk) -> None:
+    desk.plays([{"text": "fine"}])
+    await desk.succeed("agent", "use sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD")
+    assert "sk-proj-" in desk.prompts()[0]
 
 
 async def test_a_model_is_no_agent(desk: Desk) -> None:
