@@ -55,10 +55,10 @@ class CallEvents:
     def _fields(self) -> dict[str, Any]:
         return {**self._place, "summary": _cut(f"{self._short} {self.summary}".strip(), LONGEST)}
 
-    def progress(self, progress: float, total: float | None, message: str) -> None:
-        """Report progress."""
-        told = {"progress": progress, "total": total, "message": message}
-        self._emit(EventName.TOOL_PROGRESS, **self._fields, **told, **self.more)
+    def progress(self, progress: float | None = None, total: float | None = None, message: str = "") -> None:
+        """Report progress, or a new summary."""
+        told: dict[str, Any] = {} if progress is None else {"progress": progress, "total": total}
+        self._emit(EventName.TOOL_PROGRESS, **self._fields, **told, message=message, **self.more)
 
     def end(self, *, failed: str = "") -> None:
         """Report the end.

@@ -84,10 +84,11 @@ class AgentEvents:
                 self._step.emit, update.kind or "other", known, server=self._agent, summary=update.title
             )
             self._calls[update.id] = call
-        elif update.title and update.title != call.summary and time.monotonic() - self._last >= BETWEEN:
-            self._last = time.monotonic()
+        elif update.title and update.title != call.summary:
             call.summary = update.title
-            call.progress(0, None, "")
+            if time.monotonic() - self._last >= BETWEEN:
+                self._last = time.monotonic()
+                call.progress()
         call.result = update.output or call.result
         if update.state in {"completed", "failed"}:
             failed = (call.result or "failed") if update.state == "failed" else ""
