@@ -17,6 +17,20 @@ if TYPE_CHECKING:
         kill_descendants as kill_descendants,
         read_guard_report as read_guard_report,
     )
+    from tideate_core.process.mount_plan import (
+        Bind as Bind,
+        Dev as Dev,
+        Hide as Hide,
+        Mount as Mount,
+        MountPlan as MountPlan,
+        Overlay as Overlay,
+        Proc as Proc,
+        ReadOnly as ReadOnly,
+        Rules as Rules,
+        Shade as Shade,
+        Tmpfs as Tmpfs,
+    )
+    from tideate_core.process.namespaces import Namespaces as Namespaces
     from tideate_core.process.output import (
         OutputCapture as OutputCapture,
         OutputLine as OutputLine,

@@ -9,11 +9,12 @@ from tideate_core.util.lazy import exports
 if TYPE_CHECKING:
     from tideate_core.snapshots.caches import CacheDirectories as CacheDirectories
     from tideate_core.snapshots.compare import ChangesSince as ChangesSince, FileDiff as FileDiff
+    from tideate_core.snapshots.guarded.copy import GuardedCopy as GuardedCopy
+    from tideate_core.snapshots.guarded.difference import ScratchDifference as ScratchDifference
     from tideate_core.snapshots.limits import SnapshotLimits as SnapshotLimits
     from tideate_core.snapshots.manager import SnapshotManager as SnapshotManager
     from tideate_core.snapshots.manifest import Snapshot as Snapshot
     from tideate_core.snapshots.restore import RestoreResult as RestoreResult
-    from tideate_core.snapshots.scratch.difference import ScratchDifference as ScratchDifference
     from tideate_core.snapshots.scratch.scratch import (
         Scratch as Scratch,
         open_scratch as open_scratch,

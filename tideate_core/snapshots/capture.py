@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from tideate_core.errors import WorkspaceError
 from tideate_core.snapshots import listing
@@ -33,9 +32,6 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.file_reader import Progress
     from tideate_core.snapshots.limits import SnapshotLimits
     from tideate_core.snapshots.manifest import Manifest
-
-_OTHER_CLOCK: Final = 2_000_000_000
-"""Nanoseconds that another file system's clock may be behind."""
 
 
 class Capture:
@@ -131,7 +127,7 @@ class Capture:
         self._writer.abort()
 
     def _scan_paths(self, query: IgnoreQuery, enter: Collection[str] = ()) -> None:
-        self._clock = self._file_system_time()
+        self._clock = listing.file_system_time(self._lock, self._root)
         known, enter_all = self._listing, self._limits.ignored_directories
         folders = {} if known is None else known.folders
         self._scan = scan(self._root, query, folders, enter_all=enter_all, enter=enter)
@@ -216,10 +212,3 @@ class Capture:
             limits = listing.bounds(self._limits)
             ignored = tuple(sorted(tree.ignored))
             listing.write(self._directory, Listing(header.digest, limits, ignored, folders))
-
-    def _file_system_time(self) -> int:
-        """Return the current time of the file system's clock."""
-        os.utime(self._lock)
-        status = os.fstat(self._lock)
-        same = status.st_dev == self._root.stat().st_dev
-        return status.st_mtime_ns if same else status.st_mtime_ns - _OTHER_CLOCK

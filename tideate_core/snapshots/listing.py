@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import stat
 import struct
 import sys
@@ -22,11 +23,9 @@ from tideate_core.util.atomic_files import atomic_writer
 from tideate_core.util.regular_files import read_regular
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from pathlib import Path
 
-    from tideate_core.snapshots.entries import Entry
     from tideate_core.snapshots.limits import SnapshotLimits
 
 NAME: Final = "listing"
@@ -38,6 +37,8 @@ WIDTH: Final = _STAMP.size
 UNSURE: Final = bytes(WIDTH)
 """Stamp of a name that must be checked again; no file on disk has it."""
 _TEXT: Final = ("utf-8", "surrogateescape")
+_OTHER_CLOCK: Final = 2_000_000_000
+"""Nanoseconds that another file system's clock may be behind."""
 _parts = attrgetter("st_mode", "st_size", "st_mtime_ns", "st_ctime_ns", "st_ino")
 
 log = logging.getLogger(__name__)
@@ -72,6 +73,18 @@ def bounds(limits: SnapshotLimits) -> tuple[int, ...]:
     return (limits.max_file, limits.max_total, limits.max_files, limits.ignored_directories)
 
 
+def file_system_time(handle: int, root: Path) -> int:
+    """Return the current time of a file system's clock, in nanoseconds.
+
+    :param handle: of an own file, whose times change.
+    :param root: if it is in another file system, the result is a safe time in the past.
+    """
+    os.utime(handle)
+    status = os.fstat(handle)
+    same = status.st_dev == root.stat().st_dev
+    return status.st_mtime_ns if same else status.st_mtime_ns - _OTHER_CLOCK
+
+
 def make_stamps(found: Iterable[os.stat_result]) -> bytes:
     """Return the stamps of files: mode, size, times and inode."""
     found = list(found)
@@ -90,7 +103,7 @@ def unpack_stamp(stamp: bytes) -> tuple[int, int, int, int, int]:
 
 
 def with_unsure_stamps(
-    folder: Folder, prefix: str, entries: Mapping[str, Entry], read: Mapping[str, bytes], clock: int
+    folder: Folder, prefix: str, entries: Collection[str], read: Mapping[str, bytes], clock: int
 ) -> Folder:
     """Return the folder with `UNSURE` stamps for names that may have changed unnoticed.
 
@@ -98,7 +111,7 @@ def with_unsure_stamps(
     again, as with git's index.
 
     :param prefix: of its paths.
-    :param entries: of the snapshot; other names are checked again.
+    :param entries: paths of the snapshot; other names are checked again.
     :param read: stamps of the files at the time of reading.
     :param clock: start of the scan, in nanoseconds.
     """
