@@ -96,6 +96,7 @@ class Session:
             "to_resume": runs.to_resume,
             "review_again": runs.review_again,
             "to_review": runs.to_review,
+            "check_review": front.check_review,
             "resume_run": runs.resume_run,
             "retry": runs.retry,
             "fork": runs.fork,

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
         MISSING as MISSING,
         Allowance as Allowance,
         CallReport as CallReport,
+        CheckAccepted as CheckAccepted,
+        CheckResult as CheckResult,
         Confirm as Confirm,
         Decision as Decision,
         DecisionKind as DecisionKind,

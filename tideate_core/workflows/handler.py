@@ -30,6 +30,26 @@ DecisionKind = Literal["gate", "plan", "document", "review", "override", "tool",
 `compare`: the value is `{"take": RUN}`."""
 
 
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """Result of a check on the accepted part of a review."""
+
+    check: str = ""
+    status: str = ""
+    """`passed`, `failed`, or another status in words."""
+    report: str = ""
+    checks: tuple[str, ...] = ()
+    """Checks to choose from; then none has run."""
+
+    def as_json(self) -> dict[str, Any]:
+        shape = {"check": self.check, "status": self.status, "report": self.report}
+        return {"checks": list(self.checks)} if self.checks else shape
+
+
+CheckAccepted = Callable[[Any, str], Awaitable[CheckResult]]
+"""Takes the value of an answer, and the name of a check; empty: the only one, or a choice."""
+
+
 class _Missing:
     def __bool__(self) -> bool:
         return False
@@ -303,10 +323,12 @@ class PersonAccess(Protocol):
         details: str = "",
         payload: Any = None,
         executed: Sequence[ExecutableFile] = (),
+        check: CheckAccepted | None = None,
     ) -> Decision:
         """Ask the person; the caller handles a refusal.
 
         :param executed: files that other tools execute automatically; the question warns about them.
+        :param check: runs a check on what a partial answer to a review accepts.
         """
         ...
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         diff_lines as diff_lines,
         hunk_diff as hunk_diff,
         lines_of as lines_of,
+        merge_hunks as merge_hunks,
         merge_text as merge_text,
         rebase as rebase,
         rebase_each as rebase_each,
@@ -70,6 +71,10 @@ if TYPE_CHECKING:
         same_family as same_family,
     )
     from tideate_core.workspace.listing import repositories_of as repositories_of
+    from tideate_core.workspace.merging import (
+        MergedChanges as MergedChanges,
+        merge_outside_changes as merge_outside_changes,
+    )
     from tideate_core.workspace.patches import (
         find_moves as find_moves,
         make_patch as make_patch,

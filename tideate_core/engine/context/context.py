@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tideate_core.workflows import (
         Allowance,
         CallReport,
+        CheckAccepted,
         Decision,
         DecisionKind,
         EarlierRun,
@@ -413,6 +414,7 @@ class Context:
         details: str = "",
         payload: Any = None,
         executed: Sequence[ExecutableFile] = (),
+        check: CheckAccepted | None = None,
     ) -> Decision:
         # imported here: most steps ask nothing
         from tideate_core.engine.context.person import ask_person
@@ -427,6 +429,7 @@ class Context:
             payload,
             self.is_unreliable,
             executed,
+            check=check,
         )
         try:
             return await ask_person(self, request)
@@ -556,7 +559,9 @@ class ItemContext(Context):
         details: str = "",
         payload: Any = None,
         executed: Sequence[ExecutableFile] = (),
+        check: CheckAccepted | None = None,
     ) -> Decision:
         # a question is recognized by its words after a crash: no item may get another's answer
         words = f"{message} ({self._place})"
-        return await super().confirm(kind, words, details=details, payload=payload, executed=executed)
+        more: dict[str, Any] = {"payload": payload, "executed": executed, "check": check}
+        return await super().confirm(kind, words, details=details, **more)
