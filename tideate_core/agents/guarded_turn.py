@@ -18,11 +18,11 @@ from tideate_core.adapters import (
     allow,
     written_prompt,
 )
-from tideate_core.adapters.acp.interim import GuardedCopy
 from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.agents.tools.scratch_runs import overlay_files
 from tideate_core.agents.tools.tool import ToolContext
 from tideate_core.errors import AdapterUnavailable, InvalidReply, ScratchUnavailable
+from tideate_core.snapshots import GuardedCopy
 from tideate_core.workflows import MISSING
 from tideate_core.workspace import Difference, changes_between
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from tideate_core.adapters import AcpAgent, Prompt
     from tideate_core.agents.tools.tool import MayChange
-    from tideate_core.agents.writer import WrittenWork
     from tideate_core.snapshots import ScratchDifference
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import FileChange
@@ -81,7 +80,8 @@ class GuardedAgent:
         """The conversation so far, for an agent that cannot continue its session, and for later runs."""
         self._step = step
         self._agent = agent
-        self._key = key
+        self.key = key
+        """Prefix of this work's keys in the step's memory."""
         self._turns = 0
 
     async def turn(self, prompt: Prompt, *, quiet: bool = False) -> AgentTurn:
@@ -91,7 +91,7 @@ class GuardedAgent:
         :raises AdapterError: the agent failed, refused, or said and changed nothing.
         :raises BudgetReached: it reached a limit of the step.
         """
-        key = f"{self._key}:turn:{self._turns}"
+        key = f"{self.key}:turn:{self._turns}"
         self._turns += 1
         kept = self._step.recall(key)
         if kept is MISSING or "end" not in kept:
@@ -110,6 +110,11 @@ class GuardedAgent:
         said = (UserMessage(prompt.user), ModelTurn(text or DONE, (), self._agent.name, usage=end.usage))
         self.conversation = Conversation("", (*self.conversation.messages, *said))
         return AgentTurn(text, difference, self.session, end.usage, end.stop_reason)
+
+    async def bring_up(self) -> None:
+        """Bring the copy up to the project's present state; changes that did not land are gone."""
+        files = await overlay_files(ToolContext(self._step, StagedFiles()))
+        await self.copy.update(files.files)
 
     async def _take(self, prompt: Prompt, key: str, kept: Any, *, quiet: bool) -> dict[str, Any]:
         """Take a turn; the result is durable."""
@@ -191,7 +196,7 @@ async def _made_before(step: StepContext, root: Path, key: str) -> GuardedCopy |
         return None
 
 
-async def write_with_agent(
+async def stage_with_agent(
     step: StepContext,
     agent: AcpAgent,
     key: str,
@@ -200,15 +205,12 @@ async def write_with_agent(
     may_change: MayChange | None = None,
     *,
     earlier: Conversation | None = None,
-) -> WrittenWork:
+) -> tuple[str, list[str]]:
     """Have an agent make edits in a guarded copy, and stage them; the result is durable.
 
-    Changes that cannot be staged are left out, and named: to binary files, links and modes.
-
     :param earlier: the conversation to continue.
+    :returns: its answer, and notes on changes that were left out, such as to binary files, links and modes.
     """
-    from tideate_core.agents.writer import WrittenWork
-
     key = step.numbered(f"written:{step.attempt}:{key}")
     kept = step.recall(key)
     if kept is MISSING:
@@ -222,7 +224,7 @@ async def write_with_agent(
     else:
         staged.restore(kept["staged"])
     step.keep_conversation(Conversation.of_json(kept["conversation"]), staged.changes())
-    return WrittenWork(await step.workspace.attach(staged.changes()), kept["text"], kept["notes"])
+    return kept["text"], kept["notes"]
 
 
 async def _stage(

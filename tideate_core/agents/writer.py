@@ -119,9 +119,11 @@ async def write_with_tools(
     :param on_turn: called after each turn; an exception that it raises ends the work.
     """
     if (agent := step.agent(adapter)) is not None:
-        from tideate_core.agents.guarded_turn import write_with_agent
+        from tideate_core.agents.guarded_turn import stage_with_agent
 
-        return await write_with_agent(step, agent, key, prompt, staged, bounds.may_change, earlier=earlier)
+        may_change = bounds.may_change
+        text, notes = await stage_with_agent(step, agent, key, prompt, staged, may_change, earlier=earlier)
+        return WrittenWork(await step.workspace.attach(staged.changes()), text, notes)
     tools = await _tools(step, staged, bounds.may_change)
     loop: WorkLoop[Handover] = WorkLoop(
         step,

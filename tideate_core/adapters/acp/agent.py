@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from tideate_core.adapters.acp.interim import GuardedCopy
     from tideate_core.adapters.acp.session import Permit
     from tideate_core.adapters.acp.turn import TurnEnd
     from tideate_core.adapters.acp.updates import AgentUpdate
     from tideate_core.adapters.base import OnText, Prompt, Schema
+    from tideate_core.snapshots import GuardedCopy
 
 SILENCE: Final = 1800.0
 """Seconds without a sign of an agent, whose tools may take long."""
@@ -171,7 +171,7 @@ class AcpAgent:
 
     @asynccontextmanager
     async def _thrown_away(self) -> AsyncIterator[GuardedCopy]:
-        from tideate_core.adapters.acp.interim import GuardedCopy
+        from tideate_core.snapshots import GuardedCopy
 
         if self._root is None:
             raise AdapterUnavailable(f"the agent {self.name!r} works in a project, and here is none")

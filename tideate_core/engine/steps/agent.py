@@ -13,15 +13,15 @@ from tideate_core.agents import (
     Roles,
     Submission,
     TaskBrief,
-    changes_of,
     guarded_agent,
     open_stage,
     render_task_prompt,
 )
 from tideate_core.edits import fence_for, fenced_blocks
+from tideate_core.engine.agent_work import work_and_land
 from tideate_core.engine.context.context import about
 from tideate_core.engine.prompt_material import before, brief, material_budget, tell_truncated, with_material
-from tideate_core.engine.review.review import review_and_apply, write_staged
+from tideate_core.engine.review.review import write_staged
 from tideate_core.engine.step import CheckedMapping, check_value
 from tideate_core.errors import OutputMismatch, UnusableSchema
 from tideate_core.util.cutting import beginning
@@ -151,15 +151,17 @@ async def _do_as_program(definition: WorkflowStep, name: str, step: Context) -> 
     values = {"schema": schema, "fence": fence_for(schema), "feedback": step.feedback}
     prompt = before(step.render("assistant", task=task, instructions="", **values), given)
     prompt = brief(step, await with_material(step, prompt, task, rules=False))
+
+    def value_of(text: str) -> Any:
+        if wanted is None:
+            return text
+        value = wanted.value_of(text, None)
+        check_value(definition, value)
+        return value
+
     async with guarded_agent(step, agent, "task") as guarded:
-        turn = await guarded.turn(prompt)
-        value: Any = turn.text
-        if wanted is not None:
-            value = wanted.value_of(turn.text, None)
-            check_value(definition, value)
-        changes = await step.workspace.attach(changes_of(turn.difference))
-        written = await review_and_apply(step, changes) if changes else []
-    return CheckedMapping(response=value, files=[change.move_to or change.path for change in written])
+        done = await work_and_land(step, guarded, prompt, value_of)
+    return CheckedMapping(response=value_of(done.last) if wanted else done.text, files=done.files)
 
 
 def _with_schema(definition: WorkflowStep, role: Role) -> WorkflowStep:
