@@ -69,6 +69,10 @@ class Desk(Bench):
         told = (one for one in self.received(name) if one.get("method") == "session/prompt")
         return [one["params"]["prompt"][0]["text"] for one in told]
 
+    def copies(self) -> list[Path]:
+        """Return the guarded copies on disk."""
+        return list((self.private / "guard").glob("sessions/*"))
+
     def text(self, path: str = "a.txt") -> str:
         return (self.root / path).read_text()
 
@@ -189,6 +193,63 @@ async def test_a_cancelled_run_cancels_the_agent(desk: Desk) -> None:
         await run
     assert desk.received()[-1]["method"] == "session/cancel"
     assert desk.text() == "one\ntwo\n"
+
+
+async def test_a_turn_that_ended_before_the_run_stopped_is_landed_and_not_repeated(desk: Desk) -> None:
+    desk.plays([{"text": "done"}, {"write": ["a.txt", "changed\n"]}], [{"text": "again"}])
+    desk.front.hold = True
+    run = desk.begin("agent", "change it")
+    await desk.front.until(lambda: bool(desk.front.requests))
+    assert len(desk.copies()) == 1
+    (left,) = desk.runner.leave()
+    await run
+    assert desk.text() == "one\ntwo\n"
+    desk.front.hold = False
+    result = await desk.resume(left)
+    assert (result.ok, result.response, desk.text()) == (True, "done", "changed\n")
+    assert len(desk.prompts()) == 1
+    assert desk.copies() == []
+
+
+async def test_an_interrupted_turn_continues_in_the_same_copy_and_session(desk: Desk) -> None:
+    desk.plays(
+        [{"write": ["a.txt", "half\n"]}, {"text": "x"}, {"receive": "session/cancel"}],
+        [{"run": ["cat", "a.txt"]}, {"write": ["b.txt", "rest\n"]}],
+        initialize=CAN_RESUME,
+    )
+    run = desk.begin("agent", "change it")
+    await desk.front.until_told("TOKEN")
+    (left,) = desk.runner.leave()
+    await run
+    result = await desk.resume(left)
+    assert (result.ok, result.response) == (True, "half")
+    assert (desk.text(), desk.text("b.txt")) == ("half\n", "rest\n")
+    assert "interrupted" in desk.prompts()[1]
+    assert "session/resume" in [one.get("method") for one in desk.received()]
+
+
+async def test_a_person_edits_the_same_file_meanwhile(desk: Desk) -> None:
+    desk.plays([{"text": "x"}, {"write": ["a.txt", "one\nTWO\n"]}])
+
+    def edit(_request: object) -> Decision:
+        (desk.root / "a.txt").write_text("zero\none\ntwo\n")
+        return Decision(True)
+
+    desk.front.answer = edit
+    await desk.succeed("agent", "make it loud")
+    assert desk.text() == "zero\none\nTWO\n"
+
+
+async def test_no_copy_is_left_by_a_run_that_was_cancelled_or_failed(desk: Desk) -> None:
+    desk.plays([{"text": "x"}, {"receive": "session/cancel"}], [{"exit": 3}])
+    run = desk.begin("agent", "work")
+    await desk.front.until_told("TOKEN")
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert desk.copies() == []
+    assert not (await desk.run("agent", "work")).ok
+    assert desk.copies() == []
 
 
 async def test_a_refusal_fails_the_run_with_the_agents_words(desk: Desk) -> None:
