@@ -282,6 +282,21 @@ class SnapshotsConfig(_Section):
     """Include directories that git ignores."""
 
 
+class WatchConfig(_Section):
+    """`[watch]`: snapshots whenever the project's files change."""
+
+    enabled: bool = False
+    """Also watch in Neovim."""
+    settle: float = Field(default=2.0, gt=0)
+    """Seconds without a change until a snapshot."""
+    keep: int = Field(default=100, ge=2)
+    """Snapshots that are kept; older ones are thinned out."""
+    max_mib: int = Field(default=1024, ge=1)
+    """In MiB, on disk; files of one snapshot beyond it are left out."""
+    leave_out: list[str] = [".tox", ".venv", "__pycache__", "node_modules", "venv"]
+    """Names of ignored directories that are left out, besides caches."""
+
+
 OWN_SERVERS: Final = ("build", "filesystem", "git", "test")
 """tideate's own MCP servers, available in every project."""
 
@@ -397,6 +412,7 @@ class Config(_Section):
     login: LoginConfig = LoginConfig.model_construct()
     telemetry: TelemetryConfig = TelemetryConfig.model_construct()
     verify: VerifyConfig = VerifyConfig.model_construct()
+    watch: WatchConfig = WatchConfig.model_construct()
 
     @model_validator(mode="after")
     def _check_adapter_names(self) -> Self:

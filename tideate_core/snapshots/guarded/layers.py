@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from contextlib import suppress
@@ -20,6 +21,8 @@ _WHITEOUT: Final = "user.overlay.whiteout"
 _BITS: Final = 0o7777
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_NO_FILE: Final = frozenset({errno.ELOOP, errno.ENXIO, errno.EMLINK})
+"""A link, or on some systems a socket."""
 _ATTEMPTS: Final = 3
 """Copies of a file that is being written meanwhile."""
 
@@ -31,6 +34,11 @@ def copy_path(source: str, target: str, cloner: Cloner) -> os.stat_result | None
     :returns: the source's status before the copy; None if it is neither a file nor a link.
     :raises OSError: it is gone, cannot be read, or the copy cannot be written.
     """
+    try:
+        return _copy_file(source, target, cloner)
+    except OSError as error:
+        if error.errno not in _NO_FILE:
+            raise
     found = os.lstat(source)
     if stat.S_ISLNK(found.st_mode):
         Path(target).symlink_to(Path(source).readlink())
@@ -39,8 +47,10 @@ def copy_path(source: str, target: str, cloner: Cloner) -> os.stat_result | None
             with suppress(PermissionError):
                 os.chown(target, found.st_uid, found.st_gid, follow_symlinks=False)
         return found
-    if not stat.S_ISREG(found.st_mode):
-        return None
+    return None
+
+
+def _copy_file(source: str, target: str, cloner: Cloner) -> os.stat_result | None:
     for attempt in range(1, _ATTEMPTS + 1):
         read = os.open(source, _READ)
         try:
