@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from tideate_core.workflows import StepContext, StepHandler, WorkflowRegistry
 
+LAND: Final = "land"
 _chain = WorkflowDefinition.chain
 _WORKFLOWS: Final[Sequence[tuple[WorkflowDefinition, str, Mapping[str, Any]]]] = (
     (
@@ -129,6 +130,22 @@ _WORKFLOWS: Final[Sequence[tuple[WorkflowDefinition, str, Mapping[str, Any]]]] =
         "review.steps",
         {"reviewed": True},
     ),
+    (
+        _chain(
+            LAND,
+            ["land", "update"],
+            description="Review and land the changes of a guarded program",
+            inputs={
+                "session": {
+                    "default": "",
+                    "description": "The session, or the beginning of its id; by default the only one with "
+                    "changes.",
+                },
+            },
+        ),
+        "landing",
+        {"reviewed": True},
+    ),
     (handoff_definition(), "handoff.steps", {}),
 )
 """Definitions, each with the module that holds its step handlers under their ids, and its registration."""
@@ -145,7 +162,8 @@ def _lazy_handler(module: str, name: str) -> StepHandler:
 
 register_driver_hooks(TASK, "machine", TaskHooks())
 register_driver_hooks(HANDOFF, "graph", HandoffHooks())
-register_driver_hooks(REVIEW, "graph", ReviewHooks())
+register_driver_hooks(REVIEW, "graph", ReviewHooks(REVIEW))
+register_driver_hooks(LAND, "graph", ReviewHooks(LAND))
 
 
 def register_builtin(registry: WorkflowRegistry) -> None:

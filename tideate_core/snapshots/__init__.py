@@ -9,7 +9,10 @@ from tideate_core.util.lazy import exports
 if TYPE_CHECKING:
     from tideate_core.snapshots.caches import CacheDirectories as CacheDirectories
     from tideate_core.snapshots.compare import ChangesSince as ChangesSince, FileDiff as FileDiff
-    from tideate_core.snapshots.guarded.copy import GuardedCopy as GuardedCopy
+    from tideate_core.snapshots.guarded.copy import (
+        GuardedCopy as GuardedCopy,
+        guarded_copies as guarded_copies,
+    )
     from tideate_core.snapshots.guarded.difference import ScratchDifference as ScratchDifference
     from tideate_core.snapshots.limits import SnapshotLimits as SnapshotLimits
     from tideate_core.snapshots.manager import SnapshotManager as SnapshotManager

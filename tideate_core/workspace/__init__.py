@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from tideate_core.workspace.merging import (
         MergedChanges as MergedChanges,
         merge_outside_changes as merge_outside_changes,
+        unsaved_images as unsaved_images,
     )
     from tideate_core.workspace.patches import (
         find_moves as find_moves,

@@ -93,6 +93,15 @@ async def _lay_buffers(workspace: Workspace, now: dict[str, _Now]) -> None:
                 now[path] = _Now(_with_text(now[path].image, text), unsaved=True)
 
 
+async def unsaved_images(workspace: Workspace) -> dict[str, FileImage]:
+    """Return the texts of unsaved buffers as images of their files."""
+    images = {}
+    for path in await workspace.unsaved_files():
+        image = await asyncio.to_thread(read_image_nofollow, workspace.resolve(path))
+        images[path] = _with_text(image, (await workspace.read(path)).text)
+    return images
+
+
 def _with_text(image: FileImage, text: str) -> FileImage:
     """Return a file's image with a buffer's text, in the style of the file."""
     try:

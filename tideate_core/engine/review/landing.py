@@ -28,7 +28,7 @@ class Landed:
     rejected: list[str] = field(default_factory=list)
     """Files with a rejected part."""
     undecided: list[str] = field(default_factory=list)
-    """Files with a part that was neither accepted nor rejected."""
+    """Files with a part that was neither accepted nor rejected; of a moved file both paths."""
     left: dict[str, str] = field(default_factory=dict)
     """Changed paths that cannot be landed, with the reason."""
     comments: int = 0

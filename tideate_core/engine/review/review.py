@@ -572,9 +572,10 @@ class _Review:
         self.feedback = Feedback(tuple(said))
         pairs = [*zip(revision.changes, decided, strict=True)]
         self.undecided = [
-            file_name(change)
+            path
             for change, one in pairs
             if len(one.accepted | one.rejected) < hunk_count(change)
+            for path in filter(None, (change.path, change.move_to))
         ]
         left = [change for change, one in pairs if change.conflicts - one.accepted - one.rejected]
         for change in left if decision.by != "user" or decision.value is None else ():

@@ -44,7 +44,7 @@ from tideate_core.snapshots.guarded.record import Record
 from tideate_core.snapshots.guarded.updating import CONTENTS, Applying, Planning, changed_paths
 from tideate_core.snapshots.guarded.upper import changed_in_upper
 from tideate_core.snapshots.scratch.foreign_paths import environment_in_copy
-from tideate_core.snapshots.scratch.laying import checked_name
+from tideate_core.snapshots.scratch.laying import checked_name, lay_parts
 from tideate_core.snapshots.scratch.places import claim_place, release_place, remove_tree, sweep_places
 from tideate_core.util.private_files import make_private_directory, open_private
 from tideate_core.util.regular_files import read_bounded
@@ -65,6 +65,8 @@ DIRECTORY: Final = "guard"
 """Directory in a project's private state for its guarded copies and mirrors."""
 OWNER: Final = "owner"
 """File of a guarded copy that its owner locks; it names the process in its namespaces."""
+OWN_DIRECTORY: Final = ".tideate"
+"""Directory of a project for tideate's own files, which never land."""
 _LONGEST: Final = 4096
 GuardedKind: TypeAlias = Literal["overlay", "copy"]
 
@@ -232,6 +234,20 @@ class GuardedCopy:
         for name in laid:
             checked_name(name)
         await self._in_thread(lambda lock: self._update(laid, landed, lock))
+
+    async def leave_note(self, name: str, text: str) -> Path:
+        """Write a text for programs in the guarded copy; return its path as they see it. It never lands.
+
+        :raises ScratchUnavailable: the guarded copy is gone, or cannot be written.
+        :raises WorkspaceError: a program put something else in its place.
+        """
+
+        def work(_: int) -> None:
+            with self._view() as view:
+                lay_parts(view, (OWN_DIRECTORY, name), text.encode())
+
+        await self._in_thread(work)
+        return self.root / OWN_DIRECTORY / name
 
     async def close(self) -> None:
         """End all programs in the guarded copy; its files stay."""
@@ -453,6 +469,15 @@ class GuardedCopy:
         done = applying.apply(self._record.pending)
         self._record = self._record.settled(done)
         self._record.write(self.place)
+
+
+def guarded_copies(root: Path, *, private: Path | None = None) -> list[str]:
+    """Return the ids of a project's guarded copies; blocking."""
+    place = (project_state(root) / DIRECTORY if private is None else private) / SESSIONS
+    try:
+        return sorted(entry.name for entry in os.scandir(place) if entry.name.isalnum())
+    except FileNotFoundError:
+        return []
 
 
 def _mounts(guard: Path, place: Path, record: Record) -> tuple[Mount, ...]:
