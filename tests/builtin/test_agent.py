@@ -6,6 +6,7 @@ import asyncio
 import json
 import sys
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,7 +20,7 @@ from tideate_core.engine import Comparison, EventName, RunRequest, compared_requ
 from tideate_core.workflows import Decision, WorkflowDefinition
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
 
     from tests.harness.model_server import ModelServer
 
@@ -46,14 +47,16 @@ class Desk(Bench):
     def private(self) -> Path:
         return self.root.parent / "private"
 
-    def use(self, *names: str, **more: Any) -> None:
+    def use(self, *names: str, own: Mapping[str, Any] = MappingProxyType({}), **more: Any) -> None:
         """Configure scripted agents; the first one is the default."""
         adapters: dict[str, Any] = {
             name: {"acp": [sys.executable, "-S", str(AGENT), str(self.scripts / f"{name}.json")]}
             for name in names
         }
         adapters["fake"] = {"base_url": self.server.base_url, "model": "scripted", "tools": False}
-        values = {"adapter": names[0], "adapters": adapters, **more}
+        scripts = {"writable": [str(self.scripts)], **own}
+        agents = dict.fromkeys(names, scripts)
+        values = {"adapter": names[0], "adapters": adapters, "agents": agents, **more}
         self.config = Config.model_validate(values)
         self.pool = AdapterPool(self.config, root=self.root)
         self.runner = self.make_runner(self.config)
@@ -123,6 +126,34 @@ async def test_text_thoughts_plan_and_calls_are_events(desk: Desk) -> None:
     assert ended["plan"]["checklist"] == ["[x] look", "[x] write"]
     assert (ended["other"]["ok"], ended["other"]["summary"]) == (True, "helper/other Edit a.txt")
     assert front.data(EventName.TOOL_PROGRESS)[0]["message"] == "write"
+
+
+@pytest.mark.parametrize(
+    ("answers", "outcomes"),
+    [
+        ([True, True], "[id-allow_once][id-allow_once]"),
+        ([False, True], "[id-reject_once][id-allow_once]"),
+        ([Decision(True, "run")], "[id-allow_once][id-allow_once]"),
+    ],
+)
+async def test_a_person_may_answer_the_agents_permissions(
+    desk: Desk, answers: list[Decision | bool], outcomes: str
+) -> None:
+    desk.use("helper", own={"permissions": "ask"})
+    call = {"toolCallId": "c1", "title": "Run make", "kind": "execute", "rawInput": {"command": "make"}}
+    desk.plays([{"permission": call, "kinds": ["allow_always", "allow_once", "reject_once"]}] * 2)
+    desk.front.answer = in_order(*answers)
+    result = await desk.succeed("agent", "build")
+    assert str(result.response).replace("\n", "") == outcomes
+    asked = desk.front.requests[0]
+    assert (asked.kind, asked.payload["tool"]) == ("tool", "execute")
+    assert asked.payload["arguments"]["command"] == "make"
+
+
+async def test_the_agent_may_do_everything_in_its_copy_by_default(desk: Desk) -> None:
+    desk.plays([{"permission": {"toolCallId": "c1"}, "kinds": ["allow_once", "reject_once"]}])
+    result = await desk.succeed("agent", "build")
+    assert (result.response, desk.front.requests) == ("[id-allow_once]", [])
 
 
 async def test_usage_and_cost_of_a_turn_are_the_runs(desk: Desk) -> None:
@@ -226,6 +257,20 @@ async def test_an_interrupted_turn_continues_in_the_same_copy_and_session(desk: 
     assert (desk.text(), desk.text("b.txt")) == ("half\n", "rest\n")
     assert "interrupted" in desk.prompts()[1]
     assert "session/resume" in [one.get("method") for one in desk.received()]
+
+
+async def test_changes_outside_of_the_copy_are_told_and_gone(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    desk.plays([{"text": "x"}, {"write": [str(home / ".bashrc"), "evil"]}])
+    await desk.succeed("agent", "work")
+    assert list(home.iterdir()) == []
+    assert any(
+        "discarded changes outside" in notice and ".bashrc" in notice for notice in desk.front.notices()
+    )
 
 
 async def test_a_person_edits_the_same_file_meanwhile(desk: Desk) -> None:

@@ -210,4 +210,3 @@ async def test_with_several_sessions_one_must_be_named(session: Session) -> None
         assert (session.text(), session.text("b.txt")) == (BASE, "other\n")
     finally:
         await other.discard()
-

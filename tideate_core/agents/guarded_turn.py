@@ -23,6 +23,7 @@ from tideate_core.agents.tools.scratch_runs import overlay_files
 from tideate_core.agents.tools.tool import ToolContext
 from tideate_core.errors import AdapterUnavailable, InvalidReply, ScratchUnavailable
 from tideate_core.snapshots import GuardedCopy
+from tideate_core.util.escaping import label
 from tideate_core.workflows import MISSING
 from tideate_core.workspace import Difference, changes_between
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from tideate_core.adapters import AcpAgent, Prompt
+    from tideate_core.adapters import AcpAgent, CallUpdate, Prompt
     from tideate_core.agents.tools.tool import MayChange
     from tideate_core.snapshots import ScratchDifference
     from tideate_core.workflows import StepContext
@@ -83,6 +84,8 @@ class GuardedAgent:
         self.key = key
         """Prefix of this work's keys in the step's memory."""
         self._turns = 0
+        self._permitted: set[str] = set()
+        """Kinds of calls that need no question."""
 
     async def turn(self, prompt: Prompt, *, quiet: bool = False) -> AgentTurn:
         """Let the agent work on a prompt until its turn ends; then all its programs are ended.
@@ -111,6 +114,19 @@ class GuardedAgent:
         self.conversation = Conversation("", (*self.conversation.messages, *said))
         return AgentTurn(text, difference, self.session, end.usage, end.stop_reason)
 
+    async def _permit(self, call: CallUpdate) -> bool:
+        """Ask the person about a call; an answer for longer than once is about calls of its kind."""
+        kind = call.kind or "other"
+        if kind in self._permitted:
+            return True
+        arguments = {"title": call.title, "paths": list(call.paths), **call.arguments}
+        shown = {"server": self._agent.name, "tool": kind, "arguments": arguments}
+        question = f"{self._step.step}: may {self._agent.name} do this in its copy: {call.title or kind}?"
+        decision = await self._step.confirm("tool", question, details=call.output, payload=shown)
+        if decision.accepted and decision.value is not None:
+            self._permitted.add(kind)
+        return decision.accepted
+
     async def bring_up(self) -> None:
         """Bring the copy up to the project's present state; changes that did not land are gone."""
         files = await overlay_files(ToolContext(self._step, StagedFiles()))
@@ -123,9 +139,10 @@ class GuardedAgent:
             self.session = kept["session"]
             prompt = replace(prompt, user=f"{INTERRUPTED}\n\n---\n\n{prompt.user}")
         begun = time.monotonic()
-        await self.copy.open()
+        await agent.open(self.copy)
         try:
-            async with agent.converse(self.copy, earlier=self.session, permit=allow) as session:
+            permit = self._permit if agent.asks else allow
+            async with agent.converse(self.copy, earlier=self.session, permit=permit) as session:
                 await step.remember(key, {"session": session.id})
                 history = () if session.continued else self.conversation.exchanges()
                 text = written_prompt(replace(prompt, history=history))
@@ -133,7 +150,9 @@ class GuardedAgent:
                     end = await session.prompt(step.hide_secrets(text), show)
                 said = session.description
         finally:
-            await self.copy.close()
+            report = await self.copy.close()
+            for line in report.lines:
+                step.notice(f"{agent.name}: {label(line)}", level="warn")
         reply = Reply(end.text, said or agent.name, usage=end.usage, truncated=end.truncated)
         step.count_reply(agent.name, reply, time.monotonic() - begun)
         taken = {"session": session.id, "end": asdict(end)}
