@@ -49,7 +49,9 @@ class GuardRequests:
         files = await unsaved_images(self._projects.workspace(str(root)))
         here = Path(str(params.get("cwd") or root))
         folder = here.relative_to(root).as_posix() if here.is_relative_to(root) and here != root else ""
-        session = await prepare_session(root, self._projects.config(str(root)), argv, folder=folder, files=files)
+        session = await prepare_session(
+            root, self._projects.config(str(root)), argv, folder=folder, files=files
+        )
         return {"session": session_json(session), **_command(root, session)}
 
     async def resume(self, params: dict[str, Any]) -> dict[str, Any]:

@@ -55,7 +55,9 @@ def test_with_no_nothing_lands_and_the_session_keeps_the_changes(project: Shell)
 
 def test_without_a_terminal_the_changes_wait_with_the_status_of_the_program(project: Shell) -> None:
     before = project.fingerprint()
-    done = project.fails(5, "`:Workflow land` in Neovim, or `tideate guard land", "guard", "sh", "-c", f"{EDIT}; exit 5")
+    done = project.fails(
+        5, "`:Workflow land` in Neovim, or `tideate guard land", "guard", "sh", "-c", f"{EDIT}; exit 5"
+    )
     assert project.fingerprint() == before
     assert "wait in session" in done.stderr
     project.fails(3, "nothing was discarded", "guard", "discard")
@@ -109,7 +111,11 @@ def test_commits_and_resets_of_the_program_stay_in_its_copy(project: Shell) -> N
 
 def test_changes_land_while_the_program_runs_and_it_goes_on(project: Shell) -> None:
     terminal = project.open(
-        "guard", "--yes", "sh", "-c", "echo 1 > first.txt; echo waits; read x; cat mine.txt; echo 2 > second.txt"
+        "guard",
+        "--yes",
+        "sh",
+        "-c",
+        "echo 1 > first.txt; echo waits; read x; cat mine.txt; echo 2 > second.txt",
     )
     terminal.wait_for("waits")
     (session,) = project.json("guard", "list")["sessions"]
@@ -139,7 +145,9 @@ def test_after_a_kill_the_session_is_reviewed_or_goes_on(project: Shell) -> None
 
 
 def test_ctrl_c_is_of_the_program(project: Shell) -> None:
-    terminal = project.open("guard", "sh", "-c", "trap 'echo caught; exit 9' INT; echo waits; while :; do sleep 0.1; done")
+    terminal = project.open(
+        "guard", "sh", "-c", "trap 'echo caught; exit 9' INT; echo waits; while :; do sleep 0.1; done"
+    )
     terminal.wait_for("waits")
     terminal.type("\x03")
     terminal.wait_for("caught")
