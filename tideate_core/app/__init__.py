@@ -125,6 +125,7 @@ if TYPE_CHECKING:
         plan_trust as plan_trust,
         revoke_trust as revoke_trust,
     )
+    from tideate_core.app.watch import Watched as Watched, watch_project as watch_project
     from tideate_core.app.wiring import (
         Project as Project,
         ProjectRuntime as ProjectRuntime,

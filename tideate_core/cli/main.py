@@ -167,6 +167,12 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "Shows what they can run and what changed, then asks. A changed file must be trusted again. Without "
         "a terminal, nothing is trusted unless --yes.",
     ),
+    "watch": Command(
+        "watch:watch",
+        "Create a snapshot whenever the project's files settle after a change, until Ctrl-C.\n\n"
+        "`tideate snapshot restore` then restores files that another program changed or deleted, including "
+        "untracked and ignored files. `[watch]` limits the number and the size of these snapshots.",
+    ),
 }
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.limits import SnapshotLimits as SnapshotLimits
     from tideate_core.snapshots.manager import SnapshotManager as SnapshotManager
     from tideate_core.snapshots.manifest import Snapshot as Snapshot
+    from tideate_core.snapshots.polling import Changed as Changed, ChangePoll as ChangePoll
     from tideate_core.snapshots.restore import RestoreResult as RestoreResult
     from tideate_core.snapshots.scratch.difference import ScratchDifference as ScratchDifference
     from tideate_core.snapshots.scratch.scratch import (

@@ -62,14 +62,20 @@ class Listing:
 
     tree: str
     """Digest of the manifest with the hashes; every name with a sure stamp is in it."""
-    limits: tuple[int, ...]
+    limits: tuple[int | str, ...]
     ignored: tuple[str, ...]
     folders: Mapping[str, Folder] = field(default_factory=dict)
 
 
-def bounds(limits: SnapshotLimits) -> tuple[int, ...]:
+def bounds(limits: SnapshotLimits) -> tuple[int | str, ...]:
     """Return the limits that determine a snapshot's content."""
-    return (limits.max_file, limits.max_total, limits.max_files, limits.ignored_directories)
+    numbers = (limits.max_file, limits.max_total, limits.max_files, limits.ignored_directories)
+    return (*numbers, *limits.left_out)
+
+
+def file_name(limits: SnapshotLimits) -> str:
+    """Return the name of the listing; snapshots of `tideate watch` have their own."""
+    return f"{NAME}.watch" if limits.left_out else NAME
 
 
 def make_stamps(found: Iterable[os.stat_result]) -> bytes:
@@ -113,7 +119,7 @@ def with_unsure_stamps(
     return Folder(folder.names, b"".join(sure))
 
 
-def write(directory: Path, listing: Listing) -> None:
+def write(path: Path, listing: Listing) -> None:
     """Write a listing without forcing it to disk; a torn write is detected."""
     folders = listing.folders.values()
     paths = "\0".join(listing.folders).encode(*_TEXT)
@@ -129,7 +135,7 @@ def write(directory: Path, listing: Listing) -> None:
         "digest": digest(rest),
     }
     try:
-        with atomic_writer(directory / NAME, to_disk=False) as file:
+        with atomic_writer(path, to_disk=False) as file:
             file.write(json.dumps(head).encode() + b"\n")
             file.write(rest)
     except OSError as error:
@@ -138,8 +144,9 @@ def write(directory: Path, listing: Listing) -> None:
 
 def load(directory: Path, limits: SnapshotLimits) -> Listing | None:
     """Return the stored listing, or None if it is unusable."""
+    path = directory / file_name(limits)
     try:
-        first, _, rest = read_regular(directory / NAME).partition(b"\n")
+        first, _, rest = read_regular(path).partition(b"\n")
         head = json.loads(first)
         if head["version"] != _VERSION or tuple(head["limits"]) != bounds(limits):
             return None
@@ -149,7 +156,7 @@ def load(directory: Path, limits: SnapshotLimits) -> Listing | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, struct.error) as error:
-        log.warning("all files are read again, %s cannot be used: %s", directory / NAME, error)
+        log.warning("all files are read again, %s cannot be used: %s", path, error)
         return None
 
 
