@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 from tideate_core.errors import ScratchUnavailable
-from tideate_core.process import Bind, Namespaces, Overlay, Proc, entering, make_environment
+from tideate_core.process import Bind, EscapeReport, Namespaces, Overlay, Proc, entering, make_environment
 from tideate_core.project import make_project_state, project_state, real_path
 from tideate_core.snapshots.gitignore import IgnoreQuery
 from tideate_core.snapshots.guarded.base import Base, state_within
@@ -45,7 +45,7 @@ from tideate_core.snapshots.guarded.record import Record
 from tideate_core.snapshots.guarded.updating import CONTENTS, Applying, Planning, changed_paths
 from tideate_core.snapshots.guarded.upper import changed_in_upper
 from tideate_core.snapshots.scratch.foreign_paths import environment_in_copy
-from tideate_core.snapshots.scratch.laying import checked_name
+from tideate_core.snapshots.scratch.laying import checked_name, lay_parts
 from tideate_core.snapshots.scratch.places import claim_place, release_place, remove_tree, sweep_places
 from tideate_core.util.private_files import make_private_directory, open_private
 from tideate_core.util.uncancelled import run_uncancelled, wait_uncancelled
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Self
 
-    from tideate_core.process import Mount
+    from tideate_core.process import Enclosure, Mount
     from tideate_core.snapshots.guarded.difference import ScratchDifference
     from tideate_core.snapshots.scratch.laying import Content
 
@@ -65,6 +65,8 @@ DIRECTORY: Final = "guard"
 """Directory in a project's private state for its guarded copies and mirrors."""
 OWNER: Final = "owner"
 """File of a guarded copy that its owner locks; it names the process in its namespaces."""
+OWN_DIRECTORY: Final = ".tideate"
+"""Directory of a project for tideate's own files, which never land."""
 _LONGEST: Final = 4096
 _END_WITHIN: Final = 10.0
 """Seconds in which the namespaces of a killed owner end."""
@@ -85,6 +87,7 @@ class GuardedCopy:
         self._record = record
         self._held: Namespaces | None = None
         self._owner: int | None = None
+        self._enclosure: Enclosure | None = None
         self._stop = threading.Event()
         self._renewal: threading.Thread | None = None
 
@@ -172,11 +175,13 @@ class GuardedCopy:
         """Return the mounts that show the guarded copy, in their order; none for a copy elsewhere."""
         return _mounts(self._guard, self.place, self._record)
 
-    async def open(self) -> None:
+    async def open(self, enclosure: Enclosure | None = None) -> None:
         """Make the guarded copy visible to programs of this process, until `close` or the process's end.
 
+        :param enclosure: limits for programs in an overlay; None: only the project is a copy.
         :raises ScratchUnavailable: another process has it open, or it cannot be mounted.
         """
+        self._enclosure = enclosure
         await run_uncancelled(asyncio.to_thread(self._open), lambda _: self.close())
 
     def command(self, argv: Sequence[str], *, cwd: str = "") -> list[str]:
@@ -235,9 +240,26 @@ class GuardedCopy:
             checked_name(name)
         await self._in_thread(lambda lock: self._update(laid, landed, lock))
 
-    async def close(self) -> None:
-        """End all programs in the guarded copy; its files stay."""
-        await run_uncancelled(asyncio.to_thread(self._close))
+    async def leave_note(self, name: str, text: str) -> Path:
+        """Write a text for programs in the guarded copy; return its path as they see it. It never lands.
+
+        :raises ScratchUnavailable: the guarded copy is gone, or cannot be written.
+        :raises WorkspaceError: a program put something else in its place.
+        """
+
+        def work(_: int) -> None:
+            with self._view() as view:
+                lay_parts(view, (OWN_DIRECTORY, name), text.encode())
+
+        await self._in_thread(work)
+        return self.root / OWN_DIRECTORY / name
+
+    async def close(self) -> EscapeReport:
+        """End all programs in the guarded copy; its files stay.
+
+        :returns: report of programs in an enclosure.
+        """
+        return await run_uncancelled(asyncio.to_thread(self._close))
 
     async def discard(self) -> None:
         """End all programs of this process in the guarded copy, and remove it.
@@ -299,7 +321,11 @@ class GuardedCopy:
     def _mount(self, owner: int) -> None:
         """Mount the overlay, or turn it into a copy if that is allowed and no program has used it."""
         try:
-            self._held = Namespaces.hold([*self.mounts(), Proc()])
+            limits, mounts = self._enclosure, self.mounts()
+            if limits is None:
+                self._held = Namespaces.hold([*mounts, Proc()])
+            else:
+                self._held = Namespaces.hold(limits.mounts(mounts), limits.rules)
         except ScratchUnavailable as error:
             unused = not self._record.generation and not names_in_layers([str(self.place / "upper")], "")
             if not (self._record.may_be_copy and unused):
@@ -328,18 +354,21 @@ class GuardedCopy:
         _await_holder(handle)
         return handle
 
-    def _close(self) -> None:
+    def _close(self) -> EscapeReport:
+        report = EscapeReport()
         self._stop.set()
         if self._renewal is not None:
             self._renewal.join()
             self._renewal = None
         if self._held is not None:
             self._held.close()
+            report = EscapeReport.of(self._held.report)
             self._held = None
         if self._owner is not None:
             os.close(self._owner)
             self._owner = None
         self._stop.clear()
+        return report
 
     def _discard(self) -> None:
         self._close()
@@ -460,6 +489,15 @@ class GuardedCopy:
         done = applying.apply(self._record.pending)
         self._record = self._record.settled(done)
         self._record.write(self.place)
+
+
+def guarded_copies(root: Path, *, private: Path | None = None) -> list[str]:
+    """Return the ids of a project's guarded copies; blocking."""
+    place = (project_state(root) / DIRECTORY if private is None else private) / SESSIONS
+    try:
+        return sorted(entry.name for entry in os.scandir(place) if entry.name.isalnum())
+    except FileNotFoundError:
+        return []
 
 
 def _mounts(guard: Path, place: Path, record: Record) -> tuple[Mount, ...]:

@@ -12,6 +12,7 @@ from tideate_core.snapshots.entries import NEVER
 from tideate_core.workspace import FileImage
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
     from typing import TypeAlias
 
@@ -42,7 +43,15 @@ def lay_file(view: Path, name: str, content: Content) -> None:
     :raises OutsideRoot: see `checked_name`.
     :raises WorkspaceError: a link or another non-directory is on the path, or it cannot be written.
     """
-    *above, last = checked_name(name)
+    lay_parts(view, checked_name(name), content)
+
+
+def lay_parts(view: Path, parts: Sequence[str], content: Content) -> None:
+    """Write a path of a scratch copy, which may be one of tideate's own files; blocking.
+
+    :raises WorkspaceError: see `lay_file`.
+    """
+    *above, last = parts
     try:
         directory = _open(view, above, make=content is not None)
         if directory is None:
@@ -52,6 +61,7 @@ def lay_file(view: Path, name: str, content: Content) -> None:
         finally:
             os.close(directory)
     except OSError as error:
+        name = "/".join(parts)
         raise WorkspaceError(
             f"{name} cannot be laid over the scratch copy: {error.strerror}; nothing of it is in the project"
         ) from error
