@@ -332,7 +332,8 @@ class GuardedCopy:
                 raise
             remove_tree(self._tree)
             notices = (*self._record.notices, shrunk(str(error)))
-            self._record = make_tree(self.place, self._layers, replace(self._record, notices=notices))
+            record = replace(self._record, notices=notices)
+            self._record = make_tree(self.place, self.place, self._layers, record)
             self._record.write(self.place)
         else:
             _tell_holder(owner, self._held.pid)
