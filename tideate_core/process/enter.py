@@ -80,7 +80,7 @@ def _limits(process: int) -> dict[int, tuple[int, int]]:
 
 
 def _enclose(limits: dict[int, tuple[int, int]]) -> None:
-    """Give up all rights beyond those of the user's ordinary programs, for good."""
+    """Drop all capabilities and raise no limit again."""
     import resource
 
     for kind, limit in limits.items():
