@@ -112,7 +112,8 @@ def lead_session() -> None:
     import fcntl
     import termios
 
-    os.setsid()
+    if os.getsid(0) != os.getpid():
+        os.setsid()
     if os.isatty(0):
         try:
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
