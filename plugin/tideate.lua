@@ -33,9 +33,13 @@ api.nvim_create_autocmd('SessionLoadPost', {
   end,
 })
 
--- a second after the start, and only for a person: one look for a file
+-- a second after the start, and only for a person: one look for a file, and the host if it is to watch
 local function look_for_unfinished_runs()
   vim.defer_fn(function()
+    local config = package.loaded['tideate.config']
+    if #api.nvim_list_uis() > 0 and config and config.get('watch.enabled') then
+      require('tideate.client').request('list', nil, require('tideate.client').report)
+    end
     if #api.nvim_list_uis() > 0 and not package.loaded['tideate.stored_runs'] then
       require('tideate.unfinished').tell()
     end

@@ -8,6 +8,7 @@ local ANSWER_MS = 20000 -- milliseconds; an unreachable adapter answers late
 
 ---@type [string, string][] extra and a module of it
 local EXTRAS = {
+  { 'acp', 'acp' },
   { 'anthropic', 'anthropic' },
   { 'google', 'google.genai' },
   { 'keyring', 'keyring' },

@@ -90,7 +90,7 @@ def candidates(field: FieldInfo) -> list[Any]:
 
 
 NEEDED: dict[str, list[dict[str, Any]]] = {
-    "adapters": [{"model": "p:m"}],
+    "adapters": [{"model": "p:m"}, {}],
     "servers": [{"command": ["true"]}, {"url": "https://127.0.0.1/mcp"}],
 }
 """Required keys of a named section, one of which is added."""

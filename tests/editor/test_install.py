@@ -24,7 +24,7 @@ case "$*" in
   *"-m venv"*) {venv} ;;
 esac
 """
-EXTRAS = ["anthropic", "google", "keyring", "telemetry"]
+EXTRAS = ["acp", "anthropic", "google", "keyring", "telemetry"]
 MAKE_VENV = 'for last; do :; done; mkdir -p "$last/bin"; cp "{pip}" "$last/bin/python"'
 
 

@@ -44,7 +44,7 @@ def gets_away(folder: Path, then: str) -> str:
 
 def runs(folder: Path) -> bool:
     try:
-        found = Path("/proc", (folder / "pid").read_text(), "stat").read_text()
+        found = Path("/proc", (folder / "pid").read_text().strip() or "none", "stat").read_text()
     except FileNotFoundError:
         return False
     return found.rpartition(") ")[2][0] != "Z"

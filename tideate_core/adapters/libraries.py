@@ -90,6 +90,8 @@ def _import_for(config: Config, adapter: str) -> None:
         return None
     configured = config.adapters.get(adapter)
     provider = (configured.model if configured else adapter).partition(":")[0]
+    if provider in ("", "acp"):
+        return None  # an agent: a process of its own
     with suppress(ImportError):
         if adapter == "local" or (configured and configured.base_url):
             return _import_modules(MODULES)

@@ -114,6 +114,9 @@ async def _live(config: Config, adapter: str) -> list[str] | None:
 def _configured(config: Config) -> Iterator[ListedModel]:
     yield ListedModel("local", ALIAS, "configuration", CONTEXT_TOKENS)
     for name, adapter in config.adapters.items():
+        if adapter.acp:
+            yield ListedModel(name, str(adapter.options.get("model", "")), "configuration", None, None)
+            continue
         provider, _, model = ("", "", adapter.model) if adapter.base_url else adapter.model.partition(":")
         reference = ModelReference(model, provider, adapter.base_url or "")
         window = adapter.context_tokens or reference.context_tokens()

@@ -92,4 +92,5 @@ def snapshot_json(one: Snapshot) -> dict[str, Any]:
         "files": one.count,
         "size": one.size,
         "skipped_count": one.skipped_count,
+        "series": one.series,
     }

@@ -139,7 +139,7 @@ def make_runtime(
     from tideate_core.mcp.client import MCPClient
     from tideate_core.workflows import PromptLibrary
 
-    adapters = AdapterPool(loaded.config)
+    adapters = AdapterPool(loaded.config, root=root)
     telemetry = None
     if loaded.config.telemetry.otlp is not None:
         from tideate_core.app.telemetry import Telemetry

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         McpServerConfig as McpServerConfig,
         SnapshotsConfig as SnapshotsConfig,
         VerifyConfig as VerifyConfig,
+        WatchConfig as WatchConfig,
         WorkflowConfig as WorkflowConfig,
     )
 else:

@@ -28,11 +28,16 @@ class _Section(BaseModel):
 
 
 class AdapterConfig(_Section):
-    """`[adapters.NAME]`: an OpenAI-compatible server, or a provider's model."""
+    """`[adapters.NAME]`: an OpenAI-compatible server, a provider's model, or an agent."""
 
     base_url: str | None = Field(default=None, pattern=r"^https?://\S+$")
     """Address of a server; without it, `model` is `PROVIDER:MODEL`."""
-    model: str = Field(min_length=1)
+    model: str = ""
+    """Of a server or a provider; for an agent in `options`."""
+    acp: list[str] | None = Field(default=None, min_length=1)
+    """Program and arguments of an agent that speaks ACP; no shell."""
+    options: dict[str, str | bool] = Field(default_factory=dict)
+    """Values of an agent's options by id or category, such as `model` and `mode`."""
     api_key_env: str | None = Field(default=None, min_length=1)
     """Environment variable that holds the key."""
     api_key_command: list[str] | None = Field(default=None, min_length=1)
@@ -64,6 +69,14 @@ class AdapterConfig(_Section):
 
     @model_validator(mode="after")
     def _check_model(self) -> Self:
+        if self.acp is not None:
+            if self.base_url or self.model:
+                raise ValueError("acp names an agent's program: give its model as options.model")
+            return self
+        if self.options:
+            raise ValueError("options are for an agent, which `acp` names")
+        if not self.model:
+            raise ValueError("give the model, or in acp the program of an agent")
         provider, colon, model = self.model.partition(":")
         if self.base_url is None and not (provider and colon and model):
             raise ValueError(
@@ -269,6 +282,21 @@ class SnapshotsConfig(_Section):
     """Include directories that git ignores."""
 
 
+class WatchConfig(_Section):
+    """`[watch]`: snapshots whenever the project's files change."""
+
+    enabled: bool = False
+    """Also watch in Neovim."""
+    settle: float = Field(default=2.0, gt=0)
+    """Seconds without a change until a snapshot."""
+    keep: int = Field(default=100, ge=2)
+    """Snapshots that are kept; older ones are thinned out."""
+    max_mib: int = Field(default=1024, ge=1)
+    """In MiB, on disk; files of one snapshot beyond it are left out."""
+    leave_out: list[str] = [".tox", ".venv", "__pycache__", "node_modules", "venv"]
+    """Names of ignored directories that are left out, besides caches."""
+
+
 OWN_SERVERS: Final = ("build", "filesystem", "git", "test")
 """tideate's own MCP servers, available in every project."""
 
@@ -373,6 +401,8 @@ class AgentConfig(_Section):
     """The machine's network, only addresses of the enclosure itself, or none."""
     inherit: list[str] = Field(default_factory=list)
     """Names of variables to inherit even though they look like secrets."""
+    permissions: Literal["allow", "ask"] = "allow"
+    """Answer to an agent that asks over ACP before a call: yes, since its changes are reviewed, or yours."""
 
 
 class LoginConfig(_Section):
@@ -416,6 +446,7 @@ class Config(_Section):
     login: LoginConfig = LoginConfig.model_construct()
     telemetry: TelemetryConfig = TelemetryConfig.model_construct()
     verify: VerifyConfig = VerifyConfig.model_construct()
+    watch: WatchConfig = WatchConfig.model_construct()
 
     @model_validator(mode="after")
     def _check_adapter_names(self) -> Self:

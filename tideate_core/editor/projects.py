@@ -22,6 +22,7 @@ from tideate_core.app import (
     plan_trust,
     recover_before,
     roll_back,
+    watch_project,
 )
 from tideate_core.engine import (
     Comparison,
@@ -92,6 +93,7 @@ class Projects:
         self._catalogs: dict[Path | None, Catalog] = {}
         self._open: dict[Path, list[ProjectRuntime]] = {}
         self._closing: asyncio.Task[None] | None = None
+        self._watches: dict[Path, asyncio.Task[None]] = {}
 
     @property
     def under_way(self) -> dict[str, Status]:
@@ -109,8 +111,24 @@ class Projects:
         """
         root = find_root(self._cwd)
         loaded = self._load(root)
-        self._opened(root)
+        self._open_first(root, loaded)
         return loaded
+
+    def _open_first(self, root: Path | None, loaded: configuration.LoadedConfig) -> None:
+        self._opened(root)
+        if root is not None and loaded.config.watch.enabled and root not in self._watches:
+            self._watches[root] = asyncio.create_task(self._watch(root, loaded.config))
+
+    async def _watch(self, root: Path, config: configuration.Config) -> None:
+        def trouble(words: str) -> None:
+            if words not in self._told:
+                self._told.add(words)
+                self._notify_one(f"no snapshot of {root} was made: {words}")
+
+        try:
+            await watch_project(root, config, wait=True, tell=lambda _made: None, trouble=trouble)
+        except TideateError as error:
+            trouble(str(error))
 
     def _load(self, root: Path | None) -> configuration.LoadedConfig:
         loaded = configuration.load_config(root, self._setup)
@@ -306,7 +324,10 @@ class Projects:
                 yield from ((root, run) for run in project.runner.running)
 
     async def aclose(self) -> None:
-        """Close the stores and adapters, after the end of all runs."""
+        """Close the stores and adapters, after the end of all runs; end the watches."""
+        for task in self._watches.values():
+            task.cancel()
+        await asyncio.gather(*self._watches.values(), return_exceptions=True)
         await asyncio.gather(*(project.aclose() for projects in self._open.values() for project in projects))
 
     async def health(self) -> list[dict[str, Any]]:
@@ -350,7 +371,7 @@ class Projects:
     def _project(self, root: Path) -> ProjectRuntime:
         loaded = self._load(find_root(root))
         if root not in self._open:
-            self._opened(find_root(root))
+            self._open_first(find_root(root), loaded)
         projects = self._open.setdefault(root, [])
         for project in list(projects):
             if project.loaded.config == loaded.config:

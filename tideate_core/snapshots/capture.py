@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from tideate_core.errors import WorkspaceError
 from tideate_core.snapshots import listing
@@ -15,6 +14,7 @@ from tideate_core.snapshots.file_reader import Reader
 from tideate_core.snapshots.gitignore import IgnoreQuery
 from tideate_core.snapshots.listing import Listing, with_unsure_stamps
 from tideate_core.snapshots.manifest import (
+    CaptureFilter,
     Header,
     find_manifest,
     load_manifest,
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.limits import SnapshotLimits
     from tideate_core.snapshots.manifest import Manifest
 
-_OTHER_CLOCK: Final = 2_000_000_000
-"""Nanoseconds that another file system's clock may be behind."""
-
 
 class Capture:
     """Capture of the current files as a snapshot. The caller holds the lock.
@@ -51,6 +48,8 @@ class Capture:
         self._root = root
         self._directory = directory
         self._limits = limits
+        names = CaptureFilter.model_fields
+        self._filter = CaptureFilter.model_validate({name: getattr(limits, name) for name in names})
         self._lock = lock
         self._progress = progress
         self._clock = 0
@@ -70,7 +69,9 @@ class Capture:
             self._packs = Packs(self._directory / "packs")
         return self._packs
 
-    def create(self, name: str, stop: threading.Event, pinned: tuple[str, ...] = ()) -> Header:
+    def create(
+        self, name: str, stop: threading.Event, pinned: tuple[str, ...] = (), series: str = ""
+    ) -> Header:
         """Create a snapshot durably.
 
         :raises OSError: it cannot be written.
@@ -80,10 +81,10 @@ class Capture:
             self._load_base()
             self._scan_paths(query)
         if self._base is not None and self._is_unchanged(self._base.header):
-            header = self._base.header.model_copy(update=self._own_fields(name, pinned))
+            header = self._base.header.model_copy(update=self._own_fields(name, pinned, series))
             write_manifest(self._directory, header, self._base.rest)
             return header
-        return self.save(name, self._read_tree(stop, store=True), pinned)
+        return self.save(name, self._read_tree(stop, store=True), pinned, series)
 
     def read_changes(
         self, stop: threading.Event, target: str, *, store: bool = True
@@ -102,10 +103,11 @@ class Capture:
             # the slow reads run while git works
             then = load_manifest(find_manifest(self._directory, target))
             self._load_base(then)
-            self._scan_paths(query, {e.path for e in then.entries.values() if e.kind == "directory"})
-        return then, self._read_tree(stop, store=store)
+            entered = {e.path for e in then.entries.values() if e.kind == "directory"}
+            self._scan_paths(query, entered, set(then.ignored) - entered)
+        return then, self._read_tree(stop, store=store, spare=then.entries.keys())
 
-    def save(self, name: str, tree: Tree, pinned: tuple[str, ...] = ()) -> Header:
+    def save(self, name: str, tree: Tree, pinned: tuple[str, ...] = (), series: str = "") -> Header:
         """Save a snapshot of the tree durably.
 
         :raises OSError: it cannot be written.
@@ -114,7 +116,7 @@ class Capture:
             self.packs.add(self._writer.path)
         files = [entry for entry in tree.entries.values() if entry.kind != "directory"]
         header = Header(
-            **self._own_fields(name, pinned),
+            **self._own_fields(name, pinned, series),
             count=len(files),
             size=sum(entry.size for entry in files),
             skipped=len(tree.skipped),
@@ -130,11 +132,19 @@ class Capture:
         """Delete an unfinished pack."""
         self._writer.abort()
 
-    def _scan_paths(self, query: IgnoreQuery, enter: Collection[str] = ()) -> None:
-        self._clock = self._file_system_time()
-        known, enter_all = self._listing, self._limits.ignored_directories
-        folders = {} if known is None else known.folders
-        self._scan = scan(self._root, query, folders, enter_all=enter_all, enter=enter)
+    def _scan_paths(
+        self, query: IgnoreQuery, enter: Collection[str] = (), leave: Collection[str] = ()
+    ) -> None:
+        self._clock = listing.file_system_time(self._lock, self._root)
+        self._scan = scan(
+            self._root,
+            query,
+            {} if self._listing is None else self._listing.folders,
+            enter_all=self._limits.ignored_directories,
+            enter=enter,
+            leave=leave,
+            left_out=self._limits.left_out,
+        )
 
     def _load_base(self, target: Manifest | None = None) -> None:
         """Load the listing and its snapshot, if both are intact.
@@ -164,7 +174,7 @@ class Capture:
             and self.packs.has_all(like.packs)
         )
 
-    def _own_fields(self, name: str, pinned: tuple[str, ...]) -> dict[str, Any]:
+    def _own_fields(self, name: str, pinned: tuple[str, ...], series: str) -> dict[str, Any]:
         """Return the header fields that differ between equal snapshots."""
         return {
             "id": secrets.token_hex(8),
@@ -173,9 +183,11 @@ class Capture:
             "timestamp": time.time_ns() // 1_000_000,
             "clock": self._clock,
             "pinned": pinned,
+            "series": series,
+            "filter": self._filter,
         }
 
-    def _read_tree(self, stop: threading.Event, *, store: bool) -> Tree:
+    def _read_tree(self, stop: threading.Event, *, store: bool, spare: Collection[str] = ()) -> Tree:
         found = self._scan
         before = {} if self._base is None else self._base.entries
         entries = found.over(before)
@@ -183,7 +195,7 @@ class Capture:
         if self._base is not None and not self.packs.has_all(self._base.header.packs):
             files = (entry for entry in entries.values() if entry.kind == "file")
             unread |= {entry.path for entry in files if entry.hash not in self.packs}
-        skipped = found.skipped | remove_over_limits(entries, self._limits)
+        skipped = found.skipped | remove_over_limits(entries, self._limits, spare)
         wanted = [entries[path] for path in sorted(unread & entries.keys())]
         reader = Reader(
             str(self._root), self.packs, self._writer if store else None, self._limits.max_file, stop
@@ -215,11 +227,5 @@ class Capture:
         if not same or self._listing is None or self._listing.tree != header.digest:
             limits = listing.bounds(self._limits)
             ignored = tuple(sorted(tree.ignored))
-            listing.write(self._directory, Listing(header.digest, limits, ignored, folders))
-
-    def _file_system_time(self) -> int:
-        """Return the current time of the file system's clock."""
-        os.utime(self._lock)
-        status = os.fstat(self._lock)
-        same = status.st_dev == self._root.stat().st_dev
-        return status.st_mtime_ns if same else status.st_mtime_ns - _OTHER_CLOCK
+            path = self._directory / listing.file_name(self._limits)
+            listing.write(path, Listing(header.digest, limits, ignored, folders))

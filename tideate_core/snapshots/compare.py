@@ -25,7 +25,7 @@ from tideate_core.workspace import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from tideate_core.snapshots.entries import Entry
@@ -103,6 +103,18 @@ def compare(then: Manifest, now: Tree) -> Comparison:
         entry for path, entry in now.entries.items() if path not in then.entries and path not in unseen_then
     ]
     return found
+
+
+def limited_to(found: Comparison, paths: Collection[str]) -> Comparison:
+    """Return the part of a comparison at or below some paths, with the deleted directories around it."""
+    below = Below(paths)
+    around = {directory for was in found.deleted if was.path in below for directory in above(was.path)}
+    return Comparison(
+        [pair for pair in found.modified if pair[0].path in below],
+        [was for was in found.deleted if was.path in below or was.path in around],
+        [now for now in found.added if now.path in below],
+        {path: why for path, why in found.left.items() if path in below},
+    )
 
 
 def file_diffs(root: Path, found: Comparison, packs: Packs | None) -> list[FileDiff]:

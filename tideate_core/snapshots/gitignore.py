@@ -37,6 +37,13 @@ class IgnoredPaths:
         return name in NAMES if self.directories is None else path in self.directories
 
 
+class AllIgnored(IgnoredPaths):
+    """Answer without git: every directory counts as ignored, so that only the filter of a scan decides."""
+
+    def has_directory(self, path: str, name: str) -> bool:
+        return True
+
+
 class IgnoreQuery:
     """Running git query for ignored paths.
 

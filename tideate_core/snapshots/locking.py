@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
 import threading
 import time
@@ -11,6 +10,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from tideate_core.errors import WorkspaceError
+from tideate_core.util.file_locks import try_lock
 from tideate_core.util.private_files import open_private
 from tideate_core.util.uncancelled import wait_uncancelled
 
@@ -34,7 +34,7 @@ async def hold_lock(path: Path, within: float) -> AsyncIterator[int]:
     handle = open_private(path, os.O_RDWR | os.O_CREAT)
     try:
         end = time.monotonic() + within
-        while not _try_lock(handle):
+        while not try_lock(handle):
             if time.monotonic() >= end:
                 raise WorkspaceError(
                     f"another process has been making or restoring a snapshot for {within:.0f} s; "
@@ -44,26 +44,6 @@ async def hold_lock(path: Path, within: float) -> AsyncIterator[int]:
         yield handle
     finally:
         os.close(handle)
-
-
-def is_locked(path: Path) -> bool:
-    """Return whether a living process holds the lock of a file; does not create the file."""
-    try:
-        handle = open_private(path, os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        return not _try_lock(handle)
-    finally:
-        os.close(handle)
-
-
-def _try_lock(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 async def run_in_thread(work: Callable[[threading.Event], _T]) -> _T:

@@ -11,26 +11,29 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 from tideate_core.errors import OutsideRoot, RollbackConflict, SnapshotNotFound, WorkspaceError
 from tideate_core.project import make_project_state, project_state, real_path
 from tideate_core.snapshots.capture import Capture
-from tideate_core.snapshots.compare import ChangesSince, changes_since, compare, file_diffs
+from tideate_core.snapshots.compare import ChangesSince, changes_since, compare, file_diffs, limited_to
 from tideate_core.snapshots.limits import SnapshotLimits
-from tideate_core.snapshots.locking import hold_lock, is_locked, run_in_thread
-from tideate_core.snapshots.manifest import find_manifest, load_manifest, read_headers
+from tideate_core.snapshots.locking import hold_lock, run_in_thread
+from tideate_core.snapshots.manifest import find_manifest, load_manifest, read_header, read_headers
 from tideate_core.snapshots.restore import RecoveryResult, Restorer, plan_restore, restore_result
 from tideate_core.snapshots.retention import (
+    drop_equal,
     evict,
     pin_snapshot,
     release_pins,
     remove_copies,
     remove_unneeded,
+    shrink,
     write_copy,
 )
 from tideate_core.util.escaping import counted
+from tideate_core.util.file_locks import is_locked
 from tideate_core.util.private_files import make_private_directory
 from tideate_core.util.uncancelled import run_uncancelled
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 
     from tideate_core.snapshots.compare import Comparison, FileDiff, Tree
     from tideate_core.snapshots.file_reader import Progress
@@ -85,14 +88,23 @@ class SnapshotManager:
         """Real path of the project."""
         return self._root
 
-    async def create(self, name: str, *, pin: str | None = None, progress: Progress = _no_progress) -> str:
+    async def create(
+        self,
+        name: str,
+        *,
+        pin: str | None = None,
+        progress: Progress = _no_progress,
+        series: str = "",
+    ) -> str:
         """Create a snapshot durably and evict the oldest ones over the limit.
 
         Unreadable files and files over the limits are left out and listed in `Snapshot.skipped`.
 
         :param pin: id of a run that may need it: it is not evicted until `release(pin)`.
         :param progress: called with the bytes read and the total, from one thread.
-        :returns: its id.
+        :param series: has its own retention; a snapshot that equals the newest one of a named series is
+            dropped.
+        :returns: its id, or the id of the equal one.
         :raises OutsideRoot: the root is the home directory or above it, or a link leads out of it.
         :raises WorkspaceError: it cannot be written; no part of it is left.
         """
@@ -101,11 +113,14 @@ class SnapshotManager:
             def work(stop: threading.Event) -> str:
                 capture = self._capture(lock, progress)
                 try:
-                    header = capture.create(name, stop, () if pin is None else (pin,))
+                    header = capture.create(name, stop, () if pin is None else (pin,), series)
                 finally:
                     capture.close()
-                write_copy(self._root, self._directory, header.id)
-                self._apply_retention(header.id)
+                if series:
+                    header = drop_equal(self._directory, header)
+                else:
+                    write_copy(self._root, self._directory, header.id)
+                self._apply_retention(header.id, series)
                 return header.id
 
             return await run_in_thread(work)
@@ -186,17 +201,25 @@ class SnapshotManager:
                     await self.delete(header.id)
 
     async def diff(
-        self, snapshot_id: str, *, changes: bool = True, progress: Progress = _no_progress
+        self,
+        snapshot_id: str,
+        *,
+        changes: bool = True,
+        paths: Collection[str] = (),
+        progress: Progress = _no_progress,
     ) -> _Diffs:
         """Return the differences from a snapshot, sorted by path.
 
         :param changes: include the changed lines.
+        :param paths: only at and below these, relative to the root; empty: everywhere.
         :raises SnapshotNotFound: no snapshot has this id.
         :raises WorkspaceError: it is damaged.
         """
         return await self._compare(
             snapshot_id,
-            lambda found, _, packs: file_diffs(self._root, found, packs if changes else None),
+            lambda found, _, packs: file_diffs(
+                self._root, limited_to(found, paths) if paths else found, packs if changes else None
+            ),
             progress,
         )
 
@@ -220,7 +243,7 @@ class SnapshotManager:
         async with self._locked() as lock:
 
             def work(stop: threading.Event) -> _T:
-                capture = self._capture(lock, progress)
+                capture = self._capture(lock, progress, snapshot_id)
                 target, tree = capture.read_changes(stop, snapshot_id, store=False)
                 return read(compare(target, tree), tree, capture.packs)
 
@@ -231,6 +254,7 @@ class SnapshotManager:
         snapshot_id: str,
         *,
         delete_added: bool = False,
+        paths: Collection[str] = (),
         progress: Progress = _no_progress,
         on_write: Callable[[], object] = lambda: None,
     ) -> RestoreResult:
@@ -239,6 +263,7 @@ class SnapshotManager:
         Newer files stay unless `delete_added` is set; ignored files are never deleted. A cancellation during
         the writes takes effect after them.
 
+        :param paths: only at and below these, relative to the root; empty: everywhere.
         :param on_write: called before the first write.
         :raises SnapshotNotFound: no snapshot has this id.
         :raises RollbackConflict: a file has unsaved changes in the editor; nothing was restored.
@@ -249,10 +274,13 @@ class SnapshotManager:
         await asyncio.to_thread(find_manifest, self._directory, snapshot_id)
         async with self._locked() as lock:
             await self._recover()
-            capture = self._capture(lock, progress)
+            capture = await asyncio.to_thread(self._capture, lock, progress, snapshot_id)
             try:
                 target, tree = await run_in_thread(lambda stop: capture.read_changes(stop, snapshot_id))
-                plan = plan_restore(compare(target, tree), tree, delete_added=delete_added)
+                found = compare(target, tree)
+                if paths:
+                    found = limited_to(found, paths)
+                plan = plan_restore(found, tree, delete_added=delete_added)
                 if not plan:
                     return restore_result(snapshot_id, None, plan)
                 await self._refuse_unsaved(plan)
@@ -303,14 +331,20 @@ class SnapshotManager:
         _log("rollback of an interrupted restore", names, (), left)
         return RecoveryResult(tuple(names), tuple(left)) if names or left else None
 
-    def _capture(self, lock: int, progress: Progress) -> Capture:
-        return Capture(self._root, self._directory, self._limits, lock, progress)
+    def _capture(self, lock: int, progress: Progress, target: str | None = None) -> Capture:
+        """Return a capture; to compare with a snapshot, it has the filter of that snapshot."""
+        limits = self._limits
+        if target is not None:
+            limits = limits.with_filter(read_header(find_manifest(self._directory, target)).filter)
+        return Capture(self._root, self._directory, limits, lock, progress)
 
-    def _apply_retention(self, spare: str) -> None:
+    def _apply_retention(self, spare: str, series: str = "") -> None:
         try:
-            evicted = evict(self._directory, self._limits.keep, spare)
+            evicted = evict(self._directory, self._limits.keep, spare, series)
             remove_copies(self._root, evicted)
             remove_unneeded(self._directory)
+            if series and self._limits.max_stored is not None:
+                shrink(self._directory, self._limits.max_stored, series)
         except OSError as error:
             raise WorkspaceError(
                 f"all was done, but older snapshots cannot be removed: {error.strerror}: {error.filename}"

@@ -47,12 +47,26 @@ class Snapshot:
     """Number of paths left out."""
     pinned: tuple[str, ...] = ()
     """Ids of the runs that protect it from eviction."""
+    series: str = ""
+    """`watch` for a snapshot of `tideate watch`, else empty."""
     files: tuple[Entry, ...] = ()
     """Files, links and directories; only if one snapshot was requested."""
     skipped: dict[str, str] = field(default_factory=dict)
     """Paths left out with everything below them, and the reason; only if one snapshot was requested."""
     ignored: tuple[str, ...] = ()
     """Ignored directories that were not entered; only if one snapshot was requested."""
+
+
+class CaptureFilter(BaseModel):
+    """Limits that decided on the files of a snapshot."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    max_file: int
+    max_total: int
+    max_files: int
+    ignored_directories: bool
+    left_out: tuple[str, ...]
 
 
 class Header(BaseModel):
@@ -76,10 +90,22 @@ class Header(BaseModel):
     digest: str
     """Digest of the rest of the manifest."""
     pinned: tuple[str, ...] = ()
+    series: str = ""
+    """Snapshots with their own retention; empty for those of a person or a run."""
+    filter: CaptureFilter | None = None
 
     def snapshot(self) -> Snapshot:
         """Return the snapshot as lists show it."""
-        return Snapshot(self.id, self.name, self.timestamp, self.count, self.size, self.skipped, self.pinned)
+        return Snapshot(
+            self.id,
+            self.name,
+            self.timestamp,
+            self.count,
+            self.size,
+            self.skipped,
+            self.pinned,
+            self.series,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,13 +193,27 @@ def read_headers(directory: Path) -> tuple[list[Header], list[str]]:
         if not ID.fullmatch(path.stem):
             continue
         try:
-            with os.fdopen(open_regular(path), "rb") as file:
-                found.append(_header(file.readline(LONGEST_HEADER), path))
-        except FileNotFoundError:
-            continue  # deleted meanwhile
-        except (OSError, ValueError) as error:
-            damaged.append(str(_damaged(path, error)))
+            found.append(read_header(path))
+        except SnapshotNotFound:
+            continue
+        except WorkspaceError as error:
+            damaged.append(str(error))
     return sorted(found, key=lambda header: (header.number, header.id)), damaged
+
+
+def read_header(path: Path) -> Header:
+    """Read the header of a manifest.
+
+    :raises SnapshotNotFound: it was deleted.
+    :raises WorkspaceError: it is damaged.
+    """
+    try:
+        with os.fdopen(open_regular(path), "rb") as file:
+            return _header(file.readline(LONGEST_HEADER), path)
+    except FileNotFoundError as error:
+        raise _deleted(path) from error
+    except (OSError, ValueError) as error:
+        raise _damaged(path, error) from error
 
 
 def read_parts(path: Path) -> tuple[Header, bytes]:
@@ -188,7 +228,7 @@ def read_parts(path: Path) -> tuple[Header, bytes]:
         if digest(rest) != header.digest:
             raise ValueError("it does not match its digest")
     except FileNotFoundError as error:
-        raise SnapshotNotFound(f"snapshot {path.stem} was deleted meanwhile") from error
+        raise _deleted(path) from error
     except (OSError, ValueError) as error:
         raise _damaged(path, error) from error
     return header, rest
@@ -221,6 +261,10 @@ def _entries(rows: Any) -> list[Entry]:
             raise ValueError("an entry has a wrong type")
     # twice as fast as `Entry._make`, for many entries
     return list(map(tuple.__new__, repeat(Entry), rows))
+
+
+def _deleted(path: Path) -> SnapshotNotFound:
+    return SnapshotNotFound(f"snapshot {path.stem} was deleted meanwhile")
 
 
 def _damaged(path: Path, error: Exception) -> WorkspaceError:

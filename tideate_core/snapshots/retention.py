@@ -19,7 +19,7 @@ from tideate_core.util.atomic_files import DRAFT_SUFFIX, fsync_directory
 from tideate_core.util.regular_files import read_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from tideate_core.snapshots.manifest import Header
@@ -57,18 +57,77 @@ def release_pins(directory: Path, by: str) -> None:
             write_manifest(directory, header.model_copy(update={"pinned": others}), rest)
 
 
-def evict(directory: Path, keep: int, spare: str) -> list[str]:
-    """Delete the oldest snapshots; return their ids.
+def evict(directory: Path, keep: int, spare: str, series: str = "") -> list[str]:
+    """Delete the oldest snapshots of a series; return their ids.
+
+    A named series is thinned out instead: the older its snapshots are, the farther apart they are kept.
 
     :param keep: number of unpinned snapshots that stay; pinned ones always stay.
     :param spare: a snapshot that stays in any case.
     """
     found, _ = read_headers(directory)
-    loose = [header.id for header in found if not header.pinned]
-    old = [one for one in loose[: max(len(loose) - keep, 0)] if one != spare]
-    for one in old:
-        find_manifest(directory, one).unlink()
-    return old
+    loose = [header for header in found if not header.pinned and header.series == series]
+    gone: list[str] = []
+    while len(loose) > keep:
+        out = loose.pop(_closest(loose) if series else 0)
+        if out.id != spare:
+            find_manifest(directory, out.id).unlink()
+            gone.append(out.id)
+    return gone
+
+
+def _closest(headers: list[Header]) -> int:
+    """Return the index of the snapshot with the smallest gap around it, relative to its age."""
+    if len(headers) < 3:
+        return 0
+    newest = headers[-1].timestamp
+
+    def gap(at: int) -> float:
+        around = headers[at + 1].timestamp - headers[at - 1].timestamp
+        return around / max(newest - headers[at].timestamp, 1)
+
+    return min(range(1, len(headers) - 1), key=gap)
+
+
+def drop_equal(directory: Path, header: Header) -> Header:
+    """Delete a new snapshot that equals the one before it in its series; return the one that stays."""
+    series = [one for one in read_headers(directory)[0] if one.series == header.series]
+    if len(series) < 2 or series[-2].digest != header.digest:
+        return header
+    find_manifest(directory, header.id).unlink()
+    return series[-2]
+
+
+def shrink(directory: Path, max_bytes: int, series: str) -> None:
+    """Bound the bytes of the packs that only one series needs. The caller holds the lock.
+
+    Mostly unneeded packs are rewritten first. If that is not enough, snapshots are deleted, at most all but
+    the newest.
+
+    :raises OSError: a file cannot be written or deleted.
+    """
+    while True:
+        found, damaged = read_headers(directory)
+        own = [header for header in found if header.series == series]
+        if damaged or _stored(directory, found, series) <= max_bytes:
+            return
+        if _merge(directory, found, _half_empty):
+            continue
+        old = [header for header in own[:-1] if not header.pinned]
+        if not old:
+            return
+        find_manifest(directory, old[_closest([*old, own[-1]])].id).unlink()
+        remove_unneeded(directory)
+
+
+def _stored(directory: Path, found: list[Header], series: str) -> int:
+    """Return the bytes of the packs that only one series needs."""
+    others = {pack for header in found if header.series != series for pack in header.packs}
+    return sum(
+        path.stat().st_size
+        for path in (directory / "packs").glob(f"*{SUFFIX}")
+        if path.name.removesuffix(SUFFIX) not in others
+    )
 
 
 def remove_unneeded(directory: Path) -> None:
@@ -86,7 +145,7 @@ def remove_unneeded(directory: Path) -> None:
         return
     _drop(packs, {name for header in found for name in header.packs})
     if sum(1 for _ in packs.glob(f"*{SUFFIX}")) > MOST_PACKS:
-        _merge(directory, found)
+        _merge(directory, found, _smallest)
 
 
 def _drop(packs: Path, needed: Iterable[str]) -> None:
@@ -96,8 +155,22 @@ def _drop(packs: Path, needed: Iterable[str]) -> None:
     fsync_directory(packs)
 
 
-def _merge(directory: Path, found: list[Header]) -> None:
-    """Merge the packs with the fewest needed bytes; a kill leaves duplicate contents for a time."""
+def _smallest(packs: Packs, needed: Mapping[str, int]) -> list[Pack]:
+    return sorted(packs, key=lambda pack: needed[pack.id])[: len(needed) - FEW_PACKS]
+
+
+def _half_empty(packs: Packs, needed: Mapping[str, int]) -> list[Pack]:
+    return [pack for pack in packs if 2 * needed[pack.id] < sum(whole for _, _, whole in pack.frames)]
+
+
+def _merge(
+    directory: Path, found: list[Header], choose: Callable[[Packs, Mapping[str, int]], list[Pack]]
+) -> bool:
+    """Merge chosen packs without the unneeded contents; a kill leaves duplicate contents for a time.
+
+    :param choose: takes the packs and the needed bytes of each.
+    :returns: whether there were any.
+    """
     packs = Packs(directory / "packs")
     try:
         live = {
@@ -107,9 +180,9 @@ def _merge(directory: Path, found: list[Header]) -> None:
             if entry.kind == "file"
         }
     except WorkspaceError:
-        return  # a damaged snapshot could need any pack
+        return False  # a damaged snapshot could need any pack
     needed = {pack.id: sum(pack.place(name).length for name in pack.hashes & live) for pack in packs}
-    chosen = sorted(packs, key=lambda pack: needed[pack.id])[: len(needed) - FEW_PACKS]
+    chosen = choose(packs, needed)
     writer = PackWriter(directory / "packs")
     try:
         for pack in chosen:
@@ -125,6 +198,7 @@ def _merge(directory: Path, found: list[Header]) -> None:
             names = tuple(sorted((set(head.packs) - gone) | made))
             write_manifest(directory, head.model_copy(update={"packs": names}), rest)
     _drop(directory / "packs", {pack.id for pack in packs} - gone | made)
+    return bool(gone)
 
 
 def _copy(pack: Pack, live: set[str], writer: PackWriter) -> None:

@@ -7,8 +7,9 @@ import stat
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from tideate_core.snapshots.caches import CacheDirectories
 from tideate_core.snapshots.entries import NEVER, Entry
-from tideate_core.snapshots.gitignore import IgnoreQuery
+from tideate_core.snapshots.gitignore import AllIgnored, IgnoreQuery
 from tideate_core.snapshots.limits import MIB
 from tideate_core.snapshots.listing import Folder, make_stamps, unpack_stamp
 from tideate_core.workspace import is_temporary
@@ -54,21 +55,27 @@ class Scan:
 
 def scan(
     root: Path,
-    query: IgnoreQuery,
+    query: IgnoreQuery | None,
     folders: Mapping[str, Folder],
     *,
     enter_all: bool = False,
     enter: Collection[str] = (),
+    leave: Collection[str] = (),
+    left_out: Collection[str] = (),
 ) -> Scan:
     """Scan everything below a root; links are never followed.
 
-    :param query: git query of ignored paths for the root.
+    :param query: git query of ignored paths for the root; None asks no git, and counts every directory as
+        ignored.
     :param folders: their earlier listing.
     :param enter_all: enter ignored directories.
     :param enter: directories to enter even if they are ignored.
+    :param leave: directories that count as ignored.
+    :param left_out: names of ignored directories that `enter_all` does not enter; with any, it does not enter
+        caches either.
     """
-    ignored = query.answer()
-    walk = _Walk(root, folders, enter, enter_all=enter_all)
+    ignored = AllIgnored() if query is None else query.answer()
+    walk = _Walk(root, folders, enter, leave, left_out, enter_all=enter_all, ask_git=query is not None)
     walk.found.ignored_files |= ignored.files
     walk.walk(ignored)
     return walk.found
@@ -76,7 +83,15 @@ def scan(
 
 class _Walk:
     def __init__(
-        self, root: Path, folders: Mapping[str, Folder], enter: Collection[str], *, enter_all: bool
+        self,
+        root: Path,
+        folders: Mapping[str, Folder],
+        enter: Collection[str],
+        leave: Collection[str],
+        left_out: Collection[str],
+        *,
+        enter_all: bool,
+        ask_git: bool,
     ) -> None:
         self.found = Scan()
         self._root = root
@@ -84,6 +99,10 @@ class _Walk:
         self._known = folders
         self._enter_all = enter_all
         self._enter = enter
+        self._leave = leave
+        self._left_out = left_out
+        self._caches = CacheDirectories(root)
+        self._ask_git = ask_git
         self._pending: list[tuple[str, IgnoredPaths]] = []
 
     def walk(self, ignored: IgnoredPaths) -> None:
@@ -110,7 +129,7 @@ class _Walk:
     def _look(self, directory: str, handle: int, ignored: IgnoredPaths) -> None:
         with os.scandir(handle) as listed:
             entries = list(listed)
-        if directory and any(entry.name == ".git" for entry in entries):
+        if directory and self._ask_git and any(entry.name == ".git" for entry in entries):
             with IgnoreQuery(self._root / directory, f"{directory}/") as query:
                 ignored = nested = query.answer()
             self.found.ignored_files |= nested.files
@@ -176,15 +195,22 @@ class _Walk:
     def _enter_one(self, directory: str, name: str, folder: Folder, ignored: IgnoredPaths) -> None:
         """Schedule a subdirectory for the scan unless it is ignored."""
         path = _path(directory, name)
-        if ignored.has_directory(path, name):
+        if path in self._leave or ignored.has_directory(path, name):
             self.found.ignored.add(path)
-            if not (self._enter_all or path in self._enter):
+            if path not in self._enter and not self._enters_ignored(path, name):
                 self.found.changed.pop(path, None)
                 self.found.gone.add(path)
                 return
+            if self._left_out:
+                ignored = AllIgnored()  # git names no directories within an ignored one
         if path not in self._known and path not in self.found.changed:  # it was ignored until now
             self.found.changed[path] = _directory(path, unpack_stamp(folder.by_name()[name])[0])
         self._pending.append((path, ignored))
+
+    def _enters_ignored(self, path: str, name: str) -> bool:
+        if not self._enter_all or path in self._leave:
+            return False
+        return not self._left_out or (name not in self._left_out and not self._caches.contain(path))
 
 
 def _path(directory: str, name: str) -> str:
@@ -199,8 +225,13 @@ def _file(path: str, mode: int, size: int) -> Entry:
     return Entry(path, "file", mode & _BITS, size, "", "")
 
 
-def remove_over_limits(entries: dict[str, Entry], limits: SnapshotLimits) -> dict[str, str]:
-    """Remove entries over the limits and return the reasons; the first paths stay."""
+def remove_over_limits(
+    entries: dict[str, Entry], limits: SnapshotLimits, spare: Collection[str] = ()
+) -> dict[str, str]:
+    """Remove entries over the limits and return the reasons; the first paths stay.
+
+    :param spare: paths for which only the limit of a file holds.
+    """
     total = sum(entry.size for entry in entries.values())
     largest = max((entry.size for entry in entries.values()), default=0)
     if total <= limits.max_total and largest <= limits.max_file and len(entries) <= limits.max_files:
@@ -209,7 +240,7 @@ def remove_over_limits(entries: dict[str, Entry], limits: SnapshotLimits) -> dic
     count = total = 0
     for path, entry in entries.items():
         why = _over(entry, count, total, limits)
-        if why is None:
+        if why is None or (path in spare and entry.size <= limits.max_file):
             count += 1
             total += entry.size
         else:

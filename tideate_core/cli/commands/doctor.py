@@ -59,6 +59,7 @@ EXAMPLES: Final[Mapping[str, str]] = {
 
 
 EXTRAS: Final = {
+    "acp": "agent-client-protocol",
     "anthropic": "anthropic",
     "google": "google-genai",
     "keyring": "keyring",
@@ -206,7 +207,7 @@ def _configuration(found: Path | None) -> Iterator[Check]:
             yield from _verification(found, loaded.config)
         for server in server_readiness(found, loaded):  # without starting any
             yield Check(f"mcp server {server.name}", server.ready, server.message, needed=False)
-        yield from run_async(_adapters(loaded.config))
+        yield from run_async(_adapters(loaded.config, found))
     except TideateError as error:
         yield Check("configuration", False, str(error))
 
@@ -253,13 +254,13 @@ def _verification(root: Path, config: Config) -> Iterator[Check]:
         yield Check("verify parts", False, beyond, needed=False)
 
 
-async def _adapters(config: Config) -> list[Check]:
+async def _adapters(config: Config, root: Path | None) -> list[Check]:
     """Check all configured adapters; the adapters in use are needed."""
     from tideate_core.adapters import AdapterPool
 
     used = [config.adapter, *(own.adapter for own in config.workflows.values() if own.adapter)]
     names = dict.fromkeys([*used, *config.adapters])
-    pool = AdapterPool(config)
+    pool = AdapterPool(config, root=root)
     try:
         return await asyncio.gather(*(_adapter(pool, name, needed=name in used) for name in names))
     finally:

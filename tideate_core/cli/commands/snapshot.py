@@ -6,6 +6,7 @@ import asyncio
 import time
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Self
 
 from cyclopts import App, Parameter
@@ -27,6 +28,7 @@ from tideate_core.cli.render.output import (
 )
 from tideate_core.cli.render.tables import page, table, when
 from tideate_core.errors import InvalidInput
+from tideate_core.project import expand_home, real_path
 from tideate_core.util.escaping import label
 
 if TYPE_CHECKING:
@@ -55,6 +57,9 @@ def _complete(context: CompletionContext) -> list[str]:
     return snapshot_ids()
 
 
+Paths = Annotated[
+    str, Parameter(name="PATH", help="Only these files and folders. Default: the whole project.")
+]
 SnapshotId = Annotated[str, Parameter(help="ID of the snapshot, or a prefix of it.", completer=_complete)]
 
 
@@ -126,7 +131,7 @@ def diff(
         Parameter(help="ID of the snapshot, or a prefix of it. Default: the newest.", completer=_complete),
     ] = None,
     /,
-    *,
+    *paths: Paths,
     changes: Annotated[bool, Parameter(name="--changes", help="Show the lines that differ, too.")] = False,
     json: Json = False,
     root: Root = None,
@@ -136,7 +141,7 @@ def diff(
 
     async def command(manager: SnapshotManager) -> int:
         chosen = await choose_snapshot(manager, snapshot)
-        found = await _compared(manager, chosen, changes=changes or json)
+        found = await _compared(manager, chosen, paths, changes=changes or json)
         if json:
             print_json({"ok": True, "snapshot": chosen, "files": [asdict(one) for one in found]})
             return DONE
@@ -156,7 +161,7 @@ def diff(
 def restore(
     snapshot: SnapshotId,
     /,
-    *,
+    *paths: Paths,
     delete_added: Annotated[
         bool,
         Parameter(
@@ -168,7 +173,7 @@ def restore(
     json: Json = False,
     root: Root = None,
 ) -> int:
-    """Restore all files that differ from a snapshot, or none.
+    """Restore the files that differ from a snapshot, or none.
 
     The current files are saved in a new snapshot first. Without a terminal, this is declined unless --yes.
     """
@@ -179,12 +184,13 @@ def restore(
         if pending := await manager.interrupted():
             note(recovery_words(pending))
         if yes is not True:
-            found = await _compared(manager, chosen, changes=False)
+            found = await _compared(manager, chosen, paths, changes=False)
             if found and not await _confirmed(chosen, found, yes, delete_added=delete_added):
                 return declined("nothing was changed", "restores", yes, as_json=json)
         log_to_file()
         with ProgressBar(messages(), "reading the project's files") as bar:
-            restoring = partial(manager.restore, chosen, delete_added=delete_added, progress=bar)
+            only = _relative(manager, paths)
+            restoring = partial(manager.restore, chosen, delete_added=delete_added, paths=only, progress=bar)
             done = await finish(lambda begin: restoring(on_write=begin), note)
         if json:
             print_json({"ok": True, **asdict(done)})
@@ -224,9 +230,27 @@ def delete(
     return run_async(command(open_snapshots(root)))
 
 
-async def _compared(manager: SnapshotManager, chosen: str, *, changes: bool) -> list[FileDiff]:
+async def _compared(
+    manager: SnapshotManager, chosen: str, paths: tuple[str, ...], *, changes: bool
+) -> list[FileDiff]:
+    only = _relative(manager, paths)
     with ProgressBar(messages(), "reading the project's files") as bar:
-        return await manager.diff(chosen, changes=changes, progress=bar)
+        return await manager.diff(chosen, changes=changes, paths=only, progress=bar)
+
+
+def _relative(manager: SnapshotManager, paths: tuple[str, ...]) -> list[str]:
+    """Return paths relative to the root; links are not followed in their last part.
+
+    :raises InvalidInput: a path is not below the root.
+    """
+    found = []
+    for path in paths:
+        whole = Path.cwd() / expand_home(path)
+        place = real_path(whole.parent) / whole.name
+        if not place.is_relative_to(manager.root) or ".." in place.parts:
+            raise InvalidInput(f"{path} is not within {manager.root}")
+        found.append(str(place.relative_to(manager.root)))
+    return [] if "." in found else found
 
 
 async def _confirmed(chosen: str, found: list[FileDiff], policy: bool | None, *, delete_added: bool) -> bool:

@@ -1,11 +1,10 @@
-"""Overlay mounted at a project's own path in a namespace: support check, mount, changed paths."""
+"""Overlay mounted at a project's own path in a namespace: support check, mount."""
 
 from __future__ import annotations
 
 import errno
 import os
 import re
-import stat
 import sys
 from itertools import islice
 from pathlib import Path
@@ -13,16 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import ScratchUnavailable
 from tideate_core.process import Namespaces, Overlay as Layers, Proc
-from tideate_core.snapshots.scratch.difference import Found
 from tideate_core.snapshots.scratch.foreign_paths import outside_git
 from tideate_core.util.private_files import make_private_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from typing import Self
-
-    from tideate_core.snapshots.scratch.ignoring import IgnoredNames
-    from tideate_core.workspace import FileImage
 
 
 _LOOKED_AT: Final = 1_000
@@ -35,15 +30,13 @@ class Overlay:
     """Mounted overlay: namespaces held by their first process, which ends with this one.
 
     :param root: of the project; programs in the scratch copy see it at the same path.
-    :param upper: directory of the changes.
     """
 
     kind: Final = "overlay"
     notices: tuple[str, ...] = ()
 
-    def __init__(self, root: Path, held: Namespaces, upper: Path) -> None:
+    def __init__(self, root: Path, held: Namespaces) -> None:
         self.root = root
-        self._upper = upper
         self._held = held
 
     @classmethod
@@ -59,13 +52,13 @@ class Overlay:
         """
         check_overlay(root, place)
         layers = _make_layers(root, place)
-        _check_attributes(layers.upper)
+        check_attributes(layers.upper)
         mounts = [layers]
         if (git := outside_git(root)) is not None:
             check_overlay(git, place)
             make_private_directory(place / "git", exist_ok=False)
             mounts.append(_make_layers(git, place / "git"))
-        return cls(root, Namespaces.hold([*mounts, Proc()]), layers.upper)
+        return cls(root, Namespaces.hold([*mounts, Proc()]))
 
     @property
     def namespace(self) -> int:
@@ -82,15 +75,9 @@ class Overlay:
         """Root as this process sees it."""
         return self._held.view(self.root)
 
-    def changes(self, names: IgnoredNames) -> Iterator[Found]:
-        return changed_in_upper(self._upper, self.root, names)
-
     def environment(self, environment: Mapping[str, str]) -> Mapping[str, str]:
         # the project's directory is a mount point, and git has to look beyond it
         return {**environment, "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1"}
-
-    def as_in_project(self, image: FileImage) -> FileImage:
-        return image
 
     def close(self) -> None:
         """End all processes in the namespaces, and the mount with them; blocking."""
@@ -122,7 +109,11 @@ def check_overlay(root: Path, place: Path) -> None:
         raise ScratchUnavailable(f"{path} is in another group than yours, and could not be written in there")
 
 
-def _check_attributes(directory: Path) -> None:
+def check_attributes(directory: Path) -> None:
+    """Check that files in a directory can have attributes.
+
+    :raises ScratchUnavailable: the file system lacks them.
+    """
     try:
         os.setxattr(directory, _ATTRIBUTE, b"1")
         os.removexattr(directory, _ATTRIBUTE)
@@ -155,62 +146,3 @@ def _mounts_below(root: Path) -> list[str]:
         raise ScratchUnavailable("/proc is not mounted") from error
     places = (_OCTAL.sub(lambda found: bytes([int(found[1], 8)]), line.split(b" ")[4]) for line in lines)
     return [os.fsdecode(place) for place in places if place.startswith(prefix)]
-
-
-OPAQUE: Final = "user.overlay.opaque"
-ORIGIN: Final = "user.overlay.origin"
-"""Attribute of copied-up files; a move keeps it."""
-WHITEOUT: Final = "user.overlay.whiteout"
-
-
-def changed_in_upper(upper: Path, lower: Path, names: IgnoredNames) -> Iterator[Found]:
-    """Yield the paths that may differ from the lower directory, outer ones first; blocking.
-
-    :param names: directories that are reported but not entered.
-    :raises OSError: a directory cannot be read.
-    """
-    pending = [("", False)]
-    while pending:
-        directory, hides = pending.pop()
-        here = upper / directory
-        hides = hides or _has(here, OPAQUE, b"y")
-        seen: set[str] = set()
-        try:
-            entries = sorted(os.scandir(here), key=lambda entry: entry.name)
-        except PermissionError as error:
-            yield Found(directory or ".", here, problem=f"cannot be read: {error.strerror}")
-            continue
-        for entry in entries:
-            seen.add(entry.name)
-            path = f"{directory}/{entry.name}" if directory else entry.name
-            found = _found(path, Path(entry.path), entry.stat(follow_symlinks=False))
-            yield found
-            if entry.is_dir(follow_symlinks=False) and not names.has(path, directory=True):
-                pending.append((path, hides))
-        if hides:
-            try:
-                below = os.listdir(lower / directory)  # noqa: PTH208 the names are wanted
-            except (FileNotFoundError, NotADirectoryError):
-                continue
-            except PermissionError as error:
-                yield Found(directory, lower / directory, problem=f"cannot be read: {error.strerror}")
-                continue
-            for name in sorted(set(below) - seen):
-                yield Found(f"{directory}/{name}", None, existed=True)
-
-
-def _found(path: str, where: Path, status: os.stat_result) -> Found:
-    if stat.S_ISCHR(status.st_mode) and status.st_rdev == 0:
-        return Found(path, None, existed=True)
-    if stat.S_ISREG(status.st_mode) and not status.st_size and _has(where, WHITEOUT):
-        return Found(path, None, existed=True)
-    return Found(path, where, existed=_has(where, ORIGIN))
-
-
-def _has(path: Path, name: str, value: bytes | None = None) -> bool:
-    """Return whether a path has an attribute, optionally with this value."""
-    try:
-        found = os.getxattr(path, name, follow_symlinks=False)
-    except OSError:
-        return False  # none, or a link or device without attributes
-    return value is None or found == value

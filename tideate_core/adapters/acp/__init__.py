@@ -1,0 +1,1 @@
+"""Agents over the Agent Client Protocol (ACP), version 1."""

@@ -1,0 +1,56 @@
+"""Changes of a project's files since the last look, by the stamps of all paths; no file is read.
+
+A poll works on every file system and needs no watch for each directory. Its cost is known, so that the caller
+can bound its share of a processor.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tideate_core.snapshots.entries import above
+from tideate_core.snapshots.scan import scan
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from tideate_core.snapshots.limits import SnapshotLimits
+    from tideate_core.snapshots.listing import Folder
+
+
+class Changed(NamedTuple):
+    """Paths that differ from the last look. Parents of a path are left out."""
+
+    written: frozenset[str]
+    gone: frozenset[str]
+
+
+class ChangePoll:
+    """Looks at all paths below a root.
+
+    :param limits: decide on the ignored directories to enter. No git is asked: a directory that `left_out`
+        names is not entered, tracked or not.
+    """
+
+    def __init__(self, root: Path, limits: SnapshotLimits) -> None:
+        self._root = root
+        self._limits = limits
+        self._folders: Mapping[str, Folder] = {}
+
+    def look(self) -> Changed:
+        """Return the changes since the last look, at first all paths; blocking."""
+        limits = self._limits
+        found = scan(
+            self._root,
+            None,
+            self._folders,
+            enter_all=limits.ignored_directories,
+            left_out=limits.left_out,
+        )
+        self._folders = found.folders
+        return Changed(_innermost(found.changed), _innermost(found.gone - found.ignored))
+
+
+def _innermost(paths: Mapping[str, object] | set[str]) -> frozenset[str]:
+    return frozenset(paths) - {directory for path in paths for directory in above(path)}
