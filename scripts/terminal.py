@@ -36,6 +36,14 @@ OPEN_STRING = re.compile(r"\x1b(?:[P_^].*)?\Z", re.DOTALL)
 """An incomplete control string."""
 
 
+class _Screen(pyte.Screen):  # type: ignore[misc]  # has no types
+    """A screen that knows of private sequences for keyboards, which look like colours."""
+
+    def select_graphic_rendition(self, *attributes: int, private: bool = False) -> None:
+        if not private:
+            super().select_graphic_rendition(*attributes)
+
+
 class Terminal:
     """A command in its own terminal; its output is read while waiting."""
 
@@ -55,7 +63,8 @@ class Terminal:
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         )
         os.close(theirs)
-        self._screen = pyte.Screen(columns, rows)
+        self._screen = _Screen(columns, rows)
+        self._screen.write_process_input = self.type
         self._stream = pyte.Stream(self._screen)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._waiting = ""

@@ -300,6 +300,20 @@ return {
     run = call('commit', 'command'),
   },
   {
+    name = 'guard',
+    args = '{command}',
+    help = 'Run a program, such as an AI agent, in a terminal window and in a private copy of the project, with your unsaved changes. `gl` in the window, or the end of the program, opens the review of its changes',
+    run = call('guard', 'command'),
+  },
+  {
+    name = 'land',
+    args = '[id]',
+    help = "Review the changes of a guarded program, even while it runs, and write the accepted ones; without an ID, those of the project's only session. In the panel, `p` runs the program of a session again, and `c` discards it",
+    menu = true,
+    complete = call('guard', 'complete'),
+    run = call('guard', 'land'),
+  },
+  {
     name = 'output',
     args = '[id]',
     help = 'Show or hide the output window',

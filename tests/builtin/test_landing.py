@@ -5,11 +5,16 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
-from typing import TYPE_CHECKING
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.builtin.landing_child import RUN
 from tests.harness.project import git
+from tideate_core.app.commit import message_of
 from tideate_core.engine import PolicyFrontEnd
 from tideate_core.snapshots import GuardedCopy
 from tideate_core.workflows import Decision
@@ -70,6 +75,11 @@ async def session(bench: Bench) -> AsyncIterator[Session]:
     await copy.discard()
 
 
+def outcome(result: WorkflowResult, step: str = "land") -> dict[str, Any]:
+    found: Any = result.results[step]
+    return dict(found)
+
+
 def deciding(**files: tuple[list[int], list[int]]) -> Callable[[ConfirmationRequest], Decision]:
     """Return an answer with accepted and rejected hunks by file; files without one stay open."""
 
@@ -104,7 +114,7 @@ async def test_rejections_are_in_a_file_that_the_program_can_read(session: Sessi
     await session.agent(AGENT)
     result = await session.land(deciding(a=([0], [1])))
     assert "+FIVE" in await session.agent("cat .tideate/feedback.md")
-    assert "+FIVE" in result.results["update"]["feedback"]
+    assert "+FIVE" in outcome(result, "update")["feedback"]
     assert not (session.bench.root / ".tideate/feedback.md").exists()
 
 
@@ -145,7 +155,7 @@ async def test_a_conflict_is_left_by_a_policy_and_named(session: Session) -> Non
     session.bench.write("a.txt", BASE.replace("five", "mine"))
     session.bench.runner = session.bench.make_runner(session.bench.config, front=PolicyFrontEnd(accept=True))
     result = await session.bench.run("land")
-    assert (result.ok, result.results["land"]["undecided"]) == (True, ["a.txt"])
+    assert (result.ok, outcome(result)["undecided"]) == (True, ["a.txt"])
     assert session.text() == "ONE\ntwo\nthree\nfour\nmine\n"
     assert (await session.copy.difference()).files
 
@@ -170,8 +180,10 @@ async def test_a_rollback_of_a_landing_brings_the_project_back(session: Session)
 async def test_the_messages_of_the_programs_commits_are_kept(session: Session) -> None:
     await session.agent(f"{AGENT}; git commit -qam 'Shout the first and the last line'")
     result = await session.land()
-    assert result.results["land"]["commit_message"].strip() == "Shout the first and the last line"
+    assert outcome(result)["commit_message"].strip() == "Shout the first and the last line"
     assert git(session.bench.root, "log", "--format=%s").strip() == "first"
+    offered = message_of(await session.bench.reader(), result.execution_id)
+    assert offered == "Shout the first and the last line\n"
 
 
 async def test_two_landings_of_a_session_at_once_are_refused(session: Session) -> None:
@@ -210,3 +222,32 @@ async def test_with_several_sessions_one_must_be_named(session: Session) -> None
         assert (session.text(), session.text("b.txt")) == (BASE, "other\n")
     finally:
         await other.discard()
+
+
+def landed_in_another_process(session: Session, call: int) -> int:
+    """Land the session in a process that is killed after a call; for 0, return the number of calls."""
+    argv = [sys.executable, "-m", "tests.builtin.landing_child", str(session.bench.root), str(call)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    return int(done.stdout) if done.stdout else 0
+
+
+KILLS, CALLS = 24, 311
+
+
+@pytest.mark.parametrize("part", range(KILLS))
+async def test_a_killed_landing_is_resumed_and_ends_as_accepted(session: Session, part: int) -> None:
+    """Kill at moments spread over all calls that change files."""
+    await session.agent(f"{AGENT}; rm b.txt; mkdir d; echo 1 > d/x; chmod 755 a.txt")
+    session.bench.write("c.txt", "mine\n")
+    landed_in_another_process(session, 1 + part * CALLS // KILLS)
+    assert session.text() in (BASE, LANDED)
+    reader = await session.bench.reader()
+    if not reader.runs():  # killed before the run was stored
+        assert (await session.land()).ok
+    elif not reader.runs()[0].ended:
+        assert (await session.bench.resume(RUN)).ok
+    assert (session.text(), session.text("d/x"), session.text("c.txt")) == (LANDED, "1\n", "mine\n")
+    assert not (session.bench.root / "b.txt").exists()
+    assert await session.agent("cat a.txt d/x c.txt") == f"{LANDED}1\nmine\n"
+    assert not await session.copy.difference()
