@@ -48,7 +48,7 @@ LIMITS: Final = {"max_tokens": "its token limit", "max_turn_requests": "its limi
 
 @dataclass(frozen=True, slots=True)
 class AgentTurn:
-    """What an agent said and changed."""
+    """Answer and changes of an agent."""
 
     text: str
     difference: ScratchDifference
