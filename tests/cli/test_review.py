@@ -16,6 +16,7 @@ from tideate_core.cli.render.diffs import ReviewedFile
 from tideate_core.cli.review import ENDED, ReviewQuestion, WrittenReviewQuestion
 from tideate_core.engine import kept_review, write_draft
 from tideate_core.engine.review.drafts import prepare_draft
+from tideate_core.workflows import CheckResult, Decision
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from tideate_core.workflows import Decision
+    from tideate_core.workflows import CheckAccepted
 
 BEFORE = "a\nb\nc\nd\ne"
 NEOVIM = {"v": 1, "by": 7}
@@ -96,13 +97,17 @@ class Dialog:
 
 
 async def ask(
-    path: Path | str, *answers: str, edits: Sequence[str | EditorFailed] = (), **payload: Any
+    path: Path | str,
+    *answers: str,
+    edits: Sequence[str | EditorFailed] = (),
+    check: CheckAccepted | None = None,
+    **payload: Any,
 ) -> Dialog:
     typing = Typing([*answers], [*edits])
     draft = ReviewDraft(typing, str(path))
     await draft.read()
     kind = WrittenReviewQuestion if payload.get("written") else ReviewQuestion
-    question = kind(typing, {"files": FILES, "revisable": True, **payload}, "Sure?", draft)
+    question = kind(typing, {"files": FILES, "revisable": True, **payload}, "Sure?", draft, check)
     matter = "\n".join(map(str, question.matter()))
     return Dialog(typing, matter, await question.ask())
 
@@ -563,3 +568,72 @@ def test_all_is_accepted_beside_alternatives_by_work_that_grows_as_the_hunks_do(
         assert len(picking.accepted) == len(kept) - 1 == len(file.hunks) - 1
 
     assert_linear(make, accept, 60)
+
+
+CONFLICT = {
+    **FILES[0],
+    "marks": ["1 conflict"],
+    "checked": "tests passed",
+    "hunks": [hunk(0), {**hunk(2), "conflict": True}, hunk(4)],
+}
+LANDING: dict[str, Any] = {"files": [CONFLICT, FILES[1]], "revisable": False, "collects": True}
+
+
+async def test_accepting_all_of_a_landing_leaves_conflicts_to_the_engine(draft: Path) -> None:
+    asked = await ask(draft, "y", **LANDING)
+    assert asked.decision == Decision(True)
+    assert "all but 1 conflict" in asked.typing.help
+
+
+async def test_marks_and_the_last_check_are_above_the_patch(draft: Path) -> None:
+    assert "1 conflict, tests passed" in (await ask(draft, "n", **LANDING)).matter
+
+
+async def test_the_rest_of_a_file_is_accepted_without_its_conflicts_which_are_asked_about(
+    draft: Path,
+) -> None:
+    asked = await ask(draft, "p", "a", "n", "y", **LANDING)
+    assert asked.files == [([0, 2], [1]), ([0], [])]
+    assert "conflict: you changed these lines, too" in asked.typing.shown
+
+
+async def test_a_conflict_is_accepted_by_its_own_answer(draft: Path) -> None:
+    asked = await ask(draft, "p", "n", "y", "n", "n", **LANDING)
+    assert asked.files == [([1], [0, 2]), ([], [0])]
+
+
+async def test_accepting_the_rest_of_a_begun_landing_leaves_its_conflicts_open(draft: Path) -> None:
+    decide(draft, [1, 1, "r", None])
+    asked = await ask(draft, "y", **LANDING)
+    assert asked.files == [([2], [0]), ([0], [])]
+
+
+async def test_reasons_of_a_landing_are_in_the_answer_with_the_decisions(draft: Path) -> None:
+    asked = await ask(draft, "p", "y", "b", "too long", "n", "n", **LANDING)
+    assert asked.decision.accepted
+    assert asked.decision.value["comments"] == [{"path": "a", "hunk": 1, "text": "too long"}]
+
+
+async def test_a_landing_with_everything_rejected_answers_with_the_decisions(draft: Path) -> None:
+    asked = await ask(draft, "p", "n", "n", "n", "n", **LANDING)
+    assert not asked.decision.accepted
+    assert asked.files == [([], [0, 1, 2]), ([], [0])]
+
+
+async def test_a_change_of_form_is_one_line(draft: Path) -> None:
+    folded = [{**FILES[0], "folded": "formatting"}]
+    matter = (await ask(draft, "n", **{**LANDING, "files": folded})).matter
+    assert matter.splitlines() == ["a: only formatted, 3 hunks"]
+
+
+async def test_a_check_runs_on_what_is_accepted_and_its_report_is_shown(draft: Path) -> None:
+    checked = []
+
+    async def check(value: Any, name: str) -> CheckResult:
+        checked.append(([file["accepted"] for file in value["files"]], name))
+        return CheckResult(name, "failed", "1 failed") if name else CheckResult(checks=("lint", "tests"))
+
+    decide(draft, [1, 1, "a", None])
+    asked = await ask(draft, "t", "2", "n", check=check, **LANDING)
+    assert checked == [([[0], []], ""), ([[0], []], "tests")]
+    assert "1 failed" in asked.typing.shown

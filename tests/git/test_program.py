@@ -86,8 +86,8 @@ STARTERS = {
     "tideate_core.process.enter": "programs by argv",
     "tideate_core.process.group": "programs by argv",
     "tideate_core.process.guard": "programs by argv",
+    "tideate_core.process.namespaces": "the holder of mounts",
     "tideate_core.process.parsing": "this Python, to parse",
-    "tideate_core.snapshots.scratch.overlay": "the holder of a mount",
     "tideate_core.store.leases": "`ps`",
 }
 """The modules that start a program, and which."""

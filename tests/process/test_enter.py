@@ -19,7 +19,7 @@ def test_where_nobody_is_any_more_nothing_is_run(tmp_path: Path) -> None:
     command = entering(NOBODY_HAS, tmp_path, [sys.executable, "-c", "print('run')"])
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (127, "")
-    assert done.stderr == f"{sys.executable} cannot be run: No such file or directory\n"
+    assert done.stderr == f"{sys.executable} cannot be run: No such process\n"
 
 
 async def test_a_program_is_looked_for_where_it_is_to_run() -> None:

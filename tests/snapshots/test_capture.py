@@ -8,8 +8,7 @@ import pytest
 
 from tests.snapshots.trees import settled
 from tideate_core.project import project_state
-from tideate_core.snapshots import SnapshotManager, scan
-from tideate_core.snapshots.capture import Capture
+from tideate_core.snapshots import SnapshotManager, listing, scan
 from tideate_core.snapshots.manifest import find_manifest, load_manifest, save_manifest
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ async def test_what_was_written_in_the_moment_of_a_snapshot_is_read_again(
     await settled(root, SnapshotManager(root))
     (root / "run.sh").write_bytes(b"#!/bin/fi\n")
     changed = (root / "run.sh").stat().st_ctime_ns
-    monkeypatch.setattr(Capture, "_file_system_time", lambda _self: changed + later)
+    monkeypatch.setattr(listing, "file_system_time", lambda *_: changed + later)
     await SnapshotManager(root).create("in the same moment, or in the next one")
     opened.clear()
     made = await SnapshotManager(root).create("after it")

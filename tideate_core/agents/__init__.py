@@ -52,6 +52,12 @@ if TYPE_CHECKING:
         parse_plan as parse_plan,
         unreadable_files as unreadable_files,
     )
+    from tideate_core.agents.guarded_turn import (
+        AgentTurn as AgentTurn,
+        GuardedAgent as GuardedAgent,
+        changes_of as changes_of,
+        guarded_agent as guarded_agent,
+    )
     from tideate_core.agents.loop import (
         LoopResult as LoopResult,
         Submission as Submission,
@@ -100,7 +106,10 @@ if TYPE_CHECKING:
     from tideate_core.agents.staged_files import StagedFiles as StagedFiles
     from tideate_core.agents.step_tools import StepTools as StepTools
     from tideate_core.agents.tools.check_commands import runnable_checks as runnable_checks
-    from tideate_core.agents.tools.checks import run_staged_tests as run_staged_tests
+    from tideate_core.agents.tools.checks import (
+        run_accepted_check as run_accepted_check,
+        run_staged_tests as run_staged_tests,
+    )
     from tideate_core.agents.tools.table import own_tool_names as own_tool_names
     from tideate_core.agents.writer import (
         Bounds as Bounds,

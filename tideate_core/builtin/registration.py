@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from tideate_core.workflows import StepContext, StepHandler, WorkflowRegistry
 
+LAND: Final = "land"
 _chain = WorkflowDefinition.chain
 _WORKFLOWS: Final[Sequence[tuple[WorkflowDefinition, str, Mapping[str, Any]]]] = (
     (
@@ -104,6 +105,16 @@ _WORKFLOWS: Final[Sequence[tuple[WorkflowDefinition, str, Mapping[str, Any]]]] =
     ),
     (
         _chain(
+            "agent",
+            ["work"],
+            description="Let an agent do a task in a private copy, and review its changes",
+            needs=("prompt",),
+        ),
+        "agent",
+        {"continues": ("*",), "comparable": True, "reviewed": True},
+    ),
+    (
+        _chain(
             REVIEW,
             ["find", "review"],
             description="Review changes by other tools, or a patch",
@@ -117,6 +128,22 @@ _WORKFLOWS: Final[Sequence[tuple[WorkflowDefinition, str, Mapping[str, Any]]]] =
             },
         ),
         "review.steps",
+        {"reviewed": True},
+    ),
+    (
+        _chain(
+            LAND,
+            ["land", "update"],
+            description="Review and land the changes of a guarded program",
+            inputs={
+                "session": {
+                    "default": "",
+                    "description": "The session, or the beginning of its id; by default the only one with "
+                    "changes.",
+                },
+            },
+        ),
+        "landing",
         {"reviewed": True},
     ),
     (handoff_definition(), "handoff.steps", {}),
@@ -135,7 +162,8 @@ def _lazy_handler(module: str, name: str) -> StepHandler:
 
 register_driver_hooks(TASK, "machine", TaskHooks())
 register_driver_hooks(HANDOFF, "graph", HandoffHooks())
-register_driver_hooks(REVIEW, "graph", ReviewHooks())
+register_driver_hooks(REVIEW, "graph", ReviewHooks(REVIEW))
+register_driver_hooks(LAND, "graph", ReviewHooks(LAND))
 
 
 def register_builtin(registry: WorkflowRegistry) -> None:

@@ -147,6 +147,8 @@ class HunkPicking:
         """
         file = self._file
         for index in file.open:
+            if index in self._anew:
+                continue
             answer = await self._ask_about(index)
             while answer == "e" and not await self._edit(index):
                 answer = await self._ask_about(index)
@@ -154,20 +156,24 @@ class HunkPicking:
                 return answer
             if answer == "s":
                 break
-            rest = {at for at in file.open if at >= index} if answer == "a" else {index}
-            self._anew.update(rest)
-            if answer == "a":
+            rest = {index}
+            if answer == "a":  # further conflicts are asked about
+                rest |= {at for at in file.open if at > index} - file.conflicts - self._anew
                 for at in rest:
                     await self._accept(at)
+                self._anew.update(rest)
                 await keep(self._decisions(rest))
-                break
+                continue
+            self._anew.add(index)
             await self._decide(index, answer)
             await keep(self._decisions(rest))
         return await self._pick_more(keep)
 
     async def accept_open(self, keep: Callable[[Sequence[list[Any]]], Awaitable[None]]) -> str | None:
-        """Accept open hunks; ask only about conflicts with hunks taken from other runs."""
+        """Accept open hunks except conflicts; ask about those that clash with hunks taken from other runs."""
         for index in self._file.open:
+            if index in self._file.conflicts:
+                continue
             if not (numbers := self._numbers_for(index)):
                 self.accepted.add(index)
                 continue

@@ -128,7 +128,7 @@ class Questions:
         draft = ReviewDraft(self, request.draft)
         await draft.read()
         kind = WrittenReviewQuestion if request.payload.get("written") else ReviewQuestion
-        return kind(self, request.payload, request.message, draft)
+        return kind(self, request.payload, request.message, draft, request.check)
 
     async def _choice(self, request: ConfirmationRequest) -> Decision:
         runs = request.payload["runs"]

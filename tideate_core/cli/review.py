@@ -10,6 +10,7 @@ from rich.text import Text
 from tideate_core.cli.hunk_picking import BACK, HunkPicking, alternatives_to
 from tideate_core.cli.keyboard import Options
 from tideate_core.cli.render.diffs import ReviewedFile
+from tideate_core.errors import TideateError
 from tideate_core.util.escaping import label, visible
 from tideate_core.workflows import Decision
 from tideate_core.workspace import HunkIndex
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from tideate_core.cli.answer_drafts import ReviewDraft
     from tideate_core.cli.hunk_picking import Alternative, Asker
+    from tideate_core.workflows import CheckAccepted
 
 ENDED = Decision(False, reason="the input ended before an answer")
 LEAVE = "q"
@@ -43,7 +45,8 @@ SENT = "comments were sent to the model"
 def review_matter(payload: Mapping[str, Any]) -> list[RenderableType]:
     """Render a review: open hunks, hunks accepted with edits, a summary, and earlier comments."""
     files = [ReviewedFile.of(file) for file in payload["files"]]
-    shown: list[RenderableType] = [file.patch(file.open) for file in files if file.open]
+    shown: list[RenderableType] = [file.patch(file.open) for file in files if file.open and not file.folded]
+    shown += [file.summary() for file in files if file.open and file.folded]
     for file in files:
         if edited := file.edited_accepted:
             words = "accepted before, as you edited it:"
@@ -70,8 +73,16 @@ def _summary(files: Sequence[ReviewedFile], *, written: bool) -> str:
 class _Question:
     """Base of both kinds of reviews: display, and the draft with earlier decisions."""
 
-    def __init__(self, asker: Asker, payload: Mapping[str, Any], message: str, draft: ReviewDraft) -> None:
+    def __init__(
+        self,
+        asker: Asker,
+        payload: Mapping[str, Any],
+        message: str,
+        draft: ReviewDraft,
+        check: CheckAccepted | None = None,
+    ) -> None:
         self._asker = asker
+        self._check = check
         self._message = message
         self._unread = payload
         self._draft = draft
@@ -108,8 +119,10 @@ class ReviewQuestion(_Question):
         super()._read()
         payload = self._payload
         self._revisable = bool(payload.get("revisable"))
+        self._collects = bool(payload.get("collects"))
         self._typed: list[dict[int, str]] = self._typed or [{} for _ in self._files]
-        self._unanswered: list[dict[str, Any]] = [*payload.get("comments", ())] if self._revisable else []
+        heard = self._revisable or self._collects
+        self._unanswered: list[dict[str, Any]] = [*payload.get("comments", ())] if heard else []
         self._others = [alternatives_to(file, payload.get("alternatives", ())) for file in self._files]
 
     async def _look(self, answer: str) -> None:
@@ -133,13 +146,17 @@ class ReviewQuestion(_Question):
                 await self._show()
             elif answer == "r":
                 return self._answer(self._decided(), self._unanswered)
+            elif answer == "t":
+                await self._run_check()
             elif answer != "c":
                 await self._look(answer)
             elif text := await self._asker.type("What is to change?"):
                 return self._answer(self._decided(), [*self._unanswered, {"text": text}])
 
     def _options(self) -> Options:
-        shown = {"y": "all", "N": "none", "p": "pick hunk by hunk"}
+        conflicts = sum(len(file.conflicts & {*file.open}) for file in self._files)
+        but = f" but {conflicts} conflict{'' if conflicts == 1 else 's'}" if conflicts else ""
+        shown = {"y": f"all{but}", "N": "none", "p": "pick hunk by hunk"}
         if self._revisable:
             shown["c"] = "describe the change: the model revises it"
         if self._unanswered:
@@ -147,7 +164,9 @@ class ReviewQuestion(_Question):
             shown["r"] = "send your comments"
         if self._draft.kept:
             sent = ", and send your comments" if self._unanswered else ""
-            shown |= {"y": f"all that is open{sent}", "o": FORGET}
+            shown |= {"y": f"all that is open{but}{sent}", "o": FORGET}
+        if self._check is not None:
+            shown["t"] = "run a check on what is accepted so far"
         return Options({**shown, "d": "show again"}, {"a": "", **LEAVING})
 
     async def _all(self) -> Decision | None:
@@ -168,6 +187,24 @@ class ReviewQuestion(_Question):
         index = HunkIndex(one.hunk for one in taken)
         return bool(taken) and any(index.clashes(file.hunks[hunk]) for hunk in file.open)
 
+    async def _run_check(self) -> None:
+        """Run a check on the accepted hunks, and show its result."""
+        assert self._check is not None  # noqa: S101 it is only offered then
+        value = {"files": self._decided()}
+        try:
+            done = await self._check(value, "")
+            if done.checks:
+                numbers = {str(at): name.replace("_", " ") for at, name in enumerate(done.checks, start=1)}
+                answer = await self._asker.choose("Run which check?", Options(numbers, LEAVING))
+                if answer is None or answer == LEAVE:
+                    return
+                done = await self._check(value, done.checks[int(answer) - 1])
+        except TideateError as error:
+            await self._asker.show([Text(visible(str(error)), style="yellow")])
+            return
+        style = "green" if done.status == "passed" else "red"
+        await self._asker.show([Text(visible(done.report), style=style)])
+
     def _decided(self) -> list[dict[str, Any]]:
         return [
             _verdict(file, file.accepted, file.rejected, self._taken(at), file.edited)
@@ -180,6 +217,9 @@ class ReviewQuestion(_Question):
         return [known[hunk] for hunk in dict.fromkeys(self._files[at].added) if hunk in known]
 
     def _answer(self, files: list[dict[str, Any]], comments: list[dict[str, Any]]) -> Decision:
+        if self._collects:
+            accepts = any(file["accepted"] for file in files)
+            return Decision(accepts, {"files": files, "comments": comments})
         if comments:
             return Decision(False, {"files": files, "comments": comments}, reason=SENT)
         if not any(file["accepted"] or file.get("added") for file in files):
@@ -228,7 +268,7 @@ class ReviewQuestion(_Question):
             self._taken(at),
             said=said,
             typed=self._typed[at],
-            revisable=self._revisable,
+            revisable=self._revisable or self._collects,
         )
 
 

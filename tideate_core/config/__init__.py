@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tideate_core.config.schema import (
         OWN_SERVERS as OWN_SERVERS,
         AdapterConfig as AdapterConfig,
+        AgentConfig as AgentConfig,
         Config as Config,
         HistoryConfig as HistoryConfig,
         LimitsConfig as LimitsConfig,

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-OWN = ("state", "login")
-"""Sections allowed only in the user's file."""
+OWN = ("state", "login", "agents")
+"""Sections allowed only in the user's own configuration."""
+IN_FILE = ("login", "agents")
+"""Of these, the ones allowed only in the user's file, since the shell does not read `setup()`."""
 WHOLE = frozenset({(0, "adapters"), (1, "servers")})
 """Sections, by depth, with entries replaced as a whole: a key never reaches another address."""
 REPLACED = frozenset({(0, "telemetry")})
@@ -88,8 +90,9 @@ def load_config(
         sources.append(path)
     if setup:
         _validate(setup, "setup()")
-        if "login" in setup:
-            raise ConfigError(f"setup(): login: set it in {own}, which the shell reads, too")
+        for section in IN_FILE:
+            if section in setup:
+                raise ConfigError(f"setup(): {section}: set it in {own}, which the shell reads, too")
         merged = _merge(merged, setup)
         own_checks |= (setup.get("verify") or {}).keys()
     waiting -= set(merged.get("mcp", {}).get("servers", {}))

@@ -372,6 +372,39 @@ class LandConfig(_Section):
     `--yes`; `refuse`: always left out."""
 
 
+def _home_path(value: Any) -> Any:
+    if (
+        isinstance(value, str)
+        and value[:1] in ("/", "~")
+        and value.isprintable()
+        and ".." not in value.split("/")
+    ):
+        return value
+    raise ValueError('give a path from "/" or "~/"')
+
+
+HomePath: TypeAlias = Annotated[str, BeforeValidator(_home_path)]
+
+
+class AgentConfig(_Section):
+    """`[agents.NAME]`: only in the user's own configuration."""
+
+    command: list[str] | None = Field(default=None, min_length=1)
+    """Program and arguments that start the agent, no shell; None: those of a known agent."""
+    writable: list[HomePath] = Field(default_factory=list)
+    """Directories and files outside of the project whose changes are kept, besides the agent's own."""
+    hidden: list[HomePath] = Field(default_factory=list)
+    """Paths that the agent cannot read, besides the usual places of secrets."""
+    visible: list[HomePath] = Field(default_factory=list)
+    """Paths that the agent can read even though they are hidden by default."""
+    network: Literal["on", "loopback", "off"] = "on"
+    """The machine's network, only addresses of the enclosure itself, or none."""
+    inherit: list[str] = Field(default_factory=list)
+    """Names of variables to inherit even though they look like secrets."""
+    permissions: Literal["allow", "ask"] = "allow"
+    """Answer to an agent that asks over ACP before a call: yes, since its changes are reviewed, or yours."""
+
+
 class LoginConfig(_Section):
     """`[login]`: only in the user's own configuration."""
 
@@ -393,6 +426,7 @@ class Config(_Section):
 
     adapter: str = Field(default="local", min_length=1)
     adapters: dict[str, AdapterConfig] = Field(default_factory=dict)
+    agents: dict[str, AgentConfig] = Field(default_factory=dict)
     rules: bool = True
     """Send the project's rules (`AGENTS.md`, `CLAUDE.md`, …) with prompts."""
     rules_files: list[RulesPath] = Field(default_factory=list, max_length=MOST_RULES_FILES)

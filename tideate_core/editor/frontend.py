@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.editor.commands_named import with_editor_commands
 from tideate_core.engine import EventName, declined_unasked
-from tideate_core.errors import EditConflict, StepFailed, ToolError, WorkspaceError
+from tideate_core.errors import EditConflict, InvalidInput, StepFailed, ToolError, WorkspaceError
 from tideate_core.workflows import Confirm, Decision
 from tideate_core.workspace import BufferText
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tideate_core.engine import ConfirmationRequest, Event
     from tideate_core.machines.diagrams import LaneRow
-    from tideate_core.workflows import StepContext, StepHandler
+    from tideate_core.workflows import CheckAccepted, StepContext, StepHandler
     from tideate_core.workspace import BufferEdit
 
 BEGINNINGS: Final = (EventName.WORKFLOW_STARTED, EventName.WORKFLOW_RESTORED)
@@ -117,11 +117,30 @@ class EditorFrontEnd:
         self._post = post
         self._root_of = root_of
         self._lanes_of = lanes_of
+        self._checks: dict[str, CheckAccepted] = {}
+        """By run, what checks the accepted part of its open review."""
+
+    async def check_review(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Run a check on what is accepted so far in an open review.
+
+        :param params: `execution_id` of the run; `files` of an answer; `check`, if there are several.
+        :raises InvalidInput: the run has no open review with a check.
+        """
+        check = self._checks.get(str(params["execution_id"]))
+        if check is None:
+            raise InvalidInput("the review is not open any more")
+        done = await check({"files": params["files"]}, str(params.get("check") or ""))
+        return with_editor_commands(done.as_json())
 
     async def confirm(self, request: ConfirmationRequest) -> Decision:
         if (declined := declined_unasked(request)) is not None:
             return declined
-        answer = await self._asker.ask("confirm", with_editor_commands(request.as_json()))
+        if request.check is not None:
+            self._checks[request.execution_id] = request.check
+        try:
+            answer = await self._asker.ask("confirm", with_editor_commands(request.as_json()))
+        finally:
+            self._checks.pop(request.execution_id, None)
         if not isinstance(answer, dict) or not isinstance(answer.get("accepted"), bool):
             raise StepFailed(f"the editor gave no answer to the question {request.message!r}; try again")
         return Decision(answer["accepted"], answer.get("value"), reason=answer.get("reason") or "")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
+    from tideate_core.engine.agent_work import AgentWork as AgentWork, work_and_land as work_and_land
     from tideate_core.engine.begin import read_input as read_input
     from tideate_core.engine.comparison import (
         Comparison as Comparison,
@@ -106,6 +107,7 @@ if TYPE_CHECKING:
     )
     from tideate_core.engine.review.drafts import (
         KeptReview as KeptReview,
+        conflicts_of as conflicts_of,
         forget_drafts as forget_drafts,
         kept_answer as kept_answer,
         kept_review as kept_review,
@@ -114,6 +116,7 @@ if TYPE_CHECKING:
         with_said as with_said,
         write_draft as write_draft,
     )
+    from tideate_core.engine.review.landing import Landed as Landed, land_difference as land_difference
     from tideate_core.engine.review.review import (
         BACK as BACK,
         FIX as FIX,

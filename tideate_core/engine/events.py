@@ -14,7 +14,7 @@ from tideate_core.errors import TideateError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping, Sequence
 
-    from tideate_core.workflows import Decision, DecisionKind, EditorAccess
+    from tideate_core.workflows import CheckAccepted, Decision, DecisionKind, EditorAccess
     from tideate_core.workspace import ExecutableFile
 
     Export = Callable[[str], Awaitable[object]]
@@ -197,9 +197,11 @@ class ConfirmationRequest:
     """File in which a front end stores the partial answer to a review, plan or document; empty: none."""
     unread: str = ""
     """Why an earlier draft cannot be used; empty: it can, or there is none."""
+    check: CheckAccepted | None = None
+    """Runs a check on what a partial answer to a review accepts; None: not offered."""
 
     def as_json(self) -> dict[str, Any]:
-        shape = {name: getattr(self, name) for name in self.__slots__}
+        shape = {name: getattr(self, name) for name in self.__slots__ if name != "check"}
         return {**shape, "executed": [one.as_json() for one in self.executed]}
 
 

@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
+    from tideate_core.process.enclosure import (
+        Enclosure as Enclosure,
+        EscapeReport as EscapeReport,
+        OutsideChange as OutsideChange,
+        Ran as Ran,
+    )
     from tideate_core.process.environment import (
         VIRTUAL_ENVIRONMENTS as VIRTUAL_ENVIRONMENTS,
         make_environment as make_environment,
@@ -17,6 +23,28 @@ if TYPE_CHECKING:
         kill_descendants as kill_descendants,
         read_guard_report as read_guard_report,
     )
+    from tideate_core.process.known_agents import (
+        KNOWN_AGENTS as KNOWN_AGENTS,
+        KnownAgent as KnownAgent,
+        agent_named as agent_named,
+        enclosure_for as enclosure_for,
+        environment_for as environment_for,
+        find_agent as find_agent,
+    )
+    from tideate_core.process.mount_plan import (
+        Bind as Bind,
+        Dev as Dev,
+        Hide as Hide,
+        Mount as Mount,
+        MountPlan as MountPlan,
+        Overlay as Overlay,
+        Proc as Proc,
+        ReadOnly as ReadOnly,
+        Rules as Rules,
+        Shade as Shade,
+        Tmpfs as Tmpfs,
+    )
+    from tideate_core.process.namespaces import Namespaces as Namespaces
     from tideate_core.process.output import (
         OutputCapture as OutputCapture,
         OutputLine as OutputLine,
@@ -34,5 +62,6 @@ if TYPE_CHECKING:
         ProcessLimits as ProcessLimits,
         run_program as run_program,
     )
+    from tideate_core.process.terminal import run_on_terminal as run_on_terminal
 else:
     __getattr__, __dir__, __all__ = exports(__name__)

@@ -3,6 +3,10 @@
 A program with a slash is a path relative to the directory; any other is looked up in PATH, both as seen in
 the namespaces. Entering needs a process without threads, hence this separate one. Only its child is in the
 pid namespace: the process itself forwards signals and ends as the child does, and the child ends with it.
+
+If that other process may gain no privileges, as the holder of an enclosure, neither may the program. It loses
+all capabilities, gets the same limits, and leads a session of its own, with the terminal on its standard
+input if no other session has it. With PID 0 nothing is entered, and the program only leads such a session.
 This file imports nothing of this package: it must start within milliseconds.
 """
 
@@ -13,15 +17,23 @@ import os
 import signal
 import sys
 
-USER, PIDS, MOUNTS = ("user", 0x10000000), ("pid", 0x20000000), ("mnt", 0x00020000)
-PR_SET_PDEATHSIG = 1
+NEW_USER, NEW_PIDS, NEW_NET, NEW_IPC, NEW_MOUNTS = 0x10000000, 0x20000000, 0x40000000, 0x08000000, 0x00020000
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE = 1, 4
 PR_CAPBSET_DROP = 24
+PR_SET_NO_NEW_PRIVS = 38
+PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
 CAP_SYS_ADMIN = 21
+MOST_CAPABILITIES = 64
+CAPABILITIES_VERSION = 0x20080522
+LANDLOCK_CREATE_RULESET, LANDLOCK_RESTRICT_SELF = 444, 446
+"""System calls, of the same number on all machines but Alpha."""
+LANDLOCK_SCOPES = 6
+"""Version of Landlock that confines abstract sockets."""
+SCOPE_ABSTRACT_UNIX_SOCKET = 1
 NOT_RUN = 127
 """Exit status for a program that cannot be run, as in a shell."""
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 """Signals ignored by Python, which the program would inherit."""
-
 
 PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 
@@ -29,37 +41,95 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def enter(process: int) -> int:
-    """Fork a child in the user, pid and mount namespace of another process of this user.
+    """Fork a child in the namespaces of another process of this user.
 
     :returns: its pid; 0 in the child.
     :raises OSError: the process is gone, or the system does not allow it.
     """
+    other = os.pidfd_open(process)
+    enclosed = _may_gain_nothing(process)
+    limits = _limits(process) if enclosed else {}
+    kinds = NEW_MOUNTS | (NEW_IPC if enclosed else 0)
+    if not os.path.samestat(os.stat(f"/proc/{process}/ns/net"), os.stat("/proc/self/ns/net")):
+        kinds |= NEW_NET
     # in this order: entering the first namespace gives the right to enter the others
-    users, pids, mounts = (
-        (os.open(f"/proc/{process}/ns/{name}", os.O_RDONLY), kind) for name, kind in (USER, PIDS, MOUNTS)
-    )
-    _set(*users)
-    _set(*pids)
+    _check(libc.setns(other, NEW_USER))
+    _check(libc.setns(other, NEW_PIDS))
     child = os.fork()
     if not child:
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        _set(*mounts)
-        # root would keep this capability there and could unmount file systems
-        libc.prctl(PR_CAPBSET_DROP, CAP_SYS_ADMIN, 0, 0, 0)
+        _check(libc.setns(other, kinds))
+        os.close(other)
+        if enclosed:
+            _enclose(limits)
+        else:
+            # root would keep this capability there and could unmount file systems
+            libc.prctl(PR_CAPBSET_DROP, CAP_SYS_ADMIN, 0, 0, 0)
     return child
 
 
-def _set(descriptor: int, kind: int) -> None:
-    if libc.setns(descriptor, kind):
+def _may_gain_nothing(process: int) -> bool:
+    with open(f"/proc/{process}/status", "rb") as file:
+        return b"\nNoNewPrivs:\t1\n" in file.read()
+
+
+def _limits(process: int) -> dict[int, tuple[int, int]]:
+    import resource
+
+    return {resource.RLIMIT_NPROC: resource.prlimit(process, resource.RLIMIT_NPROC)}
+
+
+def _enclose(limits: dict[int, tuple[int, int]]) -> None:
+    """Give up all rights beyond those of the user's ordinary programs, for good."""
+    import resource
+
+    for kind, limit in limits.items():
+        resource.setrlimit(kind, limit)
+    # until the program is there, its neighbours must not reach this process's files
+    _check(libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
+    for capability in range(MOST_CAPABILITIES):
+        libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)  # fails for those that the system does not have
+    libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+    _check(libc.capset((ctypes.c_uint32 * 2)(CAPABILITIES_VERSION, 0), (ctypes.c_uint32 * 6)()))
+    _check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    _confine_abstract_sockets()
+    lead_session()
+
+
+def _confine_abstract_sockets() -> None:
+    """Forbid connections to abstract sockets of other programs, which a mount namespace does not hide."""
+    if libc.syscall(LANDLOCK_CREATE_RULESET, None, 0, 1) < LANDLOCK_SCOPES:
+        return
+    scopes = (ctypes.c_uint64 * 3)(0, 0, SCOPE_ABSTRACT_UNIX_SOCKET)
+    rules = libc.syscall(LANDLOCK_CREATE_RULESET, scopes, ctypes.sizeof(scopes), 0)
+    _check(int(rules < 0))
+    _check(libc.syscall(LANDLOCK_RESTRICT_SELF, rules, 0))
+    os.close(rules)
+
+
+def lead_session() -> None:
+    """Leave the terminal of the session; take the one on standard input unless another session has it."""
+    import fcntl
+    import termios
+
+    os.setsid()
+    if os.isatty(0):
+        try:
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        except OSError:
+            return
+
+
+def _check(result: int) -> None:
+    if result:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
-    os.close(descriptor)
 
 
 def _end_like(child: int) -> None:
     """Wait for the child's end and end in the same way; only the child keeps its streams and socket open."""
     for number in PASSED_ON:
-        signal.signal(number, lambda number, _: os.kill(child, number))
+        signal.signal(number, lambda number, _: _pass_on(child, number))
     os.closerange(0, 256)
     _, status = os.waitpid(child, 0)
     if not os.WIFSIGNALED(status):
@@ -74,11 +144,22 @@ def _end_like(child: int) -> None:
     os._exit(128 + ended_by)
 
 
+def _pass_on(child: int, number: int) -> None:
+    """Send a signal to the child, and to its group if it leads one."""
+    try:
+        os.killpg(child, number)
+    except ProcessLookupError:
+        os.kill(child, number)
+
+
 def main() -> None:
     """Replace this process by the given program in the namespaces of the given process."""
     try:
-        if child := enter(int(sys.argv[1])):
+        process = int(sys.argv[1])
+        if process and (child := enter(process)):
             _end_like(child)
+        if not process:
+            lead_session()
         os.chdir(sys.argv[2])
         for number in IGNORED_BY_PYTHON:
             signal.signal(number, signal.SIG_DFL)

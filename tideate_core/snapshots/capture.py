@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from tideate_core.errors import WorkspaceError
 from tideate_core.snapshots import listing
@@ -34,9 +33,6 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.file_reader import Progress
     from tideate_core.snapshots.limits import SnapshotLimits
     from tideate_core.snapshots.manifest import Manifest
-
-_OTHER_CLOCK: Final = 2_000_000_000
-"""Nanoseconds that another file system's clock may be behind."""
 
 
 class Capture:
@@ -139,7 +135,7 @@ class Capture:
     def _scan_paths(
         self, query: IgnoreQuery, enter: Collection[str] = (), leave: Collection[str] = ()
     ) -> None:
-        self._clock = self._file_system_time()
+        self._clock = listing.file_system_time(self._lock, self._root)
         self._scan = scan(
             self._root,
             query,
@@ -233,10 +229,3 @@ class Capture:
             ignored = tuple(sorted(tree.ignored))
             path = self._directory / listing.file_name(self._limits)
             listing.write(path, Listing(header.digest, limits, ignored, folders))
-
-    def _file_system_time(self) -> int:
-        """Return the current time of the file system's clock."""
-        os.utime(self._lock)
-        status = os.fstat(self._lock)
-        same = status.st_dev == self._root.stat().st_dev
-        return status.st_mtime_ns if same else status.st_mtime_ns - _OTHER_CLOCK

@@ -11,7 +11,15 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from tideate_core.adapters import Conversation, ModelTurn, OfferedTool, Prompt, Reply
+    from tideate_core.adapters import (
+        AcpAgent,
+        AgentUpdate,
+        Conversation,
+        ModelTurn,
+        OfferedTool,
+        Prompt,
+        Reply,
+    )
     from tideate_core.workflows.run_context import EarlierRun, NextRun, RunContext
     from tideate_core.workflows.step_definition import WorkflowStep
     from tideate_core.workspace import ExecutableFile, FileChange, Hunk, Workspace
@@ -20,6 +28,26 @@ DecisionKind = Literal["gate", "plan", "document", "review", "override", "tool",
 """`document`: an editable Markdown text; the decision's value is `{"text": …}`, None if unchanged.
 `tool`: permission for a tool call; the value is `run` or `project` if it holds for longer than one call.
 `compare`: the value is `{"take": RUN}`."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """Result of a check on the accepted part of a review."""
+
+    check: str = ""
+    status: str = ""
+    """`passed`, `failed`, or another status in words."""
+    report: str = ""
+    checks: tuple[str, ...] = ()
+    """Checks to choose from; then none has run."""
+
+    def as_json(self) -> dict[str, Any]:
+        shape = {"check": self.check, "status": self.status, "report": self.report}
+        return {"checks": list(self.checks)} if self.checks else shape
+
+
+CheckAccepted = Callable[[Any, str], Awaitable[CheckResult]]
+"""Takes the value of an answer, and the name of a check; empty: the only one, or a choice."""
 
 
 class _Missing:
@@ -160,6 +188,30 @@ class ModelAccess(Protocol):
         """
         ...
 
+    def agent(self, adapter: str | None = None) -> AcpAgent | None:
+        """Return the agent that an adapter is, with tools of its own; None: it is a model.
+
+        :param adapter: name of an adapter; None: the run's.
+        :raises UnknownAdapter: no agent has this name.
+        """
+        ...
+
+    def show_agent(
+        self, agent: str, *, quiet: bool = False
+    ) -> AbstractContextManager[Callable[[AgentUpdate], None]]:
+        """Return a function that shows an agent's updates as events; its open calls end with the block.
+
+        The function raises an error at a limit of the step or the run.
+
+        :param agent: name of the adapter.
+        :param quiet: do not show text and thoughts.
+        """
+        ...
+
+    def count_reply(self, adapter: str, reply: Reply, seconds: float) -> None:
+        """Count a reply that was not requested with `ask`: usage, cost, and the event of an answer."""
+        ...
+
     def can_use_tools(self, adapter: str | None = None) -> bool:
         """Return whether a model can call tools.
 
@@ -271,10 +323,12 @@ class PersonAccess(Protocol):
         details: str = "",
         payload: Any = None,
         executed: Sequence[ExecutableFile] = (),
+        check: CheckAccepted | None = None,
     ) -> Decision:
         """Ask the person; the caller handles a refusal.
 
         :param executed: files that other tools execute automatically; the question warns about them.
+        :param check: runs a check on what a partial answer to a review accepts.
         """
         ...
 
@@ -396,6 +450,11 @@ class StepContext(ModelAccess, PersonAccess, WorkspaceAccess, MemoryAccess, Prot
     """None outside an editor."""
     definition: WorkflowStep | None
     """The workflow's definition of the step; None for a machine's state."""
+
+    @property
+    def is_left(self) -> bool:
+        """The run is stopping, and will be resumed; it is not cancelled."""
+        ...
 
     def values(self) -> dict[str, Any]:
         """Return the variables of templates and expressions: `inputs`, `context`, `steps` and `prompt`."""

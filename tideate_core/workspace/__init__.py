@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         diff_lines as diff_lines,
         hunk_diff as hunk_diff,
         lines_of as lines_of,
+        merge_hunks as merge_hunks,
         merge_text as merge_text,
         rebase as rebase,
         rebase_each as rebase_each,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from tideate_core.workspace.diff import matching_blocks as matching_blocks
     from tideate_core.workspace.documents import (
         Document as Document,
+        image_with_text as image_with_text,
         keep_line_ends as keep_line_ends,
         with_kept_line_ends as with_kept_line_ends,
     )
@@ -70,6 +72,11 @@ if TYPE_CHECKING:
         same_family as same_family,
     )
     from tideate_core.workspace.listing import repositories_of as repositories_of
+    from tideate_core.workspace.merging import (
+        MergedChanges as MergedChanges,
+        merge_outside_changes as merge_outside_changes,
+        unsaved_images as unsaved_images,
+    )
     from tideate_core.workspace.patches import (
         find_moves as find_moves,
         make_patch as make_patch,

@@ -27,6 +27,8 @@ class Hunk:
     start: int
     old: tuple[str, ...]
     new: tuple[str, ...]
+    conflict: bool = field(default=False, compare=False)
+    """Both sides of a merge changed these lines, so that only a decision about this hunk accepts it."""
 
     @property
     def end(self) -> int:
@@ -39,7 +41,8 @@ class Hunk:
         return both_insert or (self.start < other.end and other.start < self.end)
 
     def as_json(self) -> dict[str, Any]:
-        return {"start": self.start, "old": list(self.old), "new": list(self.new)}
+        shape: dict[str, Any] = {"start": self.start, "old": list(self.old), "new": list(self.new)}
+        return {**shape, "conflict": True} if self.conflict else shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,8 @@ class FileChange:
     exact: bool = False
     """The texts are the exact bytes of the file, including the last line end and each ``\\r``."""
 
+    conflict: bool = False
+    """Both sides of a merge changed the file, and it is decided as a whole."""
     parts: tuple[Hunk, ...] = field(default=(), compare=False)
     """Hunks fixed by earlier decisions; a new comparison could split repeated lines differently."""
 
@@ -97,6 +102,13 @@ class FileChange:
     @property
     def hunks(self) -> list[Hunk]:
         return list(self.parts or _hunks(self.before, self.after))
+
+    @property
+    def conflicts(self) -> frozenset[int]:
+        """Indexes of the separately decided parts that conflict with the other side of a merge."""
+        if self.whole:
+            return frozenset({0} if self.conflict else ())
+        return frozenset(at for at, hunk in enumerate(self.hunks) if hunk.conflict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +235,98 @@ def merge_text(base: str, theirs: str, ours: str) -> str | None:
     return "\n".join(apply_hunks(lines, [*added, *(movable.highest for movable in their)]))
 
 
+def merge_hunks(base: str, theirs: str, ours: str) -> list[Hunk]:
+    """Return the changes from `base` to `ours` as ordered hunks of `theirs`.
+
+    A change in both is left out. A conflict hunk replaces the other side's lines, except that lines inserted
+    at the same place follow the other side's. A hunk is also a conflict if equal lines around it allow
+    another place, which touches a change of the other side.
+    """
+    lines, now = lines_of(base), lines_of(theirs)
+    their = [_Movable.of(hunk, lines) for hunk in diff_lines(lines, now)]
+    same = {*their}
+    own = [one for hunk in diff_lines(lines, lines_of(ours)) if (one := _Movable.of(hunk, lines)) not in same]
+    their_hunks = [one.hunk for one in their]
+    index, near = HunkIndex(their_hunks), _Nearness(their)
+    groups: list[tuple[list[Hunk], list[int], bool]] = []
+    for one in own:
+        numbers = index.all_clashes(one.hunk)
+        if numbers and groups and groups[-1][1][-1:] == numbers[:1]:
+            groups[-1][0].append(one.hunk)
+            groups[-1][1].extend(numbers[1:])
+        else:
+            groups.append(([one.hunk], numbers, bool(numbers) or near.touches(one)))
+    made: list[Hunk] = []
+    passed = shift = 0
+    for hunks, numbers, conflict in groups:
+        first = numbers[0] if numbers else None
+        while passed < len(their_hunks) and passed != first and _precedes(their_hunks[passed], hunks[0]):
+            shift += len(their_hunks[passed].new) - len(their_hunks[passed].old)
+            passed += 1
+        if first is None:
+            made.append(replace(hunks[0], start=hunks[0].start + shift, conflict=conflict))
+        else:
+            clashing = [their_hunks[number] for number in numbers]
+            made += _conflicting(lines, now, hunks, clashing, shift)
+    return _joined(made)
+
+
+def _conflicting(
+    lines: Sequence[str], now: Sequence[str], own: Sequence[Hunk], their: Sequence[Hunk], shift: int
+) -> list[Hunk]:
+    """Return the conflict hunk of clashing hunks; none if both sides have the same lines.
+
+    :param shift: of lines above them, from the base to the other side's text.
+    """
+    start, end = min(own[0].start, their[0].start), max(own[-1].end, their[-1].end)
+    grown = sum(len(hunk.new) - len(hunk.old) for hunk in their)
+    old = list(now[start + shift : end + shift + grown])
+    new = apply_hunks(lines[start:end], [replace(hunk, start=hunk.start - start) for hunk in own])
+    first = _common(old, new)
+    last = _common(old[first:][::-1], new[first:][::-1])
+    old, new = old[first : len(old) - last], new[first : len(new) - last]
+    at = start + shift + first
+    if start == end:  # both insert: the other side's lines stay
+        at, old = at + len(old), []
+    return [Hunk(at, tuple(old), tuple(new), conflict=True)] if old or new else []
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return the number of equal lines at the beginning."""
+    pairs = zip(one, other, strict=False)
+    return next((at for at, (line, same) in enumerate(pairs) if line != same), min(len(one), len(other)))
+
+
+def _joined(hunks: Iterable[Hunk]) -> list[Hunk]:
+    """Join hunks without a line between them, if both conflict, neither does, or both insert."""
+    joined: list[Hunk] = []
+    for hunk in hunks:
+        last = joined[-1] if joined else None
+        if last is not None and last.end == hunk.start:
+            conflict = last.conflict or hunk.conflict
+            if last.conflict == hunk.conflict or last.clashes(hunk):
+                joined[-1] = Hunk(last.start, last.old + hunk.old, last.new + hunk.new, conflict=conflict)
+                continue
+        joined.append(hunk)
+    return [hunk for hunk in joined if hunk.old != hunk.new]
+
+
+class _Nearness:
+    """Places between lines that the hunks of one side touch, or could touch elsewhere between equal lines."""
+
+    def __init__(self, hunks: Iterable[_Movable]) -> None:
+        self._all: set[int] = set()
+        self._possible: set[int] = set()
+        for one in hunks:
+            self._all.update(one.places)
+            if not one.is_fixed:
+                self._possible.update(one.places)
+
+    def touches(self, hunk: _Movable) -> bool:
+        """Return whether a hunk touches one of these at another equivalent place."""
+        return not (self._possible if hunk.is_fixed else self._all).isdisjoint(hunk.places)
+
+
 def _any_touches(hunks: Collection[_Movable], others: Collection[_Movable]) -> bool:
     """Return whether a hunk that is not in `others` touches one of `others`."""
     return any(hunk.touches(other) for hunk in hunks if hunk not in others for other in others)
@@ -248,6 +352,7 @@ def merge_bytes(base: bytes, theirs: bytes, ours: bytes) -> bytes | None:
 class _Movable:
     """A hunk that gives the same text at several places between equal lines."""
 
+    hunk: Hunk = field(compare=False)
     highest: Hunk
     last_end: int
     """End of the hunk at its lowest place."""
@@ -256,7 +361,7 @@ class _Movable:
     def of(cls, hunk: Hunk, lines: Sequence[str]) -> _Movable:
         moved = hunk.new if not hunk.old else hunk.old
         if hunk.old and hunk.new:
-            return cls(hunk, hunk.end)
+            return cls(hunk, hunk, hunk.end)
         start, end, size = hunk.start, hunk.end, len(moved)
         # each line up or down rotates the block by one line
         up = 0
@@ -268,7 +373,17 @@ class _Movable:
         turn = up % size
         turned = (*moved[size - turn :], *moved[: size - turn])
         highest = Hunk(start - up, turned if hunk.old else (), () if hunk.old else turned)
-        return cls(highest, end + down)
+        return cls(hunk, highest, end + down)
+
+    @property
+    def is_fixed(self) -> bool:
+        """No other place gives the same text."""
+        return self.highest.start == self.hunk.start and self.last_end == self.hunk.end
+
+    @property
+    def places(self) -> range:
+        """Places between lines, from the highest start to the lowest end."""
+        return range(self.highest.start, self.last_end + 1)
 
     def touches(self, other: _Movable) -> bool:
         return self.highest.start <= other.last_end and other.highest.start <= self.last_end

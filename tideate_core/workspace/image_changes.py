@@ -41,15 +41,16 @@ def changes_between(difference: Difference, moved: Mapping[str, str]) -> list[Fi
             before, after = difference.files[path]
             if path in moved:
                 before = difference.files[moved[path]][0]
-            changes.append(_change(path, moved.get(path), before, after))
+            changes.append(change_between(path, moved.get(path), before, after))
         if (modes := difference.modes.get(path)) is not None:
             then, now = (FileImage(FileState("file", "", mode)) for mode in modes)
             changes.append(FileChange(path, "modify", None, None, images=(then, now)))
     return changes
 
 
-def _change(path: str, moved_from: str | None, before: FileImage, after: FileImage) -> FileChange:
-    then, now = _document(before), _document(after)
+def change_between(path: str, moved_from: str | None, before: FileImage, after: FileImage) -> FileChange:
+    """Return the change between two images of a file."""
+    then, now = document_of(before), document_of(after)
     texts = None if then is None else then.text, None if now is None else now.text
     images = (before, after)
     if moved_from is not None:
@@ -61,13 +62,13 @@ def _change(path: str, moved_from: str | None, before: FileImage, after: FileIma
     if then is None or now is None:
         return FileChange(path, "modify", None, None, images=images)
     # an empty text does not show whether the other one ends with a line end
-    has_style = then.text and now.text and _style(then) == _style(now)
+    has_style = then.text and now.text and style_of(then) == style_of(now)
     if has_style and before.data == then.encode() and after.data == now.encode():
         return FileChange(path, "modify", *texts)
     return FileChange(path, "modify", before.data.decode(), after.data.decode(), exact=True)
 
 
-def _document(image: FileImage) -> Document | None:
+def document_of(image: FileImage) -> Document | None:
     """Decode a file; None if it cannot be shown as text."""
     if image.state.kind != "file" or len(image.data) > LARGEST_TEXT:
         return None
@@ -77,7 +78,8 @@ def _document(image: FileImage) -> Document | None:
         return None
 
 
-def _style(document: Document) -> tuple[str, bool, bool]:
+def style_of(document: Document) -> tuple[str, bool, bool]:
+    """Return line end, whether the last line has one, and whether there is a byte order mark."""
     return document.newline, document.final_newline, document.bom
 
 

@@ -49,29 +49,23 @@ async def test_dependencies_are_linked_and_outputs_left_out_and_both_are_said(
         for linked in ("node_modules", ".venv", "web/node_modules"):
             assert seen[linked.encode()] == ("link", 0, os.fsencode(installed / linked))
         assert not {b"target", b"src/__pycache__"} & seen.keys()
-        assert not await scratch.difference()
         assert scratch.as_json() == {"kind": "copy", "root": str(scratch.root), "notices": told}
     links = [f"{name} {LINKED}" for name in (".venv", "node_modules", "web/node_modules")]
     assert told == [*links, "left out of the copy: src/__pycache__, target"]
 
 
-async def test_what_is_built_in_the_copy_where_nothing_was_copied_is_no_edit(
-    installed: Path, private: Path
-) -> None:
+async def test_what_is_built_in_the_copy_leaves_the_project_alone(installed: Path, private: Path) -> None:
     async with open_scratch(installed, private, kind="copy") as scratch:
         script = "mkdir target; echo 1 > target/new; rm node_modules; echo 1 > data/file"
         assert (await scratch.run(["sh", "-c", script])).ok
-        found = await scratch.difference()
-    assert not found
-    assert found.ignored == ["data/", "node_modules/", "target/"]
     assert (installed / "node_modules/pad/file").read_text() == "node_modules/pad"
 
 
 async def test_where_copies_share_their_blocks_nothing_is_linked_or_left_out(
     installed: Path, private: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def shared(source: Path, target: Path) -> None:
-        target.write_bytes(source.read_bytes())
+    def shared(source: int, target: int) -> None:
+        os.write(target, os.read(source, 1_000_000))
 
     monkeypatch.setattr(cloning, "_clone_on_linux", shared)
     async with open_scratch(installed, private, kind="copy") as scratch:
@@ -83,11 +77,10 @@ async def test_where_copies_share_their_blocks_nothing_is_linked_or_left_out(
 async def test_after_one_file_that_shares_no_blocks_no_other_is_tried(
     root: Path, private: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    tried: list[Path] = []
+    tried: list[int] = []
 
-    def fails(source: Path, target: Path) -> None:
+    def fails(source: int, _target: int) -> None:
         tried.append(source)
-        target.touch()
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(cloning, "_clone_on_linux", fails)
@@ -108,8 +101,7 @@ async def test_an_absolute_link_into_the_project_leads_into_the_copy(root: Path,
     (root / "absolute").symlink_to(root / "src/one.py")
     async with open_scratch(root, private, kind="copy") as scratch:
         assert (await scratch.run(["sh", "-c", "echo changed > absolute"])).ok
-        found = await scratch.difference()
-    assert list(found.files) == ["src/one.py"]
+        assert (scratch.root / "src/one.py").read_bytes() == b"changed\n"
     assert (root / "src/one.py").read_bytes() == b"a = 1\nb = 2\n"
 
 
@@ -119,7 +111,6 @@ async def test_what_cannot_be_copied_is_said(root: Path, private: Path) -> None:
         assert scratch.notices == (
             "pipe is not in the copy: it is neither a file nor a link nor a directory",
         )
-        assert not await scratch.difference()
 
 
 async def test_too_much_for_a_copy_is_refused(

@@ -14,7 +14,6 @@ import pytest
 
 from tests.snapshots.trees import REPOSITORY
 from tideate_core.snapshots import open_scratch
-from tideate_core.snapshots.scratch import overlay
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,7 +102,7 @@ async def test_a_holder_that_is_stopped_ends_all_the_same(
     stop: Callable[[Scratch], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(overlay, "_END_WITHIN", 1.0)
+    monkeypatch.setattr("tideate_core.process.namespaces._END_WITHIN", 1.0)
     async with open_scratch(root, private, kind="overlay") as scratch:
         await escaped(scratch, tmp_path / "lock", FLAGS["pids too"])
         stop(scratch)

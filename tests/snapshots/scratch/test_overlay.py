@@ -6,7 +6,6 @@ import asyncio
 import os
 import select
 import signal
-import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +13,7 @@ import pytest
 
 from tideate_core.errors import ScratchUnavailable
 from tideate_core.snapshots import open_scratch
-from tideate_core.snapshots.scratch import overlay
-from tideate_core.snapshots.scratch.ignoring import IgnoredNames
-from tideate_core.snapshots.scratch.overlay import Overlay, changed_in_upper, check_overlay
+from tideate_core.snapshots.scratch.overlay import Overlay, check_overlay
 from tideate_core.snapshots.scratch.places import remove_tree
 
 if TYPE_CHECKING:
@@ -34,7 +31,6 @@ async def test_a_project_may_have_every_name(root: Path, private: Path, kind: An
     inner.mkdir()
     async with open_scratch(inner, private, {"laid": b"over"}, kind=kind) as scratch:
         assert (await scratch.run(["sh", "-c", "cat laid; pwd"])).stdout.text == f"over{scratch.root}\n"
-        assert not await scratch.difference()
     inner.rmdir()
 
 
@@ -107,99 +103,8 @@ def test_what_the_holder_says_is_the_reason(
     program.write_text(f"print({said!r})\n")
     setting.parent.mkdir()
     setting.write_text("0\n")
-    monkeypatch.setattr(overlay, "HOLDER", str(program))
-    monkeypatch.setattr(overlay, "SETTINGS", tmp_path)
+    monkeypatch.setattr("tideate_core.process.namespaces.HOLDER", str(program))
+    monkeypatch.setattr("tideate_core.process.namespaces.SETTINGS", tmp_path)
     (tmp_path / "place").mkdir()
     with pytest.raises(ScratchUnavailable, match=message):
         Overlay.mount(root, tmp_path / "place")
-
-
-@pytest.fixture
-def upper(tmp_path: Path) -> Path:
-    upper = tmp_path / "upper"
-    upper.mkdir()
-    return upper
-
-
-def found(upper: Path, lower: Path) -> list[tuple[str, bool]]:
-    """Return paths and whether they exist."""
-    with IgnoredNames(lower, upper) as names:
-        return [(one.path, one.where is not None) for one in changed_in_upper(upper, lower, names)]
-
-
-def test_a_whiteout_is_a_device_or_has_an_attribute(upper: Path, root: Path) -> None:
-    os.mknod(upper / "run.sh", stat.S_IFCHR, os.makedev(0, 0))
-    (upper / "logo.png").touch()
-    os.setxattr(upper / "logo.png", "user.overlay.whiteout", b"y")
-    (upper / "empty.txt").touch()
-    assert found(upper, root) == [("empty.txt", True), ("logo.png", False), ("run.sh", False)]
-
-
-def test_an_opaque_directory_hides_all_that_is_below_it(upper: Path, root: Path) -> None:
-    (upper / "src/deep").mkdir(parents=True)
-    (upper / "src/new").touch()
-    os.setxattr(upper / "src", "user.overlay.opaque", b"y")
-    assert found(upper, root) == [
-        ("src", True),
-        ("src/deep", True),
-        ("src/new", True),
-        ("src/one.py", False),
-        ("src/deep/two.txt", False),
-    ]
-
-
-def test_a_merged_directory_hides_nothing(upper: Path, root: Path) -> None:
-    (upper / "src/deep").mkdir(parents=True)
-    os.setxattr(upper / "src", "user.overlay.opaque", b"x")  # only marks that whiteouts have attributes
-    assert found(upper, root) == [("src", True), ("src/deep", True)]
-
-
-def test_what_was_copied_up_was_there_before(upper: Path, root: Path) -> None:
-    for name in ("up", "new"):
-        (upper / name).touch()
-    os.setxattr(upper / "up", "user.overlay.origin", b"\x00")
-    with IgnoredNames(root, upper) as names:
-        existed = {one.path: one.existed for one in changed_in_upper(upper, root, names)}
-    assert existed == {"new": False, "up": True}
-
-
-def test_a_replaced_directory_that_cannot_be_read_is_named(
-    upper: Path, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (upper / "src").mkdir()
-    os.setxattr(upper / "src", "user.overlay.opaque", b"y")
-    real = os.listdir
-
-    def listdir(path: Path) -> list[str]:  # the superuser may read all files
-        if path == root / "src":
-            raise PermissionError(13, "Permission denied")
-        return real(path)
-
-    monkeypatch.setattr(os, "listdir", listdir)
-    with IgnoredNames(root, upper) as names:
-        problems = [one.problem for one in changed_in_upper(upper, root, names)]
-    assert problems == ["", "cannot be read: Permission denied"]
-
-
-def test_an_ignored_directory_is_named_and_not_entered(upper: Path, root: Path) -> None:
-    (upper / "node_modules/pad").mkdir(parents=True)
-    (upper / "src/__pycache__").mkdir(parents=True)
-    (upper / "src/__pycache__/one.pyc").touch()
-    assert found(upper, root) == [("node_modules", True), ("src", True), ("src/__pycache__", True)]
-
-
-def test_a_directory_that_cannot_be_read_is_named(
-    upper: Path, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (upper / "locked").mkdir()
-    real = os.scandir
-
-    def scandir(path: Path) -> object:  # the superuser may read all files
-        if path == upper / "locked":
-            raise PermissionError(13, "Permission denied")
-        return real(path)
-
-    monkeypatch.setattr(os, "scandir", scandir)
-    with IgnoredNames(root, upper) as names:
-        problems = [one.problem for one in changed_in_upper(upper, root, names)]
-    assert problems == ["", "cannot be read: Permission denied"]

@@ -140,11 +140,7 @@ class AgentPipes:
     def _take(self, line: bytes) -> None:
         if not line.strip():
             return
-        try:
-            message = json.loads(line)
-        except (ValueError, RecursionError):
-            message = None
-        if isinstance(message, dict):
+        if (message := _message(line)) is not None:
             self._ready.append(message)
             return
         self._said.append(line[:LONGEST_LINE])
@@ -223,3 +219,16 @@ class AgentPipes:
     def _signal(self, number: int) -> None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
+
+
+def _message(line: bytes) -> dict[str, Any] | None:
+    """Return the message of a line; window titles, colours and greetings may precede it."""
+    text = line.decode("utf-8", "replace")
+    for shown in (text, text[max(0, text.find('{"')) :]):
+        try:
+            message = json.loads(shown)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(message, dict):
+            return message
+    return None

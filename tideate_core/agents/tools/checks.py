@@ -60,6 +60,7 @@ from tideate_core.toolchain import (
     tool_environment,
     verification_environment,
 )
+from tideate_core.workflows import CheckResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
     from tideate_core.snapshots import Scratch
     from tideate_core.toolchain import Tool
     from tideate_core.workflows import StepContext
+    from tideate_core.workspace import FileChange
 
 PATHS: Final = re.compile(r"[\w./-]{1,200}")
 """Words of a recipe that may be paths."""
@@ -119,12 +121,49 @@ async def run_staged_tests(step: StepContext, staged: StagedFiles, files: Sequen
     return told
 
 
+async def run_accepted_check(
+    step: StepContext, changes: Sequence[FileChange], check: str = ""
+) -> CheckResult:
+    """Run a trusted check on a scratch copy with changes that the person accepted.
+
+    :param check: name of a check; empty: the only one that can run.
+    :returns: the checks to choose from, if there are several and none is named.
+    :raises StepFailed: no check can run.
+    """
+    from tideate_core.agents.staged_files import StagedFiles
+
+    context = ToolContext(step, StagedFiles())
+    try:
+        root = project_root(context)
+        if not check:
+            _, tools = await asyncio.to_thread(runnable, root)
+            if len(tools) != 1:
+                named = tuple(one.value for one in tools)
+                if not named:
+                    raise StepFailed(f"no check can run here: {HOW_TO_CONFIGURE}, and {HOW_TO_TRUST}")
+                return CheckResult(checks=named)
+            (found,) = tools
+            check = found.value
+        if check not in {one.value for one in Check}:
+            raise StepFailed(f"there is no check {check!r}")
+        status, told = await _run(context, root, RunCheck.model_validate({"check": check}), accepted=changes)
+    except ToolError as error:
+        raise StepFailed(str(error).removesuffix(WITHOUT).rstrip()) from error
+    return CheckResult(check, status, told)
+
+
 async def _run(
-    context: ToolContext, root: Path, arguments: RunCheck, *, compare: bool = False
+    context: ToolContext,
+    root: Path,
+    arguments: RunCheck,
+    *,
+    compare: bool = False,
+    accepted: Sequence[FileChange] | None = None,
 ) -> tuple[str, str]:
     """Run a check; return its status, and a report.
 
     :param compare: if the check fails, also run it without the staged edits, to mark new failures.
+    :param accepted: reviewed changes in place of the staged edits; the person is not asked about them.
     """
     check = Check(arguments.check or Check.TESTS)
     if check is not Check.TESTS and (arguments.files or arguments.pattern):
@@ -133,10 +172,11 @@ async def _run(
         config = await asyncio.to_thread(read_verify_config, root)
         files = [name_in_project(context, path) for path in arguments.files]
         await asyncio.to_thread(allowed_tools, root, root, check, config, files)
-        overlay = await overlay_files(context)
+        overlay = await overlay_files(context, changes=accepted)
         touched = files or sorted(overlay.staged)
-        where = f"on a scratch copy with {count_files(len(overlay.staged))}"
-        if overlay.staged:
+        kind = "staged" if accepted is None else "accepted"
+        where = f"on a scratch copy with {count_files(len(overlay.staged), kind)}"
+        if overlay.staged and accepted is None:
             for tool in await asyncio.to_thread(allowed_tools, root, root, check, config, touched):
                 await ask_once(context, tool, f"Run `{tool.words}` {where}?")
         reports = await _reports(context, root, config, (check, touched), arguments, overlay)

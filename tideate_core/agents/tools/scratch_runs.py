@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.agents.answers import tidy_text
 from tideate_core.agents.tools.project_paths import project_root
-from tideate_core.errors import NotText, ToolError
-from tideate_core.workspace import Document, FileImage, read_image
+from tideate_core.errors import ToolError
+from tideate_core.workspace import ABSENT, Document, FileImage, image_with_text, read_image, unsaved_images
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Mapping, Sequence
     from pathlib import Path
 
     from tideate_core.agents.tools.tool import ToolContext
@@ -40,43 +40,51 @@ class OverlayFiles:
     """Paths changed by staged edits."""
 
 
-async def overlay_files(context: ToolContext, *, staged: bool = True) -> OverlayFiles:
+async def overlay_files(
+    context: ToolContext, *, staged: bool = True, changes: Sequence[FileChange] | None = None
+) -> OverlayFiles:
     """Return the files that a scratch copy needs to have the run's current texts.
 
     :param staged: include the staged edits.
+    :param changes: in place of the staged edits.
     """
     root, workspace = project_root(context), context.step.workspace
     files: dict[str, FileImage | bytes | None] = {}
-    for change in context.staged.changes() if staged else ():
-        files |= await asyncio.to_thread(_files_after, root, change)
+    if changes is None:
+        changes = context.staged.changes() if staged else ()
+    for change in sorted(changes, key=lambda one: one.is_of_mode):  # the mode of the new text
+        files |= await asyncio.to_thread(_files_after, root, change, files.get(change.path))
     paths = frozenset(files)
-    for path in await workspace.unsaved_files():
-        if path not in paths:
-            text = (await workspace.read(path)).text
-            files[path] = (await asyncio.to_thread(_encoded, root, path, text)).data
+    for path, image in (await unsaved_images(workspace)).items():
+        files.setdefault(path, image.data)
     return OverlayFiles(files, paths)
 
 
-def _files_after(root: Path, change: FileChange) -> dict[str, FileImage | bytes | None]:
-    """Return the contents of the files after a change; None for a deleted one."""
+def _files_after(
+    root: Path, change: FileChange, known: FileImage | bytes | None = None
+) -> dict[str, FileImage | bytes | None]:
+    """Return the contents of the files after a change; None for a deleted one.
+
+    :param known: content of the file after an earlier change.
+    """
+    if change.images is not None:
+        after = change.images[1]
+        if change.is_of_mode:
+            data = known if isinstance(known, bytes) else (known or read_image(root / change.path)).data
+            return {change.path: FileImage.of_file(data, after.state.mode)}
+        moved = {change.path: None} if change.move_to else {}
+        return {**moved, change.move_to or change.path: None if after.state == ABSENT else after}
+    if change.exact:
+        mode = read_image(root / change.path).state.mode
+        return {change.path: FileImage.of_file((change.after or "").encode(), mode)}
     if change.after is None:
         return {change.path: None}
     if change.action == "create":
         return {change.path: Document().encode(change.after)}
-    image = _encoded(root, change.path, change.after)
+    image = image_with_text(root / change.path, change.after)
     if change.move_to:
         return {change.path: None, change.move_to: image}
     return {change.path: image}
-
-
-def _encoded(root: Path, path: str, text: str) -> FileImage:
-    """Encode a text like the file at a path: its line ends, final line end and mode."""
-    found = read_image(root / path)
-    try:
-        document = Document.decode(found.data)
-    except NotText:
-        document = Document()
-    return FileImage.of_file(document.encode(text), found.state.mode or 0o644)
 
 
 @asynccontextmanager
@@ -128,6 +136,6 @@ async def ask_once(context: ToolContext, tool: Tool, question: str, code: str = 
         raise ToolError(f"the person does not want `{tool.words}` to run with unreviewed edits. {WITHOUT}")
 
 
-def count_files(count: int) -> str:
-    """Return the number of staged files in words."""
-    return f"{count} staged file{'' if count == 1 else 's'}"
+def count_files(count: int, kind: str = "staged") -> str:
+    """Return the number of changed files in words."""
+    return f"{count} {kind} file{'' if count == 1 else 's'}"

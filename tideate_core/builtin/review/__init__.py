@@ -12,8 +12,10 @@ REVIEW: Final = "review_changes"
 
 
 class ReviewHooks(DriverHooks):
-    """Driver hooks of `review_changes`: no model, no prompt."""
+    """Driver hooks of `review_changes` and `land`: no model, no prompt."""
 
-    name = REVIEW
     asks_model = False
     takes_prompt = False
+
+    def __init__(self, name: str) -> None:
+        self.name = name

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rich.text import Text
 
+from tideate_core.engine import conflicts_of
 from tideate_core.util.escaping import label, visible
 from tideate_core.workspace import FileChange, Hunk, apply_hunks, hunk_diff, unified_diff
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
+CONFLICT = "conflict: you changed these lines, too; accepting it replaces yours"
 STYLES = (
     ("diff --git", "bold"),
     ("new file", "bold"),
@@ -46,6 +48,12 @@ class ReviewedFile:
     """Whether it is shown without its text, such as a binary."""
     note: str = ""
     """Remark on changes beside the text."""
+    marks: tuple[str, ...] = ()
+    """Why the file deserves a look, and its last check."""
+    conflicts: frozenset[int] = frozenset()
+    """Hunks that only a decision of their own accepts."""
+    folded: bool = False
+    """The change is only one of form."""
 
     @classmethod
     def of(cls, shape: Mapping[str, Any]) -> Self:
@@ -67,6 +75,9 @@ class ReviewedFile:
             whole,
             bool(shape.get("whole")),
             shape.get("note", ""),
+            (*shape.get("marks", ()), *filter(None, [shape.get("checked")])),
+            frozenset(conflicts_of(shape)),
+            "folded" in shape,
         )
 
     @property
@@ -115,16 +126,24 @@ class ReviewedFile:
             change = replace(change, after="\n".join(after))
         path = label(change.path)
         patch = unified_diff(replace(change, path=path, move_to=target)) or f"diff --git a/{path} b/{path}\n"
-        if not self.note:
+        notes = ", ".join(filter(None, [self.note, *self.marks]))
+        if not notes:
             return patch_text(patch)
         head, line, rest = patch.partition("\n")
-        parts = [patch_text(f"{head}{line}"), Text(visible(self.note), style="yellow")]
+        parts = [patch_text(f"{head}{line}"), Text(visible(notes), style="yellow")]
         return Text("\n").join([*parts, patch_text(rest)] if rest else parts)
+
+    def summary(self) -> Text:
+        """Render a change of form in one line."""
+        moved = f" → {label(self.change.move_to)}" if self.change.move_to else ""
+        what = "moved" if moved else f"only formatted, {len(self.hunks)} hunks"
+        return Text(f"{label(self.change.path)}{moved}: {what}", style="dim")
 
     def hunk_patch(self, index: int) -> Text:
         """Render one hunk with context lines."""
         lines = (self.change.before or "").split("\n")
-        return patch_text(hunk_diff(lines, self.shown[index]))
+        patch = patch_text(hunk_diff(lines, self.shown[index]))
+        return Text("\n").join([Text(CONFLICT, style="yellow"), patch]) if index in self.conflicts else patch
 
 
 def _hunks(shapes: Iterable[Mapping[str, Any]]) -> tuple[Hunk, ...]:

@@ -86,7 +86,7 @@ def _lasting(payload: Any) -> Any:
     """
     if not isinstance(payload, dict):
         return payload
-    lasting = {key: value for key, value in payload.items() if key != "warnings"}
+    lasting = {key: value for key, value in payload.items() if key not in ("warnings", "checks")}
     if isinstance(lasting.get("files"), list):
         lasting["files"] = [_lasting_file(file) for file in lasting["files"]]
     return lasting
@@ -95,7 +95,7 @@ def _lasting(payload: Any) -> Any:
 def _lasting_file(file: Any) -> Any:
     if not isinstance(file, dict):
         return file
-    passing = {"buffer", "tick", "before"} if "digest" in file else set()
+    passing = {"buffer", "tick", "before", "checked"} if "digest" in file else {"checked"}
     if file.get("action") == "modify":
-        passing = {"buffer", "tick", "before", "digest"}
+        passing = {"buffer", "tick", "before", "digest", "checked"}
     return {key: value for key, value in file.items() if key not in passing}

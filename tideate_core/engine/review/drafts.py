@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 FOLDER: Final = "reviews"
-PASSING: Final = frozenset({"buffer", "tick", "digest", "decided"})
+PASSING: Final = frozenset({"buffer", "tick", "digest", "decided", "checked"})
 """Fields of a file that differ between processes."""
 STATES: Final = frozenset("aro")
 """Accepted, rejected, undecided."""
@@ -167,6 +167,13 @@ def _line(step: Mapping[str, Any]) -> str:
 def hunk_count_of(file: Mapping[str, Any]) -> int:
     """Return the number of parts of a reviewed file that are decided separately."""
     return len(_names(file))
+
+
+def conflicts_of(file: Mapping[str, Any]) -> set[int]:
+    """Return the parts of a reviewed file that are accepted only by a decision of their own."""
+    if file.get("conflict"):
+        return {0}
+    return {at for at, hunk in enumerate(file["hunks"]) if hunk.get("conflict")}
 
 
 def _names(file: Mapping[str, Any]) -> list[str]:
@@ -404,7 +411,8 @@ class BegunAnswer:
             return None
         payload = self.request.payload
         if self.request.kind == "review":
-            return {"files": [_verdict(file) for file in payload["files"]]}
+            said = {"comments": payload["comments"]} if payload.get("collects") else {}
+            return {"files": [_verdict(file) for file in payload["files"]], **said}
         return {"files": payload["files"]} if self.request.kind == "plan" else {"text": payload["text"]}
 
 
@@ -504,7 +512,8 @@ def with_decisions(payload: Mapping[str, Any], kept: KeptReview) -> dict[str, An
     for at, hunk, text in kept.comments:
         where = {} if at is None else {"path": files[at]["path"]}
         comments.append({**where, **({} if hunk is None else {"hunk": hunk}), "text": text})
-    return {**payload, "files": files, "comments": comments if payload.get("revisable") else []}
+    heard = payload.get("revisable") or payload.get("collects")
+    return {**payload, "files": files, "comments": comments if heard else []}
 
 
 def _decided_file(at: int, file: Mapping[str, Any], kept: KeptReview) -> dict[str, Any]:
@@ -525,7 +534,7 @@ def _decided_file(at: int, file: Mapping[str, Any], kept: KeptReview) -> dict[st
 
 
 def _verdict(file: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the decisions on a file with all undecided parts accepted.
+    """Return the decisions on a file with all undecided parts accepted, except conflicts.
 
     An accepted hunk of another run excludes own hunks that change the same lines.
     """
@@ -535,9 +544,10 @@ def _verdict(file: Mapping[str, Any]) -> dict[str, Any]:
     every = range(hunk_count_of(file))
     clashing = {at for at in every if added and taken.clashes(_hunk(file["hunks"][at]))}
     rejected = {*decided.get("rejected", ()), *(clashing - {*decided.get("accepted", ())})}
+    left = (conflicts_of(file) - {*decided.get("accepted", ())}) | rejected
     verdict: dict[str, Any] = {
         "path": file["path"],
-        "accepted": [at for at in every if at not in rejected],
+        "accepted": [at for at in every if at not in left],
         "rejected": sorted(rejected),
     }
     if added:

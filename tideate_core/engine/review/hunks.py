@@ -182,7 +182,9 @@ class TextNow:
         if not old or not made.new:
             return None if old else Hunk(end, (), made.new)
         text = merge_text(*("\n".join(lines) for lines in (made.old, made.new, old)))
-        return Hunk(start, old, made.new if text is None else tuple(text.split("\n")))
+        if text is None:
+            return Hunk(start, old, made.new, conflict=made is hunk)  # the person knows what they wrote
+        return Hunk(start, old, tuple(text.split("\n")), conflict=hunk.conflict)
 
     def _straddled(self, hunk: Hunk) -> bool:
         """Tell whether a change of the text crosses the edge of a hunk."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tideate_core.engine.review.hunks import Decided, file_name, hunk_count
+from tideate_core.engine.review.marks import fold_of, marks_of
 from tideate_core.engine.review.revision import Comment, Feedback, PartlyRevised, Revision
 from tideate_core.errors import EditConflict, InvalidInput, StepFailed, TideateError, WorkspaceError
 from tideate_core.gates import new_errors
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.request import Subject
     from tideate_core.engine.review.revision import ReviewAnswer
     from tideate_core.gates import SyntaxProblem
-    from tideate_core.workflows import Decision, PersonAccess, StepContext
+    from tideate_core.workflows import CheckResult, Decision, PersonAccess, StepContext
     from tideate_core.workspace import AppliedChanges, ExecutableFile
 
     Revise = Callable[[Feedback], Awaitable[list[FileChange]]]
@@ -156,6 +157,12 @@ def shown_change(change: FileChange) -> dict[str, Any]:
         shape |= {"buffer": change.buffer, "digest": text_digest(shape["before"])}
     if note := change_note(change):
         shape["note"] = note
+    if marks := marks_of(change):
+        shape["marks"] = marks
+    if fold := fold_of(change):
+        shape["folded"] = fold
+    if change.whole and change.conflict:
+        shape["conflict"] = True
     if change.images is not None:
         shape |= {"whole": True, "images": [image.state.digest for image in change.images]}
         if change.is_of_mode:
@@ -219,6 +226,7 @@ MEANWHILE: Final = "the text changed meanwhile, and the review is open again"
 HARD_LINK: Final = "only this name gets the new text, the file's other names keep the old one"
 UNASKED: Final = "no person was asked"
 REFUSED: Final = 'the configuration has [land] executed = "refuse"'
+CONFLICTS: Final = "your text changed there, too; only a decision about this part accepts it"
 ONLY_EXECUTED: Final = (
     "the change is only to files that other tools execute, and these are left out; nothing was written"
 )
@@ -252,6 +260,32 @@ async def review_and_apply(
     if applied is not None:
         await run_uncancelled(save_with_earlier(step, applied, run, left))
     return accepted
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedReview:
+    """Outcome of a review with collected comments."""
+
+    written: list[FileChange]
+    feedback: Feedback
+    undecided: list[str]
+    """Files with parts that were neither accepted nor rejected."""
+
+
+async def review_collected(
+    step: StepContext, changes: Sequence[FileChange], checked: Mapping[str, str]
+) -> CollectedReview:
+    """Ask for a review of another program's changes, write the accepted ones, and collect the comments.
+
+    :param checked: by path, which check ran on the file, and its result.
+    :raises Declined: the person decided nothing.
+    :raises WorkspaceError: the changes could not be written; none was.
+    """
+    review = _Review(step, changes, None, collects=True, checked=checked)
+    accepted = await review.result()
+    if accepted:
+        await run_uncancelled(save_open_files(step, await write_changes(step, accepted)))
+    return CollectedReview(accepted, review.feedback, review.undecided)
 
 
 async def _review_and_write(
@@ -354,6 +388,8 @@ class _Review:
 
     :param gated: new syntax errors are reported, and only a person may accept them.
     :param chosen: the person, not the model, chose the changed file.
+    :param collects: nothing revises the changes now; comments and rejections are collected in `feedback`, and
+        a review in which everything was rejected ends without an error.
     """
 
     def __init__(
@@ -364,9 +400,17 @@ class _Review:
         *,
         gated: bool = True,
         chosen: bool = False,
+        collects: bool = False,
+        checked: Mapping[str, str] | None = None,
         open_points: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self._step = step
+        self._collects = collects
+        self._checked = checked or {}
+        self.feedback = Feedback(())
+        """Collected comments and rejections of the last answer."""
+        self.undecided: list[str] = []
+        """Files with parts that the last answer neither accepted nor rejected."""
         self._open_points = open_points
         self._chosen = chosen
         self._revision = Revision.first(changes)
@@ -438,6 +482,7 @@ class _Review:
                 details=listed_errors(problems, "new syntax error: "),
                 payload=self._payload(),
                 executed=executed,
+                check=self._check_accepted if self._collects else None,
             )
             try:
                 return self._read(decision, executed)
@@ -446,6 +491,13 @@ class _Review:
                 unusable = str(error)
                 message = f"{unusable}.\n{self._question()}"
         raise StepFailed(f"{unusable}; nothing was written")
+
+    async def _check_accepted(self, value: Any, check: str) -> CheckResult:
+        """Run a check on what a partial answer accepts."""
+        from tideate_core.agents import run_accepted_check
+
+        accepted = self._revision.accepted(self._revision.read(value).decided)
+        return await run_accepted_check(self._step, accepted, check)
 
     async def _name_hard_links(self, changes: Sequence[FileChange]) -> None:
         """Warn about hard links: a write does not reach their other names. Neovim writes loaded files."""
@@ -475,13 +527,14 @@ class _Review:
         pairs = list(zip(self._revision.changes, answer.decided, strict=True))
         taken = {_written_name(change) for change, one in pairs if one.any_accepted}
         _tell_left_out(self._step, [one for one in executed if one.path in taken], UNASKED)
-        decided = [
-            Decided(rejected=frozenset(range(hunk_count(change)))) if _written_name(change) in paths else one
-            for change, one in pairs
-        ]
+        decided = [self._left_out(change) if _written_name(change) in paths else one for change, one in pairs]
         if taken and taken <= paths:
             raise StepFailed(ONLY_EXECUTED)
         return replace(answer, decided=decided)
+
+    def _left_out(self, change: FileChange) -> Decided:
+        """Return a rejection of a change; if comments are collected, no decision."""
+        return Decided() if self._collects else Decided(rejected=frozenset(range(hunk_count(change))))
 
     def _read(self, decision: Decision, executed: Sequence[ExecutableFile]) -> ReviewAnswer:
         """Return the parsed answer.
@@ -496,6 +549,8 @@ class _Review:
         answer = self._revision.read(decision.value)
         if decision.by != "user" and not self._chosen:
             answer = self._without_executed(answer, executed)
+        if self._collects:
+            return self._collected(answer, decision)
         if answer.feedback.comments and self._revisable:
             return answer
         if not answer.feedback.comments and not any(one.any_accepted for one in answer.decided):
@@ -506,6 +561,28 @@ class _Review:
             self._unanswered = []
             raise InvalidInput(NOT_REVISABLE if answer.feedback.comments else NOTHING_SAID)
         return answer
+
+    def _collected(self, answer: ReviewAnswer, decision: Decision) -> ReviewAnswer:
+        """Take comments and rejections out of an answer.
+
+        :raises Declined: nothing was decided.
+        """
+        revision, decided = self._revision, answer.decided
+        said = answer.feedback.comments or (*revision.edits(decided), *revision.rejections(decided))
+        self.feedback = Feedback(tuple(said))
+        pairs = [*zip(revision.changes, decided, strict=True)]
+        self.undecided = [
+            path
+            for change, one in pairs
+            if len(one.accepted | one.rejected) < hunk_count(change)
+            for path in filter(None, (change.path, change.move_to))
+        ]
+        left = [change for change, one in pairs if change.conflicts - one.accepted - one.rejected]
+        for change in left if decision.by != "user" or decision.value is None else ():
+            self._step.notice(f"left out {label(file_name(change))}: {CONFLICTS}", level="warn")
+        if not said and not any(one.any_accepted for one in decided):
+            raise Declined("no change was accepted")
+        return replace(answer, feedback=Feedback(()), given=[])
 
     async def _moved_on(self, accepted: Sequence[FileChange], decided: list[Decided]) -> bool:
         """Reopen the review on the current texts if the accepted changes cannot be written."""
@@ -522,6 +599,8 @@ class _Review:
             self._warn(now.refused)
             return self._refused < MOST_REFUSED
         self._revision = shown.for_texts_now(decided, now.changes)
+        if not self._collects:
+            self._revision = self._revision.without_conflicts()
         for words in self._revision.fallen or [MEANWHILE]:
             self._warn(words)
         return True
@@ -534,12 +613,14 @@ class _Review:
 
     def _payload(self) -> dict[str, Any]:
         revision = self._revision
-        files = [shown_change(change) for change in revision.changes]
+        files = [self._shown(change) for change in revision.changes]
         if revision.number > 1 or any(one.accepted or one.rejected or one.edited for one in revision.decided):
             files = [
                 {**file, "decided": one.as_json()} for file, one in zip(files, revision.decided, strict=True)
             ]
         payload = {"files": files, "demonstration": self._step.demonstration, "revisable": self._revisable}
+        if self._collects:
+            payload["collects"] = True
         if revision.number > 1:
             payload["revision"] = revision.number
         if self._unanswered:
@@ -547,6 +628,10 @@ class _Review:
         if self._warnings:
             payload["warnings"] = self._warnings
         return payload
+
+    def _shown(self, change: FileChange) -> dict[str, Any]:
+        checked = self._checked.get(_written_name(change))
+        return {**shown_change(change), **({"checked": checked} if checked else {})}
 
     def _warn(self, words: str) -> None:
         self._warnings.append(words)

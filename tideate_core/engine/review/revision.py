@@ -70,15 +70,22 @@ class PartlyRevised(UnusableAnswer):
 
 
 def revision_prompt(
-    step: ModelAccess, feedback: Feedback, *, staged: bool = False, shown: bool = False
+    step: ModelAccess,
+    feedback: Feedback,
+    *,
+    staged: bool = False,
+    shown: bool = False,
+    landed: bool = False,
 ) -> Prompt:
     """Render the prompt that gives a model the comments of a review.
 
     :param staged: the model's edits are staged, and it changes them with its tools.
     :param shown: the conversation above already shows the files with the edits.
+    :param landed: the accepted parts are written, and nothing else of the change is left.
     """
     fence = fence_for(*(comment.part for comment in feedback.comments))
-    prompt = step.render("revise", comments=feedback.comments, fence=fence, staged=staged, shown=shown)
+    words = {"staged": staged, "shown": shown, "landed": landed}
+    prompt = step.render("revise", comments=feedback.comments, fence=fence, **words)
     # staged edits are those of a conversation, which has its system prompt
     return replace(prompt, system="") if staged else prompt
 
@@ -155,14 +162,14 @@ class Revision:
         return cls([*changes], [Decided() for _ in changes])
 
     def read(self, value: Any) -> ReviewAnswer:
-        """Parse a front end's answer; None accepts everything that was not rejected before.
+        """Parse a front end's answer; None accepts everything that was not rejected before, except conflicts.
 
         :raises InvalidInput: the answer does not match this revision.
         """
         if value is None:
             return ReviewAnswer(
                 [
-                    replace(decided, accepted=frozenset(range(hunk_count(change))) - decided.rejected)
+                    replace(decided, accepted=decided.accepted | (_free(change) - decided.rejected))
                     for change, decided in zip(self.changes, self.decided, strict=True)
                 ]
             )
@@ -231,11 +238,11 @@ class Revision:
         :param corrected: files that had errors; parts that the model left out of them are dropped.
         :param keep_open: undecided parts stay, because no model made the changes.
         """
-        earlier = {change.path: (change, one) for change, one in zip(self.changes, decided, strict=True)}
+        earlier = {_key(change): (change, one) for change, one in zip(self.changes, decided, strict=True)}
         following: list[tuple[FileChange, Decided]] = []
         fallen: list[str] = []
         for change in changes:
-            known = earlier.pop(change.path, None)
+            known = earlier.pop(_key(change), None)
             if known is None:
                 following.append((change, Decided()))
                 continue
@@ -259,6 +266,14 @@ class Revision:
         now, verdicts = [change for change, _ in following], [one for _, one in following]
         return Revision(now, verdicts, self.number + 1, tuple(fallen))
 
+    def without_conflicts(self) -> Revision:
+        """Return this revision with ordinary hunks in place of conflicts."""
+        changes = [
+            replace(change, parts=tuple(replace(hunk, conflict=False) for hunk in change.parts))
+            for change in self.changes
+        ]
+        return replace(self, changes=changes)
+
     def for_texts_now(self, decided: Sequence[Decided], changes: Sequence[FileChange]) -> Revision:
         """Return this revision rebased on the current texts, with its decisions.
 
@@ -269,6 +284,16 @@ class Revision:
         left = [(change, one) for change, one in pairs if change.changes_something]
         now, verdicts = [change for change, _ in left], [one for _, one in left]
         return Revision(now, verdicts, self.number, following.fallen)
+
+
+def _key(change: FileChange) -> tuple[str, bool]:
+    """Return a change's identity in a revision, in which text and mode of a file are two changes."""
+    return change.path, change.is_of_mode
+
+
+def _free(change: FileChange) -> frozenset[int]:
+    """Return the parts of a change that can be accepted together."""
+    return frozenset(range(hunk_count(change))) - change.conflicts
 
 
 def _read(value: Any) -> _Answer:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import shutil
 import sys
 import tempfile
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FICLONE: Final = 0x40049409
 """Linux's ioctl to share all blocks of a file."""
@@ -17,6 +19,7 @@ _NEVER: Final = frozenset(
     {errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.ENOSYS, errno.ENOTSUP}
 )
 """The file systems lack it; other files need not be tried."""
+_CHUNK: Final = 1 << 24
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
@@ -24,25 +27,43 @@ class Cloner:
     """Copies files; the first one that cannot share its blocks decides for all later ones."""
 
     def __init__(self) -> None:
-        self.shares = True
+        self.shares = sys.platform in {"darwin", "linux"}
 
-    def copy(self, source: Path, target: Path) -> None:
+    def copy(self, source: Path | str, target: Path | str) -> None:
         """Copy a regular file's bytes to a new path, following no link.
 
         :raises OSError: it cannot be read or written.
         """
-        if self.shares and self._clone(source, target):
+        if sys.platform == "darwin" and self.shares and self._shared(_clone_on_macos, source, target):
             return
-        shutil.copyfile(source, target, follow_symlinks=False)
-
-    def _clone(self, source: Path, target: Path) -> bool:
+        read = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
-            if sys.platform == "darwin":
-                _clone_on_macos(source, target)
-            elif sys.platform == "linux":
-                _clone_on_linux(source, target)
-            else:
-                self.shares = False
+            write = os.open(target, _NEW, 0o600)
+            try:
+                self.copy_open(read, write)
+            finally:
+                os.close(write)
+        finally:
+            os.close(read)
+
+    def copy_open(self, read: int, write: int) -> None:
+        """Copy a regular file's bytes to an empty file, both given by descriptors.
+
+        :raises OSError: it cannot be read or written.
+        """
+        if sys.platform == "linux" and self.shares and self._shared(_clone_on_linux, read, write):
+            return
+        if sys.platform == "linux":
+            while os.sendfile(write, read, None, _CHUNK):
+                pass
+            return
+        while data := os.read(read, _CHUNK):
+            while data:
+                data = data[os.write(write, data) :]
+
+    def _shared(self, clone: Callable[[Any, Any], None], source: object, target: object) -> bool:
+        try:
+            clone(source, target)
         except OSError as error:
             if error.errno not in _NEVER:
                 raise
@@ -50,21 +71,13 @@ class Cloner:
         return self.shares
 
 
-def _clone_on_linux(source: Path, target: Path) -> None:
+def _clone_on_linux(read: int, write: int) -> None:
     import fcntl
 
-    read = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        write = os.open(target, _NEW, 0o600)
-        try:
-            fcntl.ioctl(write, FICLONE, read)
-        finally:
-            os.close(write)
-    finally:
-        os.close(read)
+    fcntl.ioctl(write, FICLONE, read)
 
 
-def _clone_on_macos(source: Path, target: Path) -> None:
+def _clone_on_macos(source: Path | str, target: Path | str) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     no_follow = 1
     if libc.clonefile(os.fsencode(source), os.fsencode(target), no_follow):

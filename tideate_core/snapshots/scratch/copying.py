@@ -1,4 +1,4 @@
-"""Real copy of a project and the changes in it; a policy decides on large directories."""
+"""Real copy of a project; a policy decides on large directories."""
 
 from __future__ import annotations
 
@@ -6,21 +6,19 @@ import os
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from tideate_core.errors import ScratchUnavailable
 from tideate_core.snapshots.gitignore import IgnoreQuery
 from tideate_core.snapshots.scratch.cloning import Cloner, shares_blocks
-from tideate_core.snapshots.scratch.difference import Found
 from tideate_core.util.private_files import make_private_directory
 from tideate_core.workspace import is_temporary
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection
 
     from tideate_core.snapshots.gitignore import IgnoredPaths
-    from tideate_core.snapshots.scratch.ignoring import IgnoredNames
 
 
 Treatment: TypeAlias = Literal["copied", "linked", "left out"]
@@ -70,29 +68,11 @@ MOST: Final = 500_000
 _BITS: Final = 0o7777
 
 
-class Stamp(NamedTuple):
-    """State of a copied file; its content is only read if the state differs."""
-
-    kind: int
-    size: int
-    mtime: int
-    ctime: int
-    inode: int
-
-
-def stamp_of(status: os.stat_result) -> Stamp:
-    """Return the stamp of a file; for a directory, only kind and mode."""
-    kind = stat.S_IFMT(status.st_mode)
-    if kind == stat.S_IFDIR:
-        return Stamp(kind, status.st_mode & _BITS, 0, 0, 0)  # a directory's times depend on its entries
-    return Stamp(kind, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-
-
 @dataclass(slots=True)
 class Copied:
     """A copy, and the exceptions from it."""
 
-    stamps: dict[str, Stamp] = field(default_factory=dict)
+    count: int = 0
     linked: set[str] = field(default_factory=set)
     left_out: set[str] = field(default_factory=set)
     skipped: dict[str, str] = field(default_factory=dict)
@@ -153,7 +133,6 @@ class _Copying:
             target = self._tree / path
             os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
             target.chmod(status.st_mode & _BITS)
-            self.copied.stamps[path] = stamp_of(target.lstat())
 
     def _copy_directory(self, directory: str) -> None:
         try:
@@ -164,7 +143,8 @@ class _Copying:
         for entry in entries:
             if self._stop.is_set():
                 raise ScratchUnavailable("the copying was cancelled")
-            if len(self.copied.stamps) > MOST:
+            self.copied.count += 1
+            if self.copied.count > MOST:
                 raise ScratchUnavailable(f"{self._root} has more than {MOST:,} files, too many for a copy")
             self._copy_entry(f"{directory}/{entry.name}" if directory else entry.name, entry)
 
@@ -207,15 +187,11 @@ class _Copying:
         info = self._tree / path / "info"
         info.mkdir(parents=True)
         (info / "alternates").write_bytes(os.fsencode(self._root / path) + b"\n")
-        for made in (info.parent, info, info / "alternates"):
-            self.copied.stamps[str(made.relative_to(self._tree))] = stamp_of(made.lstat())
 
     def _link(self, path: str, target: Path) -> None:
         if target.is_absolute() and target.is_relative_to(self._root):
             target = self._tree / target.relative_to(self._root)  # otherwise it would lead into the project
-        link = self._tree / path
-        link.symlink_to(target)
-        self.copied.stamps[path] = stamp_of(link.lstat())
+        (self._tree / path).symlink_to(target)
 
     def _file(self, path: str, name: str, status: os.stat_result) -> None:
         if is_temporary(name):
@@ -227,73 +203,3 @@ class _Copying:
         self._cloner.copy(self._root / path, target)
         os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
         target.chmod(status.st_mode & _BITS)
-        self.copied.stamps[path] = stamp_of(target.lstat())
-
-
-def changed_in_copy(tree: Path, copied: Copied, names: IgnoredNames) -> Iterator[Found]:
-    """Yield the paths that may differ from the original, outer ones first; blocking.
-
-    :param names: for ignored directories, only the outermost one is reported if its content changed.
-    :raises OSError: the copy cannot be read.
-    """
-    return _Walk(tree, copied, names).found()
-
-
-class _Walk:
-    def __init__(self, tree: Path, copied: Copied, names: IgnoredNames) -> None:
-        self._tree = tree
-        self._copied = copied
-        self._names = names
-        self._missing = set(copied.stamps) - {""}
-
-    def found(self) -> Iterator[Found]:
-        pending = [""]
-        while pending:
-            directory = pending.pop()
-            try:
-                entries = list(self._entries(directory))
-            except PermissionError as error:
-                self._missing = {path for path in self._missing if not path.startswith(f"{directory}/")}
-                yield Found(directory or ".", None, problem=f"cannot be read: {error.strerror}")
-                continue
-            for path, entry in entries:
-                is_directory = entry.is_dir(follow_symlinks=False)
-                if is_directory and self._names.has(path, directory=True):
-                    changed = self._has_changes(path, entry)
-                else:
-                    changed = self._differs(path, entry)
-                    pending += [path] if is_directory else []
-                if changed:
-                    yield Found(path, Path(entry.path), existed=path in self._copied.stamps)
-        for path in sorted(self._missing):
-            yield Found(path, None, existed=True)
-        for path in sorted(self._copied.linked):
-            if not (self._tree / path).is_symlink():
-                yield Found(path, None, existed=True)
-
-    def _entries(self, directory: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-        for entry in sorted(os.scandir(self._tree / directory), key=lambda entry: entry.name):
-            path = f"{directory}/{entry.name}" if directory else entry.name
-            if not (path in self._copied.linked and entry.is_symlink()):
-                yield path, entry
-
-    def _differs(self, path: str, entry: os.DirEntry[str]) -> bool:
-        self._missing.discard(path)
-        return self._copied.stamps.get(path) != stamp_of(entry.stat(follow_symlinks=False))
-
-    def _has_changes(self, directory: str, entry: os.DirEntry[str]) -> bool:
-        """Return whether anything in a directory changed; marks all of it as seen."""
-        changed = self._differs(directory, entry)
-        pending = [directory]
-        while pending:
-            try:
-                entries = list(self._entries(pending.pop()))
-            except PermissionError:
-                changed = True  # it was readable when it was copied
-                continue
-            for path, inner in entries:
-                changed = self._differs(path, inner) or changed
-                pending += [path] if inner.is_dir(follow_symlinks=False) else []
-        gone = {path for path in self._missing if path.startswith(f"{directory}/")}
-        self._missing -= gone
-        return changed or bool(gone)

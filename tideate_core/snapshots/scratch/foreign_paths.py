@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -12,7 +13,7 @@ from tideate_core.project import real_path
 from tideate_core.util.regular_files import read_bounded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 _LARGEST: Final = 256 * 1024
 """Bytes of an inspected file."""
@@ -50,6 +51,20 @@ def _named_in_finders(packages: Path) -> Iterator[Path]:
                 continue  # format of another version
             if isinstance(mapping, dict):
                 yield from (Path(path).parent for path in mapping.values() if isinstance(path, str))
+
+
+def environment_in_copy(project: Path, tree: Path, environment: Mapping[str, str]) -> Mapping[str, str]:
+    """Return an environment that keeps programs in a copy from finding the original project; blocking.
+
+    Python imports editable packages from the copy, and git searches no repository above it.
+    """
+    sources = [tree / path.relative_to(project) for path in editable_sources(project)]
+    ceilings = [str(tree.parent), environment.get("GIT_CEILING_DIRECTORIES", "")]
+    known = {**environment, "GIT_CEILING_DIRECTORIES": os.pathsep.join(filter(None, ceilings))}
+    if sources:
+        paths = [*map(str, sources), environment.get("PYTHONPATH", "")]
+        known["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+    return known
 
 
 def outside_git(root: Path) -> Path | None:

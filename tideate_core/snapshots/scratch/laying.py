@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final
 from tideate_core.errors import OutsideRoot, WorkspaceError
 from tideate_core.project import open_directory_fd
 from tideate_core.snapshots.entries import NEVER
-from tideate_core.workspace import ABSENT, FileImage, read_image
+from tideate_core.workspace import FileImage
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
     from typing import TypeAlias
 
@@ -35,43 +36,48 @@ def checked_name(name: str) -> tuple[str, ...]:
     return parts
 
 
-def lay_file(view: Path, name: str, content: Content, made: set[str]) -> FileImage:
+def lay_file(view: Path, name: str, content: Content) -> None:
     """Write a path of a scratch copy; blocking.
 
     :param view: root of the scratch copy as this process sees it.
-    :param made: collects the created directories.
-    :returns: the resulting image.
     :raises OutsideRoot: see `checked_name`.
     :raises WorkspaceError: a link or another non-directory is on the path, or it cannot be written.
     """
-    *above, last = checked_name(name)
+    lay_parts(view, checked_name(name), content)
+
+
+def lay_parts(view: Path, parts: Sequence[str], content: Content) -> None:
+    """Write a path of a scratch copy, which may be one of tideate's own files; blocking.
+
+    :raises WorkspaceError: see `lay_file`.
+    """
+    *above, last = parts
     try:
-        directory = _open(view, above, made, make=content is not None)
+        directory = _open(view, above, make=content is not None)
         if directory is None:
-            return FileImage(ABSENT)
+            return
         try:
             _replace(directory, last, content)
-            return read_image(last, directory)
         finally:
             os.close(directory)
     except OSError as error:
+        name = "/".join(parts)
         raise WorkspaceError(
             f"{name} cannot be laid over the scratch copy: {error.strerror}; nothing of it is in the project"
         ) from error
 
 
-def _open(view: Path, above: list[str], made: set[str], *, make: bool) -> int | None:
+def _open(view: Path, above: list[str], *, make: bool) -> int | None:
     """Open the directory of a file; None if it is missing and `make` is false."""
     way = open_directory_fd(view, ())
     try:
-        for number, part in enumerate(above, start=1):
+        for part in above:
             try:
                 inner = os.open(part, _DIRECTORY, dir_fd=way)
             except FileNotFoundError:
                 if not make:
                     return None
                 os.mkdir(part, dir_fd=way)
-                made.add("/".join(above[:number]))
                 inner = os.open(part, _DIRECTORY, dir_fd=way)
             way, outer = inner, way
             os.close(outer)

@@ -1,46 +1,25 @@
-"""Overlay mounted at a project's own path in a namespace: support check, mount, changed paths."""
+"""Overlay mounted at a project's own path in a namespace: support check, mount."""
 
 from __future__ import annotations
 
 import errno
 import os
 import re
-import select
-import signal
-import stat
-import subprocess
 import sys
-from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import ScratchUnavailable
-from tideate_core.snapshots.scratch.difference import Found
+from tideate_core.process import Namespaces, Overlay as Layers, Proc
 from tideate_core.snapshots.scratch.foreign_paths import outside_git
 from tideate_core.util.private_files import make_private_directory
-from tideate_core.util.regular_files import read_bounded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from typing import Self
 
-    from tideate_core.snapshots.scratch.ignoring import IgnoredNames
-    from tideate_core.workspace import FileImage
 
-
-HOLDER: Final = str(Path(__file__).with_name("holder.py"))
-_START_WITHIN: Final = 10.0
-"""Seconds."""
-_END_WITHIN: Final = 10.0
-"""Seconds; processes in the namespace have three of them before they are killed."""
-SETTINGS: Final = Path("/proc/sys")
-SWITCHES: Final = {
-    "kernel.apparmor_restrict_unprivileged_userns": "1",
-    "kernel.unprivileged_userns_clone": "0",
-    "user.max_user_namespaces": "0",
-}
-"""Settings of distributions that forbid user namespaces."""
 _LOOKED_AT: Final = 1_000
 """Names at the top of a project that are checked."""
 _ATTRIBUTE: Final = "user.tideate"
@@ -51,21 +30,14 @@ class Overlay:
     """Mounted overlay: namespaces held by their first process, which ends with this one.
 
     :param root: of the project; programs in the scratch copy see it at the same path.
-    :param program: parent of that process; it ends after all processes inside.
-    :param upper: directory of the changes.
     """
 
     kind: Final = "overlay"
     notices: tuple[str, ...] = ()
 
-    def __init__(self, root: Path, program: subprocess.Popen[bytes], upper: Path) -> None:
+    def __init__(self, root: Path, held: Namespaces) -> None:
         self.root = root
-        self.namespace = 0
-        """Pid of the holder, which is in the namespaces."""
-        self._upper = upper
-        self._program = program
-        self._holder: int | None = None
-        """Descriptor of the holder: its pid may be reused after its end."""
+        self._held = held
 
     @classmethod
     def mount(cls, root: Path, place: Path) -> Self:
@@ -79,85 +51,46 @@ class Overlay:
         :raises OSError: the place cannot be used.
         """
         check_overlay(root, place)
-        upper, *_ = layers = _make_layers(root, place)
-        _check_attributes(upper)
-        arguments = [root, root, *layers]
+        layers = _make_layers(root, place)
+        check_attributes(layers.upper)
+        mounts = [layers]
         if (git := outside_git(root)) is not None:
             check_overlay(git, place)
             make_private_directory(place / "git", exist_ok=False)
-            arguments += [git, git, *_make_layers(git, place / "git")]
-        program = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-I", "-S", HOLDER, *map(str, arguments)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            start_new_session=True,  # protects it from terminal interrupts
-        )
-        overlay = cls(root, program, upper)
-        try:
-            overlay._await_mount()
-        except BaseException:
-            overlay.close()
-            raise
-        return overlay
+            mounts.append(_make_layers(git, place / "git"))
+        return cls(root, Namespaces.hold([*mounts, Proc()]))
+
+    @property
+    def namespace(self) -> int:
+        """Pid of the first process in the namespaces."""
+        return self._held.pid
 
     @property
     def is_there(self) -> bool:
         """True while the namespaces exist."""
-        return self._holder is not None and not select.select([self._holder], [], [], 0)[0]
+        return self._held.is_there
 
     @property
     def view(self) -> Path:
         """Root as this process sees it."""
-        return Path(f"/proc/{self.namespace}/root", self.root.relative_to("/"))
-
-    def changes(self, names: IgnoredNames) -> Iterator[Found]:
-        return changed_in_upper(self._upper, self.root, names)
+        return self._held.view(self.root)
 
     def environment(self, environment: Mapping[str, str]) -> Mapping[str, str]:
         # the project's directory is a mount point, and git has to look beyond it
         return {**environment, "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1"}
 
-    def as_in_project(self, image: FileImage) -> FileImage:
-        return image
-
     def close(self) -> None:
         """End all processes in the namespaces, and the mount with them; blocking."""
-        try:
-            self._program.communicate(timeout=_END_WITHIN)
-        except subprocess.TimeoutExpired:  # one of the two processes was stopped
-            self._program.kill()
-        if self._holder is not None:
-            with suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._holder, signal.SIGKILL)
-            # ready when the kernel has killed all other processes inside
-            select.select([self._holder], [], [], _END_WITHIN)
-            os.close(self._holder)
-            self._holder = None
-        self._program.communicate()
-
-    def _await_mount(self) -> None:
-        assert self._program.stdout is not None  # noqa: S101 it was asked for
-        ready, _, _ = select.select([self._program.stdout], [], [], _START_WITHIN)
-        said = self._program.stdout.readline().decode() if ready else ""
-        if said.startswith("mounted "):
-            self.namespace = int(said.split()[1])
-            self._holder = os.pidfd_open(self.namespace)
-            return
-        number, _, doing = said.strip().partition(" ")
-        if not number.isdigit():
-            raise ScratchUnavailable("the process that mounts an overlay does not start")
-        raise ScratchUnavailable(f"{doing} ({os.strerror(int(number))}{_switched_off()})")
+        self._held.close()
 
 
-def _make_layers(lower: Path, place: Path) -> tuple[Path, Path]:
-    """Create the upper and the work directory of an overlay."""
+def _make_layers(lower: Path, place: Path) -> Layers:
+    """Create the upper and the work directory of an overlay at the lower directory's own path."""
     upper, work = place / "upper", place / "work"
     for directory in (upper, work):
         make_private_directory(directory, exist_ok=False)
     upper.chmod(lower.stat().st_mode & 0o7777)
-    return upper, work
+    return Layers(place=lower, lowers=(lower,), upper=upper, work=work)
 
 
 def check_overlay(root: Path, place: Path) -> None:
@@ -176,7 +109,11 @@ def check_overlay(root: Path, place: Path) -> None:
         raise ScratchUnavailable(f"{path} is in another group than yours, and could not be written in there")
 
 
-def _check_attributes(directory: Path) -> None:
+def check_attributes(directory: Path) -> None:
+    """Check that files in a directory can have attributes.
+
+    :raises ScratchUnavailable: the file system lacks them.
+    """
     try:
         os.setxattr(directory, _ATTRIBUTE, b"1")
         os.removexattr(directory, _ATTRIBUTE)
@@ -201,15 +138,6 @@ def _in_another_group(root: Path) -> str | None:
     return next((path for path, status in found if status.st_gid in others), None)
 
 
-def _switched_off() -> str:
-    """Describe the setting that may be the reason; empty if none."""
-    for name, off in SWITCHES.items():
-        value = read_bounded(SETTINGS / name.replace(".", "/"), _LOOKED_AT)
-        if value is not None and value.decode().strip() == off:
-            return f"; sysctl {name} is {off}"
-    return ""
-
-
 def _mounts_below(root: Path) -> list[str]:
     prefix = os.fsencode(root).rstrip(b"/") + b"/"
     try:
@@ -218,62 +146,3 @@ def _mounts_below(root: Path) -> list[str]:
         raise ScratchUnavailable("/proc is not mounted") from error
     places = (_OCTAL.sub(lambda found: bytes([int(found[1], 8)]), line.split(b" ")[4]) for line in lines)
     return [os.fsdecode(place) for place in places if place.startswith(prefix)]
-
-
-OPAQUE: Final = "user.overlay.opaque"
-ORIGIN: Final = "user.overlay.origin"
-"""Attribute of copied-up files; a move keeps it."""
-WHITEOUT: Final = "user.overlay.whiteout"
-
-
-def changed_in_upper(upper: Path, lower: Path, names: IgnoredNames) -> Iterator[Found]:
-    """Yield the paths that may differ from the lower directory, outer ones first; blocking.
-
-    :param names: directories that are reported but not entered.
-    :raises OSError: a directory cannot be read.
-    """
-    pending = [("", False)]
-    while pending:
-        directory, hides = pending.pop()
-        here = upper / directory
-        hides = hides or _has(here, OPAQUE, b"y")
-        seen: set[str] = set()
-        try:
-            entries = sorted(os.scandir(here), key=lambda entry: entry.name)
-        except PermissionError as error:
-            yield Found(directory or ".", here, problem=f"cannot be read: {error.strerror}")
-            continue
-        for entry in entries:
-            seen.add(entry.name)
-            path = f"{directory}/{entry.name}" if directory else entry.name
-            found = _found(path, Path(entry.path), entry.stat(follow_symlinks=False))
-            yield found
-            if entry.is_dir(follow_symlinks=False) and not names.has(path, directory=True):
-                pending.append((path, hides))
-        if hides:
-            try:
-                below = os.listdir(lower / directory)  # noqa: PTH208 the names are wanted
-            except (FileNotFoundError, NotADirectoryError):
-                continue
-            except PermissionError as error:
-                yield Found(directory, lower / directory, problem=f"cannot be read: {error.strerror}")
-                continue
-            for name in sorted(set(below) - seen):
-                yield Found(f"{directory}/{name}", None, existed=True)
-
-
-def _found(path: str, where: Path, status: os.stat_result) -> Found:
-    if stat.S_ISCHR(status.st_mode) and status.st_rdev == 0:
-        return Found(path, None, existed=True)
-    if stat.S_ISREG(status.st_mode) and not status.st_size and _has(where, WHITEOUT):
-        return Found(path, None, existed=True)
-    return Found(path, where, existed=_has(where, ORIGIN))
-
-
-def _has(path: Path, name: str, value: bytes | None = None) -> bool:
-    """Return whether a path has an attribute, optionally with this value."""
-    try:
-        found = os.getxattr(path, name, follow_symlinks=False)
-    except OSError:
-        return False  # none, or a link or device without attributes
-    return value is None or found == value

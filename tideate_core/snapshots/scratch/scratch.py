@@ -1,9 +1,8 @@
-"""Open a scratch copy (overlay or real copy), run programs in it, and return its changes."""
+"""Open a scratch copy (overlay or real copy) and run programs in it."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import tempfile
 import threading
 from contextlib import ExitStack, asynccontextmanager, suppress
@@ -14,25 +13,20 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from tideate_core.errors import ScratchUnavailable
 from tideate_core.process import ProcessLimits, entering, make_environment, run_program
 from tideate_core.project import make_project_state, private_within, project_state, real_path
-from tideate_core.snapshots.scratch.baseline import Baseline, KeptFiles
 from tideate_core.snapshots.scratch.cloning import shares_blocks
-from tideate_core.snapshots.scratch.copying import changed_in_copy, copy_project
-from tideate_core.snapshots.scratch.difference import read_difference
-from tideate_core.snapshots.scratch.foreign_paths import editable_sources
-from tideate_core.snapshots.scratch.ignoring import IgnoredNames
+from tideate_core.snapshots.scratch.copying import copy_project
+from tideate_core.snapshots.scratch.foreign_paths import environment_in_copy
 from tideate_core.snapshots.scratch.laying import checked_name, lay_file
 from tideate_core.snapshots.scratch.overlay import Overlay
 from tideate_core.snapshots.scratch.places import claim_place, release_place, remove_tree, sweep_places
 from tideate_core.util.private_files import make_private_directory
 from tideate_core.util.uncancelled import run_uncancelled, wait_uncancelled
-from tideate_core.workspace import FileImage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from tideate_core.process import CommandResult, OutputLine
     from tideate_core.snapshots.scratch.copying import Copied
-    from tideate_core.snapshots.scratch.difference import Found, ScratchDifference
     from tideate_core.snapshots.scratch.laying import Content
 
 DIRECTORY: Final = "scratch"
@@ -49,14 +43,12 @@ class Scratch:
     def __init__(
         self,
         body: Overlay | Copy,
-        baseline: Baseline,
         place: Path,
         handle: int,
         failed: Sequence[str] = (),
     ) -> None:
         self._body = body
         self._failed = failed
-        self._baseline = baseline
         self._place = place
         self._handle = handle
         self._laying = threading.Lock()
@@ -143,7 +135,7 @@ class Scratch:
         return entering(self._body.namespace, self.root / cwd, argv)
 
     async def lay_over(self, files: Mapping[str, Content]) -> None:
-        """Replace the content of paths, as later edits of a run do; the difference excludes them.
+        """Replace the content of paths, as later edits of a run do.
 
         :param files: by path below the root: bytes, which keep the file's mode; an image; or None for a
             deletion.
@@ -154,18 +146,6 @@ class Scratch:
         for name in files:
             checked_name(name)
         await run_uncancelled(asyncio.to_thread(self._lay, dict(files)))
-
-    async def difference(self) -> ScratchDifference:
-        """Return the changes since the start, without the files laid over.
-
-        Writes to `.git`, `.tideate`, caches and ignored files stay in the scratch copy and are discarded with
-        it; the difference lists them under `ignored`.
-
-        :raises ScratchUnavailable: the scratch copy is gone.
-        :raises OSError: it cannot be read.
-        """
-        self._check_there()
-        return await asyncio.to_thread(self._difference)
 
     async def close(self) -> str | None:
         """End all programs in the scratch copy and remove it; return the reason if a part remains."""
@@ -178,17 +158,10 @@ class Scratch:
     def _lay(self, files: Mapping[str, Content]) -> None:
         with self._laying:
             for name, content in files.items():
-                self._baseline.laid[name] = lay_file(self.view, name, content, self._baseline.made)
-
-    def _difference(self) -> ScratchDifference:
-        with self._laying, IgnoredNames(self._baseline.root, self.view) as names:
-            body = self._body
-            return read_difference(body.changes(names), self._baseline, names, body.as_in_project)
+                lay_file(self.view, name, content)
 
     def _close(self) -> str | None:
         self._body.close()
-        if self._baseline.kept is not None:
-            self._baseline.kept.close()
         try:
             release_place(self._place, self._handle)
         except OSError as error:
@@ -236,36 +209,13 @@ class Copy:
         self.root = self.view = tree
         self.notices = (*([f"a real copy is used: {reason}"] if reason else []), *copied.notices())
         self._project = project
-        self._copied = copied
 
     @property
     def is_there(self) -> bool:
         return self.root.is_dir()
 
-    def changes(self, names: IgnoredNames) -> Iterator[Found]:
-        return changed_in_copy(self.root, self._copied, names)
-
     def environment(self, environment: Mapping[str, str]) -> Mapping[str, str]:
-        """Return an environment that keeps programs from finding the original project.
-
-        Python imports editable packages from the copy, and git searches no repository above it.
-        """
-        sources = [self.root / path.relative_to(self._project) for path in editable_sources(self._project)]
-        ceilings = [str(self.root.parent), environment.get("GIT_CEILING_DIRECTORIES", "")]
-        known = {**environment, "GIT_CEILING_DIRECTORIES": os.pathsep.join(filter(None, ceilings))}
-        if sources:
-            paths = [*map(str, sources), environment.get("PYTHONPATH", "")]
-            known["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
-        return known
-
-    def as_in_project(self, image: FileImage) -> FileImage:
-        """Turn a link into the copy into a link into the project."""
-        if image.state.kind != "link":
-            return image
-        target = Path(os.fsdecode(image.data))
-        if not target.is_relative_to(self.root):
-            return image
-        return FileImage.of_link(os.fsencode(self._project / target.relative_to(self.root)))
+        return environment_in_copy(self._project, self.root, environment)
 
     def close(self) -> None:
         """Do nothing: a copy is only files."""
@@ -334,7 +284,6 @@ async def open_scratch(
     files: Mapping[str, Content] | None = None,
     *,
     kind: Literal["auto", "overlay", "copy"] = "auto",
-    keep: bool = False,
     notice: Callable[[str], None] | None = None,
 ) -> AsyncIterator[Scratch]:
     """Open a scratch copy of a project; it is removed at the end of the block.
@@ -346,8 +295,6 @@ async def open_scratch(
     :param private: directory of its scratch copies, outside of it; None for the one in its private state.
     :param files: laid over it, see `Scratch.lay_over`: staged edits and unsaved buffers.
     :param kind: `auto` prefers an overlay.
-    :param keep: copy the project's smaller files meanwhile, so that concurrent changes of the user can be
-        merged.
     :param notice: called with each of `Scratch.notices`.
     :raises ScratchUnavailable: it cannot be created.
     :raises StateError: the private state cannot be used.
@@ -357,7 +304,7 @@ async def open_scratch(
     for name in files or ():
         checked_name(name)
     stop = threading.Event()
-    opening = asyncio.ensure_future(asyncio.to_thread(_open, project, private, kind, keep, stop))
+    opening = asyncio.ensure_future(asyncio.to_thread(_open, project, private, kind, stop))
     if await wait_uncancelled(opening, stop.set):
         if opening.exception() is None:
             await opening.result().close()
@@ -379,10 +326,8 @@ def _open(
     project: Path,
     private: Path | None,
     kind: Literal["auto", "overlay", "copy"],
-    keep: bool,
     stop: threading.Event,
 ) -> Scratch:
-    baseline = Baseline(project)
     try:
         directory = make_project_state(project) / DIRECTORY if private is None else private
         failed = sweep_places(directory)
@@ -394,10 +339,7 @@ def _open(
         try:
             body = _make_files(project, place, kind, stop)
             undo.callback(body.close)
-            if keep:
-                own = private_within(project)
-                baseline.kept = KeptFiles(project, place / "kept", baseline.began, own)
         except OSError as error:
             raise ScratchUnavailable(f"no scratch copy can be made in {place}: {error}") from error
         undo.pop_all()
-    return Scratch(body, baseline, place, handle, failed)
+    return Scratch(body, place, handle, failed)

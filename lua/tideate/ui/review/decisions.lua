@@ -67,14 +67,17 @@ end
 ---@param state 'open'|'accepted'|'rejected'
 ---@return tideate.ReviewDecision[] decisions
 ---@return integer stale number of units that cannot be accepted
+---@return integer conflicts number of units that only a decision of their own accepts
 local function decisions_for(units, state)
-  local decisions, stale = {}, 0 ---@type tideate.ReviewDecision[], integer
+  local decisions, stale, left = {}, 0, 0 ---@type tideate.ReviewDecision[], integer, integer
   local reopens, accepts = state == 'open', state == 'accepted'
   local conflicts = vim.defaulttable(alternatives.conflicts)
   for _, unit in ipairs(units) do
     local fits = reopens ~= (unit.state == 'open')
     if fits and accepts and unit.stale then
       stale = stale + 1
+    elseif fits and accepts and unit.conflict then
+      left = left + 1
     elseif fits then
       local clashes = accepts and conflicts[unit.entry](unit)
       local because = reopens and unit.comment and unit.comment.because
@@ -82,7 +85,7 @@ local function decisions_for(units, state)
       table.insert(decisions, { unit = unit, state = clashes and 'rejected' or state, comment = comment })
     end
   end
-  return decisions, stale
+  return decisions, stale, left
 end
 
 --- Update which hunks the user changed, in hidden buffers as well.
@@ -100,16 +103,19 @@ end
 ---@param what string name of the units in messages
 local function decide_units(review, units, state, what)
   check(review)
-  local decisions, stale = decisions_for(units, state)
+  local decisions, stale, left = decisions_for(units, state)
+  if left > 0 then
+    ui.warn(('%s left: ga accepts one and replaces your lines'):format(left == 1 and '1 conflict is' or left .. ' conflicts are'))
+  end
   if stale > 0 then
     local words = stale == 1 and '1 hunk is left: you changed its lines' or '%d hunks are left: you changed their lines'
     ui.warn(words:format(stale))
   end
   if #decisions > 0 then
     review.history:change(decisions)
-  elseif stale == 0 and state == 'open' then
+  elseif stale + left == 0 and state == 'open' then
     return ui.notify(('nothing of %s is decided'):format(what))
-  elseif stale == 0 and review.model.counts.open > 0 then
+  elseif stale + left == 0 and review.model.counts.open > 0 then
     return ui.notify(('nothing of %s is open: go, gfo and gO reopen decided hunks'):format(what))
   end
   if state == 'open' then
@@ -140,8 +146,8 @@ end
 ---@param state 'open'|'accepted'|'rejected'
 function M.decide_file(review, state)
   local files = review.files
-  local index = files:focused() and files:index() or review.current
-  decide_units(review, review.model.entries[index].units, state, 'this file')
+  local units = files:focused() and files:units() or review.model.entries[review.current].units
+  decide_units(review, units, state, 'this file')
 end
 
 --- Decide about the hunks in the selected lines.
@@ -217,7 +223,7 @@ local function report(model)
     words = ('%s, %s left out'):format(words, text.counted(count.open, 'hunk'))
   end
   if said > 0 then
-    words = ('%s, %s to the model'):format(words, text.counted(said, 'comment'))
+    words = ('%s, %s to the %s'):format(words, text.counted(said, 'comment'), model.collects and 'agent' or 'model')
   end
   ui.notify(words)
 end
@@ -270,7 +276,7 @@ function M.finish(review)
     return
   end
   local result = model:result()
-  if not result.accepted and silent then
+  if not result.accepted and silent and not (model.collects and count.rejected > 0) then
     return M.ask_to_decline(review)
   end
   review:close()

@@ -63,11 +63,13 @@ end
 local function line(entry)
   local file, sign = entry.file, entry.sign
   local kind = model.kind_sign(file)
-  local more = entry.danger and '!' or kind ~= sign[1] and kind or ' '
-  local chunks = {
-    { ' ' .. sign[1], sign[2] },
-    { more .. ' ', entry.danger and require('tideate.ui.questions.executed_files').GROUP or 'TideateChangeSign' },
-  }
+  local more, group = kind ~= sign[1] and kind or ' ', 'TideateChangeSign'
+  if entry.danger then
+    more, group = '!', require('tideate.ui.questions.executed_files').GROUP
+  elseif file.marks then
+    more, group = '?', 'TideateWarning'
+  end
+  local chunks = { { ' ' .. sign[1], sign[2] }, { more .. ' ', group } }
   local numbers = counts(entry)
   local room = WIDTH - text.width(chunks) - text.width(numbers) - 1
   local name = model.short(model.name(file), room)
@@ -89,6 +91,24 @@ function List:draw()
     self.shown = current
     api.nvim_win_set_cursor(self.win, { current, 0 })
   end
+end
+
+--- Return the first file of the fold at the end, which only moves or formats; nil without one.
+---@return integer?
+function List:first_folded()
+  local entries = self.review.model.entries
+  local first = #entries + 1
+  while first > 1 and entries[first - 1].file.folded do
+    first = first - 1
+  end
+  return first <= #entries and first or nil
+end
+
+--- Return the text of the fold.
+---@return string
+function M.fold_text()
+  local count = vim.v.foldend - vim.v.foldstart + 1
+  return (' + %s: only moved or formatted'):format(text.counted(count, 'file'))
 end
 
 ---@return integer index of the file under the cursor
@@ -113,7 +133,21 @@ end
 ---@param index integer
 function List:go_to(index)
   api.nvim_win_set_cursor(self.win, { index, 0 })
+  api.nvim_win_call(self.win, function()
+    vim.cmd('normal! zv')
+  end)
   self.review:draw()
+end
+
+--- Return the hunks of the file under the cursor, or of all files of a closed fold.
+---@return tideate.ReviewUnit[]
+function List:units()
+  local index = self:index()
+  local first, last = vim.fn.foldclosed(index), vim.fn.foldclosedend(index)
+  if first < 0 then
+    first, last = index, index
+  end
+  return self:units_between(first - 1, last - 1)
 end
 
 --- Return the keys of the review; those about a hunk act on the file under the cursor.
@@ -146,6 +180,9 @@ function List:keys()
     desc = 'go to the file',
     shown = { '<CR>' },
     run = function()
+      if vim.fn.foldclosed(self:index()) > 0 then
+        return vim.cmd('normal! zo')
+      end
       walk.enter_file(review, self:index())
     end,
   })
@@ -179,6 +216,17 @@ function List:open()
     fillchars = 'eob: ',
     winbar = text.bar(title),
   })
+  local first = self:first_folded()
+  if first then
+    window.options(self.win, {
+      foldenable = true,
+      foldmethod = 'manual',
+      foldtext = "v:lua.require'tideate.ui.review.file_list'.fold_text()",
+    })
+    api.nvim_win_call(self.win, function()
+      vim.cmd(('%d,$fold'):format(first))
+    end)
+  end
   self:draw()
 end
 

@@ -13,6 +13,7 @@ local LOOKS = {
   edited = { old = 'TideateDelete', new = 'TideateAdd', sign = '-', label = 'edited by you', group = 'TideateHint' },
   edited_accepted = { old = 'TideateOut', new = 'TideateAdd', sign = '-', label = '✓ %s, edited by you', group = 'TideateDone', word = 'accepted' },
   merged = { old = 'TideateDelete', new = 'TideateAdd', sign = '!', label = '! merged: ga %ss it', group = 'TideateWarning', word = 'accept' },
+  conflict = { old = 'TideateDelete', new = 'TideateAdd', sign = '!', label = '! conflict: you changed this, too', group = 'TideateWarning' },
   stale = { old = 'TideateDelete', new = 'TideateOut', sign = '!', label = '! conflict: ge merges it', group = 'TideateWarning' },
 }
 
@@ -26,6 +27,8 @@ function M.state(unit)
     return unit.offer and 'merged' or 'stale'
   elseif unit.edit then
     return unit.state == 'accepted' and 'edited_accepted' or 'edited'
+  elseif unit.conflict and unit.state == 'open' then
+    return 'conflict'
   end
   return unit.state
 end

@@ -152,8 +152,9 @@ function M.edit_hunk(review)
     return ui.warn(obstacle or 'you changed lines here that reach beyond the hunk: undo that, or reject the hunk')
   end
   local edit, new = review.texts:text_about('edit', unit), unit.hunks[1].new
+  local both = unit.stale and not unit.offer or unit.conflict and not unit.edit and #now > 0
   if not (edit:unfinished() and edit.begun) then
-    edit.begun = { base = now, versions = unit.stale and not unit.offer and { now, new } or nil }
+    edit.begun = { base = now, versions = both and { now, new } or nil }
   end
   edit.refuses = function(lines)
     return refused(lines, edit.begun.versions)
@@ -161,8 +162,10 @@ function M.edit_hunk(review)
   edit.on_text = function(lines, none)
     take(review, unit, edit.begun.base, lines, none)
   end
-  if unit.stale then
-    new = unit.offer and unit.offer.new or merge.conflict(now, new)
+  if both then
+    new = merge.conflict(now, new)
+  elseif unit.stale then
+    new = unit.offer.new
   end
   if not edit:visible() then
     edit:fill(new, true)

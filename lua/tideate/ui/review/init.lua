@@ -31,6 +31,7 @@ local window = require('tideate.ui.window')
 ---@field stop_waiting fun()?
 ---@field guard tideate.Guard
 ---@field files tideate.ReviewFileList
+---@field checking tideate.ReviewCheck
 ---@field side tideate.ReviewSideView
 ---@field on_left fun(summary: string) called if the user leaves it: the run waits
 ---@field history tideate.ReviewHistory decisions with undo and draft
@@ -290,6 +291,7 @@ function M.open(question, respond, on_left)
     self:draw_bars()
   end)
   self.files = require('tideate.ui.review.file_list').new(self)
+  self.checking = require('tideate.ui.review.checking').new(self)
   self.side = require('tideate.ui.review.side_view').new(self)
   self.history:restore()
   watch(self)

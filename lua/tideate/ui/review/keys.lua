@@ -15,7 +15,7 @@ local WIDE = 110 -- columns; a narrower bar says less
 
 --- Return a function that calls a method of a part of the review.
 ---@param method string
----@param part? 'files'|'side'
+---@param part? 'files'|'side'|'checking'
 ---@return fun(review: tideate.Review)
 local function call(method, part)
   return function(review)
@@ -35,7 +35,7 @@ end
 ---@param review tideate.Review
 ---@return tideate.Key[]
 function M.keys(review)
-  local revisable, compared, words = review.model.revisable, review.model.compared, review.model:words()
+  local hears, compared, words = review.model:hears(), review.model.compared, review.model:words()
   local several = #review.model.entries > 1
   local in_lines = 'in visual mode: %s the open hunks in these lines'
   ---@type { [1]: string, [2]: string?, [3]: string, [4]: fun(review: tideate.Review, argument: any), [5]: any, [6]: string[]? }[] key, word, help, function and its argument, modes
@@ -43,7 +43,7 @@ function M.keys(review)
     { '<CR>', 'keep', 'in a hunk of an `edit`: ' .. words.accept .. ' all open hunks and finish', decisions.keep },
     { 'ga', words.accept, words.accept .. ' the hunk', decisions.decide, 'accepted' },
     { 'gr', words.reject, words.reject .. ' the hunk', decisions.decide, 'rejected' },
-    { 'gb', revisable and 'because' or nil, 'reject the hunk with a reason of one line, which the model gets when you finish', hunk_texts.reject_because, false },
+    { 'gb', hears and 'because' or nil, 'reject the hunk with a reason of one line, which the model gets when you finish', hunk_texts.reject_because, false },
     { 'gB', nil, 'reject the hunk with a reason of several lines', hunk_texts.reject_because, true },
     { 'gs', nil, 'comment on the hunk for the model, with or without a decision', hunk_texts.comment_on_hunk },
     { 'gS', nil, 'comment on the whole change', hunk_texts.comment_on_all },
@@ -70,13 +70,15 @@ function M.keys(review)
     { 'gp', 'beside', 'switch between side by side and inline (gd is still: go to declaration)', call('toggle', 'side') },
     { 'gl', several and 'list' or nil, 'go to the list of files; in the list: hide it', call('toggle', 'files') },
     { 'gh', nil, 'hide or show the changes', call('toggle') },
+    { 'gc', nil, 'run a check of the project on what is accepted so far, in a scratch copy', call('run', 'checking') },
     { 'g<CR>', 'finish', words.finish, decisions.finish },
     { 'gX', nil, words.decline, decisions.ask_to_decline },
     { 'q', 'leave', 'close the review: its decisions are stored, and `:Workflow review` opens it again', call('leave') },
     { 'g?', 'help', 'this help', help },
   }
   rows = vim.tbl_filter(function(row)
-    local wanted = (revisable or not COMMENTS[row[1]]) and (compared or row[1] ~= 'gm')
+    local wanted = (hears or not COMMENTS[row[1]]) and (compared or row[1] ~= 'gm')
+    wanted = wanted and (review.model.collects or row[1] ~= 'gc')
     wanted = wanted and (review.in_place or row[1] ~= '<CR>')
     return wanted and not (review.model.written and row[1] == 'ge')
   end, rows)
@@ -122,10 +124,13 @@ local function numbers(review, index, win, wide, brief)
   end
   table.insert(parts, entry.file.action ~= 'modify' and entry.file.action or nil)
   table.insert(parts, entry.file.note)
+  vim.list_extend(parts, entry.file.marks or {})
+  table.insert(parts, review.checking:words() or entry.file.checked)
   if not entry.whole and not brief and win == vim.api.nvim_get_current_win() and index == review.current then
     local unit = walk.unit(review)
     local adapter = unit and alternatives.adapter(unit)
     table.insert(parts, unit and ('hunk %d/%d'):format(unit.number, #entry.units) or nil)
+    table.insert(parts, unit and unit.conflict and 'conflict' or nil)
     table.insert(parts, adapter and ("from '%s'"):format(text.name(adapter)) or nil)
   end
   if review.model.revision > 1 then

@@ -10,6 +10,10 @@ local text = require('tideate.ui.text')
 ---@field move_to? string
 ---@field whole? boolean decided as a whole: binary, link or mode change
 ---@field note? string change without lines: `binary, 3 bytes`, `mode 644 → 755`
+---@field marks? string[] why the file deserves a look: `1 conflict`, `2 fewer assertions`
+---@field folded? 'moved'|'formatting' the change is only one of form
+---@field conflict? boolean a whole file that the user changed as well
+---@field checked? string last check of the file and its result
 ---@field buffer? integer
 ---@field filetype? string
 ---@field before? string base text of the hunks
@@ -24,6 +28,7 @@ local text = require('tideate.ui.text')
 ---@field edit? tideate.Hunk the user's version; `old` are the replaced lines
 ---@field state 'open'|'accepted'|'rejected'
 ---@field stale boolean the user changed its lines
+---@field conflict boolean the user changed its lines before the review: only a decision of its own accepts it
 ---@field offer? tideate.Hunk merged with the user's edits; only for visible stale units
 ---@field comment? tideate.ReviewComment
 ---@field entry tideate.ReviewEntry
@@ -64,6 +69,7 @@ local text = require('tideate.ui.text')
 ---@field comment? tideate.ReviewComment on the whole change
 ---@field revision integer
 ---@field revisable boolean the model can be asked for another revision
+---@field collects boolean comments are for an agent that gets them after the review
 ---@field written boolean the changes are in the files already: rejecting reverts them
 ---@field compared boolean there are hunks of other models
 local Model = {}
@@ -105,7 +111,8 @@ end
 ---@param hunks tideate.Hunk[]
 ---@return tideate.ReviewUnit
 local function unit(hunks)
-  return { hunks = hunks, proposed = hunks, state = 'open', stale = false }
+  local conflict = hunks[1] ~= nil and hunks[1].conflict == true
+  return { hunks = hunks, proposed = hunks, state = 'open', stale = false, conflict = conflict }
 end
 
 --- Return a file's name, and its new name if it is moved.
@@ -155,6 +162,7 @@ local function entry_of(question, file, index)
   end, hunks)
   for number, one in ipairs(own) do
     one.own = number - 1
+    one.conflict = one.conflict or whole and file.conflict == true
   end
   for _, state in ipairs(decided and { 'accepted', 'rejected' } or {}) do
     for _, hunk in ipairs(decided[state]) do
@@ -227,6 +235,7 @@ function M.new(question)
     touched = {},
     revision = payload.revision or 1,
     revisable = payload.revisable == true,
+    collects = payload.collects == true,
     written = payload.written == true,
     compared = #(payload.alternatives or {}) > 0,
   }, Model)
@@ -257,10 +266,16 @@ function Model:units()
   end):flatten():totable()
 end
 
+--- Return whether comments reach a model or an agent.
+---@return boolean
+function Model:hears()
+  return self.revisable or self.collects
+end
+
 --- Return the number of comments for the model.
 ---@return integer
 function Model:said()
-  return self.revisable and self.counts.comments + (self.comment and 1 or 0) or 0
+  return self:hears() and self.counts.comments + (self.comment and 1 or 0) or 0
 end
 
 --- Return a summary like `3 hunks: 2 accepted, 1 open`.
@@ -296,7 +311,7 @@ end
 --- Return the comments for the model; empty if it cannot revise.
 ---@return { path: string?, hunk: integer?, text: string }[]
 function Model:comments()
-  if not self.revisable then
+  if not self:hears() then
     return {}
   end
   local comments = self.comment and { { text = self.comment.text } } or {}
@@ -339,8 +354,8 @@ local function verdict(entry)
   return file
 end
 
---- Return the answer; open and stale hunks are left out. With comments the model revises first, and nothing is
---- written.
+--- Return the answer; open and stale hunks are left out. With comments a model revises first, and nothing is
+--- written; an agent gets them afterwards.
 ---@return { accepted: boolean, reason: string?, value: { files: tideate.ReviewVerdict[], comments: table[] } }
 function Model:result()
   local any = false
@@ -350,9 +365,10 @@ function Model:result()
     return file
   end, self.entries)
   local comments = self:comments()
+  local revises = #comments > 0 and not self.collects
   return {
-    accepted = (any or self.written) and #comments == 0,
-    reason = #comments > 0 and 'comments were sent to the model' or nil,
+    accepted = (any or self.written) and not revises,
+    reason = revises and 'comments were sent to the model' or nil,
     value = { files = files, comments = comments },
   }
 end

@@ -501,7 +501,7 @@ function Overlay:draw_whole(unit)
   if #lines > 0 then
     self:mark(0, { virt_lines = lines })
   end
-  local look = looks.look(self.creates and looks.state(unit) or unit.state, self.entry.written)
+  local look = looks.look((self.creates or unit.conflict) and looks.state(unit) or unit.state, self.entry.written)
   if self.creates then
     self:draw_lines(0, math.huge, look.new and 'TideateAdd' or 'TideateOut', '+', 'TideateAddSign')
   elseif self.entry.file.action == 'delete' then
@@ -540,7 +540,7 @@ function Overlay:draw_hunk(hunk, state, height, comment)
   end
   if look.new then
     local added = self:added(hunk, look.new, self.width)
-    if state == 'open' then
+    if state == 'open' or state == 'conflict' then
       self:draw_words(hunk, row, added.words)
     end
     add(looks.visible_part(added.lines, height), '+')

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.harness.project import git
-from tideate_core.snapshots.scratch.ignoring import IgnoredNames
+from tideate_core.snapshots.guarded.ignoring import IgnoredNames
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,5 +82,5 @@ def test_a_git_that_does_not_answer_is_not_waited_for(
     program.write_text("#!/bin/sh\nexec sleep 60\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.setattr("tideate_core.snapshots.scratch.ignoring._TIMEOUT", 0.1)
+    monkeypatch.setattr("tideate_core.snapshots.guarded.ignoring._TIMEOUT", 0.1)
     assert ignored(repository, "a.log", "node_modules/") == ["node_modules/"]

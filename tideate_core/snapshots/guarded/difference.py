@@ -1,4 +1,4 @@
-"""Difference between a scratch copy and its initial state, as images of both sides."""
+"""Difference between a guarded copy and its base, as images of both sides."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.snapshots.entries import Below
+from tideate_core.snapshots.guarded.base import LARGEST, TooLarge, lstat, read_bounded_image
 from tideate_core.snapshots.limits import MIB
-from tideate_core.snapshots.scratch.baseline import LARGEST, TooLarge, lstat, read_bounded_image
 from tideate_core.workspace import ABSENT, FileImage, OutsideChanges, file_or_link
 
 if TYPE_CHECKING:
@@ -17,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from tideate_core.snapshots.scratch.baseline import Baseline
-    from tideate_core.snapshots.scratch.ignoring import IgnoredNames
+    from tideate_core.snapshots.guarded.base import Base
+    from tideate_core.snapshots.guarded.ignoring import IgnoredNames
 
 MOST: Final = 20_000
 """Most paths of a difference; more could not be reviewed."""
@@ -28,7 +27,7 @@ MOST_BYTES: Final = 512 * MIB
 
 @dataclass(frozen=True, slots=True)
 class ScratchDifference(OutsideChanges):
-    """Changes in a scratch copy, without unchanged files that were laid over it.
+    """Changes in a guarded copy.
 
     A created file has an absent image before, a deleted one an absent image after. Both sides are complete,
     including binaries and links. `made` and `removed` are directories.
@@ -36,13 +35,6 @@ class ScratchDifference(OutsideChanges):
 
     moved: dict[str, str] = field(default_factory=dict)
     """New path → old path of moved files; both are also in `files`."""
-    changed_meanwhile: frozenset[str] = frozenset()
-    """Paths in `files` and `modes` that also changed in the project since the start. Their image before is
-    the
-    initial one: a write has to merge, as staging does."""
-    conflicts: dict[str, tuple[FileImage, FileImage]] = field(default_factory=dict)
-    """Paths that both sides changed, without a known initial state: images in the project and in the scratch
-    copy. Kept files reduce these."""
     ignored: list[str] = field(default_factory=list)
     """Changed paths that are no edits: `.git`, `.tideate`, caches, ignored files. Directories end with ``/``;
     their content is not listed."""
@@ -50,47 +42,44 @@ class ScratchDifference(OutsideChanges):
     """Changed paths without images, with the reason."""
 
     def __bool__(self) -> bool:
-        return OutsideChanges.__bool__(self) or bool(self.conflicts or self.left)
+        return OutsideChanges.__bool__(self) or bool(self.left)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Path of a scratch copy that may differ."""
+    """Path of a guarded copy that may differ."""
 
     path: str
     where: Path | None
     """Path to read; None if it was deleted."""
-    existed: bool = False
-    """The scratch copy reports that the path existed at the start, unless it was moved there."""
     problem: str = ""
     """Why the path and everything below it are unknown."""
 
 
 def read_difference(
     found: Iterable[Found],
-    baseline: Baseline,
+    base: Base,
     names: IgnoredNames,
     as_in_project: Callable[[FileImage], FileImage],
 ) -> ScratchDifference:
-    """Compare candidate paths with the initial state; blocking.
+    """Compare candidate paths with the base; blocking.
 
     :param found: outer paths first, without the content of ignored directories.
     :param names: paths that are no edits.
-    :param as_in_project: converts an image of the scratch copy into the project's form.
+    :param as_in_project: converts an image of the copy into the project's form.
     """
-    comparison = _Comparison(baseline, names, as_in_project)
+    comparison = _Comparison(base, names, as_in_project)
     for one in found:
         comparison.add(one)
-    comparison.add_missing()
     return comparison.difference()
 
 
 class _Comparison:
     def __init__(
-        self, baseline: Baseline, names: IgnoredNames, as_in_project: Callable[[FileImage], FileImage]
+        self, base: Base, names: IgnoredNames, as_in_project: Callable[[FileImage], FileImage]
     ) -> None:
         self._as_in_project = as_in_project
-        self._baseline = baseline
+        self._base = base
         self._names = names
         self._done: set[str] = set()
         self._size = 0
@@ -98,8 +87,6 @@ class _Comparison:
         self._modes: dict[str, tuple[int, int]] = {}
         self._made: list[str] = []
         self._removed: dict[str, int] = {}
-        self._changed: set[str] = set()
-        self._conflicts: dict[str, tuple[FileImage, FileImage]] = {}
         self._ignored: set[str] = set()
         self._left: dict[str, str] = {}
 
@@ -114,27 +101,19 @@ class _Comparison:
             if one.path in self._done:
                 continue
             self._done.add(one.path)
-            was = self._baseline.directory_mode(one.path)
+            was = self._base.directory_mode(one.path)
             now = None if one.where is None else lstat(one.where)
             is_directory = now is not None and stat.S_ISDIR(now.st_mode)
             if self._names.has(one.path, directory=is_directory or (was is not None and now is None)):
                 self._ignored.add(one.path + "/" if is_directory or was is not None else one.path)
             elif now is not None and is_directory:
                 self._directory(one, was, stat.S_IMODE(now.st_mode))
-            elif was is not None or one.path in self._baseline.made:
-                if was is not None:
-                    self._removed[one.path] = was
-                pending.extend(Found(path, None, existed=True) for path in self._baseline.below(one.path))
+            elif was is not None:
+                self._removed[one.path] = was
+                pending.extend(Found(path, None) for path in self._base.below(one.path))
                 self._file(one, now)
             else:
                 self._file(one, now)
-
-    def add_missing(self) -> None:
-        """Compare deleted overlay files, which may leave no trace."""
-        ignored = Below(path.rstrip("/") for path in self._ignored)
-        for path, image in self._baseline.laid.items():
-            if image.state != ABSENT and path not in ignored:
-                self.add(Found(path, None))
 
     def difference(self) -> ScratchDifference:
         """Return the sorted difference."""
@@ -144,8 +123,6 @@ class _Comparison:
             sorted(self._made),
             dict(sorted(self._removed.items())),
             _moves(self._files),
-            frozenset(self._changed),
-            dict(sorted(self._conflicts.items())),
             sorted(self._ignored),
             dict(sorted(self._left.items())),
         )
@@ -153,8 +130,7 @@ class _Comparison:
     def _directory(self, found: Found, was: int | None, now: int) -> None:
         path = found.path
         if was is None:
-            if path not in self._baseline.made:
-                self._made.append(path)
+            self._made.append(path)
             self._file(found, None)
         elif was != now:
             self._modes[path] = (was, now)
@@ -173,15 +149,10 @@ class _Comparison:
 
     def _compare(self, found: Found, now: os.stat_result | None) -> None:
         path = found.path
-        before = self._baseline.image(path, existed=found.existed)
+        before = self._base.image(path)
         after = FileImage(ABSENT)
         if now is not None and found.where is not None:
             after = self._as_in_project(read_bounded_image(found.where))
-        if before is None:
-            theirs = self._baseline.current(path)
-            if theirs.state != after.state:  # otherwise both sides made the same change
-                self._conflicts[path] = (theirs, after)
-            return
         before = file_or_link(before)  # directories are compared separately
         if before.state.kind == "other":
             before = FileImage(ABSENT)
@@ -195,8 +166,6 @@ class _Comparison:
             self._files[path] = (before, after)
         if before.state.kind == after.state.kind == "file" and before.state.mode != after.state.mode:
             self._modes[path] = (before.state.mode, after.state.mode)
-        if self._baseline.was_changed(path, existed=found.existed):
-            self._changed.add(path)
 
 
 def _moves(files: dict[str, tuple[FileImage, FileImage]]) -> dict[str, str]:

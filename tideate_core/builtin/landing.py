@@ -1,0 +1,153 @@
+"""Step handlers of `land`: review and write a session's changes, then bring its copy up to the project."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import os
+from contextlib import contextmanager
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.builtin.review.target import project_root
+from tideate_core.engine import Landed, land_difference
+from tideate_core.errors import InvalidInput, RunIsOwned, did_you_mean
+from tideate_core.snapshots import GuardedCopy, ScratchDifference, guarded_copies
+from tideate_core.util.atomic_files import write_atomic
+from tideate_core.util.private_files import open_private
+from tideate_core.util.regular_files import read_regular
+from tideate_core.workspace import FileImage, unsaved_images
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tideate_core.workflows import StepContext
+
+LOCK: Final = "landing.lock"
+LANDED: Final = "landed.json"
+"""File of a session: the states of the paths that its last landing decided."""
+FEEDBACK: Final = "feedback.md"
+
+
+async def land(step: StepContext) -> dict[str, Any]:
+    """Review a session's changes, and write the accepted ones."""
+    copy = await _session(step)
+    with _only_landing(copy):
+        difference = await copy.difference()
+        if difference.ignored:
+            step.notice(f"not landed, ignored: {_counted(difference.ignored)}")
+        landed = await land_difference(step, difference)
+        await asyncio.to_thread(_keep, copy, difference, {*landed.undecided, *landed.left})
+    messages = await copy.commit_messages() if landed.files else []
+    return {
+        "session": copy.id,
+        "response": _summary(landed),
+        "files": landed.files,
+        "rejected": landed.rejected,
+        "undecided": landed.undecided,
+        "left": landed.left,
+        "feedback": landed.feedback,
+        **({"commit_message": "\n\n".join(messages)} if messages else {}),
+    }
+
+
+async def update(step: StepContext) -> dict[str, Any]:
+    """Bring the copy up to the project; undecided and later changes of the program stay in it."""
+    result: dict[str, Any] = step.results["land"]
+    copy = await asyncio.to_thread(GuardedCopy.attach, project_root(step.workspace), result["session"])
+    with _only_landing(copy):
+        difference = await copy.difference()
+        landed = await asyncio.to_thread(_decided, copy, difference)
+        await copy.update(await unsaved_images(step.workspace), landed=landed)
+        await asyncio.to_thread((copy.place / LANDED).unlink, missing_ok=True)
+        if result["feedback"]:
+            path = await copy.leave_note(FEEDBACK, result["feedback"])
+            result = {**result, "feedback_file": str(path)}
+    return result
+
+
+async def _session(step: StepContext) -> GuardedCopy:
+    """Return the session to land: the named one, or the only one with changes.
+
+    :raises InvalidInput: there is none, or several.
+    """
+    root, wanted = project_root(step.workspace), str(step.inputs["session"])
+    if wanted:
+        known = await asyncio.to_thread(guarded_copies, root)
+        found = [one for one in known if one.startswith(wanted)]
+        if len(found) == 1:
+            return await asyncio.to_thread(GuardedCopy.attach, root, found[0])
+        which = "several sessions begin with" if found else "there is no session"
+        raise InvalidInput(f"{which} {wanted!r}{did_you_mean(wanted, known)}")
+
+    async def find() -> list[str]:
+        copies = [GuardedCopy.attach(root, one) for one in await asyncio.to_thread(guarded_copies, root)]
+        return [copy.id for copy in copies if await copy.difference()]
+
+    # after a crash the same session is landed
+    changed: list[str] = await step.choose_once(f"session:{step.attempt}", "", find)
+    if len(changed) != 1:
+        which = f"several sessions have changes; name one: {', '.join(changed)}" if changed else ""
+        raise InvalidInput(which or "no session has changes to land")
+    return await asyncio.to_thread(GuardedCopy.attach, root, changed[0])
+
+
+@contextmanager
+def _only_landing(copy: GuardedCopy) -> Iterator[None]:
+    """Keep other processes from landing the same session.
+
+    :raises RunIsOwned: another one does.
+    """
+    handle = open_private(copy.place / LOCK, os.O_RDWR | os.O_CREAT)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise RunIsOwned(
+                f"the session {copy.id} is being landed by another run; finish its review"
+            ) from error
+        yield
+    finally:
+        os.close(handle)
+
+
+def _keep(copy: GuardedCopy, difference: ScratchDifference, still_open: set[str]) -> None:
+    """Store the states that were decided, so that the program's later changes are told apart."""
+    files = {path: _state(images[1]) for path, images in difference.files.items() if path not in still_open}
+    modes = {path: mode for path, (_, mode) in difference.modes.items() if path not in still_open}
+    folders = [*difference.made, *difference.removed]
+    kept = {"files": files, "modes": modes, "folders": folders}
+    write_atomic(copy.place / LANDED, json.dumps(kept).encode())
+
+
+def _state(image: FileImage) -> list[str]:
+    return [image.state.kind, image.state.digest]
+
+
+def _decided(copy: GuardedCopy, difference: ScratchDifference) -> ScratchDifference:
+    """Return the part of a difference that was decided."""
+    try:
+        kept = json.loads(read_regular(copy.place / LANDED))
+    except FileNotFoundError:  # an interrupted update ended: what is different now is new
+        return ScratchDifference()
+    states, known = kept["files"], difference.files.items()
+    files = {path: images for path, images in known if states.get(path) == _state(images[1])}
+    modes = {path: mode for path, mode in difference.modes.items() if kept["modes"].get(path) == mode[1]}
+    stay = {*difference.files, *difference.modes} - {*files, *modes}
+    above = {str(parent) for path in stay for parent in PurePosixPath(path).parents}
+    made = [path for path in difference.made if path in kept["folders"] and path not in above]
+    removed = {path: mode for path, mode in difference.removed.items() if path in kept["folders"]}
+    return ScratchDifference(files, modes, made, removed)
+
+
+def _summary(landed: Landed) -> str:
+    words = [f"landed: {_counted(landed.files)}" if landed.files else "nothing was landed"]
+    words += [f"rejected parts of {_counted(landed.rejected)}"] if landed.rejected else []
+    words += [f"still open: {_counted(landed.undecided)}"] if landed.undecided else []
+    words += [f"not landed: {path}: {why}" for path, why in landed.left.items()]
+    return "\n".join(words)
+
+
+def _counted(paths: list[str]) -> str:
+    return f"{len(paths)} file{'' if len(paths) == 1 else 's'}"

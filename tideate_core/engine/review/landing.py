@@ -1,0 +1,75 @@
+"""Landing of another program's changes: merge with the current files, review, write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tideate_core.engine.review.marks import in_order
+from tideate_core.engine.review.review import review_collected
+from tideate_core.engine.review.revision import revision_prompt
+from tideate_core.util.escaping import label
+from tideate_core.workspace import executable_changes, merge_outside_changes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tideate_core.engine.review.revision import Feedback
+    from tideate_core.snapshots import ScratchDifference
+    from tideate_core.workflows import StepContext
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """Outcome of a landing; paths are relative to the root."""
+
+    files: list[str] = field(default_factory=list)
+    """Written files."""
+    rejected: list[str] = field(default_factory=list)
+    """Files with a rejected part."""
+    undecided: list[str] = field(default_factory=list)
+    """Files with a part that was neither accepted nor rejected; of a moved file both paths."""
+    left: dict[str, str] = field(default_factory=dict)
+    """Changed paths that cannot be landed, with the reason."""
+    comments: int = 0
+    """Number of comments with text: the person wants the program to work on."""
+    feedback: str = ""
+    """Comments, edits and rejections of the person, as a prompt for the program; empty if there are none."""
+
+
+async def land_difference(
+    step: StepContext, difference: ScratchDifference, *, checked: Mapping[str, str] | None = None
+) -> Landed:
+    """Merge a difference with the current files, ask for a review, and write all accepted changes or none.
+
+    :param checked: by path, which check ran after the last change of the file, and its result.
+    :raises Declined: the person decided nothing.
+    :raises WorkspaceError: the changes could not be written; none was.
+    """
+    merged = await merge_outside_changes(step.workspace, difference, difference.moved, difference.left)
+    for path, why in merged.left.items():
+        step.notice(f"not landed: {label(path)}: {why}", level="warn")
+    if not merged.changes:
+        step.notice("there is nothing to land")
+        return Landed(left=merged.left)
+    executed = {one.path for one in await executable_changes(step.workspace, merged.changes)}
+    changes = await step.workspace.attach(in_order(merged.changes, executed))
+    done = await review_collected(step, changes, checked or {})
+    return Landed(
+        [change.move_to or change.path for change in done.written],
+        _rejected(done.feedback),
+        done.undecided,
+        merged.left,
+        done.feedback.count,
+        feedback_text(step, done.feedback),
+    )
+
+
+def _rejected(feedback: Feedback) -> list[str]:
+    paths = [one.path for one in feedback.comments if one.rejected and one.path is not None]
+    return list(dict.fromkeys(paths))
+
+
+def feedback_text(step: StepContext, feedback: Feedback) -> str:
+    """Return comments, edits and rejections as a prompt; empty if there are none."""
+    return revision_prompt(step, feedback, landed=True).user if feedback.comments else ""

@@ -1,0 +1,192 @@
+"""Enclosure: the part of the machine that a guarded program may see and write, and a report of its end."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.process.mount_plan import (
+    Bind,
+    Dev,
+    Hide,
+    Mount,
+    MountPlan,
+    Proc,
+    ReadOnly,
+    Rules,
+    Shade,
+    Tmpfs,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+PRIVATE: Final = ("/tmp", "/var/tmp", "/run", "/var/run")  # noqa: S108 each program gets its own
+"""Directories that are empty and private in an enclosure."""
+KEPT: Final = ("/run/current-system", "/run/booted-system", "/run/opengl-driver", "/run/wrappers")
+"""Programs and libraries that some systems keep there."""
+SOCKETS: Final = Path("/proc/net/unix")
+MOST_SOCKETS: Final = 200
+_SMALL: Final = 1 << 24
+"""Bytes of a file system for a few files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosure:
+    """Limits of a guarded program; it also gets no capabilities and ends with the guard."""
+
+    home: Path
+    """Its changes are reported and discarded."""
+    writable: tuple[Path, ...] = ()
+    """Directories and files whose changes are kept; missing ones are left out."""
+    hidden: tuple[Path, ...] = ()
+    visible: tuple[Path, ...] = ()
+    """Readable paths, even in hidden or private directories."""
+    rules: Rules = field(default_factory=Rules)
+
+    def mounts(self, project: Iterable[Mount]) -> MountPlan:
+        """Return the plan of a view in which only some directories are writable; blocking.
+
+        :param project: mounts of the project's copy.
+        """
+        copy = tuple(project)
+        roots = [one.place for one in copy if not isinstance(one, ReadOnly | Proc | Dev)]
+        private = [path for path in map(Path, PRIVATE) if path.is_dir() and not path.is_symlink()]
+        shared = [path for path in map(_real, self.writable) if _exists(path)]
+        outer = [path for path in shared if any(root.is_relative_to(path) for root in roots)]
+        home = _real(self.home)
+        hidden = [*map(_real, self.hidden), *_sockets(private)]
+        covered = (*private, *hidden)
+        visible = [
+            path
+            for path in (*map(_real, self.visible), *_needed())
+            if _exists(path) and _is_below(path, covered)
+        ]
+        return (
+            ReadOnly(),
+            Dev(_memory(4)),
+            Proc(),
+            *(
+                Tmpfs(path, _SMALL, 0o755) if path.name == "run" else Tmpfs(path, _memory(2), 0o1777)
+                for path in private
+            ),
+            Tmpfs(Path(f"/run/user/{os.getuid()}"), _SMALL, 0o700),
+            *([Shade(home, _memory(4))] if home.is_dir() and home != Path("/") else []),
+            *(Bind(path, path, writable=True) for path in outer),
+            *copy,
+            *(
+                Bind(path, path, writable=True)
+                for path in shared
+                if path not in outer and (home in roots or not _is_below(path, roots))
+            ),
+            *(
+                Hide(path)
+                for path in dict.fromkeys(hidden)
+                if not any(_is_below(one, [path]) for one in roots)
+            ),
+            *(Bind(path, path, writable=False) for path in dict.fromkeys(visible)),
+        )
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _exists(path: Path) -> bool:
+    return os.path.exists(path)  # noqa: PTH110 false below a directory that may not be searched
+
+
+def _is_below(path: Path, roots: Iterable[Path]) -> bool:
+    return any(path.is_relative_to(root) for root in roots)
+
+
+def _memory(part: int) -> int:
+    """Return a part of the machine's memory in bytes."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // part
+
+
+def _needed() -> Iterator[Path]:
+    """Yield files of the system and of tideate that programs need from private or hidden directories."""
+    yield from (Path(path) for path in KEPT)
+    yield _real(Path("/etc/resolv.conf"))
+    yield from dict.fromkeys(
+        (Path(sys.prefix), Path(sys.base_prefix), _real(Path(sys.executable)), Path(__file__).parents[1])
+    )
+
+
+def _sockets(private: Iterable[Path]) -> Iterator[Path]:
+    """Yield sockets in the file system, outside of private directories: connecting writes no file."""
+    try:
+        lines = SOCKETS.read_bytes().splitlines()
+    except OSError:
+        return
+    names = {os.fsdecode(fields[7]) for line in lines if len(fields := line.split(b" ", 7)) == 8}
+    named = [Path(name) for name in sorted(names) if name.startswith("/")]
+    found = (path for path in named if not _is_below(path, private) and _is_socket(path))
+    yield from (path for path, _ in zip(found, range(MOST_SOCKETS), strict=False))
+
+
+def _is_socket(path: Path) -> bool:
+    try:
+        return stat.S_ISSOCK(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideChange:
+    """Change of the home directory, outside of the project and the writable directories."""
+
+    path: str
+    deleted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """Program and the seconds that it ran."""
+
+    command: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class EscapeReport:
+    """Actions of a guarded program outside of its copy."""
+
+    outside: int = 0
+    """Discarded changes of the home directory."""
+    named: tuple[OutsideChange, ...] = ()
+    """The first of them."""
+    longest: tuple[Ran, ...] = ()
+    """Programs that ran longest, without those of a few seconds."""
+    ended: tuple[str, ...] = ()
+    """Programs that were still running and were ended."""
+
+    @classmethod
+    def of(cls, report: Mapping[str, Any]) -> EscapeReport:
+        """Return the report of a holder's values; empty if it could not report."""
+        return cls(
+            report.get("outside", 0),
+            tuple(OutsideChange(*one) for one in report.get("named", ())),
+            tuple(Ran(*one) for one in report.get("ran", ())),
+            tuple(report.get("ended", ())),
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @property
+    def lines(self) -> list[str]:
+        """Sentences for the user; control characters are not escaped."""
+        said = []
+        if self.outside:
+            kinds = [f"{one.path}{' (deleted)' if one.deleted else ''}" for one in self.named]
+            more = f" and {self.outside - len(kinds):,} more" if self.outside > len(kinds) else ""
+            said.append(f"discarded changes outside of the project: {', '.join(kinds)}{more}")
+        if self.ended:
+            said.append(f"ended programs that were still running: {', '.join(self.ended)}")
+        return said

@@ -1,0 +1,226 @@
+"""Table of agents: their programs, their directories, their keys; enclosure and environment for each."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.process.enclosure import Enclosure
+from tideate_core.process.mount_plan import Rules
+from tideate_core.project import expand_home, state_dir
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from tideate_core.config import AgentConfig, Config
+
+
+@dataclass(frozen=True, slots=True)
+class KnownAgent:
+    """Agent with paths below the home directory."""
+
+    name: str
+    programs: tuple[str, ...]
+    """Names of programs that start it."""
+    directories: tuple[str, ...]
+    """Directories of its own: settings, logins, sessions, caches."""
+    keys: tuple[str, ...] = ()
+    """Variables of its own, besides those with a prefix."""
+    prefixes: tuple[str, ...] = ()
+    """Beginnings of its variables."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """Files of its own, with their first content."""
+    acp: tuple[str, ...] = ()
+    """Command that speaks the Agent Client Protocol."""
+
+
+MODEL_KEYS: Final = (
+    "ANTHROPIC_API_KEY",
+    "AZURE_OPENAI_API_KEY",
+    "CEREBRAS_API_KEY",
+    "DEEPSEEK_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "GROQ_API_KEY",
+    "MISTRAL_API_KEY",
+    "OPENAI_API_KEY",
+    "OPENROUTER_API_KEY",
+    "XAI_API_KEY",
+)
+KNOWN_AGENTS: Final = (
+    KnownAgent(
+        "claude",
+        ("claude", "claude-agent-acp"),
+        (".claude", ".cache/claude-cli-nodejs"),
+        ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+        ("ANTHROPIC_", "CLAUDE_"),
+        {".claude.json": b"{}\n"},
+        ("claude-agent-acp",),
+    ),
+    KnownAgent(
+        "codex",
+        ("codex", "codex-acp"),
+        (".codex",),
+        ("OPENAI_API_KEY",),
+        ("CODEX_", "OPENAI_"),
+        acp=("codex-acp",),
+    ),
+    KnownAgent(
+        "opencode",
+        ("opencode",),
+        (".config/opencode", ".local/share/opencode", ".local/state/opencode", ".cache/opencode"),
+        MODEL_KEYS,
+        ("OPENCODE_",),
+        acp=("opencode", "acp"),
+    ),
+    KnownAgent(
+        "gemini",
+        ("gemini",),
+        (".gemini",),
+        ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        ("GEMINI_", "GOOGLE_"),
+        acp=("gemini", "--experimental-acp"),
+    ),
+    KnownAgent(
+        "copilot",
+        ("copilot",),
+        (".copilot", ".cache/copilot"),
+        ("GH_TOKEN", "GITHUB_TOKEN"),
+        ("COPILOT_",),
+        acp=("copilot", "--acp"),
+    ),
+)
+SECRETS: Final = (
+    ".aws",
+    ".azure",
+    ".bash_history",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".config/BraveSoftware",
+    ".config/chromium",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/github-copilot",
+    ".config/glab-cli",
+    ".config/google-chrome",
+    ".config/microsoft-edge",
+    ".config/op",
+    ".config/rclone",
+    ".docker",
+    ".gem/credentials",
+    ".git-credentials",
+    ".gnupg",
+    ".kube",
+    ".local/share/fish/fish_history",
+    ".local/share/keyrings",
+    ".mozilla",
+    ".my.cnf",
+    ".netrc",
+    ".npmrc",
+    ".password-store",
+    ".pgpass",
+    ".pypirc",
+    ".ssh",
+    ".terraform.d",
+    ".thunderbird",
+    ".vault-token",
+    ".zsh_history",
+)
+"""Paths of secrets below the home directory."""
+_SECRET: Final = re.compile(
+    r"(^|_)(API_?KEY|ACCESS_KEY|SECRET|TOKEN|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|PRIVATE_KEY)(_|$)"
+)
+"""Names of variables that hold secrets."""
+_REACHES_OUT: Final = re.compile(
+    r"^(NVIM|TIDEATE|DBUS_|GPG_|SSH_A|VSCODE_)|_(SOCK|SOCKET|LISTEN_ON)$"
+    r"|^(DISPLAY|NVIM|TMUX|WAYLAND_DISPLAY|XAUTHORITY|XDG_RUNTIME_DIR)$"
+)
+"""Names of variables that lead to other programs of the user."""
+
+
+def agent_named(name: str) -> KnownAgent | None:
+    """Return a known agent by its name."""
+    return next((one for one in KNOWN_AGENTS if one.name == name), None)
+
+
+def find_agent(program: str, config: Config) -> str:
+    """Return the name of the agent that a program starts; empty if it is none.
+
+    :param program: its name or path, or the name of an agent.
+    """
+    base = Path(program).name
+    for name, own in config.agents.items():
+        if base == name or (own.command and Path(own.command[0]).name == base):
+            return name
+    return next((one.name for one in KNOWN_AGENTS if base in one.programs), "")
+
+
+def enclosure_for(program: str, config: Config) -> Enclosure:
+    """Return the enclosure of a program; blocking: missing directories of an agent are created.
+
+    :param program: see `find_agent`.
+    :raises ConfigError: the directory of private state is unknown.
+    :raises OSError: a directory of the agent cannot be created.
+    """
+    home, agent = Path.home(), find_agent(program, config)
+    own = config.agents.get(agent)
+    known = agent_named(agent)
+    if known is not None:
+        _create(home, known)
+    return Enclosure(
+        home=home,
+        writable=(*_own_paths(home, known), *_expanded(own.writable if own else ())),
+        hidden=(*_hidden(home, agent), *_expanded(own.hidden if own else ()), state_dir()),
+        visible=_expanded(own.visible if own else ()),
+        rules=Rules(network=own.network if own else "on"),
+    )
+
+
+def environment_for(program: str, config: Config) -> dict[str, str]:
+    """Return our environment for a program, without others' secrets and ways to other programs.
+
+    :param program: see `find_agent`.
+    """
+    agent = find_agent(program, config)
+    known, own = agent_named(agent), config.agents.get(agent)
+    kept = {name: value for name, value in os.environ.items() if _may_have(name, known, own)}
+    return {**kept, "TMPDIR": "/tmp"}  # noqa: S108 it is private in the enclosure
+
+
+def _may_have(name: str, known: KnownAgent | None, own: AgentConfig | None) -> bool:
+    if own is not None and name in own.inherit:
+        return True
+    if known is not None and (name in known.keys or name.startswith(known.prefixes)):
+        return True
+    of_others = any(name.startswith(one.prefixes) for one in KNOWN_AGENTS if one is not known)
+    return not (of_others or _SECRET.search(name.upper()) or _REACHES_OUT.search(name))
+
+
+def _hidden(home: Path, agent: str) -> Iterable[Path]:
+    yield from (home / path for path in SECRETS)
+    for one in KNOWN_AGENTS:
+        if one.name != agent:
+            yield from _own_paths(home, one)
+
+
+def _own_paths(home: Path, known: KnownAgent | None) -> Sequence[Path]:
+    return [] if known is None else [home / path for path in (*known.directories, *known.files)]
+
+
+def _create(home: Path, known: KnownAgent) -> None:
+    """Create an agent's own directories and files, which it could not create in the enclosure."""
+    for path in known.directories:
+        (home / path).mkdir(mode=0o700, parents=True, exist_ok=True)
+    for path, content in known.files.items():
+        try:
+            with os.fdopen(os.open(home / path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(content)
+        except FileExistsError:
+            continue
+
+
+def _expanded(paths: Iterable[str]) -> tuple[Path, ...]:
+    return tuple(expand_home(path) for path in paths)

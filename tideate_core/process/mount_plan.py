@@ -1,0 +1,112 @@
+"""Mount plan: ordered mounts of a private view, applied by the holder of its namespaces."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """Overlay mounted over a directory."""
+
+    place: Path
+    lowers: tuple[Path, ...]
+    """Lower layers, the uppermost first."""
+    upper: Path
+    work: Path
+    """Empty directory in the file system of `upper`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """Directory or file visible at another path, with all mounts below it."""
+
+    source: Path
+    place: Path
+    writable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Tmpfs:
+    """Empty file system in memory."""
+
+    place: Path
+    size: int
+    """Bytes."""
+    mode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hide:
+    """Empty directory over a directory, or empty file over a file; a missing path is accepted."""
+
+    place: Path
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOnly:
+    """No write to any mount so far, and no devices and setuid programs there; sources keep their state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shade:
+    """Directory whose changes are kept in memory, reported at the end and discarded.
+
+    It stays as it is, thus read-only after `ReadOnly`, if the system cannot mount an overlay there.
+    """
+
+    place: Path
+    size: int
+    """Bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proc:
+    """`/proc` with the processes of the namespace only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dev:
+    """`/dev` with harmless devices, terminals of its own and private shared memory."""
+
+    size: int
+    """Bytes of shared memory."""
+
+
+Mount: TypeAlias = Overlay | Bind | Tmpfs | Hide | ReadOnly | Shade | Proc | Dev
+MountPlan: TypeAlias = tuple[Mount, ...]
+"""Mounts in their order. Sources and layers are paths outside of the namespace."""
+
+
+def plan_as_json(plan: Iterable[Mount]) -> list[dict[str, Any]]:
+    """Return a plan as JSON values: the fields of each mount and its kind under `mount`."""
+    return [{"mount": type(one).__name__.lower(), **_plain(asdict(one))} for one in plan]
+
+
+def _plain(fields: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: [str(one) for one in value]
+        if isinstance(value, tuple)
+        else value
+        if isinstance(value, bool | int)
+        else str(value)
+        for name, value in fields.items()
+    }
+
+
+Network: TypeAlias = Literal["on", "loopback", "off"]
+"""The machine's network, only the namespace's own loopback addresses, or none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Rules for programs in the namespaces; they also lose all capabilities and gain no privileges."""
+
+    network: Network = "on"
+    processes: int = 4096
+    """Limit of processes and threads."""

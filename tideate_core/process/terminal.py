@@ -1,0 +1,191 @@
+"""Run a program on a terminal of its own and relay the person's terminal to it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import pty
+import signal
+import struct
+import subprocess
+import termios
+import tty
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.process.group import ENTER_PROGRAM, entering
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+_CHUNK: Final = 1 << 16
+_DRAIN: Final = 0.5
+"""Seconds for the last output after the program's end, while other programs keep the terminal open."""
+_TIOCGPTPEER: Final = 0x5441
+"""Linux: open the other end of a terminal."""
+_TIOCSPTLCK: Final = 0x40045431
+FORWARDED: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
+
+
+async def run_on_terminal(
+    argv: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    cwd: Path,
+    ptmx: Path | None = None,
+) -> int:
+    """Run a program on a new terminal that mirrors ours, until it ends.
+
+    The program cannot reach our terminal itself. Without a terminal on both our standard input and output, it
+    gets our streams instead. Signals to this process go on to the program. A cancellation ends it.
+
+    :param argv: program and arguments; see `entering` for a program in namespaces.
+    :param ptmx: device that makes the terminal, as the one of the program's namespace; None: our own.
+    :returns: its exit status, or the negative number of the signal that ended it.
+    :raises OSError: it cannot be started.
+    """
+    command = argv if ENTER_PROGRAM in argv else entering(0, cwd, argv)
+    if not (os.isatty(0) and os.isatty(1)):
+        return await _Relay(_start(command, environment, cwd, None)).run()
+    ours, theirs = _open_terminal(ptmx)
+    try:
+        _copy_size(ours)
+        process = _start(command, environment, cwd, theirs)
+    except BaseException:
+        os.close(ours)
+        raise
+    finally:
+        os.close(theirs)
+    with _raw_terminal():
+        return await _Relay(process, ours).run()
+
+
+def _start(
+    command: Sequence[str], environment: Mapping[str, str], cwd: Path, terminal: int | None
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # noqa: S603 a list and no shell
+        command,
+        cwd=cwd,
+        env=environment,
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        start_new_session=True,
+    )
+
+
+def _open_terminal(ptmx: Path | None) -> tuple[int, int]:
+    if ptmx is None:
+        return pty.openpty()
+    ours = os.open(ptmx, os.O_RDWR | os.O_NOCTTY)
+    try:
+        fcntl.ioctl(ours, _TIOCSPTLCK, struct.pack("i", 0))
+        return ours, fcntl.ioctl(ours, _TIOCGPTPEER, os.O_RDWR | os.O_NOCTTY)
+    except BaseException:
+        os.close(ours)
+        raise
+
+
+def _copy_size(terminal: int) -> None:
+    with contextlib.suppress(OSError):  # ours may be gone
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, fcntl.ioctl(0, termios.TIOCGWINSZ, b"\0" * 8))
+
+
+@contextlib.contextmanager
+def _raw_terminal() -> Iterator[None]:
+    """Pass all keys on unchanged; the terminal is as before at the end."""
+    before = termios.tcgetattr(0)
+    tty.setraw(0)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(termios.error):  # it is gone
+            termios.tcsetattr(0, termios.TCSADRAIN, before)
+
+
+class _Relay:
+    """A running program and, if it has one, our end of its terminal."""
+
+    def __init__(self, process: subprocess.Popen[bytes], terminal: int | None = None) -> None:
+        self._process = process
+        self._terminal = terminal
+        self._loop = asyncio.get_running_loop()
+        self._closed = asyncio.Event()
+        """No process has the terminal open any longer."""
+        self._pending = bytearray()
+        """Keys that the program has not taken yet."""
+
+    async def run(self) -> int:
+        for number in FORWARDED:
+            self._loop.add_signal_handler(number, self._process.send_signal, number)
+        if self._terminal is not None:
+            os.set_blocking(self._terminal, False)
+            self._loop.add_signal_handler(signal.SIGWINCH, _copy_size, self._terminal)
+            self._loop.add_reader(0, self._take_keys)
+            self._loop.add_reader(self._terminal, self._show)
+        waiting = asyncio.ensure_future(asyncio.to_thread(self._process.wait))
+        try:
+            status = await asyncio.shield(waiting)
+            if self._terminal is not None:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_DRAIN):
+                        await self._closed.wait()
+            return status
+        finally:
+            self._process.kill()  # has no effect after its end
+            self._close()
+            await asyncio.shield(waiting)
+
+    def _close(self) -> None:
+        for number in FORWARDED:
+            self._loop.remove_signal_handler(number)
+        if self._terminal is not None:
+            self._loop.remove_signal_handler(signal.SIGWINCH)
+            self._loop.remove_reader(0)
+            self._stop()
+            os.close(self._terminal)
+
+    def _stop(self) -> None:
+        assert self._terminal is not None  # noqa: S101 only then
+        self._loop.remove_reader(self._terminal)
+        self._loop.remove_writer(self._terminal)
+        self._closed.set()
+
+    def _take_keys(self) -> None:
+        keys = os.read(0, _CHUNK)
+        if not keys:  # our terminal is gone, and the program's with it
+            self._loop.remove_reader(0)
+            self._process.send_signal(signal.SIGHUP)
+            return
+        self._pending += keys
+        self._pass_on()
+
+    def _pass_on(self) -> None:
+        """Write keys; a program that does not read must not block the screen."""
+        assert self._terminal is not None  # noqa: S101 only then
+        try:
+            del self._pending[: os.write(self._terminal, self._pending)]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._pending.clear()  # no process has it open
+        if self._pending:
+            self._loop.add_writer(self._terminal, self._pass_on)
+        else:
+            self._loop.remove_writer(self._terminal)
+
+    def _show(self) -> None:
+        assert self._terminal is not None  # noqa: S101 only then
+        try:
+            data = os.read(self._terminal, _CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""  # Linux: EIO when the last process closed it
+        if not data:
+            self._stop()
+        left = memoryview(data)
+        while left:
+            left = left[os.write(1, left) :]

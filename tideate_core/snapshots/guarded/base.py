@@ -1,0 +1,175 @@
+"""Base of a guarded copy: the project as it was at the beginning or at the last update."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.project import open_directory_fd
+from tideate_core.snapshots.entries import above
+from tideate_core.snapshots.guarded.layers import find_in_layers, names_in_layers
+from tideate_core.snapshots.guarded.record import Kept
+from tideate_core.snapshots.limits import MIB
+from tideate_core.workspace import ABSENT, FileImage, FileState, read_image
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+LARGEST: Final = 64 * MIB
+"""Bytes of a file that is compared."""
+_GONE: Final = Kept("absent")
+_DIGEST_SIZE: Final = 20
+"""Bytes, as in a `FileState`."""
+_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class TooLarge(Exception):
+    """A file is larger than `LARGEST`."""
+
+
+def state_at(path: Path | str, directory: int | None = None) -> FileState:
+    """Return the state of a path without its content in memory, following no link; blocking.
+
+    :param directory: descriptor that the path is relative to.
+    :raises OSError: it cannot be read.
+    """
+    try:
+        found = os.stat(path, dir_fd=directory, follow_symlinks=False)
+    except (FileNotFoundError, NotADirectoryError):
+        return ABSENT
+    mode = stat.S_IMODE(found.st_mode)
+    if stat.S_ISDIR(found.st_mode):
+        return FileState("directory", mode=mode)
+    if not stat.S_ISREG(found.st_mode):
+        return read_image(path, directory).state
+    with os.fdopen(os.open(path, _READ, dir_fd=directory), "rb") as file:
+        made = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=_DIGEST_SIZE))
+    return FileState("file", made.hexdigest(), mode)
+
+
+def state_within(view: Path, path: str) -> FileState:
+    """Return the state of a path below a root, following no link on the way; blocking.
+
+    :raises OSError: it cannot be read.
+    """
+    *way, name = path.split("/")
+    try:
+        directory = open_directory_fd(view, way)
+    except (FileNotFoundError, NotADirectoryError):
+        return ABSENT
+    try:
+        return state_at(name, directory)
+    finally:
+        os.close(directory)
+
+
+def state_of(kept: Kept, contents: Path) -> FileState:
+    """Return the state that a kept path has; blocking.
+
+    :param contents: directory of the contents of files.
+    :raises OSError: the content cannot be read.
+    """
+    if kept.kind == "file":
+        return replace(state_at(contents / kept.content), mode=kept.mode)
+    if kept.kind == "link":
+        return FileImage.of_link(os.fsencode(kept.content)).state
+    return FileState(kept.kind, mode=kept.mode)
+
+
+class Base:
+    """Images of the base; nothing that happens in the project changes them.
+
+    :param layers: of the copy, without the program's own, the uppermost first.
+    :param kept: paths that updates changed.
+    :param contents: directory of their contents.
+    """
+
+    def __init__(self, layers: Sequence[Path], kept: Mapping[str, Kept], contents: Path) -> None:
+        self._layers = [str(layer) for layer in layers]
+        self._kept = kept
+        self._contents = contents
+
+    def image(self, path: str) -> FileImage:
+        """Return the image of a path; a directory has the kind `directory`; blocking.
+
+        :raises OSError: it cannot be read.
+        :raises TooLarge: it is too large.
+        """
+        kept = self._find_kept(path)
+        if kept is None:
+            where = find_in_layers(self._layers, path)
+            return FileImage(ABSENT) if where is None else read_bounded_image(Path(where))
+        if kept.kind == "file":
+            image = read_bounded_image(self._contents / kept.content)
+            return FileImage.of_file(image.data, kept.mode, image.metadata)
+        if kept.kind == "link":
+            return FileImage.of_link(os.fsencode(kept.content))
+        return FileImage(FileState(kept.kind))
+
+    def state(self, path: str) -> FileState:
+        """Return the state of a path of any size; blocking.
+
+        :raises OSError: it cannot be read.
+        """
+        kept = self._find_kept(path)
+        if kept is not None:
+            return state_of(kept, self._contents)
+        where = find_in_layers(self._layers, path)
+        return ABSENT if where is None else state_at(where)
+
+    def directory_mode(self, path: str) -> int | None:
+        """Return the permission bits of a directory, or None."""
+        kept = self._find_kept(path)
+        if kept is not None:
+            return kept.mode if kept.kind == "directory" else None
+        where = find_in_layers(self._layers, path)
+        mode = 0 if where is None else os.lstat(where).st_mode
+        return stat.S_IMODE(mode) if stat.S_ISDIR(mode) else None
+
+    def below(self, path: str) -> Iterator[str]:
+        """Yield the paths directly in a directory.
+
+        :raises OSError: it cannot be read.
+        """
+        prefix = f"{path}/" if path else ""
+        names = {prefix + name for name in names_in_layers(self._layers, path)}
+        names |= {one for one in self._kept if one.rpartition("/")[0] == path}
+        return (one for one in sorted(names) if self._exists(one))
+
+    def _exists(self, path: str) -> bool:
+        kept = self._find_kept(path)
+        return kept is not _GONE and (kept is None or kept.kind != "absent")
+
+    def _find_kept(self, path: str) -> Kept | None:
+        """Return the state of a path that updates changed, itself or with a directory above it."""
+        if not self._kept:
+            return None
+        if (kept := self._kept.get(path)) is not None:
+            return kept
+        hidden = any(
+            (one := self._kept.get(way)) is not None and one.kind != "directory" for way in above(path)
+        )
+        return _GONE if hidden else None
+
+
+def lstat(path: Path) -> os.stat_result | None:
+    """Return the status of a path without following it, or None if it does not exist."""
+    try:
+        return path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def read_bounded_image(path: Path) -> FileImage:
+    """Read the image of a path without following its last component.
+
+    :raises OSError: it cannot be read.
+    :raises TooLarge: it is too large.
+    """
+    if (found := lstat(path)) is not None and found.st_size > LARGEST:
+        raise TooLarge
+    return read_image(path)

@@ -1,0 +1,531 @@
+"""Guarded copy of a project: prepare, open, read its changes, bring it up to the project, discard."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import os
+import threading
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
+
+from tideate_core.errors import ScratchUnavailable
+from tideate_core.process import Bind, EscapeReport, Namespaces, Overlay, Proc, entering, make_environment
+from tideate_core.project import make_project_state, project_state, real_path
+from tideate_core.snapshots.gitignore import IgnoreQuery
+from tideate_core.snapshots.guarded.base import Base, state_within
+from tideate_core.snapshots.guarded.difference import Found, read_difference
+from tideate_core.snapshots.guarded.git_data import BORROWED, GitView, messages_of_commits, own_directory
+from tideate_core.snapshots.guarded.ignoring import IgnoredNames
+from tideate_core.snapshots.guarded.layers import find_in_layers, names_in_layers
+from tideate_core.snapshots.guarded.mirror import (
+    MIRRORS,
+    SESSIONS,
+    UNFINISHED,
+    Look,
+    load_folders,
+    locked,
+    remove_unused,
+    write_listing,
+)
+from tideate_core.snapshots.guarded.preparing import prepare_copy, renew_mirror
+from tideate_core.snapshots.guarded.real_copy import (
+    TREE,
+    TREE_LISTING,
+    changed_in_tree,
+    link_in_copy,
+    make_tree,
+    shrunk,
+)
+from tideate_core.snapshots.guarded.record import Record
+from tideate_core.snapshots.guarded.updating import CONTENTS, Applying, Planning, changed_paths
+from tideate_core.snapshots.guarded.upper import changed_in_upper
+from tideate_core.snapshots.scratch.foreign_paths import environment_in_copy
+from tideate_core.snapshots.scratch.laying import checked_name, lay_parts
+from tideate_core.snapshots.scratch.places import claim_place, release_place, remove_tree, sweep_places
+from tideate_core.util.private_files import make_private_directory, open_private
+from tideate_core.util.regular_files import read_bounded
+from tideate_core.util.uncancelled import run_uncancelled, wait_uncancelled
+from tideate_core.workspace import FileImage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Self
+
+    from tideate_core.process import Enclosure, Mount
+    from tideate_core.snapshots.guarded.difference import ScratchDifference
+    from tideate_core.snapshots.scratch.laying import Content
+
+_T = TypeVar("_T")
+
+DIRECTORY: Final = "guard"
+"""Directory in a project's private state for its guarded copies and mirrors."""
+OWNER: Final = "owner"
+"""File of a guarded copy that its owner locks; it names the process in its namespaces."""
+OWN_DIRECTORY: Final = ".tideate"
+"""Directory of a project for tideate's own files, which never land."""
+_LONGEST: Final = 4096
+GuardedKind: TypeAlias = Literal["overlay", "copy"]
+
+
+class GuardedCopy:
+    """Private view of a project in which a program works; on disk until it is discarded.
+
+    The methods may be called by any process, except `open`, `command` and `close`, which its owner calls.
+
+    :param guard: directory of all guarded copies of the project.
+    """
+
+    def __init__(self, guard: Path, place: Path, record: Record) -> None:
+        self.place = place
+        self._guard = guard
+        self._record = record
+        self._held: Namespaces | None = None
+        self._owner: int | None = None
+        self._enclosure: Enclosure | None = None
+        self._stop = threading.Event()
+        self._renewal: threading.Thread | None = None
+
+    @classmethod
+    async def prepare(
+        cls,
+        root: Path,
+        files: Mapping[str, Content] | None = None,
+        *,
+        kind: Literal["auto", "overlay", "copy"] = "auto",
+        private: Path | None = None,
+    ) -> Self:
+        """Create a guarded copy on disk, durably; nothing is mounted and no program runs.
+
+        :param root: of the project.
+        :param files: unsaved buffers, as for `Scratch.lay_over`; they are part of the base.
+        :param kind: `auto` prefers an overlay.
+        :param private: directory of its guarded copies, outside of the project; None for the one in its
+            private state.
+        :raises ScratchUnavailable: it cannot be created.
+        :raises StateError: the private state cannot be used.
+        :raises WorkspaceError: see `Scratch.lay_over`.
+        """
+        project = real_path(root)
+        laid = dict(files or {})
+        for name in laid:
+            checked_name(name)
+        stop = threading.Event()
+
+        def work() -> str:
+            try:
+                guard = make_project_state(project) / DIRECTORY if private is None else private
+                return prepare_copy(project, guard, laid, kind, stop)
+            except OSError as error:
+                raise ScratchUnavailable(f"no guarded copy can be made: {error}") from error
+
+        preparing = asyncio.ensure_future(asyncio.to_thread(work))
+        cancelled = await wait_uncancelled(preparing, stop.set)
+        if cancelled and (error := preparing.exception()) is not None:
+            raise asyncio.CancelledError from error
+        prepared = cls.attach(project, preparing.result(), private=private)
+        if cancelled:
+            await prepared.discard()
+            raise asyncio.CancelledError
+        return prepared
+
+    @classmethod
+    def attach(cls, root: Path, id: str, *, private: Path | None = None) -> Self:  # noqa: A002
+        """Return an existing guarded copy; blocking.
+
+        :raises ScratchUnavailable: there is none with this id, or it is damaged.
+        :raises StateError: the private state cannot be used.
+        """
+        guard = project_state(root) / DIRECTORY if private is None else private
+        if not id.isalnum():
+            raise ScratchUnavailable(f"there is no guarded copy {id}")
+        place = guard / SESSIONS / id
+        return cls(guard, place, Record.read(place))
+
+    @property
+    def id(self) -> str:
+        return self.place.name
+
+    @property
+    def project(self) -> Path:
+        """Root of the project."""
+        return Path(self._record.project)
+
+    @property
+    def kind(self) -> GuardedKind:
+        """Overlay at the project's own path, or copy elsewhere."""
+        return self._record.kind
+
+    @property
+    def root(self) -> Path:
+        """Root as programs in the guarded copy see it; for an overlay, the project's own path."""
+        return self.project if self.kind == "overlay" else self._tree
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Notices for the user: why it is not an overlay, and omissions."""
+        return self._record.notices
+
+    def mounts(self) -> tuple[Mount, ...]:
+        """Return the mounts that show the guarded copy, in their order; none for a copy elsewhere."""
+        return _mounts(self._guard, self.place, self._record)
+
+    async def open(self, enclosure: Enclosure | None = None) -> None:
+        """Make the guarded copy visible to programs of this process, until `close` or the process's end.
+
+        :param enclosure: limits for programs in an overlay; None: only the project is a copy.
+        :raises ScratchUnavailable: another process has it open, or it cannot be mounted.
+        """
+        self._enclosure = enclosure
+        await run_uncancelled(asyncio.to_thread(self._open), lambda _: self.close())
+
+    def command(self, argv: Sequence[str], *, cwd: str = "") -> list[str]:
+        """Return the command line that starts a program in the guarded copy.
+
+        For a copy, the caller also has to set the working directory `root / cwd`.
+
+        :param cwd: directory below the root, with ``/``.
+        """
+        if self._held is None:
+            return list(argv)
+        return entering(self._held.pid, self.root / cwd, argv)
+
+    def environment(self, environment: Mapping[str, str] | None = None) -> Mapping[str, str]:
+        """Return the environment for a program started with `command`; blocking, reads files.
+
+        :param environment: complete environment; None for `make_environment()`. The result also makes git
+            find the right repository.
+        """
+        known = make_environment() if environment is None else environment
+        if self.kind == "copy":
+            return environment_in_copy(self.project, self._tree, known)
+        # the project's directory is a mount point, and git has to look beyond it
+        return {**known, "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1"}
+
+    async def difference(self) -> ScratchDifference:
+        """Return the changes of programs since the base, whether they still run or not.
+
+        Writes to `.git`, `.tideate`, caches and ignored files stay in the guarded copy; the difference lists
+        them under `ignored`.
+
+        :raises ScratchUnavailable: the guarded copy is gone.
+        :raises OSError: it cannot be read.
+        """
+        return await self._in_thread(lambda _: self._difference())
+
+    async def commit_messages(self) -> list[str]:
+        """Return the messages of the commits that programs made on their branch, the newest last.
+
+        :raises ScratchUnavailable: the guarded copy is gone.
+        """
+        return await self._in_thread(lambda _: self._commit_messages())
+
+    async def update(
+        self, files: Mapping[str, Content] | None = None, *, landed: ScratchDifference | None = None
+    ) -> None:
+        """Bring the guarded copy up to the project's present state, which becomes the base.
+
+        :param files: unsaved buffers.
+        :param landed: the changes that were reviewed. Paths that programs changed since then stay as they
+            are, for the next review; None discards these changes, too.
+        :raises ScratchUnavailable: the guarded copy is gone, or cannot be written.
+        """
+        laid = dict(files or {})
+        for name in laid:
+            checked_name(name)
+        await self._in_thread(lambda lock: self._update(laid, landed, lock))
+
+    async def leave_note(self, name: str, text: str) -> Path:
+        """Write a text for programs in the guarded copy; return its path as they see it. It never lands.
+
+        :raises ScratchUnavailable: the guarded copy is gone, or cannot be written.
+        :raises WorkspaceError: a program put something else in its place.
+        """
+
+        def work(_: int) -> None:
+            with self._view() as view:
+                lay_parts(view, (OWN_DIRECTORY, name), text.encode())
+
+        await self._in_thread(work)
+        return self.root / OWN_DIRECTORY / name
+
+    async def close(self) -> EscapeReport:
+        """End all programs in the guarded copy; its files stay.
+
+        :returns: report of programs in an enclosure.
+        """
+        return await run_uncancelled(asyncio.to_thread(self._close))
+
+    async def discard(self) -> None:
+        """End all programs of this process in the guarded copy, and remove it.
+
+        :raises ScratchUnavailable: another process has it open, or it cannot be removed.
+        """
+        await run_uncancelled(asyncio.to_thread(self._discard))
+
+    async def _in_thread(self, work: Callable[[int], _T]) -> _T:
+        def locking() -> _T:
+            with self._locked() as lock:
+                return work(lock)
+
+        return await run_uncancelled(asyncio.to_thread(locking))
+
+    @property
+    def _tree(self) -> Path:
+        return self.place / TREE
+
+    @property
+    def _layers(self) -> tuple[Path, ...]:
+        return (self.place / "delta", self._guard / MIRRORS / str(self._record.mirror) / "tree")
+
+    @property
+    def _base(self) -> Base:
+        return Base(self._layers, self._record.kept, self.place / CONTENTS)
+
+    @contextmanager
+    def _locked(self) -> Iterator[int]:
+        """Hold the lock of the base, with the present record and no update under way; blocking."""
+        try:
+            handle = open_private(self.place / "lock", os.O_RDWR | os.O_CREAT)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise ScratchUnavailable(f"there is no guarded copy {self.id}") from error
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            self._record = Record.read(self.place)
+            if not self._record.is_settled:
+                with self._view() as view:
+                    self._settle(view)
+            yield handle
+        finally:
+            os.close(handle)
+
+    def _open(self) -> None:
+        self._owner = self._own()
+        try:
+            with self._locked():
+                if self.kind == "overlay":
+                    self._mount(self._owner)
+        except BaseException:
+            self._close()
+            raise
+        self._renewal = threading.Thread(
+            target=renew_mirror, args=(self._guard, self.project, self._stop), daemon=True
+        )
+        self._renewal.start()
+
+    def _mount(self, owner: int) -> None:
+        """Mount the overlay, or turn it into a copy if that is allowed and no program has used it."""
+        try:
+            limits, mounts = self._enclosure, self.mounts()
+            if limits is None:
+                self._held = Namespaces.hold([*mounts, Proc()])
+            else:
+                self._held = Namespaces.hold(limits.mounts(mounts), limits.rules)
+        except ScratchUnavailable as error:
+            unused = not self._record.generation and not names_in_layers([str(self.place / "upper")], "")
+            if not (self._record.may_be_copy and unused):
+                raise
+            remove_tree(self._tree)
+            notices = (*self._record.notices, shrunk(str(error)))
+            self._record = make_tree(self.place, self._layers, replace(self._record, notices=notices))
+            self._record.write(self.place)
+        else:
+            _tell_holder(owner, self._held.pid)
+
+    def _own(self) -> int:
+        """Become the owner.
+
+        :raises ScratchUnavailable: another process is the owner, or the guarded copy is gone.
+        """
+        try:
+            handle = open_private(self.place / OWNER, os.O_RDWR | os.O_CREAT)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise ScratchUnavailable(f"there is no guarded copy {self.id}") from error
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(handle)
+            raise ScratchUnavailable(f"another process has the guarded copy {self.id} open") from error
+        return handle
+
+    def _close(self) -> EscapeReport:
+        report = EscapeReport()
+        self._stop.set()
+        if self._renewal is not None:
+            self._renewal.join()
+            self._renewal = None
+        if self._held is not None:
+            self._held.close()
+            report = EscapeReport.of(self._held.report)
+            self._held = None
+        if self._owner is not None:
+            os.close(self._owner)
+            self._owner = None
+        self._stop.clear()
+        return report
+
+    def _discard(self) -> None:
+        self._close()
+        owner = self._own()
+        try:
+            place, handle = claim_place(self._guard / UNFINISHED)
+            self.place.rename(place)
+        finally:
+            os.close(owner)
+        try:
+            release_place(place, handle)
+        except OSError as error:
+            raise ScratchUnavailable(f"{place} cannot be removed: {error.strerror}") from error
+        with locked(self._guard):
+            remove_unused(self._guard)
+        sweep_places(self._guard / UNFINISHED)
+
+    @contextmanager
+    def _view(self) -> Iterator[Path]:
+        """Yield the root of the copy as this process can write it; blocking."""
+        if self.kind == "copy":
+            yield self._tree
+        elif self._held is not None and self._held.is_there:
+            yield self._held.view(self.project)
+        else:
+            try:
+                owner = self._own()
+            except ScratchUnavailable:
+                yield self._view_of_owner()
+                return
+            try:
+                held = Namespaces.hold(self.mounts())
+                try:
+                    yield held.view(self.project)
+                finally:
+                    held.close()
+            finally:
+                os.close(owner)
+
+    def _view_of_owner(self) -> Path:
+        """Return the root of the copy in the namespaces of the process that has it open."""
+        with suppress(ValueError, KeyError, OSError):
+            told = json.loads(read_bounded(self.place / OWNER, _LONGEST) or b"")
+            if Path(f"/proc/{told['pid']}/ns/mnt").stat().st_ino == told["mounts"]:
+                return Path(f"/proc/{told['pid']}/root", self.project.relative_to("/"))
+        raise ScratchUnavailable(f"the process that has the guarded copy {self.id} open is ending; try again")
+
+    def _difference(self) -> ScratchDifference:
+        base, upper = self._base, self.place / "upper"
+        with IgnoredNames(self.project, upper if self.kind == "overlay" else self._tree) as names:
+            found = self._found(base, names)
+            difference = read_difference(found, base, names, self._as_in_project)
+        return replace(difference, ignored=sorted({*difference.ignored, *self._changed_layers()}))
+
+    def _found(self, base: Base, names: IgnoredNames) -> Iterator[Found]:
+        """Yield the paths that may differ from the base."""
+        if self.kind == "copy":
+            yield from changed_in_tree(self._tree, self.place / TREE_LISTING, self.project, names)
+            layers = [str(self._tree)]
+        else:
+            yield from changed_in_upper(self.place / "upper", base.below, names)
+            layers = [str(self.place / "upper"), *map(str, self._layers)]
+        for path in self._record.kept:  # those that only updates created leave no trace
+            where = find_in_layers(layers, path)
+            yield Found(path, None if where is None else Path(where))
+
+    def _changed_layers(self) -> Iterator[str]:
+        for number, path in enumerate(self._record.heavy):
+            with os.scandir(self.place / "heavy" / str(number) / "upper") as entries:
+                if next(entries, None) is not None:
+                    yield f"{path}/"
+
+    def _as_in_project(self, image: FileImage) -> FileImage:
+        """Turn a link into a copy elsewhere into a link into the project."""
+        if image.state.kind != "link" or self.kind == "overlay":
+            return image
+        target = Path(os.fsdecode(image.data))
+        if not target.is_relative_to(self._tree):
+            return image
+        return FileImage.of_link(os.fsencode(self.project / target.relative_to(self._tree)))
+
+    def _as_in_copy(self, target: Path) -> Path:
+        return target if self.kind == "overlay" else link_in_copy(self.project, self._tree, target)
+
+    def _commit_messages(self) -> list[str]:
+        base, now = self.place / "delta", self.place / "upper"
+        common, inner = self.project / ".git", ".git"
+        if self._record.outside:
+            base, now = self.place / "git/base", self.place / "git/upper"
+            common, inner = Path(self._record.outside), ""
+        own = own_directory(self.project, common) if self._record.outside else inner
+        if self.kind == "copy":
+            now = self.place / "git/tree" if self._record.outside else self._tree
+        view = GitView(common, [str(base)], [str(now), str(base)], inner, own)
+        return messages_of_commits(view)
+
+    def _update(self, files: Mapping[str, Content], landed: ScratchDifference | None, lock: int) -> None:
+        found, base = self._difference(), self._base
+        listing = f"{SESSIONS}/{self.id}/listing-{self._record.generation + 1}"
+        with self._view() as view:
+            now = {path: state_within(view, path) for path in changed_paths(found)}
+            with IgnoreQuery(self.project) as query:
+                look = Look(self.project, query, load_folders(self._guard / self._record.listing), lock)
+                steps = Planning(look, base, self.place, found, landed, now).steps(files)
+            make_private_directory(self._guard / listing)
+            write_listing(self._guard / listing, look.folders())
+            self._record = replace(self._record, pending=tuple(steps), pending_listing=listing)
+            self._record.write(self.place)
+            self._settle(view)
+
+    def _settle(self, view: Path) -> None:
+        """Finish the recorded update."""
+        applying = Applying(view, self.place / CONTENTS, self._as_in_copy)
+        done = applying.apply(self._record.pending)
+        self._record = self._record.settled(done)
+        self._record.write(self.place)
+
+
+def guarded_copies(root: Path, *, private: Path | None = None) -> list[str]:
+    """Return the ids of a project's guarded copies; blocking."""
+    place = (project_state(root) / DIRECTORY if private is None else private) / SESSIONS
+    try:
+        return sorted(entry.name for entry in os.scandir(place) if entry.name.isalnum())
+    except FileNotFoundError:
+        return []
+
+
+def _mounts(guard: Path, place: Path, record: Record) -> tuple[Mount, ...]:
+    """Return the mounts of an overlay, outer ones first."""
+    if record.kind == "copy":
+        return ()
+    project = Path(record.project)
+    mirror = guard / MIRRORS / str(record.mirror) / "tree"
+    mounts: list[Mount] = [_overlay(project, (place / "delta", mirror), place)]
+    if record.outside:
+        outside = Path(record.outside)
+        mounts.append(_overlay(outside, (place / "git/base",), place / "git"))
+        mounts += _borrowing(outside / path for path in record.outside_borrowed)
+    mounts += _borrowing(project / path for path in record.borrowed)
+    for number, path in enumerate(record.heavy):
+        if (project / path).is_dir():
+            mounts.append(_overlay(project / path, (project / path,), place / "heavy" / str(number)))
+    return tuple(mounts)
+
+
+def _overlay(path: Path, lowers: tuple[Path, ...], place: Path) -> Overlay:
+    return Overlay(path, lowers, place / "upper", place / "work")
+
+
+def _borrowing(directories: Iterable[Path]) -> list[Mount]:
+    """Return the mounts that let copied repositories read the original objects."""
+    return [
+        Bind(git / "objects", git / BORROWED, writable=False)
+        for git in directories
+        if (git / "objects").is_dir()
+    ]
+
+
+def _tell_holder(owner: int, pid: int) -> None:
+    """Write the process in the namespaces to the owner's file."""
+    told = {"pid": pid, "mounts": Path(f"/proc/{pid}/ns/mnt").stat().st_ino}
+    os.ftruncate(owner, 0)
+    os.pwrite(owner, json.dumps(told).encode(), 0)
