@@ -176,7 +176,10 @@ end
 
 function parts.review_keys()
   local words = require('tideate.ui.review.model').WORDS[false]
-  local model = { revisable = true, compared = true, entries = { {}, {} } }
+  local model = { revisable = true, collects = true, compared = true, entries = { {}, {} } }
+  function model:hears()
+    return true
+  end
   function model.words()
     return words
   end

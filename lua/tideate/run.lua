@@ -107,6 +107,9 @@ local function finish(id, result)
   leaving[id] = nil
   call_waiting()
   run.on_done(result)
+  if result.workflow == 'land' then
+    require('tideate.landing').hand_over(result)
+  end
   if result.next then
     require('tideate.next_run').offer(result.next, result.workflow)
   end

@@ -160,7 +160,7 @@ return {
   },
   {
     name = 'compare',
-    args = '[workflow] [--models=a,b] [prompt]',
+    args = '[workflow] [--models=a,b|--agents=a,b] [prompt]',
     help = 'Run one prompt with several models, then accept one answer, or hunks of several; `compare id` continues an interrupted comparison',
     menu = true,
     on_code = true,

@@ -10,7 +10,7 @@ from tideate_core.app.run_details import read_details
 from tideate_core.app.threads import title_of
 from tideate_core.errors import InvalidInput
 from tideate_core.project import project_state
-from tideate_core.store import Reader
+from tideate_core.store import Reader, last_result_value
 from tideate_core.util.escaping import label, visible
 from tideate_core.util.private_files import make_private_directory
 
@@ -81,7 +81,12 @@ def commit_run(plan: CommitPlan, message: str, *, edit: bool) -> str:
 
 
 def message_of(reader: Reader, run: str) -> str:
-    """Return a commit message: the title of the run's prompt, and the summary of its plan."""
+    """Return a commit message: the title of the run's prompt, and the summary of its plan.
+
+    After a landing it is the message of the program's own commits.
+    """
+    if message := last_result_value(reader.steps(run), "commit_message"):
+        return f"{str(message).strip()}\n"
     details = read_details(reader, run)
     title = title_of(details.run.prompt) or details.run.name
     plan = details.plan or {}
