@@ -226,9 +226,8 @@ async def _guard(
     for words in program.report.lines if program.report is not None else ():
         note(words)
     if await finish_session(project.root, program.session.id):
-        landed = program.session.landings
-        words = "all changes were landed" if landed else "the program changed no file of the project"
-        print_message(words, "dim")
+        words = "the program changed no file of the project"
+        print_message("all changes are landed" if program.session.landings else words, "dim")
         if interaction.json:
             print_json({"ok": True, "status": status, "session": None, "files": []})
         return status
@@ -251,6 +250,7 @@ async def _run(program: GuardedProgram) -> int:
         program.argv,
         environment=program.environment,
         cwd=program.copy.root / program.session.folder,
+        ptmx=program.copy.ptmx,
     )
     return SIGNALLED - status if status < 0 else status
 
