@@ -48,7 +48,7 @@ LIMITS: Final = {"max_tokens": "its token limit", "max_turn_requests": "its limi
 
 @dataclass(frozen=True, slots=True)
 class AgentTurn:
-    """What an agent said and changed."""
+    """Answer and changes of an agent."""
 
     text: str
     difference: ScratchDifference
@@ -144,8 +144,11 @@ class GuardedAgent:
             permit = self._permit if agent.asks else allow
             async with agent.converse(self.copy, earlier=self.session, permit=permit) as session:
                 await step.remember(key, {"session": session.id})
-                history = () if session.continued else self.conversation.exchanges()
-                text = written_prompt(replace(prompt, history=history))
+                if session.continued:  # it was told the instructions before
+                    sent = replace(prompt, system="")
+                else:
+                    sent = replace(prompt, history=self.conversation.exchanges())
+                text = written_prompt(sent)
                 with step.show_agent(agent.name, quiet=quiet) as show:
                     end = await session.prompt(step.hide_secrets(text), show)
                 said = session.description

@@ -184,7 +184,7 @@ class AcpAgent:
         return own is not None and own.permissions == "ask"
 
     async def open(self, copy: GuardedCopy) -> None:
-        """Make a copy visible to the agent, which sees and writes only what it may.
+        """Mount a copy for the agent, within the limits of its enclosure.
 
         :raises ScratchUnavailable: it cannot be mounted.
         """
