@@ -23,6 +23,7 @@
     │   ├── UnusableAnswer           a model's answer contains no usable edit
     │   ├── RollbackConflict         later changes prevent a rollback
     │   ├── ScratchUnavailable       a scratch copy cannot be created, or is gone
+    │   ├── SessionNotFound          no guarded session has this id
     │   └── SnapshotNotFound         no snapshot has this id
     ├── CommandError                 a program could not be run
     │   ├── InvalidCommand           the command is empty or contains a NUL character
@@ -237,6 +238,10 @@ class RollbackConflict(WorkspaceError):
 
 class ScratchUnavailable(WorkspaceError):
     """A scratch copy cannot be created, or is gone; the message has the reason and the remedy."""
+
+
+class SessionNotFound(WorkspaceError):
+    """No guarded session has this id."""
 
 
 class SnapshotNotFound(WorkspaceError):

@@ -3,7 +3,7 @@ local M = {}
 
 local ui = require('tideate.ui')
 
-local WORKFLOWS = { 'refactor', 'generate', 'multi_file', 'ask', 'summarize' }
+local WORKFLOWS = { 'refactor', 'generate', 'multi_file', 'ask', 'summarize', 'agent' }
 
 ---@class tideate.CompareOpts
 ---@field workflow? string
@@ -15,17 +15,23 @@ local WORKFLOWS = { 'refactor', 'generate', 'multi_file', 'ask', 'summarize' }
 ---@param rest string
 ---@return { workflow: string?, adapters: string[]?, prompt: string? }
 local function parsed(rest)
-  local opts, words = {}, {} ---@type table, string[]
+  local opts, words, has_agents = {}, {}, false ---@type table, string[], boolean
   for word in rest:gmatch('%S+') do
     local models = word:match('^%-%-models=(.*)$')
-    if models then
-      opts.adapters = vim.split(models, ',', { plain = true, trimempty = true })
+    local agents = word:match('^%-%-agents=(.*)$')
+    if models or agents then
+      has_agents = has_agents or agents ~= nil
+      local names = vim.split(models or agents, ',', { plain = true, trimempty = true })
+      opts.adapters = vim.list_extend(opts.adapters or {}, vim.tbl_map(function(name)
+        return agents and not vim.startswith(name, 'acp:') and 'acp:' .. name or name
+      end, names))
     elseif #words == 0 and not opts.workflow and vim.list_contains(WORKFLOWS, word) then
       opts.workflow = word
     else
       table.insert(words, word)
     end
   end
+  opts.workflow = opts.workflow or (has_agents and 'agent' or nil)
   opts.prompt = #words > 0 and table.concat(words, ' ') or nil
   return opts
 end
@@ -140,7 +146,7 @@ end
 ---@param lead string
 ---@return string[]
 function M.complete(lead)
-  return vim.startswith(lead, '-') and { '--models=' } or WORKFLOWS
+  return vim.startswith(lead, '-') and { '--models=', '--agents=' } or WORKFLOWS
 end
 
 return M

@@ -36,6 +36,7 @@ M.schema = {
   { key = 'agents.*.hidden', type = 'list', help = 'Paths that the agent cannot read, besides the usual places of secrets.' },
   { key = 'agents.*.visible', type = 'list', help = 'Paths that the agent can read although they are hidden by default.' },
   { key = 'agents.*.network', type = 'string', values = { 'on', 'loopback', 'off' }, help = 'Network of the agent: that of the machine, only local addresses of its own, or none. Default: on.' },
+  { key = 'agents.*.permissions', type = 'string', values = { 'allow', 'ask' }, help = 'Answer to an agent that asks over ACP before a tool call: always yes, because you review its changes, or your answer. Default: allow.' },
   { key = 'agents.*.inherit', type = 'list', help = 'Names of environment variables to pass to the agent although they look like secrets.' },
   { key = 'rules', type = 'boolean', default = true, help = "Whether to send the project's instructions for AI tools (`AGENTS.md`, `CLAUDE.md`, `.cursorrules` and others) with each prompt." },
   { key = 'rules_files', type = 'list', default = {}, help = 'More files with instructions: a name looked for in each directory above a file, such as `CONTEXT.md`; a path; or a pattern.' },

@@ -38,6 +38,7 @@ M.builtin = {
   { name = 'refactor', description = 'Analyze the selected code, then change it', steps = { 'analyze', 'refactor' }, needs_prompt = true },
   { name = 'generate', description = 'Write new code at the cursor', steps = { 'generate' }, needs_prompt = true },
   { name = 'multi_file', description = 'Plan and make changes in several files', steps = { 'plan', 'confirm', 'execute' }, needs_prompt = true },
+  { name = 'agent', description = 'Let an agent do a task in a private copy, and review its changes', steps = { 'work' }, needs_prompt = true },
   { name = 'review_changes', description = 'Review changes by other tools, or a patch', steps = { 'find', 'review' } },
   { name = 'land', description = 'Review and land the changes of a guarded program', steps = { 'land', 'update' } },
   { name = 'handoff', description = 'Carry out a plan from a file, commit it on a branch of its own, test it', steps = { 'plan', 'status', 'edit', 'commit', 'manifest', 'tests', 'report' } },

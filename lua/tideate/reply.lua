@@ -2,7 +2,7 @@
 local M = {}
 
 ---@type table<string, true> workflows that continue their own runs; `ask` continues all others
-local THEMSELVES = { ask = true, edit = true, refactor = true, generate = true, multi_file = true }
+local THEMSELVES = { ask = true, edit = true, refactor = true, generate = true, multi_file = true, agent = true }
 
 ---@type table<string, string> folders of this Neovim's runs by id
 local folders = {}

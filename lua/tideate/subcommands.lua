@@ -160,7 +160,7 @@ return {
   },
   {
     name = 'compare',
-    args = '[workflow] [--models=a,b] [prompt]',
+    args = '[workflow] [--models=a,b|--agents=a,b] [prompt]',
     help = 'Run one prompt with several models, then accept one answer, or hunks of several; `compare id` continues an interrupted comparison',
     menu = true,
     on_code = true,
@@ -298,6 +298,20 @@ return {
       return false -- only the host knows which runs changed files
     end, run_choice.can('rollback')),
     run = call('commit', 'command'),
+  },
+  {
+    name = 'guard',
+    args = '{command}',
+    help = 'Run a program, such as an AI agent, in a terminal window and in a private copy of the project, with your unsaved changes. `gl` in the window, or the end of the program, opens the review of its changes',
+    run = call('guard', 'command'),
+  },
+  {
+    name = 'land',
+    args = '[id]',
+    help = "Review the changes of a guarded program, even while it runs, and write the accepted ones; without an ID, those of the project's only session. In the panel, `p` runs the program of a session again, and `c` discards it",
+    menu = true,
+    complete = call('guard', 'complete'),
+    run = call('guard', 'land'),
   },
   {
     name = 'output',

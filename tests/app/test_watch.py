@@ -153,12 +153,12 @@ async def test_new_times_alone_make_no_snapshot(root: Path) -> None:
         (root / "src/b.py").write_bytes((root / "src/b.py").read_bytes())
         (root / "node_modules/more.js").write_text("left out\n")
         (root / "end.txt").write_text("a change\n")
-        assert "end.txt" in await paths_of(root, await watching.next())
+        assert "end.txt" in await paths_of(root, (await watching.next()).snapshot.id)
     assert len(await make_snapshot_manager(root, Config().snapshots).list()) == 2
 
 
-async def paths_of(root: Path, made: Watched) -> set[str]:
-    snapshot = await make_snapshot_manager(root, Config().snapshots).get(made.snapshot.id)
+async def paths_of(root: Path, snapshot_id: str) -> set[str]:
+    snapshot = await make_snapshot_manager(root, Config().snapshots).get(snapshot_id)
     return {entry.path for entry in snapshot.files}
 
 
@@ -194,6 +194,18 @@ async def test_a_failed_snapshot_is_reported_and_made_again(
             (root / "late.txt").write_text("late\n")
             assert "No space left" in await asyncio.wait_for(watching.troubles.get(), WITHIN)
         assert "late.txt" in (await watching.next()).snapshot.name
+
+
+async def test_a_directory_whose_ignore_rule_is_gone_is_neither_read_nor_deleted(root: Path) -> None:
+    manager = make_snapshot_manager(root, Config().snapshots)
+    made = await manager.create("with an uncommitted rule")
+    (root / ".gitignore").write_text("")
+    write_files(root, {"data/later/rows": "made since\n", "new.txt": "made since\n"})
+    done = await manager.restore(made, delete_added=True)
+    assert done.deleted == ("new.txt",)
+    assert (root / "data/later/rows").read_text() == "made since\n"
+    assert done.before is not None
+    assert not any(path.startswith(("data", "node_modules")) for path in await paths_of(root, done.before))
 
 
 @pytest.mark.slow

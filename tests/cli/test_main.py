@@ -13,7 +13,7 @@ from rich.console import Console
 
 from tests.harness.model_server import ModelServer
 from tideate_core import __version__
-from tideate_core.cli.main import app
+from tideate_core.cli.main import app, end_options
 from tideate_core.snapshots import scratch_support
 
 if TYPE_CHECKING:
@@ -157,3 +157,20 @@ def test_a_reader_that_goes_away_is_no_traceback(shell: Shell) -> None:
     assert process.stderr is not None
     assert "Traceback" not in process.stderr.read()
     process.wait(60)
+
+
+@pytest.mark.parametrize(
+    ("words", "separated"),
+    [
+        ("guard claude --resume", "guard -- claude --resume"),
+        ("guard --yes --root /x claude --yes", "guard --yes --root /x -- claude --yes"),
+        ("guard --root=/x sh -c exit", "guard --root=/x -- sh -c exit"),
+        ("guard -- list", "guard -- list"),
+        ("guard land 3f --yes", "guard land 3f --yes"),
+        ("guard --help", "guard --help"),
+        ("guard", "guard"),
+        ("run guard claude", "run guard claude"),
+    ],
+)
+def test_options_after_a_guarded_program_are_its_own(words: str, separated: str) -> None:
+    assert end_options(words.split()) == separated.split()

@@ -17,8 +17,8 @@ from tideate_core.errors import WorkspaceError
 from tideate_core.git import find_repository, program, run_git
 from tideate_core.mentions import ContextResolver
 from tideate_core.snapshots.gitignore import IgnoreQuery
+from tideate_core.snapshots.guarded import ignoring
 from tideate_core.snapshots.guarded.ignoring import IgnoredNames
-from tideate_core.snapshots.scratch import ignoring
 from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -10,6 +10,17 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
+    from tideate_core.adapters.acp.agent import AcpAgent as AcpAgent, written_prompt as written_prompt
+    from tideate_core.adapters.acp.session import AgentSession as AgentSession, allow as allow
+    from tideate_core.adapters.acp.turn import TurnEnd as TurnEnd
+    from tideate_core.adapters.acp.updates import (
+        AgentUpdate as AgentUpdate,
+        CallUpdate as CallUpdate,
+        CostUpdate as CostUpdate,
+        PlanEntry as PlanEntry,
+        PlanUpdate as PlanUpdate,
+        SaidText as SaidText,
+    )
     from tideate_core.adapters.base import (
         NO_MODEL as NO_MODEL,
         Adapter as Adapter,

@@ -99,16 +99,18 @@ class AdapterPool:
         if configured is None and prefix != "acp":
             return None
         from tideate_core.adapters.acp.agent import SILENCE, AcpAgent
-        from tideate_core.adapters.acp.known import KNOWN_AGENTS
+        from tideate_core.process import KNOWN_AGENTS, agent_named
 
-        command = configured.acp if configured else KNOWN_AGENTS.get(own)
-        if command is None:
-            raise self._unknown_agent(own, KNOWN_AGENTS)
+        known = agent_named(own)
+        command = configured.acp if configured else known.acp if known else ()
+        if not command:
+            raise self._unknown_agent(own, [one.name for one in KNOWN_AGENTS if one.acp])
         given = configured is not None and "timeout" in configured.model_fields_set
         return AcpAgent(
             name,
             command,
             self._root,
+            self._config,
             settings=configured.options if configured else None,
             silence=configured.timeout if configured and given else SILENCE,
             attempts=self._config.limits.attempts,

@@ -52,6 +52,12 @@ if TYPE_CHECKING:
         parse_plan as parse_plan,
         unreadable_files as unreadable_files,
     )
+    from tideate_core.agents.guarded_turn import (
+        AgentTurn as AgentTurn,
+        GuardedAgent as GuardedAgent,
+        changes_of as changes_of,
+        guarded_agent as guarded_agent,
+    )
     from tideate_core.agents.loop import (
         LoopResult as LoopResult,
         Submission as Submission,

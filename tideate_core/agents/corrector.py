@@ -104,7 +104,7 @@ async def correct_task(
         key = step.numbered("correction")
         await staged.load(step, candidates, kept_texts(step, key))
         usable = [path for path in candidates if staged.knows(path)]
-        if stage.may_look:
+        if stage.may_work:
             may = usable if not beyond else None
             return await _work(stage, plan, report, staged, usable, may)
         shown = {path: staged.text(path) for path in usable}

@@ -134,7 +134,7 @@ class _Execution:
         if not self._prepared:
             await self._prepare()
             self._prepared = True
-        if stage.may_look:
+        if stage.may_work:
             return await self._work()
         try:
             while part := self._part or next(self._parts_left, None):

@@ -105,6 +105,11 @@ class Stage:
         """True if the role's model is given tools that read the project."""
         return self._looks and may_look(self.step, self.role.adapter)
 
+    @property
+    def may_work(self) -> bool:
+        """True if the role's model makes edits with tools: with tideate's, or as an agent with its own."""
+        return self.may_look or self.step.agent(self.role.adapter) is not None
+
     async def ask(
         self,
         prompt: Prompt,

@@ -109,6 +109,8 @@ async def write_with_tools(
 ) -> WrittenWork:
     """Have a model make edits with tools and stage them; it is asked to fix new syntax errors.
 
+    An agent makes them with tools of its own, in a guarded copy.
+
     If a limit ends the work, the edits staged so far are returned.
 
     :param key: identifies this work within the step.
@@ -116,6 +118,12 @@ async def write_with_tools(
     :param taken_up: like `rested`, see `WorkLoop.run`.
     :param on_turn: called after each turn; an exception that it raises ends the work.
     """
+    if (agent := step.agent(adapter)) is not None:
+        from tideate_core.agents.guarded_turn import stage_with_agent
+
+        may_change = bounds.may_change
+        text, notes = await stage_with_agent(step, agent, key, prompt, staged, may_change, earlier=earlier)
+        return WrittenWork(await step.workspace.attach(staged.changes()), text, notes)
     tools = await _tools(step, staged, bounds.may_change)
     loop: WorkLoop[Handover] = WorkLoop(
         step,

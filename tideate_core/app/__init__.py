@@ -23,6 +23,17 @@ if TYPE_CHECKING:
         run_to_resume as run_to_resume,
         say_to_run as say_to_run,
     )
+    from tideate_core.app.guard import (
+        LAND as LAND,
+        GuardedProgram as GuardedProgram,
+        discard_session as discard_session,
+        prepare_session as prepare_session,
+        refuse_running as refuse_running,
+        session_difference as session_difference,
+        session_ids as session_ids,
+        session_json as session_json,
+        started as started,
+    )
     from tideate_core.app.history import (
         RunFilter as RunFilter,
         actions as actions,

@@ -85,7 +85,7 @@ async def plan(step: StepContext) -> dict[str, Any]:
 
 def _confirmed_before(step: StepContext, earlier: EarlierRun) -> list[Any]:
     """Return the confirmed files of an earlier run; empty if the plan must be made again."""
-    if earlier.workflow != "multi_file" or not may_look(step):
+    if earlier.workflow != "multi_file" or not (may_look(step) or step.agent()):
         return []
     return list((earlier.results.get("confirm") or {}).get("files", ()))
 
@@ -194,7 +194,7 @@ async def execute(step: StepContext) -> dict[str, Any]:
         written = (earlier.results.get("execute") or {}).get("files", ())
         return await work_again(step, earlier, _names(step, planned), written)
     await ask_about_secrets(step, planned)
-    if may_look(step):
+    if may_look(step) or step.agent() is not None:
         return await _work(step, planned)
     files = PlannedFiles(step, await _task(step), planned)
     made, failed = await _write_and_ask(step, files, planned)

@@ -105,6 +105,16 @@ _WORKFLOWS: Final[Sequence[tuple[WorkflowDefinition, str, Mapping[str, Any]]]] =
     ),
     (
         _chain(
+            "agent",
+            ["work"],
+            description="Let an agent do a task in a private copy, and review its changes",
+            needs=("prompt",),
+        ),
+        "agent",
+        {"continues": ("*",), "comparable": True, "reviewed": True},
+    ),
+    (
+        _chain(
             REVIEW,
             ["find", "review"],
             description="Review changes by other tools, or a patch",

@@ -97,6 +97,15 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "Draw a workflow's steps or states: as text, for Mermaid or Graphviz, or as SVG.",
         "tideate graph [OPTIONS] NAME|FILE",
     ),
+    "guard": Command(
+        "guard:app",
+        "Run a program, such as an AI agent, in a private copy; review its changes before they land.\n\n"
+        "The program runs in this terminal and sees the copy at the project's own path. At its end, or with "
+        "`tideate guard land` while it runs, you review its changes hunk by hunk; your own edits of the same "
+        "files are merged. The exit status is the program's, or 3 if you decline its changes. Without a "
+        "terminal, the changes wait unless --yes or --no. `tideate guard -- list` guards a program that has "
+        "the name of a subcommand.",
+    ),
     "history": Command(
         "history:history",
         "List the runs of the project, newest first, or search them.",
@@ -265,9 +274,27 @@ for _name, _command in COMMANDS.items():
 def main() -> None:
     """Run the command line and exit with its status."""
     try:
-        with_streams(lambda: app(_tokens(sys.argv[1:])))
+        with_streams(lambda: app(_tokens(end_options(sys.argv[1:]))))
     finally:
         gc.freeze()
+
+
+GUARD_COMMANDS: Final = ("discard", "land", "list", "resume", "show")
+
+
+def end_options(words: list[str]) -> list[str]:
+    """Insert `--` before the program of `tideate guard`, so that its options are not ours.
+
+    :param words: the arguments of `tideate`.
+    """
+    if words[:1] != ["guard"]:
+        return words
+    at = 1
+    while at < len(words) and words[at].startswith("-") and words[at] != "--":
+        at += 2 if words[at] == "--root" else 1
+    if at >= len(words) or words[at] in ("--", *GUARD_COMMANDS):
+        return words
+    return [*words[:at], "--", *words[at:]]
 
 
 def _tokens(argv: list[str]) -> list[str]:

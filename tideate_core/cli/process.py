@@ -16,6 +16,7 @@ from tideate_core.errors import (
     RunEnded,
     RunIsOwned,
     RunNotActive,
+    SessionNotFound,
     SnapshotNotFound,
     StateError,
     StoreError,
@@ -43,7 +44,7 @@ def status_of(error: TideateError) -> int:
     """Return the exit status for an error."""
     if isinstance(error, DefinitionChanged):
         return DECLINED
-    if isinstance(error, SnapshotNotFound):
+    if isinstance(error, (SessionNotFound, SnapshotNotFound)):
         return USAGE
     return FAILED if isinstance(error, _FAILURES) else USAGE
 

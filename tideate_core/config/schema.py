@@ -401,6 +401,8 @@ class AgentConfig(_Section):
     """The machine's network, only addresses of the enclosure itself, or none."""
     inherit: list[str] = Field(default_factory=list)
     """Names of variables to inherit even though they look like secrets."""
+    permissions: Literal["allow", "ask"] = "allow"
+    """Answer to an agent that asks over ACP before a call: yes, since its changes are reviewed, or yours."""
 
 
 class LoginConfig(_Section):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from functools import wraps
@@ -26,6 +27,7 @@ from tideate_core.app import (
     rollback_states,
     rolled_back_ids,
     run_json,
+    session_json,
     step_json,
     title_of,
     waits_for,
@@ -33,6 +35,7 @@ from tideate_core.app import (
 from tideate_core.engine import is_continued_from
 from tideate_core.errors import InvalidInput
 from tideate_core.project import project_state
+from tideate_core.snapshots import list_sessions
 from tideate_core.store import Reader, resumable_runs
 from tideate_core.util.cutting import beginning
 
@@ -89,7 +92,7 @@ class RunViews:
         self._projects = projects
 
     async def history(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return one page of the runs, newest first.
+        """Return one page of the runs, newest first; with the first page, the guarded sessions.
 
         :param params: `filter`, in the syntax of `parse_filter`; `limit`; `before` and `before_id`: start
             time and id of the last run of the page before. Each run of a search for words has an excerpt
@@ -110,7 +113,10 @@ class RunViews:
             matched = zip(listed, found, strict=True)
             return {"runs": [{**run, "match": match or None} for run, (_, match) in matched], "more": more}
 
-        return await read_runs(root, read)
+        page = await read_runs(root, read)
+        if behind is None and root is not None:
+            page["sessions"] = [session_json(one) for one in await asyncio.to_thread(list_sessions, root)]
+        return page
 
     @_reading
     def show(self, reader: Reader, params: dict[str, Any]) -> dict[str, Any]:

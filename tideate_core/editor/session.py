@@ -14,6 +14,7 @@ from tideate_core.editor import inputs, language
 from tideate_core.editor.checkpoints import Checkpoints
 from tideate_core.editor.commands_named import name_editor_commands, with_editor_commands
 from tideate_core.editor.frontend import EditorBuffers, EditorFrontEnd, EditorQuestions, lua_handler
+from tideate_core.editor.guard_requests import GuardRequests
 from tideate_core.editor.model_requests import LoginRequests, ModelRequests
 from tideate_core.editor.project_requests import MentionRequests, TrustRequests, describe_servers
 from tideate_core.editor.projects import Projects
@@ -71,7 +72,7 @@ class Session:
         runs, views = StoredRuns(self._projects), RunViews(self._projects)
         checkpoints = Checkpoints(self._projects)
         mentions, models = MentionRequests(self._projects), ModelRequests(self._projects)
-        logins = LoginRequests()
+        logins, guard = LoginRequests(), GuardRequests(self._projects)
         self._tasks: dict[str, asyncio.Task[dict[str, Any]]] = {}
         self._methods: dict[str, Method] = {
             "run": self._run,
@@ -108,6 +109,11 @@ class Session:
             "pause_stored": runs.pause,
             "say": runs.say,
             "run_path": runs.path,
+            "guard_prepare": guard.prepare,
+            "guard_resume": guard.resume,
+            "guard_sessions": guard.list,
+            "guard_show": guard.show,
+            "guard_discard": guard.discard,
             "checkpoint": checkpoints.create,
             "checkpoints": checkpoints.list,
             "checkpoint_state": checkpoints.show,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
+    from tideate_core.engine.agent_work import AgentWork as AgentWork, work_and_land as work_and_land
     from tideate_core.engine.begin import read_input as read_input
     from tideate_core.engine.comparison import (
         Comparison as Comparison,

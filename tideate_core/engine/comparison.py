@@ -189,7 +189,7 @@ class Comparison:
             if not self.runner.registry.get(request.name).comparable:
                 raise InvalidInput(
                     f"{request.name} cannot be compared: its steps may write before you choose an answer. "
-                    "You can compare ask, summarize, refactor, generate and multi_file"
+                    "You can compare ask, summarize, refactor, generate, multi_file and agent"
                 )
             self.runner.adapters.get(str(request.adapter))
             self.workflow = request.name

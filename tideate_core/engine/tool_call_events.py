@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -28,6 +29,48 @@ class EmitOfStep(Protocol):
     """Function that sends an event of a step."""
 
     def __call__(self, event: EventName, /, **data: Any) -> None: ...
+
+
+class CallEvents:
+    """Events of one tool call, until `end`; all have the same number as `call`.
+
+    :param summary: the call in one line; empty: made of its arguments.
+    """
+
+    def __init__(
+        self, emit: EmitOfStep, tool: str, arguments: Mapping[str, Any], *, server: str, summary: str = ""
+    ) -> None:
+        self.summary = summary
+        self.result = ""
+        """The result, whose beginning the last event shows."""
+        self.more: dict[str, Any] = {}
+        """Further fields of progress and end."""
+        self._emit = emit
+        self._begun = time.monotonic()
+        self._place = {"call": next(_numbers), "server": server, "tool": tool}
+        self._short = summarize_call(server, tool, {} if summary else arguments)
+        emit(EventName.TOOL_CALLED, **self._fields, arguments=_shown(arguments))
+
+    @property
+    def _fields(self) -> dict[str, Any]:
+        return {**self._place, "summary": _cut(f"{self._short} {self.summary}".strip(), LONGEST)}
+
+    def progress(self, progress: float | None = None, total: float | None = None, message: str = "") -> None:
+        """Report progress, or a new summary."""
+        told: dict[str, Any] = {} if progress is None else {"progress": progress, "total": total}
+        self._emit(EventName.TOOL_PROGRESS, **self._fields, **told, message=message, **self.more)
+
+    def end(self, *, failed: str = "") -> None:
+        """Report the end.
+
+        :param failed: the error; empty after a success.
+        """
+        took = round((time.monotonic() - self._begun) * 1000)
+        ending: dict[str, Any] = {"ok": not failed, **({"error": _head(failed)} if failed else {})}
+        result = {"result": _head(self.result)} if self.result else {}
+        self._emit(
+            EventName.TOOL_COMPLETED, **self._fields, duration_ms=took, **result, **self.more, **ending
+        )
 
 
 @contextmanager

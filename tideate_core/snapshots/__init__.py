@@ -9,6 +9,21 @@ from tideate_core.util.lazy import exports
 if TYPE_CHECKING:
     from tideate_core.snapshots.caches import CacheDirectories as CacheDirectories
     from tideate_core.snapshots.compare import ChangesSince as ChangesSince, FileDiff as FileDiff
+    from tideate_core.snapshots.guard_sessions import (
+        GUARD_TABLE as GUARD_TABLE,
+        GuardEvent as GuardEvent,
+        GuardSession as GuardSession,
+        GuardState as GuardState,
+        change_session as change_session,
+        create_session as create_session,
+        ended_now as ended_now,
+        find_session as find_session,
+        finish_session as finish_session,
+        is_owned as is_owned,
+        list_sessions as list_sessions,
+        note_landing as note_landing,
+        owning as owning,
+    )
     from tideate_core.snapshots.guarded.copy import (
         GuardedCopy as GuardedCopy,
         guarded_copies as guarded_copies,

@@ -132,7 +132,7 @@ def with_unsure_stamps(
     return Folder(folder.names, b"".join(sure))
 
 
-def write(path: Path, listing: Listing) -> None:
+def write(directory: Path, listing: Listing, name: str = NAME) -> None:
     """Write a listing without forcing it to disk; a torn write is detected."""
     folders = listing.folders.values()
     paths = "\0".join(listing.folders).encode(*_TEXT)
@@ -148,7 +148,7 @@ def write(path: Path, listing: Listing) -> None:
         "digest": digest(rest),
     }
     try:
-        with atomic_writer(path, to_disk=False) as file:
+        with atomic_writer(directory / name, to_disk=False) as file:
             file.write(json.dumps(head).encode() + b"\n")
             file.write(rest)
     except OSError as error:

@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from tideate_core.workflows.schema import definition_schema as definition_schema
     from tideate_core.workflows.shape import check_output_schema as check_output_schema
     from tideate_core.workflows.step_definition import (
+        ACP as ACP,
         DEFAULT_AGENT as DEFAULT_AGENT,
         KNOWN_AGENTS as KNOWN_AGENTS,
         WORDS as WORDS,

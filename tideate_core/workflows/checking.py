@@ -18,7 +18,13 @@ from tideate_core.workflows.graph import batches_of, cycles, format_cycle
 from tideate_core.workflows.limits import LIMITS
 from tideate_core.workflows.mistakes import Finding, Nearest, canonical
 from tideate_core.workflows.shape import schema_findings
-from tideate_core.workflows.step_definition import KNOWN_AGENTS, STEP_KINDS, InputDefinition, kind_problems
+from tideate_core.workflows.step_definition import (
+    ACP,
+    KNOWN_AGENTS,
+    STEP_KINDS,
+    InputDefinition,
+    kind_problems,
+)
 from tideate_core.workflows.template_checks import RawStep, TemplateChecks
 from tideate_core.workflows.tool_names import read_tool_name
 from tideate_core.workflows.workflow_files import is_definition_path, is_workflow_path
@@ -148,7 +154,9 @@ class _Checks:
 
     def _names(self, step: RawStep, given: set[str]) -> Iterator[Finding]:
         known = self._known
-        yield from self._unknown("agent", step.value("agent"), known.agents, step.at("agent"))
+        agent = step.value("agent")
+        if not (isinstance(agent, str) and agent.startswith(ACP)):
+            yield from self._unknown("agent", agent, known.agents, step.at("agent"))
         yield from self._unknown("handler", step.value("handler"), known.handlers, step.at("handler"))
         server, at = step.value("tool", "server"), step.at("tool", "server")
         yield from self._unknown("MCP server", server, known.servers, at, "warning")

@@ -11,7 +11,15 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from tideate_core.adapters import Conversation, ModelTurn, OfferedTool, Prompt, Reply
+    from tideate_core.adapters import (
+        AcpAgent,
+        AgentUpdate,
+        Conversation,
+        ModelTurn,
+        OfferedTool,
+        Prompt,
+        Reply,
+    )
     from tideate_core.workflows.run_context import EarlierRun, NextRun, RunContext
     from tideate_core.workflows.step_definition import WorkflowStep
     from tideate_core.workspace import ExecutableFile, FileChange, Hunk, Workspace
@@ -178,6 +186,30 @@ class ModelAccess(Protocol):
         :param on_text: called with each piece of the answer, except in a replay after a crash.
         :param adapter: name of an adapter; None: the run's.
         """
+        ...
+
+    def agent(self, adapter: str | None = None) -> AcpAgent | None:
+        """Return the agent that an adapter is, with tools of its own; None: it is a model.
+
+        :param adapter: name of an adapter; None: the run's.
+        :raises UnknownAdapter: no agent has this name.
+        """
+        ...
+
+    def show_agent(
+        self, agent: str, *, quiet: bool = False
+    ) -> AbstractContextManager[Callable[[AgentUpdate], None]]:
+        """Return a function that shows an agent's updates as events; its open calls end with the block.
+
+        The function raises an error at a limit of the step or the run.
+
+        :param agent: name of the adapter.
+        :param quiet: do not show text and thoughts.
+        """
+        ...
+
+    def count_reply(self, adapter: str, reply: Reply, seconds: float) -> None:
+        """Count a reply that was not requested with `ask`: usage, cost, and the event of an answer."""
         ...
 
     def can_use_tools(self, adapter: str | None = None) -> bool:
@@ -418,6 +450,11 @@ class StepContext(ModelAccess, PersonAccess, WorkspaceAccess, MemoryAccess, Prot
     """None outside an editor."""
     definition: WorkflowStep | None
     """The workflow's definition of the step; None for a machine's state."""
+
+    @property
+    def is_left(self) -> bool:
+        """The run is stopping, and will be resumed; it is not cancelled."""
+        ...
 
     def values(self) -> dict[str, Any]:
         """Return the variables of templates and expressions: `inputs`, `context`, `steps` and `prompt`."""

@@ -21,6 +21,8 @@ LONGEST_WAIT: Final = 7 * 24 * 3_600_000
 """Milliseconds of the longest time in a definition: one week."""
 
 DEFAULT_AGENT: Final = "assistant"
+ACP: Final = "acp:"
+"""Prefix of a step's agent that is a program with tools of its own."""
 KNOWN_AGENTS: Final = frozenset({DEFAULT_AGENT})
 """Agents that a step may name by default; only `checking` reports others, so stored runs stay readable."""
 
@@ -149,7 +151,8 @@ class WorkflowStep(Part):
         default=None,
         validation_alias=AliasChoices("agent", "agentId", "agent_id"),
         serialization_alias="agentId",
-        description="Agent for the task; by default the assistant.",
+        description="Agent for the task; by default the assistant. `acp:NAME` is a program with tools of its"
+        " own, which works in a private copy; the result is a mapping of `response` and `files`.",
     )
     task: Text | None = Field(
         default=None,
@@ -252,6 +255,8 @@ class WorkflowStep(Part):
         """Its action beyond prompting a model, as `run the code of …`; empty if it has none."""
         if self.tool is not None:
             return f"call the tool {self.tool.name!r} of the MCP server {self.tool.server!r}"
+        if self.agent and self.agent.startswith(ACP):
+            return f"let the agent {self.agent} work in a copy of the project"
         if self.tools:
             return f"let its model use the tools {', '.join(self.tools)}"
         if self.workflow is not None:

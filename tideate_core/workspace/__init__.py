@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tideate_core.workspace.diff import matching_blocks as matching_blocks
     from tideate_core.workspace.documents import (
         Document as Document,
+        image_with_text as image_with_text,
         keep_line_ends as keep_line_ends,
         with_kept_line_ends as with_kept_line_ends,
     )

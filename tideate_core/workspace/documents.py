@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Final, Literal, Self
 
 from tideate_core.errors import NotText
 from tideate_core.workspace.diff import matching_blocks
+from tideate_core.workspace.file_images import FileImage, read_image
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tideate_core.workspace.changes import FileChange
 
 
@@ -133,3 +136,16 @@ def _placed_ends(old: list[str], old_ends: list[str], new: list[str]) -> list[st
         ends += old_ends[at : at + size]
         i, j = at + size, to + size
     return ends
+
+
+def image_with_text(path: Path, text: str) -> FileImage:
+    """Return a file with another text: its line ends, final line end and mode stay; blocking.
+
+    :raises OSError: it cannot be read.
+    """
+    found = read_image(path)
+    try:
+        document = Document.decode(found.data)
+    except NotText:
+        document = Document()
+    return FileImage.of_file(document.encode(text), found.state.mode or 0o644)

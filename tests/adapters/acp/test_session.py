@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -135,6 +136,46 @@ async def test_lines_that_are_no_messages_are_ignored(open_session: Open) -> Non
     async with open_session(actions, more={"before": [{"raw": "Welcome!\n"}]}) as session:
         end, _ = await turn(session)
     assert end.text == "fine"
+
+
+async def test_a_title_or_greeting_before_a_message_on_its_line_is_ignored(open_session: Open) -> None:
+    before = [{"raw": "\x1b]0;opencode: ready\x07"}]
+    actions = [{"raw": "\x1b[2K> "}, {"text": "fine"}, {"raw": "ready. "}]
+    async with open_session(actions, more={"before": before}) as session:
+        end, _ = await turn(session)
+    assert end.text == "fine"
+
+
+async def test_updates_before_the_session_is_known_do_no_harm(open_session: Open) -> None:
+    early = {"sessionId": "session-1", "update": {"sessionUpdate": "available_commands_update"}}
+    message = json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": early})
+    async with open_session([{"text": "fine"}], more={"before": [{"raw": f"{message}\n"}]}) as session:
+        end, _ = await turn(session)
+    assert end.text == "fine"
+
+
+async def test_a_call_with_an_unknown_terminal_keeps_its_other_content(open_session: Open) -> None:
+    content = [
+        {"type": "terminal", "terminalId": "gone"},
+        {"type": "content", "content": {"type": "text", "text": "3 passed"}},
+        {"type": "diff", "path": "a.py", "oldText": None, "newText": "x"},
+    ]
+    call = {"kind": "tool_call_update", "toolCallId": "a", "status": "completed", "content": content}
+    async with open_session([{"update": call}]) as session:
+        _, updates = await turn(session)
+    assert updates == [CallUpdate("a", state="completed", paths=("a.py",), output="3 passed")]
+
+
+async def test_a_call_that_is_running_while_its_permission_is_asked_is_shown_and_answered(
+    open_session: Open,
+) -> None:
+    running = {"kind": "tool_call_update", "toolCallId": "c1", "status": "in_progress"}
+    asked = {"toolCallId": "c1", "title": "Run make"}
+    actions = [{"update": running}, {"permission": asked, "kinds": ALL_KINDS}, {"update": running}]
+    async with open_session(actions) as session:
+        end, updates = await turn(session)
+    assert end.text == "[id-allow_once]"
+    assert updates.count(CallUpdate("c1", state="in_progress")) == 2
 
 
 async def test_an_agent_that_prints_only_other_texts_is_given_up(open_session: Open) -> None:

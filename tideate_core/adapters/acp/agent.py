@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.adapters.acp.known import INSTALL
 from tideate_core.adapters.acp.pipes import AgentPipes
 from tideate_core.adapters.acp.session import AgentSession, allow
 from tideate_core.adapters.acp.updates import SaidText
@@ -16,7 +15,7 @@ from tideate_core.adapters.base import Reply, Usage
 from tideate_core.adapters.libraries import IN_NEOVIM, PIP
 from tideate_core.edits import fenced_blocks
 from tideate_core.errors import AdapterUnavailable, CommandError, InvalidReply
-from tideate_core.process import check_argv, find_program, make_environment
+from tideate_core.process import agent_named, check_argv, enclosure_for, environment_for, find_program
 from tideate_core.util.uncancelled import wait_uncancelled
 
 if TYPE_CHECKING:
@@ -28,8 +27,17 @@ if TYPE_CHECKING:
     from tideate_core.adapters.acp.turn import TurnEnd
     from tideate_core.adapters.acp.updates import AgentUpdate
     from tideate_core.adapters.base import OnText, Prompt, Schema
-    from tideate_core.snapshots import Scratch
+    from tideate_core.config import Config
+    from tideate_core.snapshots import GuardedCopy
 
+INSTALL: Final = {
+    "claude": "npm install -g @agentclientprotocol/claude-agent-acp",
+    "codex": "npm install -g @agentclientprotocol/codex-acp",
+    "copilot": "npm install -g @github/copilot",
+    "gemini": "npm install -g @google/gemini-cli",
+    "opencode": "npm install -g opencode-ai",
+}
+"""Commands that install known agents."""
 SILENCE: Final = 1800.0
 """Seconds without a sign of an agent, whose tools may take long."""
 TYPED: Final = (
@@ -45,6 +53,7 @@ class AcpAgent:
     :param name: name of the adapter.
     :param command: program and arguments.
     :param root: the project; None: there is none, and the agent cannot be asked.
+    :param config: of which `[agents]` has the agent's limits.
     :param settings: values of the session's options.
     :param silence: see `AgentSession`.
     :param attempts: answers that may fail to match a schema.
@@ -58,6 +67,7 @@ class AcpAgent:
         name: str,
         command: Sequence[str],
         root: Path | None,
+        config: Config,
         *,
         settings: Mapping[str, str | bool] | None = None,
         silence: float = SILENCE,
@@ -66,6 +76,7 @@ class AcpAgent:
         self.name = name
         self.command = tuple(command)
         self._root = root
+        self._config = config
         self._settings = settings or {}
         self._silence = silence
         self._attempts = attempts
@@ -109,7 +120,7 @@ class AcpAgent:
 
     @asynccontextmanager
     async def converse(
-        self, copy: Scratch, *, earlier: str = "", permit: Permit = allow
+        self, copy: GuardedCopy, *, earlier: str = "", permit: Permit = allow
     ) -> AsyncIterator[AgentSession]:
         """Start the agent in a copy of the project, and open a session; both end with the block.
 
@@ -117,7 +128,7 @@ class AcpAgent:
         :raises AdapterUnavailable: the agent or its library is missing, or it does not start.
         :raises AdapterError: it refused.
         """
-        environment = await asyncio.to_thread(copy.environment, self._environment())
+        environment = copy.environment(self._environment())
         program = self.find(environment)
         pipes = await AgentPipes.start(
             self.name,
@@ -166,17 +177,40 @@ class AcpAgent:
     async def aclose(self) -> None:
         """Nothing is open: each turn has a process of its own."""
 
+    @property
+    def asks(self) -> bool:
+        """The person answers the agent's requests for permission."""
+        own = self._config.agents.get(self._own)
+        return own is not None and own.permissions == "ask"
+
+    async def open(self, copy: GuardedCopy) -> None:
+        """Mount a copy for the agent, within the limits of its enclosure.
+
+        :raises ScratchUnavailable: it cannot be mounted.
+        """
+        await copy.open(await asyncio.to_thread(enclosure_for, self._own, self._config))
+
+    @property
+    def _own(self) -> str:
+        """Name in the configuration of agents, else the program."""
+        name = self.name.removeprefix("acp:")
+        return name if name in self._config.agents or agent_named(name) else self.command[0]
+
     def _environment(self) -> dict[str, str]:
-        return make_environment()
+        return environment_for(self._own, self._config)
 
     @asynccontextmanager
-    async def _thrown_away(self) -> AsyncIterator[Scratch]:
-        from tideate_core.snapshots import open_scratch
+    async def _thrown_away(self) -> AsyncIterator[GuardedCopy]:
+        from tideate_core.snapshots import GuardedCopy
 
         if self._root is None:
             raise AdapterUnavailable(f"the agent {self.name!r} works in a project, and here is none")
-        async with open_scratch(self._root) as copy:
+        copy = await GuardedCopy.prepare(self._root)
+        try:
+            await self.open(copy)
             yield copy
+        finally:
+            await wait_uncancelled(asyncio.ensure_future(copy.discard()))
 
 
 def written_prompt(prompt: Prompt) -> str:

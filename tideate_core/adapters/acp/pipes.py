@@ -140,11 +140,7 @@ class AgentPipes:
     def _take(self, line: bytes) -> None:
         if not line.strip():
             return
-        try:
-            message = json.loads(line)
-        except (ValueError, RecursionError):
-            message = None
-        if isinstance(message, dict):
+        if (message := _message(line)) is not None:
             self._ready.append(message)
             return
         self._said.append(line[:LONGEST_LINE])
@@ -166,7 +162,7 @@ class AgentPipes:
 
     @property
     def ending(self) -> str:
-        """How the process ended, in words; valid after `close`."""
+        """Description of the process's end; valid after `close`."""
         code = self._process.returncode
         if code is not None and code < 0:
             with suppress(ValueError):
@@ -174,7 +170,7 @@ class AgentPipes:
         return f"ended with status {code}"
 
     async def _drain(self) -> None:
-        """Read standard error, whose pipe would fill and block the agent."""
+        """Read standard error, so that a full pipe does not block the agent."""
         assert self._process.stderr is not None  # noqa: S101 it was asked for
         rest = b""
         while data := await self._process.stderr.read(READ_SIZE):
@@ -223,3 +219,16 @@ class AgentPipes:
     def _signal(self, number: int) -> None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
+
+
+def _message(line: bytes) -> dict[str, Any] | None:
+    """Return the message of a line; window titles, colours and greetings may precede it."""
+    text = line.decode("utf-8", "replace")
+    for shown in (text, text[max(0, text.find('{"')) :]):
+        try:
+            message = json.loads(shown)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(message, dict):
+            return message
+    return None

@@ -293,7 +293,7 @@ class AgentSession:
         if not self._listening or params.get("sessionId") != self.id:
             return
         self._stirred.set()
-        if (update := read_update(params.get("update"))) is not None:
+        if (update := read_update(params.get("update"), self._cwd)) is not None:
             self._updates.append(update)
 
     async def _answer_permission(self, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -305,7 +305,7 @@ class AgentSession:
         }
         self._asking += 1
         self._stirred.set()
-        permitting = asyncio.ensure_future(self._permit(read_call(params.get("toolCall"))))
+        permitting = asyncio.ensure_future(self._permit(read_call(params.get("toolCall"), self._cwd)))
         cancelling = asyncio.ensure_future(self._cancelled.wait())
         try:
             await asyncio.wait({permitting, cancelling}, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""What an agent says and does in a turn: collected, bounded, and passed on in order."""
+"""Record of an agent's turn: bounded texts and calls, passed on in order."""
 
 from __future__ import annotations
 
@@ -70,8 +70,9 @@ class TurnRecord:
         self._said, self._thoughts = _Text(), _Text()
         self._calls: set[str] = set()
         self._cost = 0.0
+        self._message = ""
         self._is_new_part = False
-        """A call followed the last text."""
+        """A call followed the last text, or the message ended."""
 
     def take(self, updates: Sequence[AgentUpdate]) -> None:
         """Record updates, and pass them on."""
@@ -91,10 +92,12 @@ class TurnRecord:
 
     def _say(self, update: SaidText) -> None:
         piece, into = update.text, self._thoughts if update.is_thought else self._said
-        if self._is_new_part and not update.is_thought:
-            # agents send no break between the texts before and after a call
-            piece = self._said.break_before(piece) + piece
-            self._is_new_part = False
+        if not update.is_thought:
+            self._is_new_part |= update.message != self._message
+            if self._is_new_part:
+                # agents send no break between two messages
+                piece = self._said.break_before(piece) + piece
+            self._message, self._is_new_part = update.message, False
         if shown := into.add(piece):
             self._on_update(SaidText(shown, update.is_thought))
 

@@ -33,6 +33,8 @@ class SaidText:
 
     text: str
     is_thought: bool = False
+    message: str = ""
+    """Id of the message that it belongs to, if the agent tells it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,27 +76,31 @@ class CostUpdate:
 AgentUpdate: TypeAlias = SaidText | PlanUpdate | CallUpdate | CostUpdate
 
 
-def read_update(update: Any) -> AgentUpdate | None:
-    """Return an agent's update; None for one of another kind, or without content."""
+def read_update(update: Any, root: str = "") -> AgentUpdate | None:
+    """Return an agent's update; None for one of another kind, or without content.
+
+    :param root: root of the project for the agent; paths below it are shown relative to it.
+    """
     if not isinstance(update, dict):
         return None
     match update.get("sessionUpdate"):
         case "agent_message_chunk" | "agent_thought_chunk" as kind:
             # a character's halves may come in two pieces: joined by the session
             text = strip_control_sequences(_words(update.get("content"))[:LONGEST_PIECE])
-            return SaidText(text, kind == "agent_thought_chunk") if text else None
+            message = one_line(update.get("messageId"))
+            return SaidText(text, kind == "agent_thought_chunk", message) if text else None
         case "plan":
             return PlanUpdate(tuple(map(_entry, _dicts(update.get("entries")))))
         case "tool_call" | "tool_call_update":
-            return _call(update)
+            return _call(update, root)
         case "usage_update":
             return _cost(update.get("cost"))
     return None
 
 
-def read_call(call: Any) -> CallUpdate:
-    """Return the tool call of a permission request."""
-    return (_call(call) if isinstance(call, dict) else None) or CallUpdate("")
+def read_call(call: Any, root: str = "") -> CallUpdate:
+    """Return the tool call of a permission request; see `read_update`."""
+    return (_call(call, root) if isinstance(call, dict) else None) or CallUpdate("")
 
 
 def cleaned(text: Any, longest: int = LONGEST_PIECE) -> str:
@@ -108,7 +114,7 @@ def one_line(text: Any, longest: int = LONGEST_LINE) -> str:
     return words if len(words) <= longest else f"{words[: longest - 1]}…"
 
 
-def _call(update: dict[str, Any]) -> CallUpdate | None:
+def _call(update: dict[str, Any], root: str) -> CallUpdate | None:
     identity = update.get("toolCallId")
     if not isinstance(identity, str) or not identity:
         return None
@@ -116,11 +122,13 @@ def _call(update: dict[str, Any]) -> CallUpdate | None:
     content = _dicts(update.get("content"))
     diffs = [one for one in content if one.get("type") == "diff"]
     places = [*_dicts(update.get("locations")), *diffs]
-    paths = dict.fromkeys(filter(None, (one_line(one.get("path")) for one in places)))
+    below = f"{root}/" if root else "\0"
+    named = (one_line(one.get("path")).removeprefix(below) for one in places)
+    paths = dict.fromkeys(filter(None, named))
     arguments = update.get("rawInput")
     return CallUpdate(
         identity[:LONGEST_LINE],
-        one_line(update.get("title")),
+        one_line(update.get("title")).replace(below, ""),
         cast("CallKind", kind if kind in get_args(CallKind) else "other") if kind else None,
         state if state in get_args(CallState) else None,
         tuple(paths),

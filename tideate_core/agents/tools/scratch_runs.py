@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.agents.answers import tidy_text
 from tideate_core.agents.tools.project_paths import project_root
-from tideate_core.errors import NotText, ToolError
-from tideate_core.workspace import ABSENT, Document, FileImage, read_image
+from tideate_core.errors import ToolError
+from tideate_core.workspace import ABSENT, Document, FileImage, image_with_text, read_image, unsaved_images
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -55,10 +55,8 @@ async def overlay_files(
     for change in sorted(changes, key=lambda one: one.is_of_mode):  # the mode of the new text
         files |= await asyncio.to_thread(_files_after, root, change, files.get(change.path))
     paths = frozenset(files)
-    for path in await workspace.unsaved_files():
-        if path not in paths:
-            text = (await workspace.read(path)).text
-            files[path] = (await asyncio.to_thread(_encoded, root, path, text)).data
+    for path, image in (await unsaved_images(workspace)).items():
+        files.setdefault(path, image.data)
     return OverlayFiles(files, paths)
 
 
@@ -83,20 +81,10 @@ def _files_after(
         return {change.path: None}
     if change.action == "create":
         return {change.path: Document().encode(change.after)}
-    image = _encoded(root, change.path, change.after)
+    image = image_with_text(root / change.path, change.after)
     if change.move_to:
         return {change.path: None, change.move_to: image}
     return {change.path: image}
-
-
-def _encoded(root: Path, path: str, text: str) -> FileImage:
-    """Encode a text like the file at a path: its line ends, final line end and mode."""
-    found = read_image(root / path)
-    try:
-        document = Document.decode(found.data)
-    except NotText:
-        document = Document()
-    return FileImage.of_file(document.encode(text), found.state.mode or 0o644)
 
 
 @asynccontextmanager

@@ -47,6 +47,14 @@ def compare(
             help="Model adapters, two or more, with commas between them.",
         ),
     ] = None,
+    agents: Annotated[
+        str | None,
+        Parameter(
+            name="--agents",
+            metavar="NAME,NAME",
+            help="Agents, such as claude,codex: as --models acp:claude,acp:codex, for the workflow `agent`.",
+        ),
+    ] = None,
     take: Annotated[
         str | None,
         Parameter(
@@ -85,13 +93,24 @@ def compare(
     project = open_project(root)
     if resume is not None:
         return run_async(_resume(project, interaction, take, resume))
-    adapters = [one.strip() for one in (models or "").split(",") if one.strip()]
+    adapters = [*_listed(models), *map(agent_adapter, _listed(agents))]
+    if take is not None and agents and agent_adapter(take) in adapters:
+        take = agent_adapter(take)
     if take is not None and take not in adapters:
-        raise InvalidInput(f"--take {take}: it is not among --models {models or ''}".rstrip())
+        raise InvalidInput(f"--take {take}: it is not among {', '.join(adapters) or '--models'}")
     words = prompt_of(prompt)
     return run_async(
         _start(project, interaction, take, name or "", words, adapters, parse_inputs(inputs), file)
     )
+
+
+def _listed(names: str | None) -> list[str]:
+    return [one.strip() for one in (names or "").split(",") if one.strip()]
+
+
+def agent_adapter(name: str) -> str:
+    """Return the adapter of an agent."""
+    return name if name.startswith("acp:") else f"acp:{name}"
 
 
 async def _start(

@@ -303,6 +303,8 @@ class Progress:
         step.remark = ""
         step.calls.pop(event.data["call"], None)
         self._note(event, tool_text(event.data))
+        for line in event.data.get("checklist", ()):
+            self._note(event, Text(f"  {visible(line)}", style="dim"))
 
     def _reasoned(self, event: Event) -> None:
         self._view.reasons(self._label(event), event.data["text"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from copy import copy
 from functools import cached_property
 from types import MappingProxyType
@@ -23,7 +24,17 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from tideate_core.adapters import Adapter, Conversation, ModelTurn, OfferedTool, Prompt, Reply, Usage
+    from tideate_core.adapters import (
+        AcpAgent,
+        Adapter,
+        AgentUpdate,
+        Conversation,
+        ModelTurn,
+        OfferedTool,
+        Prompt,
+        Reply,
+        Usage,
+    )
     from tideate_core.engine.context.model import Outgoing, StepModel
     from tideate_core.engine.driver import Settled
     from tideate_core.engine.run import Run
@@ -218,6 +229,10 @@ class Context:
         words = f"{self.step} is still running though it was stopped; what it writes now is refused"
         self.notice(words, level="warn")
 
+    @property
+    def is_left(self) -> bool:
+        return self.run.outermost.left
+
     def is_abandoned(self) -> bool:
         """Tell whether nothing waits for the handler any more."""
         return self._attempt._abandoned
@@ -289,6 +304,19 @@ class Context:
     def tool_servers(self) -> Collection[str]:
         tools = self.run.runner.tools
         return tools.names if tools is not None else ()
+
+    def agent(self, adapter: str | None = None) -> AcpAgent | None:
+        return self.run.runner.adapters.agent(adapter or self.run.adapter.name)
+
+    @contextmanager
+    def show_agent(self, agent: str, *, quiet: bool = False) -> Iterator[Callable[[AgentUpdate], None]]:
+        from tideate_core.engine.context.agent_events import agent_events
+
+        with agent_events(self, agent, quiet=quiet) as events:
+            yield events.show
+
+    def count_reply(self, adapter: str, reply: Reply, seconds: float) -> None:
+        self.model.count_reply(adapter, reply, seconds)
 
     def can_use_tools(self, adapter: str | None = None) -> bool:
         return self.model.can_use_tools(adapter)

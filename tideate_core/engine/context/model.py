@@ -284,6 +284,13 @@ class StepModel:
             )
         return price
 
+    def count_reply(self, adapter: str, reply: Reply, seconds: float) -> None:
+        """Count an agent's reply.
+
+        :param seconds: how long it took.
+        """
+        self._count(self._named(adapter), reply, time.monotonic() - seconds)
+
     def _count(self, adapter: Adapter, answer: Reply | ModelTurn, begun: float) -> None:
         self._run.usage += answer.usage
         self._memory.spend(self._step, answer.usage)

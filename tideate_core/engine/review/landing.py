@@ -31,6 +31,8 @@ class Landed:
     """Files with a part that was neither accepted nor rejected; of a moved file both paths."""
     left: dict[str, str] = field(default_factory=dict)
     """Changed paths that cannot be landed, with the reason."""
+    comments: int = 0
+    """Number of comments with text: the person wants the program to work on."""
     feedback: str = ""
     """Comments, edits and rejections of the person, as a prompt for the program; empty if there are none."""
 
@@ -58,6 +60,7 @@ async def land_difference(
         _rejected(done.feedback),
         done.undecided,
         merged.left,
+        done.feedback.count,
         feedback_text(step, done.feedback),
     )
 

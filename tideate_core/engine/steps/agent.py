@@ -8,8 +8,17 @@ from functools import cached_property, partial
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.agents import Delegation, Roles, Submission, TaskBrief, open_stage, render_task_prompt
+from tideate_core.agents import (
+    Delegation,
+    Roles,
+    Submission,
+    TaskBrief,
+    guarded_agent,
+    open_stage,
+    render_task_prompt,
+)
 from tideate_core.edits import fence_for, fenced_blocks
+from tideate_core.engine.agent_work import work_and_land
 from tideate_core.engine.context.context import about
 from tideate_core.engine.prompt_material import before, brief, material_budget, tell_truncated, with_material
 from tideate_core.engine.review.review import write_staged
@@ -18,7 +27,7 @@ from tideate_core.errors import OutputMismatch, UnusableSchema
 from tideate_core.util.cutting import beginning
 from tideate_core.util.json_digest import digest_of
 from tideate_core.util.tokens import CHARACTERS_PER_TOKEN
-from tideate_core.workflows import names_in_task, render_task
+from tideate_core.workflows import ACP, names_in_task, render_task
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -114,6 +123,8 @@ async def do_task(definition: WorkflowStep, agent: str, step: Context) -> Any:
     is a matching value, otherwise the answer's text. Staged edits are reviewed and written at the end; the
     result is then a mapping of `response` (value or text) and `files` (written files).
     """
+    if agent.startswith(ACP):
+        return await _do_as_program(definition, agent, step)
     roles = Roles(step.workspace.root)
     role = await asyncio.to_thread(roles.get, agent)
     task = render_task(definition.task or "", step.values())
@@ -127,6 +138,30 @@ async def do_task(definition: WorkflowStep, agent: str, step: Context) -> Any:
     if not stage.tools.stages:
         return value
     return CheckedMapping(response=value, files=await write_staged(step, stage.tools.staged))
+
+
+async def _do_as_program(definition: WorkflowStep, name: str, step: Context) -> Any:
+    """Give the step's task to an agent with tools of its own; see `do_task`."""
+    agent = step.agent(name)
+    assert agent is not None  # noqa: S101 the prefix names one
+    task = render_task(definition.task or "", step.values())
+    wanted = WantedOutput(definition.id, definition.output_schema) if definition.output_schema else None
+    schema = json.dumps(definition.output_schema, indent=2, ensure_ascii=False) if wanted else ""
+    given = given_material(step, definition, prompt=step.run.gives_prompt)
+    values = {"schema": schema, "fence": fence_for(schema), "feedback": step.feedback}
+    prompt = before(step.render("assistant", task=task, instructions="", **values), given)
+    prompt = brief(step, await with_material(step, prompt, task, rules=False))
+
+    def value_of(text: str) -> Any:
+        if wanted is None:
+            return text
+        value = wanted.value_of(text, None)
+        check_value(definition, value)
+        return value
+
+    async with guarded_agent(step, agent, "task") as guarded:
+        done = await work_and_land(step, guarded, prompt, value_of)
+    return CheckedMapping(response=value_of(done.last) if wanted else done.text, files=done.files)
 
 
 def _with_schema(definition: WorkflowStep, role: Role) -> WorkflowStep:

@@ -6,6 +6,7 @@ import asyncio
 import fcntl
 import json
 import os
+import select
 import threading
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 from tideate_core.errors import ScratchUnavailable
-from tideate_core.process import Bind, Namespaces, Overlay, Proc, entering, make_environment
+from tideate_core.process import Bind, EscapeReport, Namespaces, Overlay, Proc, entering, make_environment
 from tideate_core.project import make_project_state, project_state, real_path
 from tideate_core.snapshots.gitignore import IgnoreQuery
 from tideate_core.snapshots.guarded.base import Base, state_within
@@ -47,7 +48,6 @@ from tideate_core.snapshots.scratch.foreign_paths import environment_in_copy
 from tideate_core.snapshots.scratch.laying import checked_name, lay_parts
 from tideate_core.snapshots.scratch.places import claim_place, release_place, remove_tree, sweep_places
 from tideate_core.util.private_files import make_private_directory, open_private
-from tideate_core.util.regular_files import read_bounded
 from tideate_core.util.uncancelled import run_uncancelled, wait_uncancelled
 from tideate_core.workspace import FileImage
 
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Self
 
-    from tideate_core.process import Mount
+    from tideate_core.process import Enclosure, Mount
     from tideate_core.snapshots.guarded.difference import ScratchDifference
     from tideate_core.snapshots.scratch.laying import Content
 
@@ -68,6 +68,8 @@ OWNER: Final = "owner"
 OWN_DIRECTORY: Final = ".tideate"
 """Directory of a project for tideate's own files, which never land."""
 _LONGEST: Final = 4096
+_END_WITHIN: Final = 10.0
+"""Seconds in which the namespaces of a killed owner end."""
 GuardedKind: TypeAlias = Literal["overlay", "copy"]
 
 
@@ -85,6 +87,7 @@ class GuardedCopy:
         self._record = record
         self._held: Namespaces | None = None
         self._owner: int | None = None
+        self._enclosure: Enclosure | None = None
         self._stop = threading.Event()
         self._renewal: threading.Thread | None = None
 
@@ -172,11 +175,13 @@ class GuardedCopy:
         """Return the mounts that show the guarded copy, in their order; none for a copy elsewhere."""
         return _mounts(self._guard, self.place, self._record)
 
-    async def open(self) -> None:
+    async def open(self, enclosure: Enclosure | None = None) -> None:
         """Make the guarded copy visible to programs of this process, until `close` or the process's end.
 
+        :param enclosure: limits for programs in an overlay; None: only the project is a copy.
         :raises ScratchUnavailable: another process has it open, or it cannot be mounted.
         """
+        self._enclosure = enclosure
         await run_uncancelled(asyncio.to_thread(self._open), lambda _: self.close())
 
     def command(self, argv: Sequence[str], *, cwd: str = "") -> list[str]:
@@ -249,9 +254,12 @@ class GuardedCopy:
         await self._in_thread(work)
         return self.root / OWN_DIRECTORY / name
 
-    async def close(self) -> None:
-        """End all programs in the guarded copy; its files stay."""
-        await run_uncancelled(asyncio.to_thread(self._close))
+    async def close(self) -> EscapeReport:
+        """End all programs in the guarded copy; its files stay.
+
+        :returns: report of programs in an enclosure.
+        """
+        return await run_uncancelled(asyncio.to_thread(self._close))
 
     async def discard(self) -> None:
         """End all programs of this process in the guarded copy, and remove it.
@@ -313,14 +321,19 @@ class GuardedCopy:
     def _mount(self, owner: int) -> None:
         """Mount the overlay, or turn it into a copy if that is allowed and no program has used it."""
         try:
-            self._held = Namespaces.hold([*self.mounts(), Proc()])
+            limits, mounts = self._enclosure, self.mounts()
+            if limits is None:
+                self._held = Namespaces.hold([*mounts, Proc()])
+            else:
+                self._held = Namespaces.hold(limits.mounts(mounts), limits.rules)
         except ScratchUnavailable as error:
             unused = not self._record.generation and not names_in_layers([str(self.place / "upper")], "")
             if not (self._record.may_be_copy and unused):
                 raise
             remove_tree(self._tree)
             notices = (*self._record.notices, shrunk(str(error)))
-            self._record = make_tree(self.place, self._layers, replace(self._record, notices=notices))
+            record = replace(self._record, notices=notices)
+            self._record = make_tree(self.place, self.place, self._layers, record)
             self._record.write(self.place)
         else:
             _tell_holder(owner, self._held.pid)
@@ -339,20 +352,24 @@ class GuardedCopy:
         except BlockingIOError as error:
             os.close(handle)
             raise ScratchUnavailable(f"another process has the guarded copy {self.id} open") from error
+        _await_holder(handle)
         return handle
 
-    def _close(self) -> None:
+    def _close(self) -> EscapeReport:
+        report = EscapeReport()
         self._stop.set()
         if self._renewal is not None:
             self._renewal.join()
             self._renewal = None
         if self._held is not None:
             self._held.close()
+            report = EscapeReport.of(self._held.report)
             self._held = None
         if self._owner is not None:
             os.close(self._owner)
             self._owner = None
         self._stop.clear()
+        return report
 
     def _discard(self) -> None:
         self._close()
@@ -386,6 +403,7 @@ class GuardedCopy:
             try:
                 held = Namespaces.hold(self.mounts())
                 try:
+                    _tell_holder(owner, held.pid)
                     yield held.view(self.project)
                 finally:
                     held.close()
@@ -394,10 +412,13 @@ class GuardedCopy:
 
     def _view_of_owner(self) -> Path:
         """Return the root of the copy in the namespaces of the process that has it open."""
-        with suppress(ValueError, KeyError, OSError):
-            told = json.loads(read_bounded(self.place / OWNER, _LONGEST) or b"")
-            if Path(f"/proc/{told['pid']}/ns/mnt").stat().st_ino == told["mounts"]:
-                return Path(f"/proc/{told['pid']}/root", self.project.relative_to("/"))
+        handle = open_private(self.place / OWNER, os.O_RDONLY)
+        try:
+            pid = _holder(handle)
+        finally:
+            os.close(handle)
+        if pid is not None:
+            return Path(f"/proc/{pid}/root", self.project.relative_to("/"))
         raise ScratchUnavailable(f"the process that has the guarded copy {self.id} open is ending; try again")
 
     def _difference(self) -> ScratchDifference:
@@ -513,6 +534,32 @@ def _borrowing(directories: Iterable[Path]) -> list[Mount]:
 
 def _tell_holder(owner: int, pid: int) -> None:
     """Write the process in the namespaces to the owner's file."""
-    told = {"pid": pid, "mounts": Path(f"/proc/{pid}/ns/mnt").stat().st_ino}
+    told = {"pid": pid, "mounts": _mounts_of(pid)}
     os.ftruncate(owner, 0)
     os.pwrite(owner, json.dumps(told).encode(), 0)
+
+
+def _holder(owner: int) -> int | None:
+    """Return the living process in the namespaces that an owner's file names, or None."""
+    with suppress(ValueError, KeyError, OSError):
+        told = json.loads(os.pread(owner, _LONGEST, 0))
+        if _mounts_of(told["pid"]) == told["mounts"]:
+            return int(told["pid"])
+    return None
+
+
+def _mounts_of(pid: int) -> int:
+    return Path(f"/proc/{pid}/ns/mnt").stat().st_ino
+
+
+def _await_holder(owner: int) -> None:
+    """Wait until the namespaces of a killed owner are gone: layers must not be mounted twice."""
+    pid = _holder(owner)
+    if pid is None:
+        return
+    with suppress(ProcessLookupError):
+        process = os.pidfd_open(pid)
+        try:
+            select.select([process], [], [], _END_WITHIN)
+        finally:
+            os.close(process)

@@ -120,9 +120,23 @@ end
 local function of_node(deed)
   return function(controls)
     local node = controls.node()
-    if node and node.kind ~= 'head' and node.kind ~= 'more' and node.kind ~= 'empty' then
+    if node and node.run then
       deed(node, controls)
     end
+  end
+end
+
+--- Return a key action on a guarded session, and another one on everything else.
+---@param deed 'land'|'resume'|'discard'
+---@param other fun(controls: tideate.ui.PanelControls)
+---@return fun(controls: tideate.ui.PanelControls)
+local function of_session(deed, other)
+  return function(controls)
+    local node = controls.node()
+    if node and node.session then
+      return require('tideate.guard')[deed](node.session, controls.folder())
+    end
+    other(controls)
   end
 end
 
@@ -264,7 +278,7 @@ end
 --- Keys, description, action; keys on its line of the help.
 ---@type { [1]: string[], [2]: string, [3]: fun(controls: tideate.ui.PanelControls), shown?: string[] }[]
 local TABLE = {
-  { { '<CR>', '<2-LeftMouse>' }, 'open it: text, tool call, the place of an error …', of_node(open), shown = { '<CR>' } },
+  { { '<CR>', '<2-LeftMouse>' }, 'open it: text, tool call, error; review a session …', of_session('land', of_node(open)), shown = { '<CR>' } },
   { { '<Tab>', 'za' }, 'open or close the fold', fold(), shown = { '<Tab>', 'za', 'zo', 'zc' } },
   { { 'zo' }, 'open it', fold(true), shown = {} },
   { { 'zc' }, 'close it', fold(false), shown = {} },
@@ -284,8 +298,8 @@ local TABLE = {
     end,
     shown = {},
   },
-  { { 'c' }, 'cancel the run', of_run(cancel) },
-  { { 'p' }, 'pause the run; resume a paused or interrupted one', of_run(pause_or_resume) },
+  { { 'c' }, 'cancel the run; discard a session', of_session('discard', of_run(cancel)) },
+  { { 'p' }, 'pause or resume the run; run a guarded program again', of_session('resume', of_run(pause_or_resume)) },
   { { 's' }, 'send the model a message before its next turn', of_run(tell) },
   { { 'r' }, 'retry from this step on, or from the first failed step', of_ended(run_anew) },
   { { 'f' }, 'fork from here with edits (a completed run: all of it); on a turn: reply to the model from there', of_ended(fork) },

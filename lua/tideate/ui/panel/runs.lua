@@ -7,6 +7,7 @@
 ---@field unread table<string, string> errors by run, until the list is reloaded
 ---@field loading boolean a request for the list is pending
 ---@field known boolean the list was read before
+---@field sessions tideate.GuardSession[]
 ---@field private wanted table<string, true> runs with a pending request for details
 ---@field private asked integer number of list requests
 ---@field private stale? boolean a run changed during the pending request
@@ -33,6 +34,7 @@ function M.new(list, folder, on_change)
     asked = 0,
     loading = false,
     known = false,
+    sessions = {},
     on_change = on_change,
   }, Runs)
 end
@@ -98,7 +100,7 @@ function Runs:read(wanted)
   self:ask(panel_list.again(wanted), function(result)
     local before = self.list.runs
     panel_list.renew(wanted, result)
-    self.list = wanted
+    self.list, self.sessions = wanted, result.sessions or {}
     self:drop_old_details(before, wanted.runs)
   end)
 end

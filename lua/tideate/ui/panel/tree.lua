@@ -175,7 +175,7 @@ end
 
 ---@class tideate.ui.Node
 ---@field key string stable across builds
----@field kind 'run'|'step'|'item'|'turn'|'call'|'note'|'error'|'file'|'match'|'more'|'empty'|'head'
+---@field kind 'run'|'step'|'item'|'turn'|'call'|'note'|'error'|'file'|'match'|'more'|'empty'|'head'|'session'
 ---@field label string
 ---@field hint? string
 ---@field flows? boolean show the end of the hint if it is too long
@@ -190,6 +190,7 @@ end
 ---@field children? fun(): tideate.ui.Node[] nil without children
 ---@field wants? string id of the run with the details of its children
 ---@field run? tideate.ui.PanelRun its run
+---@field session? string id of a guarded session
 ---@field step? string its step
 ---@field renew? fun(node: tideate.ui.Node) update growing data
 ---@field turns? integer of a turn: number of turns in its step
@@ -508,6 +509,20 @@ function M.run_node(run, sources)
     update()
   end or nil
   return node
+end
+
+--- Build the node of a guarded session.
+---@param session tideate.GuardSession
+---@return tideate.ui.Node
+function M.session_node(session)
+  return {
+    key = 'guard' .. session.id,
+    kind = 'session',
+    label = 'guard ' .. require('tideate.guard').named(session),
+    hint = session.state,
+    state = session.state,
+    session = session.id,
+  }
 end
 
 ---@class tideate.ui.Row

@@ -75,6 +75,9 @@ local function frame(runs, count)
   for index, line in ipairs(require('tideate.model_choice').lines()) do
     row(above, 'head' .. index, 'head', line)
   end
+  for _, session in ipairs(runs.sessions) do
+    table.insert(above, { node = require('tideate.ui.panel.tree').session_node(session), depth = 0, lead = '' })
+  end
   if count == 0 then
     local filtered = runs.list.filter ~= '' and 'no runs match; F changes the filter'
     row(below, 'none', 'empty', runs.loading and 'the runs are read …' or filtered or 'nothing has run in this project yet')

@@ -25,7 +25,17 @@ end
 function M.progress_words(data)
   local total = type(data.total) == 'number' and ('/%g'):format(data.total) or ''
   local message = type(data.message) == 'string' and data.message ~= '' and '  ' .. data.message or ''
-  return ('… `%s`  %g%s%s'):format(M.name(data), data.progress or 0, total, message)
+  local far = type(data.progress) == 'number' and ('  %g%s'):format(data.progress, total) or ''
+  return ('… `%s`%s%s'):format(M.name(data), far, message)
+end
+
+--- Return the plan of an agent as a list with checkboxes.
+---@param data table<string, any>
+---@return string[]
+function M.checklist(data)
+  return vim.tbl_map(function(line)
+    return '- ' .. line
+  end, vim.islist(data.checklist) and data.checklist or {})
 end
 
 --- Format the length of a text.
@@ -93,12 +103,16 @@ M.writers = {
   end,
   SD_EVENT_TOOL_PROGRESS = function(entry, data, run)
     if parallel_steps.is_written(entry, data.step, run) then
-      entry.stream:set_tail({ '', M.progress_words(data) })
+      entry.stream:set_tail(vim.list_extend({ '', M.progress_words(data) }, M.checklist(data)))
     end
   end,
   SD_EVENT_TOOL_COMPLETED = function(entry, data, run)
     local number, line = data.call or 0, M.line(data)
     parallel_steps.put(entry, data.step, { call = line }, run) -- replaces the line of the running call
+    local checklist = M.checklist(data)
+    if #checklist > 0 then
+      parallel_steps.put(entry, data.step, { apart = table.concat(checklist, '\n') }, run)
+    end
     table.insert(entry.calls, { line = '> ' .. line, data = data, arguments = entry.running_calls[number] })
     entry.running_calls[number] = nil
   end,

@@ -1,0 +1,376 @@
+"""The workflow `agent`, and other work by agents with tools of their own, in guarded copies."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests import harness
+from tests.harness.bench import Bench
+from tests.harness.front import LIMIT, in_order, no
+from tideate_core.adapters import AdapterPool
+from tideate_core.config import Config
+from tideate_core.engine import Comparison, EventName, RunRequest, compared_requests
+from tideate_core.workflows import Decision, WorkflowDefinition
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from tests.harness.model_server import ModelServer
+
+AGENT = Path(harness.__file__).with_name("acp_agent.py")
+CALL = {"kind": "tool_call", "toolCallId": "c", "title": "Edit a.txt", "status": "pending"}
+DONE = {"kind": "tool_call_update", "toolCallId": "c", "status": "completed"}
+CAN_RESUME: dict[str, Any] = {"agentCapabilities": {"sessionCapabilities": {"resume": {}}}}
+
+
+class Desk(Bench):
+    """Bench with scripted agents; the run's adapter is the agent `helper`."""
+
+    def __init__(self, folder: Path, server: ModelServer) -> None:
+        root = folder / "root"
+        root.mkdir()
+        super().__init__(root, server)
+        self.scripts = folder / "scripts"
+        self.scripts.mkdir()
+        self.write("a.txt", "one\ntwo\n")
+        self.write("b.txt", "bee\n")
+        self.use("helper")
+
+    @property
+    def private(self) -> Path:
+        return self.root.parent / "private"
+
+    def use(self, *names: str, own: Mapping[str, Any] = MappingProxyType({}), **more: Any) -> None:
+        """Configure scripted agents; the first one is the default."""
+        adapters: dict[str, Any] = {
+            name: {"acp": [sys.executable, "-S", str(AGENT), str(self.scripts / f"{name}.json")]}
+            for name in names
+        }
+        adapters["fake"] = {"base_url": self.server.base_url, "model": "scripted", "tools": False}
+        scripts = {"writable": [str(self.scripts)], **own}
+        agents = dict.fromkeys(names, scripts)
+        values = {"adapter": names[0], "adapters": adapters, "agents": agents, **more}
+        self.config = Config.model_validate(values)
+        self.pool = AdapterPool(self.config, root=self.root)
+        self.runner = self.make_runner(self.config)
+
+    def plays(self, *turns: list[dict[str, Any]], name: str = "helper", **more: Any) -> None:
+        (self.scripts / f"{name}.json").write_text(json.dumps({"turns": turns, **more}))
+
+    def received(self, name: str = "helper") -> list[dict[str, Any]]:
+        log = self.scripts / f"{name}.log"
+        return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+    def prompts(self, name: str = "helper") -> list[str]:
+        told = (one for one in self.received(name) if one.get("method") == "session/prompt")
+        return [one["params"]["prompt"][0]["text"] for one in told]
+
+    def copies(self) -> list[Path]:
+        """Return the guarded copies on disk."""
+        return list((self.private / "guard").glob("sessions/*"))
+
+    def text(self, path: str = "a.txt") -> str:
+        return (self.root / path).read_text()
+
+
+@pytest.fixture
+async def desk(tmp_path: Path, server: ModelServer) -> AsyncIterator[Desk]:
+    desk = Desk(tmp_path, server)
+    try:
+        yield desk
+    finally:
+        await desk.aclose()
+
+
+async def test_an_agents_changes_are_reviewed_and_written(desk: Desk) -> None:
+    desk.plays([{"text": "I changed it."}, {"write": ["a.txt", "one\nTWO\n"]}, {"delete": "b.txt"}])
+    result = await desk.succeed("agent", "make it loud")
+    assert (desk.text(), (desk.root / "b.txt").exists()) == ("one\nTWO\n", False)
+    assert (result.response, sorted(result.files)) == ("I changed it.", ["a.txt", "b.txt"])
+    assert [request.kind for request in desk.front.requests] == ["review"]
+
+
+async def test_nothing_reaches_the_project_before_the_review(desk: Desk) -> None:
+    desk.plays([{"write": ["a.txt", "changed\n"]}])
+    desk.front.answer = no
+    result = await desk.run("agent", "change it")
+    assert result.cancelled
+    assert desk.text() == "one\ntwo\n"
+
+
+async def test_text_thoughts_plan_and_calls_are_events(desk: Desk) -> None:
+    desk.plays(
+        [
+            {"thought": "hm"},
+            {"plan": [["look", "completed"], ["write", "in_progress"]]},
+            {"text": "Hello"},
+            {"update": CALL},
+            {"update": DONE},
+            {"plan": [["look", "completed"], ["write", "completed"]]},
+        ]
+    )
+    await desk.succeed("agent", "say hello")
+    front = desk.front
+    assert [data["text"] for data in front.data(EventName.TOKEN)] == ["Hello"]
+    assert [data["text"] for data in front.data(EventName.REASONING)] == ["hm"]
+    called = [(data["server"], data["tool"]) for data in front.data(EventName.TOOL_CALLED)]
+    assert called == [("helper", "plan"), ("helper", "other")]
+    ended = {data["tool"]: data for data in front.data(EventName.TOOL_COMPLETED)}
+    assert ended["plan"]["checklist"] == ["[x] look", "[x] write"]
+    assert (ended["other"]["ok"], ended["other"]["summary"]) == (True, "helper/other Edit a.txt")
+    assert front.data(EventName.TOOL_PROGRESS)[0]["message"] == "write"
+
+
+@pytest.mark.parametrize(
+    ("answers", "outcomes"),
+    [
+        ([True, True], "[id-allow_once][id-allow_once]"),
+        ([False, True], "[id-reject_once][id-allow_once]"),
+        ([Decision(True, "run")], "[id-allow_once][id-allow_once]"),
+    ],
+)
+async def test_a_person_may_answer_the_agents_permissions(
+    desk: Desk, answers: list[Decision | bool], outcomes: str
+) -> None:
+    desk.use("helper", own={"permissions": "ask"})
+    call = {"toolCallId": "c1", "title": "Run make", "kind": "execute", "rawInput": {"command": "make"}}
+    desk.plays([{"permission": call, "kinds": ["allow_always", "allow_once", "reject_once"]}] * 2)
+    desk.front.answer = in_order(*answers)
+    result = await desk.succeed("agent", "build")
+    assert str(result.response).replace("\n", "") == outcomes
+    asked = desk.front.requests[0]
+    assert (asked.kind, asked.payload["tool"]) == ("tool", "execute")
+    assert asked.payload["arguments"]["command"] == "make"
+
+
+async def test_the_agent_may_do_everything_in_its_copy_by_default(desk: Desk) -> None:
+    desk.plays([{"permission": {"toolCallId": "c1"}, "kinds": ["allow_once", "reject_once"]}])
+    result = await desk.succeed("agent", "build")
+    assert (result.response, desk.front.requests) == ("[id-allow_once]", [])
+
+
+async def test_usage_and_cost_of_a_turn_are_the_runs(desk: Desk) -> None:
+    used = {"totalTokens": 30, "inputTokens": 10, "outputTokens": 20}
+    cost = {"kind": "usage_update", "used": 1, "size": 2, "cost": {"amount": 0.5, "currency": "USD"}}
+    desk.plays([{"text": "x"}, {"update": cost}, {"stop": "end_turn", "usage": used}])
+    result = await desk.succeed("agent", "hello")
+    assert (result.usage.input_tokens, result.usage.output_tokens, result.usage.cost) == (10, 20, 0.5)
+    assert desk.front.data(EventName.MODEL_ANSWERED)[0]["model"] == "scripted 7"
+
+
+async def test_an_agent_is_stopped_at_the_cost_limit(desk: Desk) -> None:
+    desk.use("helper", limits={"cost_usd": 0.1})
+    cost = {"kind": "usage_update", "used": 1, "size": 2, "cost": {"amount": 0.5, "currency": "USD"}}
+    desk.plays([{"update": cost}, {"receive": "session/cancel"}, {"stop": "cancelled"}])
+    result = await desk.run("agent", "hello")
+    assert result.error_code == "CostLimitReached"
+    assert desk.received()[-1]["method"] == "session/cancel"
+
+
+async def test_an_agent_is_stopped_at_the_limit_of_calls(desk: Desk) -> None:
+    desk.use("helper", limits={"tool_calls": 1})
+    calls = [{"update": CALL}, {"update": {**CALL, "toolCallId": "d"}}]
+    desk.plays([*calls, {"receive": "session/cancel"}, {"stop": "cancelled"}])
+    result = await desk.run("agent", "hello")
+    assert result.error_code == "BudgetReached"
+
+
+async def test_comments_of_the_review_are_the_agents_next_prompt(desk: Desk) -> None:
+    desk.plays(
+        [{"text": "one"}, {"write": ["a.txt", "one\nTWO\n"]}],
+        [{"text": "two"}, {"write": ["a.txt", "ONE\ntwo\n"]}],
+        initialize=CAN_RESUME,
+    )
+    said = [{"path": "a.txt", "hunk": 0, "text": "the other line"}]
+    comment = {"files": [{"accepted": []}], "comments": said}
+    desk.front.answer = in_order(Decision(False, comment), True)
+    result = await desk.succeed("agent", "make it loud")
+    assert desk.text() == "ONE\ntwo\n"
+    assert result.response == "one\n\ntwo"
+    assert "the other line" in desk.prompts()[1]
+    assert "session/resume" in [one.get("method") for one in desk.received()]
+
+
+async def test_a_follow_up_continues_the_session(desk: Desk) -> None:
+    desk.plays([{"text": "first"}], [{"text": "second"}], initialize=CAN_RESUME)
+    first = await desk.succeed("agent", "begin")
+    second = await desk.succeed("agent", "and then", continues=first.execution_id)
+    assert second.response == "second"
+    assert desk.prompts()[1].endswith("and then")
+    assert "first" not in desk.prompts()[1]
+
+
+async def test_an_agent_that_cannot_continue_gets_the_conversation(desk: Desk) -> None:
+    desk.plays([{"text": "first"}], [{"text": "second"}])
+    first = await desk.succeed("agent", "begin")
+    await desk.succeed("agent", "and then", continues=first.execution_id)
+    assert "begin" in desk.prompts()[1]
+    assert "first" in desk.prompts()[1]
+
+
+async def test_a_cancelled_run_cancels_the_agent(desk: Desk) -> None:
+    desk.plays([{"text": "x"}, {"write": ["a.txt", "no\n"]}, {"receive": "session/cancel"}])
+    run = desk.begin("agent", "work")
+    await desk.front.until_told("TOKEN")
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert desk.received()[-1]["method"] == "session/cancel"
+    assert desk.text() == "one\ntwo\n"
+
+
+async def test_a_turn_that_ended_before_the_run_stopped_is_landed_and_not_repeated(desk: Desk) -> None:
+    desk.plays([{"text": "done"}, {"write": ["a.txt", "changed\n"]}], [{"text": "again"}])
+    desk.front.hold = True
+    run = desk.begin("agent", "change it")
+    await desk.front.until(lambda: bool(desk.front.requests))
+    assert len(desk.copies()) == 1
+    (left,) = desk.runner.leave()
+    await run
+    assert desk.text() == "one\ntwo\n"
+    desk.front.hold = False
+    result = await desk.resume(left)
+    assert (result.ok, result.response, desk.text()) == (True, "done", "changed\n")
+    assert len(desk.prompts()) == 1
+    assert desk.copies() == []
+
+
+async def test_an_interrupted_turn_continues_in_the_same_copy_and_session(desk: Desk) -> None:
+    desk.plays(
+        [{"write": ["a.txt", "half\n"]}, {"text": "x"}, {"receive": "session/cancel"}],
+        [{"run": ["cat", "a.txt"]}, {"write": ["b.txt", "rest\n"]}],
+        initialize=CAN_RESUME,
+    )
+    run = desk.begin("agent", "change it")
+    await desk.front.until_told("TOKEN")
+    (left,) = desk.runner.leave()
+    await run
+    result = await desk.resume(left)
+    assert (result.ok, result.response) == (True, "half")
+    assert (desk.text(), desk.text("b.txt")) == ("half\n", "rest\n")
+    assert "interrupted" in desk.prompts()[1]
+    assert "session/resume" in [one.get("method") for one in desk.received()]
+
+
+async def test_changes_outside_of_the_copy_are_told_and_gone(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    desk.plays([{"text": "x"}, {"write": [str(home / ".bashrc"), "evil"]}])
+    await desk.succeed("agent", "work")
+    assert list(home.iterdir()) == []
+    assert any(
+        "discarded changes outside" in notice and ".bashrc" in notice for notice in desk.front.notices()
+    )
+
+
+async def test_a_person_edits_the_same_file_meanwhile(desk: Desk) -> None:
+    desk.plays([{"text": "x"}, {"write": ["a.txt", "one\nTWO\n"]}])
+
+    def edit(_request: object) -> Decision:
+        (desk.root / "a.txt").write_text("zero\none\ntwo\n")
+        return Decision(True)
+
+    desk.front.answer = edit
+    await desk.succeed("agent", "make it loud")
+    assert desk.text() == "zero\none\nTWO\n"
+
+
+async def test_no_copy_is_left_by_a_run_that_was_cancelled_or_failed(desk: Desk) -> None:
+    desk.plays([{"text": "x"}, {"receive": "session/cancel"}], [{"exit": 3}])
+    run = desk.begin("agent", "work")
+    await desk.front.until_told("TOKEN")
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert desk.copies() == []
+    assert not (await desk.run("agent", "work")).ok
+    assert desk.copies() == []
+
+
+async def test_a_refusal_fails_the_run_with_the_agents_words(desk: Desk) -> None:
+    desk.plays([{"text": "I will not."}, {"stop": "refusal"}])
+    result = await desk.run("agent", "bad things")
+    assert result.error == "the agent 'helper' refused the request: I will not."
+
+
+async def test_an_empty_turn_fails_the_run(desk: Desk) -> None:
+    desk.plays([])
+    result = await desk.run("agent", "hello")
+    assert "ended without an answer and changed nothing" in str(result.error)
+
+
+async def test_a_run_after_a_crash_of_the_agent_starts_it_again(desk: Desk) -> None:
+    desk.plays([{"write": ["a.txt", "half"]}, {"exit": 4}], [{"text": "fine"}])
+    first = await desk.run("agent", "hello")
+    assert "ended with status 4" in str(first.error)
+    assert desk.text() == "one\ntwo\n"
+    assert (await desk.succeed("agent", "hello")).response == "fine"
+
+
+async def test_the_agent_sees_secrets_of_the_prompt_only_if_the_person_typed_them(desk: Desk) -> None:
+    desk.plays([{"text": "fine"}])
+    await desk.succeed("agent", "use sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD")
+    assert "sk-proj-" in desk.prompts()[0]
+
+
+async def test_a_model_is_no_agent(desk: Desk) -> None:
+    result = await desk.run("agent", "hello", adapter="fake")
+    assert "needs an agent" in str(result.error)
+
+
+# -- other work of agents --------------------------------------------------------------------------------
+
+
+async def test_an_agent_answers_questions_in_a_copy_that_is_thrown_away(desk: Desk) -> None:
+    desk.plays([{"write": ["a.txt", "changed\n"]}, {"text": "It is a text."}])
+    result = await desk.succeed("ask", "what is it?")
+    assert result.response == "It is a text."
+    assert desk.text() == "one\ntwo\n"
+
+
+async def test_a_step_is_done_by_an_agent(desk: Desk) -> None:
+    desk.plays([{"text": '```json\n{"count": 2}\n```'}, {"write": ["c.txt", "new\n"]}])
+    schema = {"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]}
+    step = {"id": "do", "task": "count {{ prompt }}", "agent": "acp:helper", "output_schema": schema}
+    definition = WorkflowDefinition.model_validate({"name": "own", "steps": [step]})
+    desk.registry.register(definition, {})
+    result = await desk.succeed("own", "lines", adapter="fake")
+    assert desk.text("c.txt") == "new\n"
+    assert result.response == {"response": {"count": 2}, "files": ["c.txt"]} or result.files == ["c.txt"]
+    assert "count lines" in desk.prompts()[0]
+
+
+async def test_an_agent_carries_out_a_plan_of_files(desk: Desk) -> None:
+    plan = {"files": [{"path": "a.txt", "action": "modify", "why": "louder"}]}
+    desk.plays(
+        [{"text": f"```json\n{json.dumps(plan)}\n```"}],
+        [{"write": ["a.txt", "one\nTWO\n"]}, {"write": ["b.txt", "no\n"]}, {"text": "done"}],
+    )
+    desk.front.answer = in_order(True, False, True)
+    result = await desk.succeed("multi_file", "make it loud")
+    assert (desk.text(), desk.text("b.txt")) == ("one\nTWO\n", "bee\n")
+    assert [request.kind for request in desk.front.requests] == ["plan", "gate", "review"]
+    assert result.files == ["a.txt"]
+
+
+async def test_agents_are_compared(desk: Desk) -> None:
+    desk.use("left", "right")
+    desk.plays([{"write": ["a.txt", "left\n"]}, {"text": "l"}], name="left")
+    desk.plays([{"write": ["a.txt", "right\n"]}, {"text": "r"}], name="right")
+    request = RunRequest(name="agent", prompt="change it")
+    comparison = Comparison(desk.runner, desk.front, take="acp:right")
+    runs = compared_requests(request, ["acp:left", "acp:right"])
+    result = await asyncio.wait_for(comparison.run(runs), LIMIT)
+    assert result.result is not None
+    assert result.result.ok
+    assert desk.text() == "right\n"

@@ -1,0 +1,167 @@
+"""`tideate guard`: a program works in a private copy, and only what is accepted reaches the project."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.harness.project import git
+
+if TYPE_CHECKING:
+    from tests.harness.shell import Shell
+
+pytestmark = pytest.mark.slow
+
+EDIT = "sed -i 's/one/ONE/' a.txt; rm gone.txt; echo new > new.txt"
+LINES = "one\n2\n3\n4\n5\n6\n7\n8\n9\n"
+
+
+@pytest.fixture
+def project(shell: Shell) -> Shell:
+    git(shell.project, "init", "--quiet")
+    shell.write("a.txt", LINES)
+    shell.write("gone.txt", "here\n")
+    git(shell.project, "add", ".")
+    git(shell.project, "commit", "--quiet", "-m", "one")
+    return shell
+
+
+def test_with_yes_everything_lands_and_rolls_back(project: Shell) -> None:
+    before = project.fingerprint()
+    done = project.run("guard", "--yes", "sh", "-c", f"{EDIT}; exit 7")
+    assert done.returncode == 7, done.stderr
+    assert project.read("a.txt") == LINES.replace("one", "ONE")
+    assert project.read("new.txt") == "new\n"
+    assert not (project.project / "gone.txt").exists()
+    assert project.json("guard", "list")["sessions"] == []
+    project.ok("rollback", "last", "--yes")
+    assert project.fingerprint() == before
+
+
+def test_with_no_nothing_lands_and_the_session_keeps_the_changes(project: Shell) -> None:
+    before = project.fingerprint()
+    project.fails(3, "keeps its changes", "guard", "--no", "sh", "-c", EDIT)
+    assert project.fingerprint() == before
+    (session,) = project.json("guard", "list")["sessions"]
+    shown = project.json("guard", "show", session["id"][:6])
+    assert shown["files"] == ["a.txt", "gone.txt", "new.txt"]
+    assert shown["session"]["status"] == 0
+    project.ok("guard", "land", "--yes")
+    assert project.read("new.txt") == "new\n"
+
+
+def test_without_a_terminal_the_changes_wait_with_the_status_of_the_program(project: Shell) -> None:
+    before = project.fingerprint()
+    done = project.fails(
+        5, "`:Workflow land` in Neovim, or `tideate guard land", "guard", "sh", "-c", f"{EDIT}; exit 5"
+    )
+    assert project.fingerprint() == before
+    assert "wait in session" in done.stderr
+    project.fails(3, "nothing was discarded", "guard", "discard")
+    assert len(project.json("guard", "list")["sessions"]) == 1
+    project.ok("guard", "discard", "--yes")
+    assert project.json("guard", "list")["sessions"] == []
+    assert project.fingerprint() == before
+
+
+def test_a_program_that_changes_nothing_leaves_no_session(project: Shell) -> None:
+    done = project.run("guard", "sh", "-c", "cat a.txt; exit 4")
+    assert (done.returncode, done.stdout) == (4, LINES)
+    assert "changed no file" in done.stderr
+    assert project.json("guard", "list")["sessions"] == []
+
+
+def test_a_missing_program_is_named_before_anything_is_copied(project: Shell) -> None:
+    project.fails(2, "did you mean `tideate guard list`?", "guard", "lst")
+    assert project.json("guard", "list")["sessions"] == []
+
+
+def test_the_program_sees_the_project_at_its_own_path_and_runs_in_our_folder(project: Shell) -> None:
+    project.write("sub/b.txt", "b\n")
+    done = project.run("guard", "sh", "-c", "pwd; cat b.txt", cwd=project.project / "sub")
+    assert done.stdout == f"{project.project}/sub\nb\n"
+
+
+def test_a_person_reviews_at_the_terminal(project: Shell) -> None:
+    terminal = project.open("guard", "sh", "-c", EDIT)
+    terminal.wait_for("a.txt")
+    terminal.answer_each("]", "a", 60)
+    assert project.read("a.txt") == LINES.replace("one", "ONE")
+
+
+def test_my_edit_of_other_lines_of_the_same_file_is_kept(project: Shell) -> None:
+    project.fails(0, "wait in session", "guard", "sh", "-c", EDIT)
+    project.write("a.txt", LINES.replace("9", "nine"))
+    project.ok("guard", "land", "--yes")
+    assert project.read("a.txt") == LINES.replace("9", "nine").replace("one", "ONE")
+
+
+def test_commits_and_resets_of_the_program_stay_in_its_copy(project: Shell) -> None:
+    head = git(project.project, "rev-parse", "HEAD")
+    project.write("mine.txt", "not committed\n")
+    script = "git add -A && git -c user.name=x -c user.email=x@y commit -qm theirs && git clean -fdxq && git stash -q; true"
+    project.run("guard", "--yes", "sh", "-c", f"echo x > theirs.txt; {script}")
+    assert git(project.project, "rev-parse", "HEAD") == head
+    assert project.read("mine.txt") == "not committed\n"
+    assert project.read("theirs.txt") == "x\n"
+
+
+def test_changes_land_while_the_program_runs_and_it_goes_on(project: Shell) -> None:
+    terminal = project.open(
+        "guard",
+        "--yes",
+        "sh",
+        "-c",
+        "echo 1 > first.txt; echo waits; read x; cat mine.txt; echo 2 > second.txt",
+    )
+    terminal.wait_for("waits")
+    (session,) = project.json("guard", "list")["sessions"]
+    assert session["state"] == "running"
+    project.fails(1, "still running", "guard", "discard", "--yes")
+    project.write("mine.txt", "of the person\n")
+    project.ok("guard", "land", "--yes")
+    assert project.read("first.txt") == "1\n"
+    terminal.type("\n")
+    terminal.wait_for("of the person")
+    assert terminal.wait_exit() == 0
+    assert project.read("second.txt") == "2\n"
+
+
+def test_after_a_kill_the_session_is_reviewed_or_goes_on(project: Shell) -> None:
+    terminal = project.open("guard", "sh", "-c", "echo 1 > first.txt; echo waits; read x")
+    terminal.wait_for("waits")
+    os.kill(terminal.process.pid, signal.SIGKILL)
+    terminal.wait_exit()
+    (session,) = project.json("guard", "list")["sessions"]
+    assert session["state"] == "interrupted"
+    script = "cat first.txt; echo 2 > second.txt"
+    done = project.run("guard", "resume", session["id"][:6], "--", "sh", "-c", script)
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
+    project.ok("guard", "resume", session["id"][:6], "--yes")
+    assert (project.read("first.txt"), project.read("second.txt")) == ("1\n", "2\n")
+
+
+def test_ctrl_c_is_of_the_program(project: Shell) -> None:
+    terminal = project.open(
+        "guard", "sh", "-c", "trap 'echo caught; exit 9' INT; echo waits; while :; do sleep 0.1; done"
+    )
+    terminal.wait_for("waits")
+    terminal.type("\x03")
+    terminal.wait_for("caught")
+    assert terminal.wait_exit() == 9
+    assert terminal.process.returncode == 9
+
+
+def test_the_size_of_the_terminal_is_that_of_the_program(project: Shell) -> None:
+    terminal = project.open("guard", "stty", "size", rows=31, columns=97)
+    terminal.wait_for("31 97")
+    assert terminal.wait_exit() == 0
+
+
+def test_sessions_are_completed(project: Shell) -> None:
+    project.run("guard", "sh", "-c", EDIT)
+    (session,) = project.json("guard", "list")["sessions"]
+    assert session["id"][:8] in project.run("__complete", "guard", "land", session["id"][:2]).stdout

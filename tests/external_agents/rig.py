@@ -1,0 +1,233 @@
+"""A private home, a project and a provider, in which a real agent is started in each of its ways."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from asyncio import create_subprocess_exec, timeout
+from asyncio.subprocess import DEVNULL, PIPE
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, cast
+
+from acp import PROTOCOL_VERSION, RequestError, connect_to_agent, text_block
+from acp.schema import AllowedOutcome, ClientCapabilities, RequestPermissionResponse
+
+from scripts.terminal import Terminal
+from tests.external_agents.agents import PROGRAMS
+from tests.external_agents.provider import ScriptedProvider
+from tests.harness.processes import Brood
+from tests.harness.project import Project, git, write_files
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import AsyncIterator, Mapping, Sequence
+    from pathlib import Path
+    from typing import Any, Self
+
+    from acp import Client
+    from acp.client.connection import ClientSideConnection
+    from acp.schema import InitializeResponse, PromptResponse
+
+    from tests.external_agents.agents import Agent
+
+__all__ = ["Conversation", "Rig"]
+
+LIMIT = 120
+"""Seconds for an agent's whole turn, on a busy machine too."""
+GRACE = 20
+"""Seconds for an agent to end when nobody listens any more."""
+START = {"a.txt": "one\ntwo\nthree\n", "b.txt": "b\n", "c.txt": "c\n"}
+
+
+class Rig(Project):
+    """See the module. Everything that it starts ends with it."""
+
+    def __init__(self, place: Path, agent: Agent) -> None:
+        super().__init__(place / "project")
+        self.agent = agent
+        self.home = place / "home"
+        self.asks = False
+        """Over the protocol, the agent asks for permissions."""
+        self.provider = ScriptedProvider()
+        self.brood = Brood()
+        self._place = place
+        self._terminals: list[Terminal] = []
+
+    def __enter__(self) -> Self:
+        self.provider.__enter__()
+        write_files(self.root, START)
+        git(self.root, "init", "-q", "-b", "main")
+        git(self.root, "config", "user.name", "A Person")
+        git(self.root, "config", "user.email", "a@b.example")
+        git(self.root, "add", "-A")
+        git(self.root, "commit", "-qm", "first")
+        write_files(self.home, self.agent.files(self.provider.address, self.root))
+        (self._place / "tmp").mkdir()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for terminal in self._terminals:
+            terminal.close()
+        self.brood.kill()
+        self.provider.__exit__()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Without the tester's variables. Every other host is reached by a proxy that refuses."""
+        proxies = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
+        return {
+            "PATH": os.pathsep.join([PROGRAMS, os.environ["PATH"]]),
+            "HOME": str(self.home),
+            "TERM": "xterm-256color",
+            "LANG": "C.UTF-8",
+            # codex makes no links for its sandbox if its home lies below the temporary directory
+            "TMPDIR": str(self._place / "tmp"),
+            **dict.fromkeys(proxies, self.provider.address),
+            **dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost"),
+            **self.agent.variables(self.provider.address),
+            **(self.agent.asking if self.asks else {}),
+            **self.brood.environment(),
+        }
+
+    def run(self, prompt: str, *, within: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+        """Have a prompt worked on without a terminal.
+
+        :param within: a command that runs the agent's.
+        """
+        return subprocess.run(
+            [*within, *self.agent.once, prompt],
+            cwd=self.root,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            check=False,
+        )
+
+    def start(self, prompt: str) -> subprocess.Popen[bytes]:
+        """Start what `run` runs; a signal to its group reaches all of it."""
+        return subprocess.Popen(
+            [*self.agent.once, prompt],
+            cwd=self.root,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def open(self, *, columns: int = 100, rows: int = 30) -> Terminal:
+        """Start the agent at a terminal, and wait until a prompt can be typed."""
+        terminal = Terminal(
+            self.agent.screen, env=self.environment, cwd=self.root, columns=columns, rows=rows
+        )
+        self._terminals.append(terminal)
+        terminal.wait_for(self.agent.ready)
+        return terminal
+
+    @asynccontextmanager
+    async def converse(self, *, allows: bool = True) -> AsyncIterator[Conversation]:
+        """Start the agent for the Agent Client Protocol.
+
+        :param allows: the answer to each permission that it asks for.
+        """
+        process = await create_subprocess_exec(
+            *self.agent.acp,
+            cwd=self.root,
+            env=self.environment,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=DEVNULL,
+            limit=1 << 24,
+        )
+        assert process.stdin
+        assert process.stdout
+        conversation = Conversation(process, self.root, allows=allows)
+        connection = connect_to_agent(cast("Client", conversation), process.stdin, process.stdout)
+        conversation.connection = connection
+        try:
+            yield conversation
+        finally:
+            await connection.close()
+            process.stdin.close()
+            try:
+                async with timeout(GRACE):
+                    await process.wait()
+            finally:
+                self.brood.kill()  # else an adapter's own child holds the pipe, for which `wait` waits
+                await process.wait()
+
+
+class Conversation:
+    """A client with one session: keeps all updates, and answers each permission alike."""
+
+    connection: ClientSideConnection
+
+    def __init__(self, process: asyncio.subprocess.Process, folder: Path, *, allows: bool) -> None:
+        self.process = process
+        self.session = ""
+        self.updates: list[Any] = []
+        self.permissions: list[Any] = []
+        self._folder = str(folder)
+        self._allows = allows
+
+    async def ask(self, prompt: str) -> PromptResponse:
+        """Have a prompt worked on, in a new session if there is none."""
+        async with timeout(LIMIT):
+            if not self.session:
+                await self._introduce()
+                made = await self.connection.new_session(cwd=self._folder, mcp_servers=[])
+                self.session = made.session_id
+            return await self.connection.prompt(session_id=self.session, prompt=[text_block(prompt)])
+
+    async def resume(self, session: str) -> None:
+        """Go on with a session of an earlier process, in the way that the agent can."""
+        async with timeout(LIMIT):
+            can = (await self._introduce()).agent_capabilities
+            assert can
+            resumes = can.session_capabilities and can.session_capabilities.resume
+            begin = self.connection.resume_session if resumes else self.connection.load_session
+            await begin(session_id=session, cwd=self._folder, mcp_servers=[])
+            self.session = session
+
+    async def cancel(self) -> None:
+        await self.connection.cancel(session_id=self.session)
+
+    @property
+    def text(self) -> str:
+        """All that the agent said."""
+        said = [update for update in self.updates if update.session_update == "agent_message_chunk"]
+        return "".join(getattr(update.content, "text", "") for update in said)
+
+    @property
+    def tools(self) -> list[Any]:
+        """Tool calls, as they were first told of."""
+        return [update for update in self.updates if update.session_update.startswith("tool_call")]
+
+    async def _introduce(self) -> InitializeResponse:
+        return await self.connection.initialize(
+            protocol_version=PROTOCOL_VERSION, client_capabilities=ClientCapabilities()
+        )
+
+    # what the library calls
+
+    def on_connect(self, conn: Any) -> None:
+        pass
+
+    async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
+        self.updates.append(update)
+
+    async def request_permission(
+        self, session_id: str, tool_call: Any, options: list[Any], **_: Any
+    ) -> RequestPermissionResponse:
+        self.permissions.append(tool_call)
+        wanted = "allow_once" if self._allows else "reject_once"
+        chosen = next(option.option_id for option in options if option.kind == wanted)
+        return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=chosen))
+
+    async def ext_method(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        raise RequestError.method_not_found(method)
+
+    async def ext_notification(self, method: str, params: Mapping[str, Any]) -> None:
+        pass

@@ -1,0 +1,287 @@
+"""Turns of an agent with tools of its own, in a guarded copy: nothing of it reaches the project by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.adapters import (
+    Conversation,
+    ModelTurn,
+    Reply,
+    TurnEnd,
+    Usage,
+    UserMessage,
+    allow,
+    written_prompt,
+)
+from tideate_core.agents.staged_files import StagedFiles
+from tideate_core.agents.tools.scratch_runs import overlay_files
+from tideate_core.agents.tools.tool import ToolContext
+from tideate_core.errors import AdapterUnavailable, InvalidReply, ScratchUnavailable
+from tideate_core.snapshots import GuardedCopy
+from tideate_core.util.escaping import label
+from tideate_core.workflows import MISSING
+from tideate_core.workspace import Difference, changes_between
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from tideate_core.adapters import AcpAgent, CallUpdate, Prompt
+    from tideate_core.agents.tools.tool import MayChange
+    from tideate_core.snapshots import ScratchDifference
+    from tideate_core.workflows import StepContext
+    from tideate_core.workspace import FileChange
+
+INTERRUPTED: Final = (
+    "You were interrupted in this task, and the files have your changes so far. Look at them, and finish it."
+)
+COPY: Final = "copy"
+DONE: Final = "Done."
+"""Answer of an agent that only changed files."""
+LIMITS: Final = {"max_tokens": "its token limit", "max_turn_requests": "its limit of requests"}
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTurn:
+    """Answer and changes of an agent."""
+
+    text: str
+    difference: ScratchDifference
+    """All changes since the copy was made or brought up to the project."""
+    session: str
+    """The agent's id of its session, with which a later turn continues."""
+    usage: Usage
+    stop_reason: str
+
+
+class GuardedAgent:
+    """Agent with a guarded copy of the project, for the turns of one step; made by `guarded_agent`.
+
+    A turn that ended before a crash is not repeated; one that was interrupted continues in the same copy.
+    """
+
+    def __init__(
+        self,
+        step: StepContext,
+        agent: AcpAgent,
+        key: str,
+        copy: GuardedCopy,
+        session: str,
+        conversation: Conversation,
+    ) -> None:
+        self.copy = copy
+        self.session = session
+        """The agent's id of its session; empty before the first turn."""
+        self.conversation = conversation
+        """The conversation so far, for an agent that cannot continue its session, and for later runs."""
+        self._step = step
+        self._agent = agent
+        self.key = key
+        """Prefix of this work's keys in the step's memory."""
+        self._turns = 0
+        self._permitted: set[str] = set()
+        """Kinds of calls that need no question."""
+
+    async def turn(self, prompt: Prompt, *, quiet: bool = False) -> AgentTurn:
+        """Let the agent work on a prompt until its turn ends; then all its programs are ended.
+
+        :param quiet: do not show text and thoughts.
+        :raises AdapterError: the agent failed, refused, or said and changed nothing.
+        :raises BudgetReached: it reached a limit of the step.
+        """
+        key = f"{self.key}:turn:{self._turns}"
+        self._turns += 1
+        kept = self._step.recall(key)
+        if kept is MISSING or "end" not in kept:
+            kept = await self._take(prompt, key, kept, quiet=quiet)
+        end = TurnEnd(**{**kept["end"], "usage": Usage(**kept["end"]["usage"])})
+        self.session = kept["session"]
+        self._agent.check_end(end)
+        if (limit := LIMITS.get(end.stop_reason)) is not None:
+            self._step.notice(
+                f"{self._agent.name} stopped at {limit}: its work may be unfinished", level="warn"
+            )
+        difference = await self.copy.difference()
+        text = end.text.strip()
+        if not text and not difference:
+            raise InvalidReply(f"the agent {self._agent.name!r} ended without an answer and changed nothing")
+        said = (UserMessage(prompt.user), ModelTurn(text or DONE, (), self._agent.name, usage=end.usage))
+        self.conversation = Conversation("", (*self.conversation.messages, *said))
+        return AgentTurn(text, difference, self.session, end.usage, end.stop_reason)
+
+    async def _permit(self, call: CallUpdate) -> bool:
+        """Ask the person about a call; an answer for longer than once is about calls of its kind."""
+        kind = call.kind or "other"
+        if kind in self._permitted:
+            return True
+        arguments = {"title": call.title, "paths": list(call.paths), **call.arguments}
+        shown = {"server": self._agent.name, "tool": kind, "arguments": arguments}
+        question = f"{self._step.step}: may {self._agent.name} do this in its copy: {call.title or kind}?"
+        decision = await self._step.confirm("tool", question, details=call.output, payload=shown)
+        if decision.accepted and decision.value is not None:
+            self._permitted.add(kind)
+        return decision.accepted
+
+    async def bring_up(self) -> None:
+        """Bring the copy up to the project's present state; changes that did not land are gone."""
+        files = await overlay_files(ToolContext(self._step, StagedFiles()))
+        await self.copy.update(files.files)
+
+    async def _take(self, prompt: Prompt, key: str, kept: Any, *, quiet: bool) -> dict[str, Any]:
+        """Take a turn; the result is durable."""
+        step, agent = self._step, self._agent
+        if kept is not MISSING:  # interrupted by a crash
+            self.session = kept["session"]
+            prompt = replace(prompt, user=f"{INTERRUPTED}\n\n---\n\n{prompt.user}")
+        begun = time.monotonic()
+        await agent.open(self.copy)
+        try:
+            permit = self._permit if agent.asks else allow
+            async with agent.converse(self.copy, earlier=self.session, permit=permit) as session:
+                await step.remember(key, {"session": session.id})
+                if session.continued:  # it was told the instructions before
+                    sent = replace(prompt, system="")
+                else:
+                    sent = replace(prompt, history=self.conversation.exchanges())
+                text = written_prompt(sent)
+                with step.show_agent(agent.name, quiet=quiet) as show:
+                    end = await session.prompt(step.hide_secrets(text), show)
+                said = session.description
+        finally:
+            report = await self.copy.close()
+            for line in report.lines:
+                step.notice(f"{agent.name}: {label(line)}", level="warn")
+        reply = Reply(end.text, said or agent.name, usage=end.usage, truncated=end.truncated)
+        step.count_reply(agent.name, reply, time.monotonic() - begun)
+        taken = {"session": session.id, "end": asdict(end)}
+        await step.remember(key, taken)
+        return taken
+
+
+@asynccontextmanager
+async def guarded_agent(
+    step: StepContext,
+    agent: AcpAgent,
+    key: str,
+    *,
+    staged: StagedFiles | None = None,
+    session: str = "",
+    earlier: Conversation | None = None,
+) -> AsyncIterator[GuardedAgent]:
+    """Give an agent a guarded copy of the project with unsaved and staged texts; removed at the block's end.
+
+    It stays only if the process ends, or the run is left to be resumed.
+
+    :param key: identifies this work within the step.
+    :param session: the agent's id of a session to continue.
+    :param earlier: the conversation to continue; sent if the agent cannot continue the session.
+    :raises AdapterUnavailable: there is no project.
+    :raises ScratchUnavailable: the copy cannot be made.
+    """
+    root = step.workspace.root
+    if root is None:
+        raise AdapterUnavailable(f"the agent {agent.name!r} works in a project, and here is none")
+    key = step.numbered(f"agent:{step.attempt}:{key}")
+    copy = await _made_before(step, root, key)
+    if copy is None:
+        files = (await overlay_files(ToolContext(step, staged or StagedFiles()))).files
+        copy = await GuardedCopy.prepare(root, files, private=_guard(step))
+        await step.remember(f"{key}:{COPY}", copy.id)
+    for words in copy.notices:
+        step.notice(words)
+    try:
+        yield GuardedAgent(step, agent, key, copy, session, earlier or Conversation(""))
+    except asyncio.CancelledError:
+        if not step.is_left:
+            await copy.discard()
+        raise
+    except BaseException:
+        await copy.discard()
+        raise
+    await copy.discard()
+
+
+async def _made_before(step: StepContext, root: Path, key: str) -> GuardedCopy | None:
+    """Return the copy that this work had before a crash."""
+    known = step.recall(f"{key}:{COPY}")
+    if known is MISSING:
+        return None
+    try:
+        return await asyncio.to_thread(GuardedCopy.attach, root, known, private=_guard(step))
+    except ScratchUnavailable:
+        step.notice("the agent's copy of the project is gone: it begins anew", level="warn")
+        return None
+
+
+async def stage_with_agent(
+    step: StepContext,
+    agent: AcpAgent,
+    key: str,
+    prompt: Prompt,
+    staged: StagedFiles,
+    may_change: MayChange | None = None,
+    *,
+    earlier: Conversation | None = None,
+) -> tuple[str, list[str]]:
+    """Have an agent make edits in a guarded copy, and stage them; the result is durable.
+
+    :param earlier: the conversation to continue.
+    :returns: its answer, and notes on changes that were left out, such as to binary files, links and modes.
+    """
+    key = step.numbered(f"written:{step.attempt}:{key}")
+    kept = step.recall(key)
+    if kept is MISSING:
+        async with guarded_agent(step, agent, key, staged=staged, earlier=earlier) as guarded:
+            turn = await guarded.turn(prompt)
+            notes = [f"{path} was left out: {why}" for path, why in turn.difference.left.items()]
+            notes += await _stage(step, staged, changes_of(turn.difference), may_change)
+            kept = {"text": turn.text, "notes": notes, "staged": staged.export_change()}
+            kept["conversation"] = guarded.conversation.as_json()
+            await step.remember(key, kept)
+    else:
+        staged.restore(kept["staged"])
+    step.keep_conversation(Conversation.of_json(kept["conversation"]), staged.changes())
+    return kept["text"], kept["notes"]
+
+
+async def _stage(
+    step: StepContext, staged: StagedFiles, changes: list[FileChange], may_change: MayChange | None
+) -> list[str]:
+    """Stage an agent's changes, and return a note for each one that is left out."""
+    notes: list[str] = []
+    usable: list[FileChange] = []
+    for change in changes:
+        if change.is_of_mode or change.before is change.after is None:
+            notes.append(f"{change.path} was left out: only texts can be staged; `agent` writes other files")
+        else:
+            usable.append(change)
+    if may_change is not None:
+        await may_change([change.path for change in usable])  # one question about all
+    for change in usable:
+        paths = [change.path, *([change.move_to] if change.move_to else [])]
+        if may_change is not None and (why := await may_change(paths)):
+            notes.append(f"left out: {why}")
+            continue
+        await staged.load(step, paths)
+        if hidden := [
+            f"{path} was left out: {staged.hidden[path]}" for path in paths if path in staged.hidden
+        ]:
+            notes += hidden
+            continue
+        staged.stage([replace(change, images=None)])
+    return notes
+
+
+def _guard(step: StepContext) -> Path | None:
+    private = step.workspace.private
+    return private and private / "guard"
+
+
+def changes_of(difference: ScratchDifference) -> list[FileChange]:
+    """Return an agent's changes for a review."""
+    return changes_between(Difference(difference.files, difference.modes, difference.left), difference.moved)

@@ -1,0 +1,108 @@
+"""Handlers of Lua's requests about guarded sessions: prepare, list, show, discard."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.app import (
+    discard_session,
+    prepare_session,
+    refuse_running,
+    session_difference,
+    session_json,
+)
+from tideate_core.errors import ConfigError, InvalidInput
+from tideate_core.snapshots import GuardState, find_session, list_sessions
+from tideate_core.workspace import unsaved_images
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tideate_core.editor.projects import Projects
+    from tideate_core.snapshots import GuardSession
+
+MOST: Final = 200
+"""Most paths in one answer."""
+
+
+class GuardRequests:
+    """Requests about the guarded sessions of a folder's project."""
+
+    def __init__(self, projects: Projects) -> None:
+        self._projects = projects
+
+    async def prepare(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Prepare a session with the unsaved buffers; return the command that runs its program.
+
+        :param params: `command`, as typed: quotes and backslashes count as in a shell.
+        :raises InvalidInput: the command has an open quote, or is empty.
+        """
+        root = self._root(params)
+        try:
+            argv = shlex.split(str(params["command"]))
+        except ValueError as error:
+            raise InvalidInput(f"{params['command']}: {error}") from error
+        files = await unsaved_images(self._projects.workspace(str(root)))
+        here = Path(str(params.get("cwd") or root))
+        folder = here.relative_to(root).as_posix() if here.is_relative_to(root) and here != root else ""
+        session = await prepare_session(
+            root, self._projects.config(str(root)), argv, folder=folder, files=files
+        )
+        return {"session": session_json(session), **_command(root, session)}
+
+    async def resume(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the command that runs the program of an existing session again."""
+        root, session = await self._found(params)
+        refuse_running(root, session)
+        argv = () if session.state is GuardState.PREPARED else session.argv
+        return {"session": session_json(session), **_command(root, session, argv)}
+
+    async def list(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the sessions, newest first; none outside of a project."""
+        root = self._projects.root(params.get("folder"))
+        found = [] if root is None else await asyncio.to_thread(list_sessions, root)
+        return {"sessions": [session_json(one) for one in found]}
+
+    async def show(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return a session and its changed files; `more` counts the rest."""
+        root, session = await self._found(params)
+        found = await session_difference(root, session)
+        paths = sorted({*found.files, *found.modes, *found.made, *found.removed, *found.left})
+        return {"session": session_json(session), "files": paths[:MOST], "more": max(0, len(paths) - MOST)}
+
+    async def discard(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Delete a session with its changes.
+
+        :raises RunIsOwned: its program is running.
+        """
+        root, session = await self._found(params)
+        refuse_running(root, session)
+        await discard_session(root, session)
+        return {"session": session_json(session)}
+
+    async def _found(self, params: dict[str, Any]) -> tuple[Path, GuardSession]:
+        root = self._root(params)
+        return root, await asyncio.to_thread(find_session, root, params.get("session") or None)
+
+    def _root(self, params: dict[str, Any]) -> Path:
+        root = self._projects.root(params.get("folder"))
+        if root is None:
+            raise ConfigError("this folder is in no project; make `.tideate` in the one to guard")
+        return root
+
+
+def _command(root: Path, session: GuardSession, argv: Sequence[str] = ()) -> dict[str, Any]:
+    command = [sys.executable, "-I", "-c", STARTER, str(PACKAGE), "guard", "resume"]
+    words = [*command, "--later", f"--root={root}", session.id, *(("--", *argv) if argv else ())]
+    return {"command": words, "cwd": str(root)}
+
+
+PACKAGE: Final = Path(__file__).parents[2]
+STARTER: Final = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); from tideate_core.cli.main import main; main()"
+)
+"""Starts `tideate` without looking for modules in the working directory."""

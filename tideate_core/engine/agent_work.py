@@ -1,0 +1,84 @@
+"""Work of an agent with tools of its own: turns in a guarded copy, landed until no comments are left."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from tideate_core.adapters import Prompt
+from tideate_core.engine.review.landing import Landed, land_difference
+from tideate_core.workflows import MISSING, Declined
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tideate_core.agents import AgentTurn, GuardedAgent
+    from tideate_core.workflows import StepContext
+
+
+@dataclass(frozen=True, slots=True)
+class AgentWork:
+    """Outcome of an agent's work."""
+
+    text: str = ""
+    """Its answers."""
+    last: str = ""
+    """The last of them."""
+    files: list[str] = field(default_factory=list)
+    """Written files."""
+    changed: bool = False
+    """The agent changed files, written or not."""
+    feedback: str = ""
+    """Rejections that the agent was not told, as a prompt for the next run."""
+
+
+async def work_and_land(
+    step: StepContext,
+    guarded: GuardedAgent,
+    prompt: Prompt,
+    check: Callable[[str], object] = len,
+) -> AgentWork:
+    """Let an agent work, and land its changes; it works again as long as the person comments on them.
+
+    After a crash, a turn is neither repeated nor landed again.
+
+    :param check: raises an error for an answer that cannot be used; then nothing of its turn is landed.
+    :raises Declined: the person accepted nothing.
+    """
+    work = AgentWork()
+    for number in range(step.revisions + 1):
+        turn = await guarded.turn(prompt)
+        check(turn.text)
+        work = replace(work, text="\n\n".join(filter(None, [work.text, turn.text])), last=turn.text)
+        landed = await _land(step, guarded, turn, number, work)
+        if landed is None:
+            return work
+        files = list(dict.fromkeys([*work.files, *landed.files]))
+        work = replace(work, files=files, changed=True, feedback=landed.feedback)
+        if not landed.comments:
+            return work
+        prompt = Prompt(landed.feedback)
+    step.notice(f"limits.revisions ({step.revisions}) is reached: the agent does not read the last comments")
+    return work
+
+
+async def _land(
+    step: StepContext, guarded: GuardedAgent, turn: AgentTurn, number: int, work: AgentWork
+) -> Landed | None:
+    """Land the changes of a turn, durably; None if there are none."""
+    key = f"{guarded.key}:landed:{number}"
+    kept = step.recall(key)
+    if kept is not MISSING:
+        return Landed(**kept)
+    if not turn.difference:
+        return None
+    try:
+        landed = await land_difference(step, turn.difference)
+    except Declined:
+        if not work.files:
+            raise
+        landed = Landed()  # the files of the turns before are written
+    if landed.comments:
+        await guarded.bring_up()
+    await step.remember(key, asdict(landed))
+    return landed

@@ -1,0 +1,283 @@
+"""Records of guarded sessions: the program, its state, and its landings, on disk beside the copy."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import time
+from contextlib import contextmanager, suppress
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from tideate_core.errors import InvalidInput, RunIsOwned, ScratchUnavailable, SessionNotFound, WorkspaceError
+from tideate_core.machines import StateMachine
+from tideate_core.project import project_state
+from tideate_core.util.atomic_files import write_atomic
+from tideate_core.util.file_locks import is_locked, take_lock
+from tideate_core.util.private_files import open_private
+from tideate_core.util.regular_files import read_regular
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tideate_core.machines import Table
+
+RECORD: Final = "session.json"
+OWNER: Final = "owner.lock"
+"""Locked by the process that runs the program."""
+LOOKED_AT: Final = 0.5
+"""Seconds to wait for the lock: a process that looks for the owner holds it for a moment."""
+SHORT: Final = 8
+MOST_NAMED: Final = 5
+
+
+class GuardState(StrEnum):
+    """State of a session."""
+
+    PREPARED = "prepared"
+    RUNNING = "running"
+    INTERRUPTED = "interrupted"
+    """The process that ran the program was killed."""
+    WAITING = "waiting"
+    """The program ended, and its changes are not landed."""
+    DECLINED = "declined"
+    LANDED = "landed"
+
+
+class GuardEvent(StrEnum):
+    """Event of a session."""
+
+    START = "start"
+    LOSE = "lose"
+    END = "end"
+    LAND = "land"
+    DECLINE = "decline"
+
+
+_S, _E = GuardState, GuardEvent
+_WITHOUT_PROGRAM: Final = {_E.START: _S.RUNNING, _E.LAND: _S.LANDED, _E.DECLINE: _S.DECLINED}
+GUARD_TABLE: Final[Table[GuardState, GuardEvent]] = {
+    _S.PREPARED: {_E.START: _S.RUNNING},
+    _S.RUNNING: {
+        _E.END: _S.WAITING,
+        _E.LOSE: _S.INTERRUPTED,
+        # a landing while the program runs
+        _E.LAND: _S.RUNNING,
+        _E.DECLINE: _S.RUNNING,
+    },
+    _S.INTERRUPTED: _WITHOUT_PROGRAM,
+    _S.WAITING: _WITHOUT_PROGRAM,
+    _S.DECLINED: _WITHOUT_PROGRAM,
+    _S.LANDED: _WITHOUT_PROGRAM,
+}
+
+
+class GuardSession(BaseModel):
+    """Record of one session."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str
+    argv: tuple[str, ...]
+    folder: str = ""
+    """Working directory of the program, relative to the root."""
+    agent: str | None = None
+    """Name of the known agent that the program is."""
+    created: int
+    """Milliseconds since the epoch, as `ended`."""
+    ended: int | None = None
+    state: GuardState = GuardState.PREPARED
+    status: int | None = None
+    """Exit status of the program."""
+    landings: tuple[str, ...] = ()
+    """Ids of the runs that landed changes, oldest first."""
+    report: dict[str, Any] | None = None
+    """Escape report of the last program."""
+
+    @property
+    def short(self) -> str:
+        """Prefix of the id in lists."""
+        return self.id[:SHORT]
+
+
+def sessions_directory(root: Path) -> Path:
+    """Return the directory of a project's guarded copies; it may not exist."""
+    return project_state(root) / "guard" / "sessions"
+
+
+def create_session(root: Path, session: GuardSession) -> None:
+    """Write the record of a prepared copy.
+
+    :raises WorkspaceError: it cannot be written.
+    """
+    _write(sessions_directory(root) / session.id, session)
+
+
+def list_sessions(root: Path) -> list[GuardSession]:
+    """Return all sessions, newest first; blocking.
+
+    A session whose process was killed is interrupted.
+
+    :raises WorkspaceError: the directory cannot be read.
+    """
+    found = []
+    try:
+        places = [entry for entry in sessions_directory(root).iterdir() if entry.is_dir()]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise WorkspaceError(f"the guarded sessions cannot be read: {error.strerror}") from error
+    for place in places:
+        with suppress(SessionNotFound):  # a copy in preparation, or discarded meanwhile
+            found.append(_seen(place))
+    return sorted(found, key=lambda session: (-session.created, session.id))
+
+
+def find_session(root: Path, wanted: str | None) -> GuardSession:
+    """Return a session by its id or a prefix of it; without one, the only session; blocking.
+
+    :raises SessionNotFound: no session has this id, or there is none.
+    :raises InvalidInput: several sessions match.
+    """
+    known = list_sessions(root)
+    found = [one for one in known if one.id.startswith(wanted or "")]
+    if wanted and not found:
+        raise SessionNotFound(f"no guarded session has the id {wanted!r}; `tideate guard list` names them")
+    if not found:
+        raise SessionNotFound("there is no guarded session; `tideate guard COMMAND` starts one")
+    if len(found) > 1:
+        names = ", ".join(f"{one.short} ({one.argv[0]})" for one in found[:MOST_NAMED])
+        raise InvalidInput(f"there are {len(found)} guarded sessions; name one of them: {names}")
+    return found[0]
+
+
+def is_owned(root: Path, session_id: str) -> bool:
+    """Return whether a living process runs the program of a session."""
+    return is_locked(sessions_directory(root) / session_id / OWNER)
+
+
+@contextmanager
+def owning(root: Path, session: GuardSession) -> Iterator[None]:
+    """Own a session: only its owner runs the program.
+
+    :raises RunIsOwned: another living process owns it.
+    """
+    path = sessions_directory(root) / session.id / OWNER
+    end = time.monotonic() + LOOKED_AT
+    while (handle := take_lock(path)) is None:
+        if time.monotonic() > end:
+            raise RunIsOwned(f"the program of session {session.short} is running in another process")
+        time.sleep(LOOKED_AT / 50)
+    try:
+        if _read(path.parent).state is GuardState.RUNNING:  # the last owner was killed
+            change_session(root, session.id, GuardEvent.LOSE)
+        yield
+    finally:
+        os.close(handle)
+
+
+def change_session(
+    root: Path,
+    session_id: str,
+    event: GuardEvent | None = None,
+    *,
+    landing: str | None = None,
+    **changes: object,
+) -> GuardSession:
+    """Apply an event and other changes to the record, atomically among processes; blocking.
+
+    :param landing: id of a run to add to the landings.
+    :raises SessionNotFound: the session was discarded.
+    :raises InvalidTransition: the event is not allowed now.
+    """
+    place = sessions_directory(root) / session_id
+    with _record_locked(place):
+        now = _read(place) if event is GuardEvent.LOSE else _seen(place)
+        if landing is not None:
+            changes["landings"] = (*now.landings, landing)
+        if event is not None:
+            machine = StateMachine(GUARD_TABLE, now.state)
+            machine.require(event)
+            changes["state"] = machine.state
+        changed = now.model_copy(update=changes)
+        _write(place, changed)
+    return changed
+
+
+def note_landing(root: Path, session_id: str, run: str, *, landed: bool) -> None:
+    """Record the end of a review of a session; a discarded session is ignored; blocking.
+
+    :param run: id of the landing run.
+    """
+    with suppress(SessionNotFound):
+        event = GuardEvent.LAND if landed else GuardEvent.DECLINE
+        change_session(root, session_id, event, landing=run if landed else None)
+
+
+async def finish_session(root: Path, session_id: str) -> bool:
+    """Discard an ended session without changes; return whether it is gone."""
+    # here, because lists of sessions need no copy
+    from tideate_core.snapshots.guarded.copy import GuardedCopy
+
+    try:
+        if await asyncio.to_thread(is_owned, root, session_id):
+            return False
+        copy = await asyncio.to_thread(GuardedCopy.attach, root, session_id)
+        if await copy.difference():
+            return False
+        await copy.discard()
+    except ScratchUnavailable:
+        return not (sessions_directory(root) / session_id).exists()
+    return True
+
+
+def ended_now() -> int:
+    """Return the time of a record: milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
+def _seen(place: Path) -> GuardSession:
+    """Read a record; the session of a killed process is interrupted.
+
+    :raises SessionNotFound: there is no record.
+    :raises WorkspaceError: it is damaged.
+    """
+    session = _read(place)
+    if session.state is GuardState.RUNNING and not is_locked(place / OWNER):
+        return session.model_copy(update={"state": GUARD_TABLE[session.state][GuardEvent.LOSE]})
+    return session
+
+
+def _read(place: Path) -> GuardSession:
+    try:
+        return GuardSession.model_validate_json(read_regular(place / RECORD))
+    except FileNotFoundError as error:
+        raise SessionNotFound(f"the guarded session {place.name[:SHORT]} was discarded") from error
+    except (OSError, ValidationError) as error:
+        raise WorkspaceError(
+            f"{place / RECORD} is damaged; `tideate guard discard {place.name}` removes the session"
+        ) from error
+
+
+def _write(place: Path, session: GuardSession) -> None:
+    try:
+        write_atomic(place / RECORD, session.model_dump_json().encode())
+    except OSError as error:
+        raise WorkspaceError(f"{place / RECORD} cannot be written: {error.strerror}") from error
+
+
+@contextmanager
+def _record_locked(place: Path) -> Iterator[None]:
+    try:
+        handle = open_private(place / "record.lock", os.O_RDWR | os.O_CREAT)
+    except FileNotFoundError as error:
+        raise SessionNotFound(f"the guarded session {place.name[:SHORT]} was discarded") from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
