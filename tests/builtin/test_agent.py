@@ -17,7 +17,7 @@ from tests.harness.front import LIMIT, in_order, no
 from tideate_core.adapters import AdapterPool
 from tideate_core.config import Config
 from tideate_core.engine import Comparison, EventName, RunRequest, compared_requests
-from tideate_core.workflows import Decision, WorkflowDefinition
+from tideate_core.workflows import Decision, WorkflowDefinition, WorkflowStep
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -348,6 +348,11 @@ async def test_a_step_is_done_by_an_agent(desk: Desk) -> None:
     assert desk.text("c.txt") == "new\n"
     assert result.response == {"response": {"count": 2}, "files": ["c.txt"]} or result.files == ["c.txt"]
     assert "count lines" in desk.prompts()[0]
+
+
+def test_a_step_of_an_agent_needs_trust() -> None:
+    step = WorkflowStep(id="do", agent="acp:claude", task="work")
+    assert step.effect == "let the agent acp:claude work in a copy of the project"
 
 
 async def test_an_agent_carries_out_a_plan_of_files(desk: Desk) -> None:
