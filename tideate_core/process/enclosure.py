@@ -25,7 +25,7 @@ from tideate_core.process.mount_plan import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-PRIVATE: Final = ("/tmp", "/var/tmp", "/run", "/var/run")  # noqa: S108 each program gets its own
+PRIVATE: tuple[str, ...] = ("/tmp", "/var/tmp", "/run", "/var/run")  # noqa: S108 each program gets its own
 """Directories that are empty and private in an enclosure."""
 KEPT: Final = ("/run/current-system", "/run/booted-system", "/run/opengl-driver", "/run/wrappers")
 """Programs and libraries that some systems keep there."""

@@ -80,7 +80,7 @@ def _limits(process: int) -> dict[int, tuple[int, int]]:
 
 
 def _enclose(limits: dict[int, tuple[int, int]]) -> None:
-    """Give up all rights beyond those of the user's ordinary programs, for good."""
+    """Drop all capabilities and raise no limit again."""
     import resource
 
     for kind, limit in limits.items():
@@ -112,7 +112,8 @@ def lead_session() -> None:
     import fcntl
     import termios
 
-    os.setsid()
+    if os.getsid(0) != os.getpid():
+        os.setsid()
     if os.isatty(0):
         try:
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
