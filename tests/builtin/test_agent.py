@@ -156,6 +156,19 @@ async def test_the_agent_may_do_everything_in_its_copy_by_default(desk: Desk) ->
     assert (result.response, desk.front.requests) == ("[id-allow_once]", [])
 
 
+async def test_a_preview_starts_no_agent_and_makes_no_copy(desk: Desk) -> None:
+    shown = await desk.runner.preview(RunRequest(name="agent", prompt="make it loud"))
+    assert (shown.exact, shown.user) == (True, "make it loud")
+    assert "private copy" in shown.system
+    assert (desk.received(), desk.copies()) == ([], [])
+
+
+async def test_a_missing_agent_is_told_before_a_copy_is_made(desk: Desk) -> None:
+    result = await desk.run("agent", "hello", adapter="acp:copilot")
+    assert "npm install -g @github/copilot" in str(result.error)
+    assert desk.copies() == []
+
+
 async def test_usage_and_cost_of_a_turn_are_the_runs(desk: Desk) -> None:
     used = {"totalTokens": 30, "inputTokens": 10, "outputTokens": 20}
     cost = {"kind": "usage_update", "used": 1, "size": 2, "cost": {"amount": 0.5, "currency": "USD"}}
