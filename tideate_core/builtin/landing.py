@@ -21,6 +21,7 @@ from tideate_core.snapshots import (
     note_landing,
 )
 from tideate_core.util.atomic_files import write_atomic
+from tideate_core.util.escaping import label
 from tideate_core.util.private_files import open_private
 from tideate_core.util.regular_files import read_regular
 from tideate_core.workspace import FileImage, unsaved_images
@@ -34,6 +35,9 @@ LOCK: Final = "landing.lock"
 LANDED: Final = "landed.json"
 """File of a session: the states of the paths that its last landing decided."""
 FEEDBACK: Final = "feedback.md"
+OWN: Final = (".git", ".tideate")
+"""Paths of git and tideate, which a program of a session changes all the time."""
+MOST_NAMED: Final = 5
 
 
 async def land(step: StepContext) -> dict[str, Any]:
@@ -41,8 +45,10 @@ async def land(step: StepContext) -> dict[str, Any]:
     copy = await _session(step)
     with _only_landing(copy):
         difference = await copy.difference()
-        if difference.ignored:
-            step.notice(f"not landed, ignored: {_counted(difference.ignored)}")
+        if ignored := [path for path in difference.ignored if path.partition("/")[0] not in OWN]:
+            named = ", ".join(map(label, ignored[:MOST_NAMED]))
+            more = f" and {len(ignored) - MOST_NAMED} more" if len(ignored) > MOST_NAMED else ""
+            step.notice(f"ignored files do not land: {named}{more}")
         landed = await land_difference(step, difference)
         await asyncio.to_thread(_keep, copy, difference, {*landed.undecided, *landed.left})
     messages = await copy.commit_messages() if landed.files else []

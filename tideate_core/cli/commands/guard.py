@@ -246,7 +246,6 @@ async def _run(program: GuardedProgram) -> int:
         program.argv,
         environment=program.environment,
         cwd=program.copy.root / program.session.folder,
-        ptmx=program.copy.ptmx,
     )
     return SIGNALLED - status if status < 0 else status
 

@@ -184,13 +184,6 @@ class GuardedCopy:
         self._enclosure = enclosure
         await run_uncancelled(asyncio.to_thread(self._open), lambda _: self.close())
 
-    @property
-    def ptmx(self) -> Path | None:
-        """Device that makes terminals of an enclosure, so that its programs find them; None: our own."""
-        if self._held is None or self._enclosure is None:
-            return None
-        return self._held.view(Path("/dev/pts/ptmx"))
-
     def command(self, argv: Sequence[str], *, cwd: str = "") -> list[str]:
         """Return the command line that starts a program in the guarded copy.
 
