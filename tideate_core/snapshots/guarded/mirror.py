@@ -254,6 +254,8 @@ class Delta:
     def write(self) -> None:
         found = self._look.found
         for path, entry in sorted(found.changed.items()):
+            if path in found.skipped:
+                continue
             if entry.kind == "directory":
                 self.make(path)
             elif self.make(path.rpartition("/")[0]):

@@ -76,7 +76,7 @@ class Planning:
         gone = (path for path in look.gone() if not os.path.lexists(look.root / path))
         steps: list[Step] = []
         for path in sorted({*look.found.changed, *gone, *changed_paths(self._found), *files}):
-            after = self._after(path, files)
+            after = None if path in look.found.skipped else self._after(path, files)
             if after is None:
                 continue
             step = Step(path, self._now.get(path) or self._base.state(path), after)
