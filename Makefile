@@ -5,7 +5,7 @@ export PYTHON
 # where it is set, every process of the tests would compile what it imports
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help run quick test test-all test-slow test-hostile test-editors test-mcp test-runners install bench fuzz crash coverage stress docs site screenshots clean
+.PHONY: help run quick test test-all test-slow test-hostile test-editors test-mcp test-agents test-runners install bench fuzz crash coverage stress docs site screenshots clean
 
 python := .venv/bin/python
 SECONDS ?= 60
@@ -26,7 +26,7 @@ quick: install ## under a minute: ruff, mypy, import-linter, Lua, the tests that
 test: install ## every check: ruff, mypy, import-linter, Lua, pytest without the slow tests
 	@$(python) -m scripts.checks test $(ARGS)
 
-test-all: test test-slow test-hostile test-editors test-mcp test-runners ## every check and every test that takes longer
+test-all: test test-slow test-hostile test-editors test-mcp test-agents test-runners ## every check and every test that takes longer
 
 test-slow: install ## the tests with the marker `slow`, under umask 077 (ARGS="tests/engine"); some need strace or unshare
 	@TIDEATE_UMASK=$${TIDEATE_UMASK:-077} $(python) -m pytest -m slow -n auto --dist worksteal $(ARGS)
@@ -40,6 +40,9 @@ test-editors: install ## the editor tests on Neovim 0.10, 0.12 and the environme
 test-mcp: install ## MCP against the official conformance suite, the MCP inspector and a server of others
 	@$(python) -m scripts.conformance
 	@$(python) -m scripts.third_party
+
+test-agents: install ## install real agents (npm, 2 GB) and have them work offline against a scripted provider (ARGS="-k codex")
+	@$(python) -m scripts.agents $(ARGS)
 
 test-runners: install ## install the native test runners, and compare with them: projects of seventeen kinds and a monorepo (ARGS="-k go")
 	@sh scripts/runners.sh

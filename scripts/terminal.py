@@ -36,8 +36,15 @@ OPEN_STRING = re.compile(r"\x1b(?:[P_^].*)?\Z", re.DOTALL)
 """An incomplete control string."""
 
 
-class _Screen(pyte.Screen):  # type: ignore[misc]  # has no types
-    """A screen that knows of private sequences for keyboards, which look like colours."""
+class _Screen(pyte.Screen):
+    """A screen that answers programs, and ignores their private sequences for keyboards."""
+
+    def __init__(self, columns: int, lines: int, answer: Callable[[str], None]) -> None:
+        super().__init__(columns, lines)
+        self._answer = answer
+
+    def write_process_input(self, data: str) -> None:
+        self._answer(data)
 
     def select_graphic_rendition(self, *attributes: int, private: bool = False) -> None:
         if not private:
@@ -63,8 +70,7 @@ class Terminal:
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         )
         os.close(theirs)
-        self._screen = _Screen(columns, rows)
-        self._screen.write_process_input = self.type
+        self._screen = _Screen(columns, rows, self.type)
         self._stream = pyte.Stream(self._screen)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._waiting = ""

@@ -80,7 +80,7 @@ check_for_update_on_startup = false
 name = "scripted"
 base_url = "{address}/v1"
 wire_api = "responses"
-env_key = "SCRIPTED_KEY"
+env_key = "OPENAI_API_KEY"
 request_max_retries = 0
 stream_max_retries = 0
 [notice.model_migrations]
@@ -156,7 +156,7 @@ AGENTS = {
             screen=("codex", "--dangerously-bypass-approvals-and-sandbox"),
             ready="Ask Codex to do anything",
             acp=("codex-acp",),
-            variables=lambda address: {"SCRIPTED_KEY": "key", "INITIAL_AGENT_MODE": "agent-full-access"},
+            variables=lambda address: {"OPENAI_API_KEY": "key", "INITIAL_AGENT_MODE": "agent-full-access"},
             asking={"INITIAL_AGENT_MODE": "read-only"},
             own=(".codex",),
         ),

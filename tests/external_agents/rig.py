@@ -7,7 +7,7 @@ import subprocess
 from asyncio import create_subprocess_exec, timeout
 from asyncio.subprocess import DEVNULL, PIPE
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from acp import PROTOCOL_VERSION, RequestError, connect_to_agent, text_block
 from acp.schema import AllowedOutcome, ClientCapabilities, RequestPermissionResponse
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any, Self
 
+    from acp import Client
     from acp.client.connection import ClientSideConnection
     from acp.schema import InitializeResponse, PromptResponse
 
@@ -33,6 +34,8 @@ __all__ = ["Conversation", "Rig"]
 
 LIMIT = 120
 """Seconds for an agent's whole turn, on a busy machine too."""
+GRACE = 20
+"""Seconds for an agent to end when nobody listens any more."""
 START = {"a.txt": "one\ntwo\nthree\n", "b.txt": "b\n", "c.txt": "c\n"}
 
 
@@ -141,14 +144,19 @@ class Rig(Project):
         assert process.stdin
         assert process.stdout
         conversation = Conversation(process, self.root, allows=allows)
-        connection = connect_to_agent(conversation, process.stdin, process.stdout)
+        connection = connect_to_agent(cast("Client", conversation), process.stdin, process.stdout)
         conversation.connection = connection
         try:
             yield conversation
         finally:
             await connection.close()
-            self.brood.kill()  # an adapter's own child would hold the pipe, for which `wait` waits
-            await process.wait()
+            process.stdin.close()
+            try:
+                async with timeout(GRACE):
+                    await process.wait()
+            finally:
+                self.brood.kill()  # else an adapter's own child holds the pipe, for which `wait` waits
+                await process.wait()
 
 
 class Conversation:
@@ -178,11 +186,9 @@ class Conversation:
         async with timeout(LIMIT):
             can = (await self._introduce()).agent_capabilities
             assert can
-            known = {"session_id": session, "cwd": self._folder, "mcp_servers": []}
-            if can.session_capabilities and can.session_capabilities.resume:
-                await self.connection.resume_session(**known)
-            else:
-                await self.connection.load_session(**known)
+            resumes = can.session_capabilities and can.session_capabilities.resume
+            begin = self.connection.resume_session if resumes else self.connection.load_session
+            await begin(session_id=session, cwd=self._folder, mcp_servers=[])
             self.session = session
 
     async def cancel(self) -> None:
