@@ -19,7 +19,7 @@ from tideate_core.project import open_directory_fd
 from tideate_core.snapshots.guarded.base import state_at, state_of
 from tideate_core.snapshots.guarded.record import Kept, Step
 from tideate_core.snapshots.scratch.cloning import Cloner
-from tideate_core.util.atomic_files import fsync_directory
+from tideate_core.util.atomic_files import fsync_directory, fsync_file
 from tideate_core.util.private_files import make_private_directory
 from tideate_core.workspace import ABSENT, FileImage, FileState
 
@@ -86,6 +86,9 @@ class Planning:
                 steps.append(step)
             if path in files or not self._is_reviewed(path):
                 look.failed[path] = "is not as on disk"  # the next update looks again
+        for step in steps:
+            if step.after.kind == "file":
+                fsync_file(self._contents / step.after.content)
         fsync_directory(self._contents)
         return steps
 
