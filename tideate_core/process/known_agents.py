@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -109,6 +110,7 @@ SECRETS: Final = (
     ".config/gcloud",
     ".config/gh",
     ".config/github-copilot",
+    ".config/git/credentials",
     ".config/glab-cli",
     ".config/google-chrome",
     ".config/microsoft-edge",
@@ -168,7 +170,6 @@ def enclosure_for(program: str, config: Config) -> Enclosure:
 
     :param program: see `find_agent`.
     :raises ConfigError: the directory of private state is unknown.
-    :raises OSError: a directory of the agent cannot be created.
     """
     home, agent = Path.home(), find_agent(program, config)
     own = config.agents.get(agent)
@@ -221,13 +222,13 @@ def _own_paths(home: Path, known: KnownAgent | None) -> Sequence[Path]:
 def _create(home: Path, known: KnownAgent) -> None:
     """Create an agent's own directories and files, which it could not create in the enclosure."""
     for path in known.directories:
-        (home / path).mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(OSError):  # without it, the agent's changes there are discarded
+            (home / path).mkdir(mode=0o700, parents=True, exist_ok=True)
     for path, content in known.files.items():
-        try:
-            with os.fdopen(os.open(home / path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        with suppress(OSError):
+            handle = os.open(home / path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(handle, "wb") as file:
                 file.write(content)
-        except FileExistsError:
-            continue
 
 
 def _expanded(paths: Iterable[str]) -> tuple[Path, ...]:
