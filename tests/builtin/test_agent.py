@@ -351,6 +351,21 @@ async def test_an_agent_answers_questions_in_a_copy_that_is_thrown_away(desk: De
     assert desk.text() == "one\ntwo\n"
 
 
+async def test_changes_of_an_agent_that_only_answers_are_told(desk: Desk) -> None:
+    desk.plays([{"write": ["a.txt", "changed\n"]}, {"text": "It is a text."}])
+    await desk.succeed("ask", "what is it?")
+    (told,) = (notice for notice in desk.front.notices() if "thrown away" in notice)
+    assert "1 file " in told
+
+
+async def test_an_agent_edits_in_a_conversation(desk: Desk) -> None:
+    desk.plays([{"text": "Hello"}], [{"text": "Done"}, {"write": ["a.txt", "x\n"]}], initialize=CAN_RESUME)
+    first = await desk.succeed("chat", "hello")
+    second = await desk.succeed("chat", "now edit", continues=first.execution_id)
+    assert (second.response, desk.text()) == ("Done", "x\n")
+    assert "session/resume" in [one.get("method") for one in desk.received()]
+
+
 async def test_a_step_is_done_by_an_agent(desk: Desk) -> None:
     desk.plays([{"text": '```json\n{"count": 2}\n```'}, {"write": ["c.txt", "new\n"]}])
     schema = {"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]}
