@@ -165,8 +165,10 @@ async def test_a_policy_that_declines_lands_nothing(landing: Landing) -> None:
 async def test_only_conflicts_are_not_accepted_by_a_policy(landing: Landing) -> None:
     landing.files = {"a.txt": (BASE, None)}
     conflicting(landing)
+    landing.files["Makefile"] = (None, "all:\n")
     result = await landing.by_policy(accept=True)
-    assert not result.ok
+    assert result.cancelled
+    assert any("a person must decide" in one for one in landing.notices)
     assert landing.text == BASE.replace("five", "mine")
 
 

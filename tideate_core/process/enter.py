@@ -98,13 +98,19 @@ def _enclose(limits: dict[int, tuple[int, int]]) -> None:
 
 def _confine_abstract_sockets() -> None:
     """Forbid connections to abstract sockets of other programs, which a mount namespace does not hide."""
-    if libc.syscall(LANDLOCK_CREATE_RULESET, None, 0, 1) < LANDLOCK_SCOPES:
+    if not has_landlock_scopes():
         return
     scopes = (ctypes.c_uint64 * 3)(0, 0, SCOPE_ABSTRACT_UNIX_SOCKET)
     rules = libc.syscall(LANDLOCK_CREATE_RULESET, scopes, ctypes.sizeof(scopes), 0)
     _check(int(rules < 0))
     _check(libc.syscall(LANDLOCK_RESTRICT_SELF, rules, 0))
     os.close(rules)
+
+
+def has_landlock_scopes() -> bool:
+    """Return whether the system can confine abstract sockets."""
+    version: int = libc.syscall(LANDLOCK_CREATE_RULESET, None, 0, 1)
+    return version >= LANDLOCK_SCOPES
 
 
 def lead_session() -> None:

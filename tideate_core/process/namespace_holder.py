@@ -1,3 +1,4 @@
+#!/usr/bin/python3 -IS
 """Hold namespaces with their mounts: ``python -I -S namespace_holder.py``, with a plan on standard input.
 
 Creates a user, a mount and a pid namespace and mounts a plan there: one line of JSON, see `namespaces.py`.

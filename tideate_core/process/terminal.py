@@ -36,22 +36,21 @@ async def run_on_terminal(
     *,
     environment: Mapping[str, str],
     cwd: Path,
-    ptmx: Path | None = None,
 ) -> int:
     """Run a program on a new terminal that mirrors ours, until it ends.
 
     The program cannot reach our terminal itself. Without a terminal on both our standard input and output, it
     gets our streams instead. Signals to this process go on to the program. A cancellation ends it.
 
-    :param argv: program and arguments; see `entering` for a program in namespaces.
-    :param ptmx: device that makes the terminal, as the one of the program's namespace; None: our own.
+    :param argv: program and arguments; see `entering` for a program in namespaces, whose terminal belongs to
+        them.
     :returns: its exit status, or the negative number of the signal that ended it.
     :raises OSError: it cannot be started.
     """
-    command = argv if ENTER_PROGRAM in argv else entering(0, cwd, argv)
+    command = list(argv) if ENTER_PROGRAM in argv else entering(0, cwd, argv)
     if not (os.isatty(0) and os.isatty(1)):
         return await _Relay(_start(command, environment, cwd, None)).run()
-    ours, theirs = _open_terminal(ptmx)
+    ours, theirs = _open_terminal(command[command.index(ENTER_PROGRAM) + 1])
     try:
         _copy_size(ours)
         process = _start(command, environment, cwd, theirs)
@@ -61,7 +60,7 @@ async def run_on_terminal(
     finally:
         os.close(theirs)
     modes = termios.tcgetattr(0)
-    tty.setraw(0)
+    tty.setraw(0, termios.TCSADRAIN)
     try:
         return await _Relay(process, ours, modes).run()
     finally:
@@ -82,10 +81,11 @@ def _start(
     )
 
 
-def _open_terminal(ptmx: Path | None) -> tuple[int, int]:
-    if ptmx is None:
+def _open_terminal(namespace: str) -> tuple[int, int]:
+    """Return both ends of a new terminal; a program in namespaces finds its name there."""
+    if namespace == "0":
         return pty.openpty()
-    ours = os.open(ptmx, os.O_RDWR | os.O_NOCTTY)
+    ours = os.open(f"/proc/{namespace}/root/dev/ptmx", os.O_RDWR | os.O_NOCTTY)
     try:
         fcntl.ioctl(ours, _TIOCSPTLCK, struct.pack("i", 0))
         return ours, fcntl.ioctl(ours, _TIOCGPTPEER, os.O_RDWR | os.O_NOCTTY)
@@ -163,7 +163,7 @@ class _Relay:
         assert self._modes is not None  # noqa: S101 it has a terminal
         _restore(self._modes)
         os.kill(os.getpid(), signal.SIGSTOP)
-        tty.setraw(0)
+        tty.setraw(0, termios.TCSADRAIN)
         _copy_size(terminal)
 
     def _take_keys(self) -> None:
