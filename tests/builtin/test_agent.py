@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from tests.harness.front import LIMIT, in_order, no
 from tideate_core.adapters import AdapterPool
 from tideate_core.config import Config
 from tideate_core.engine import Comparison, EventName, RunRequest, compared_requests
+from tideate_core.snapshots import GuardedCopy
 from tideate_core.workflows import Decision, WorkflowDefinition, WorkflowStep
 
 if TYPE_CHECKING:
@@ -253,6 +255,24 @@ async def test_a_turn_that_ended_before_the_run_stopped_is_landed_and_not_repeat
     assert (result.ok, result.response, desk.text()) == (True, "done", "changed\n")
     assert len(desk.prompts()) == 1
     assert desk.copies() == []
+
+
+async def test_without_namespaces_the_agent_works_in_a_copy_elsewhere(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(GuardedCopy, "prepare", partial(GuardedCopy.prepare, kind="copy"))
+    desk.plays([{"run": ["pwd"]}, {"write": ["a.txt", "changed\n"]}])
+    result = await desk.succeed("agent", "change it")
+    assert str(desk.private) in str(result.response)
+    assert desk.text() == "changed\n"
+    assert desk.copies() == []
+
+
+async def test_plans_without_end_are_not_stored_without_end(desk: Desk) -> None:
+    plans = [{"plan": [[f"step {number}", "completed"]]} for number in range(80)]
+    desk.plays([*plans, *plans[-1:] * 20, {"text": "x"}])
+    await desk.succeed("agent", "plan")
+    assert len(desk.front.data(EventName.TOOL_CALLED)) == 50
 
 
 async def test_an_interrupted_turn_continues_in_the_same_copy_and_session(desk: Desk) -> None:
