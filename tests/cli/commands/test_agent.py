@@ -58,7 +58,8 @@ class Helper:
 def wait(reached: Callable[[], bool]) -> None:
     deadline = time.monotonic() + LIMIT
     while not reached():
-        assert time.monotonic() < deadline
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not so within {LIMIT} s")
         time.sleep(0.01)
 
 
