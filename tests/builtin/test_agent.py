@@ -17,7 +17,7 @@ from tests.harness.front import LIMIT, in_order, no
 from tideate_core.adapters import AdapterPool
 from tideate_core.config import Config
 from tideate_core.engine import Comparison, EventName, RunRequest, compared_requests
-from tideate_core.workflows import Decision, WorkflowDefinition
+from tideate_core.workflows import Decision, WorkflowDefinition, WorkflowStep
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -154,6 +154,19 @@ async def test_the_agent_may_do_everything_in_its_copy_by_default(desk: Desk) ->
     desk.plays([{"permission": {"toolCallId": "c1"}, "kinds": ["allow_once", "reject_once"]}])
     result = await desk.succeed("agent", "build")
     assert (result.response, desk.front.requests) == ("[id-allow_once]", [])
+
+
+async def test_a_preview_starts_no_agent_and_makes_no_copy(desk: Desk) -> None:
+    shown = await desk.runner.preview(RunRequest(name="agent", prompt="make it loud"))
+    assert (shown.exact, shown.user) == (True, "make it loud")
+    assert "private copy" in shown.system
+    assert (desk.received(), desk.copies()) == ([], [])
+
+
+async def test_a_missing_agent_is_told_before_a_copy_is_made(desk: Desk) -> None:
+    result = await desk.run("agent", "hello", adapter="acp:copilot")
+    assert "npm install -g @github/copilot" in str(result.error)
+    assert desk.copies() == []
 
 
 async def test_usage_and_cost_of_a_turn_are_the_runs(desk: Desk) -> None:
@@ -348,6 +361,11 @@ async def test_a_step_is_done_by_an_agent(desk: Desk) -> None:
     assert desk.text("c.txt") == "new\n"
     assert result.response == {"response": {"count": 2}, "files": ["c.txt"]} or result.files == ["c.txt"]
     assert "count lines" in desk.prompts()[0]
+
+
+def test_a_step_of_an_agent_needs_trust() -> None:
+    step = WorkflowStep(id="do", agent="acp:claude", task="work")
+    assert step.effect == "let the agent acp:claude work in a copy of the project"
 
 
 async def test_an_agent_carries_out_a_plan_of_files(desk: Desk) -> None:

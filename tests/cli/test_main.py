@@ -14,6 +14,7 @@ from rich.console import Console
 from tests.harness.model_server import ModelServer
 from tideate_core import __version__
 from tideate_core.cli.main import app, end_options
+from tideate_core.process import enclosure_support
 from tideate_core.snapshots import scratch_support
 
 if TYPE_CHECKING:
@@ -75,6 +76,9 @@ def test_the_doctor_finds_a_healthy_installation_beside_an_old_neovim_and_an_unu
     assert ":Workflow install EXTRA" in checks_of(done)["extras"]["message"]
     for words in ("✓ adapter fake", "! adapter spare", "✓ packages", "! nvim: NVIM v0.9.5"):
         assert words in shown.stdout
+    check = checks_of(done)["guarded agents"]
+    enclosed = enclosure_support()
+    assert (check["ok"], check["needed"]) == (not enclosed.reason, False)
     check = checks_of(done)["scratch copies"]
     found = scratch_support(shell.project)
     assert (check["ok"], check["needed"], check["message"]) == (True, False, found.words)

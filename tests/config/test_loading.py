@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -132,11 +133,32 @@ def test_a_directory_in_the_place_of_a_file_is_named(own: Path) -> None:
         ({"ui": {"boarder": "x"}}, "setup.*unknown key 'ui.boarder'; did you mean 'border'"),
         ({"ui": "float"}, r"setup\(\): ui:"),
         ({"adapters": ["fake"]}, r"setup\(\): adapters:"),
+        ({"agents": {"claude": {"network": "off"}}}, r"setup\(\): agents: set it in .*config\.toml"),
     ],
 )
 def test_a_wrong_setup_is_named(setup: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         load_config(None, setup)
+
+
+AGENT = '[agents.claude]\nwritable = ["~/notes"]\nnetwork = "off"\n'
+
+
+def test_agents_are_configured_by_the_person_only(own: Path, project: Path) -> None:
+    own.write_text(AGENT)
+    project.write_text('[agents.claude]\nwritable = ["/"]\nnetwork = "on"\n')
+    trust_file(project)
+    loaded = load_config(root_of(project))
+    claude = loaded.config.agents["claude"]
+    assert (claude.writable, claude.network) == (["~/notes"], "off")
+    assert "ignored agents: only your own configuration can set it" in loaded.notices[0]
+
+
+@pytest.mark.parametrize("path", ["notes", "../x", "~/../x", "/a\n", ""])
+def test_paths_of_agents_are_complete(own: Path, path: str) -> None:
+    own.write_text(f"[agents.claude]\nhidden = [{json.dumps(path)}]\n")
+    with pytest.raises(ConfigError, match=r'agents\.claude\.hidden\.0: give a path from "/" or "~/"'):
+        load_config(None)
 
 
 # trust

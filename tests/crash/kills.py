@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 How = Literal["time", "commit", "statement", "call"]
 HOWS: Final[tuple[How, ...]] = ("time", "commit", "statement", "call")
 
-CALLS: Final = ("open", "fsync", "replace", "rename", "unlink", "mkdir", "rmdir", "link")
+CALLS: Final = (
+    *("open", "fsync", "replace", "rename", "unlink", "mkdir", "rmdir", "link", "symlink", "mknod"),
+    *("chmod", "sendfile"),
+)
 """System calls that write files and the journal; a process can be killed after each."""
 
 LONGEST_DELAY: Final = 0.004

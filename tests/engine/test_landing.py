@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.harness.front import Front
+from tideate_core.config import VerifyConfig
 from tideate_core.engine import Landed, PolicyFrontEnd, land_difference
+from tideate_core.errors import StepFailed
 from tideate_core.snapshots import ScratchDifference
-from tideate_core.workflows import Decision
-from tideate_core.workspace import ABSENT, FileImage
+from tideate_core.toolchain import ProjectTrust, select_tools
+from tideate_core.workflows import CheckResult, Decision
+from tideate_core.workspace import ABSENT, FileImage, Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -160,8 +165,10 @@ async def test_a_policy_that_declines_lands_nothing(landing: Landing) -> None:
 async def test_only_conflicts_are_not_accepted_by_a_policy(landing: Landing) -> None:
     landing.files = {"a.txt": (BASE, None)}
     conflicting(landing)
+    landing.files["Makefile"] = (None, "all:\n")
     result = await landing.by_policy(accept=True)
-    assert not result.ok
+    assert result.cancelled
+    assert any("a person must decide" in one for one in landing.notices)
     assert landing.text == BASE.replace("five", "mine")
 
 
@@ -189,3 +196,69 @@ async def test_text_that_changes_during_the_review_opens_a_conflict(landing: Lan
 async def test_each_file_names_its_last_check(landing: Landing) -> None:
     await landing.run()
     assert landing.payload["files"][0]["checked"] == "tests passed"
+
+
+class Checking(Front):
+    """Front end that runs a check on the accepted part of a review, and then declines."""
+
+    value: Any = None
+    results: tuple[CheckResult, ...] = ()
+
+    async def confirm(self, request: ConfirmationRequest) -> Decision:
+        assert request.check is not None
+        self.results = (await request.check(self.value, ""), await request.check(self.value, "tests"))
+        return Decision(False)
+
+
+CALC = "def add(a, b):\n    return a - b\n\n\n\nX = 1\n"
+TEST = """\
+import unittest
+
+import calc
+
+
+class Sums(unittest.TestCase):
+    def test_sum(self):
+        self.assertEqual(calc.add(1, 2), 3)
+
+    def test_x(self):
+        self.assertEqual(calc.X, 1)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("accepted", "status"), [([], "failed"), ([0], "passed"), ([0, 1], "failed")])
+async def test_a_check_runs_on_exactly_what_is_accepted(
+    landing: Landing, accepted: list[int], status: str
+) -> None:
+    bench, wanted = landing.bench, CALC.replace("a - b", "a + b").replace("X = 1", "X = 2")
+    files = {"setup.cfg": "", "calc.py": CALC, "tests/__init__.py": "", "tests/test_calc.py": TEST}
+    for name, text in files.items():
+        bench.write(name, text)
+    ProjectTrust(bench.root).trust(chain.from_iterable(select_tools(bench.root, VerifyConfig()).values()))
+    landing.files = {"calc.py": (CALC, wanted)}
+    private = bench.root.parent / "private"  # a scratch copy cannot be within the project
+    bench.workspace = lambda: Workspace(bench.root, private=private)  # type: ignore[method-assign]
+    front = Checking()
+    front.value = {"files": [{"path": "calc.py", "accepted": accepted, "rejected": []}]}
+    bench.runner = bench.make_runner(bench.config, front=front)
+    await bench.run("landing")
+    choice, result = front.results
+    assert result.status == status, result.report
+    assert "tests" in choice.checks or choice.check == "tests"
+    assert (bench.root / "calc.py").read_text() == CALC
+
+
+async def test_a_check_that_is_not_trusted_does_not_run(landing: Landing) -> None:
+    landing.bench.write("pyproject.toml", "")
+    front = Front()
+
+    async def confirm(request: ConfirmationRequest) -> Decision:
+        assert request.check is not None
+        with pytest.raises(StepFailed):
+            await request.check({"files": [{"path": "a.txt", "accepted": [0], "rejected": []}]}, "tests")
+        return Decision(False)
+
+    front.confirm = confirm  # type: ignore[method-assign]
+    landing.bench.runner = landing.bench.make_runner(landing.bench.config, front=front)
+    assert (await landing.bench.run("landing")).cancelled

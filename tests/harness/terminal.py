@@ -92,6 +92,9 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self._own, text.encode())
 
+    def resize(self, columns: int, rows: int) -> None:
+        fcntl.ioctl(self._own, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
     def answer(self, *dialog: str | tuple[str, str]) -> None:
         """Wait for each text in turn; after the first of a pair, type the second as a line."""
         for part in dialog:

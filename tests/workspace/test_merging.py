@@ -165,6 +165,22 @@ async def test_the_agents_line_ends_land_exactly(project: Project) -> None:
     assert (project / "a").read_bytes() == b"1\n2\n"
 
 
+async def test_converted_line_ends_do_not_hide_the_changed_lines_and_land_after_them(
+    project: Project,
+) -> None:
+    (project / "a").write_bytes(b"1\r\n2\r\n3\r\n")
+    changes = outside(a=(b"1\r\n2\r\n3\r\n", b"1\n2\nthree\n"))
+    merged = await project.merged(changes)
+    assert [hunk.new for hunk in merged.changes[0].hunks] == [("three",)]
+    assert merged.left == {"a": "the program also changed the line ends: land it again for these"}
+    await project.land(*merged.changes)
+    assert (project / "a").read_bytes() == b"1\r\n2\r\nthree\r\n"
+    again = await project.merged(changes)
+    assert (again.changes[0].conflicts, again.left) == (frozenset(), {})
+    await project.land(*again.changes)
+    assert (project / "a").read_bytes() == b"1\n2\nthree\n"
+
+
 async def test_a_missing_last_line_end_lands_beside_the_persons_lines(project: Project) -> None:
     (project / "a").write_bytes(b"mine\n1\n2\n")
     await project.land(await project.change(outside(a=(b"1\n2\n", b"1\n2"))))

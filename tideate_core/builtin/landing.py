@@ -13,8 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 from tideate_core.builtin.review.target import project_root
 from tideate_core.engine import Landed, land_difference
 from tideate_core.errors import InvalidInput, RunIsOwned, did_you_mean
-from tideate_core.snapshots import GuardedCopy, ScratchDifference, guarded_copies
+from tideate_core.snapshots import (
+    GuardedCopy,
+    ScratchDifference,
+    finish_session,
+    guarded_copies,
+    note_landing,
+)
 from tideate_core.util.atomic_files import write_atomic
+from tideate_core.util.escaping import label
 from tideate_core.util.private_files import open_private
 from tideate_core.util.regular_files import read_regular
 from tideate_core.workspace import FileImage, unsaved_images
@@ -28,6 +35,9 @@ LOCK: Final = "landing.lock"
 LANDED: Final = "landed.json"
 """File of a session: the states of the paths that its last landing decided."""
 FEEDBACK: Final = "feedback.md"
+OWN: Final = (".git", ".tideate")
+"""Paths of git and tideate, which a program of a session changes all the time."""
+MOST_NAMED: Final = 5
 
 
 async def land(step: StepContext) -> dict[str, Any]:
@@ -35,8 +45,10 @@ async def land(step: StepContext) -> dict[str, Any]:
     copy = await _session(step)
     with _only_landing(copy):
         difference = await copy.difference()
-        if difference.ignored:
-            step.notice(f"not landed, ignored: {_counted(difference.ignored)}")
+        if ignored := [path for path in difference.ignored if path.partition("/")[0] not in OWN]:
+            named = ", ".join(map(label, ignored[:MOST_NAMED]))
+            more = f" and {len(ignored) - MOST_NAMED} more" if len(ignored) > MOST_NAMED else ""
+            step.notice(f"ignored files do not land: {named}{more}")
         landed = await land_difference(step, difference)
         await asyncio.to_thread(_keep, copy, difference, {*landed.undecided, *landed.left})
     messages = await copy.commit_messages() if landed.files else []
@@ -64,6 +76,10 @@ async def update(step: StepContext) -> dict[str, Any]:
         if result["feedback"]:
             path = await copy.leave_note(FEEDBACK, result["feedback"])
             result = {**result, "feedback_file": str(path)}
+    root = project_root(step.workspace)
+    landed_any = bool(result["files"])
+    await asyncio.to_thread(note_landing, root, copy.id, step.execution_id, landed=landed_any)
+    await finish_session(root, copy.id)
     return result
 
 

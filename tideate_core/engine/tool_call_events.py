@@ -32,7 +32,7 @@ class EmitOfStep(Protocol):
 
 
 class CallEvents:
-    """Events of one tool call, whose end is reported by hand; all have the same number as `call`.
+    """Events of one tool call, until `end`; all have the same number as `call`.
 
     :param summary: the call in one line; empty: made of its arguments.
     """

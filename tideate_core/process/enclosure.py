@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from tideate_core.errors import ScratchUnavailable
+from tideate_core.process.enter import has_landlock_scopes
 from tideate_core.process.mount_plan import (
     Bind,
     Dev,
@@ -21,11 +23,12 @@ from tideate_core.process.mount_plan import (
     Shade,
     Tmpfs,
 )
+from tideate_core.process.namespaces import Namespaces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-PRIVATE: Final = ("/tmp", "/var/tmp", "/run", "/var/run")  # noqa: S108 each program gets its own
+PRIVATE: tuple[str, ...] = ("/tmp", "/var/tmp", "/run", "/var/run")  # noqa: S108 each program gets its own
 """Directories that are empty and private in an enclosure."""
 KEPT: Final = ("/run/current-system", "/run/booted-system", "/run/opengl-driver", "/run/wrappers")
 """Programs and libraries that some systems keep there."""
@@ -135,6 +138,51 @@ def _is_socket(path: Path) -> bool:
         return stat.S_ISSOCK(path.lstat().st_mode)
     except OSError:
         return False
+
+
+NOT_SHADED: Final = (
+    "your home directory is read-only for agents, because another file system is mounted below it, or the "
+    "system is older than Linux 6.6"
+)
+SEES_PROCESSES: Final = "agents see the names of all processes, because a part of /proc is hidden here"
+REACHES_SOCKETS: Final = "agents reach abstract sockets of your programs, which Linux 6.12 prevents"
+ALLOW: Final = "the page Security of the documents has an AppArmor profile that allows it for tideate alone"
+
+
+@dataclass(frozen=True, slots=True)
+class EnclosureSupport:
+    """Promises about guarded programs that hold on this system."""
+
+    reason: str
+    """Why programs cannot be enclosed; empty if they can."""
+    notices: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """Description for the user."""
+        if self.reason:
+            advice = f". {ALLOW}" if "apparmor" in self.reason else ""
+            return (
+                "a real copy at another path; agents can write to all of your files and read your secrets: "
+                f"{self.reason}{advice}"
+            )
+        whole = "agents write only to a copy at the project's own path and to directories of their own"
+        return "; ".join([whole, *self.notices])
+
+
+def enclosure_support() -> EnclosureSupport:
+    """Try an enclosure; blocking, about 50 ms. It leaves no files."""
+    inside = Enclosure(Path.home())
+    try:
+        held = Namespaces.hold(inside.mounts([]), inside.rules)
+    except (ScratchUnavailable, OSError) as error:
+        return EnclosureSupport(str(error))
+    held.close()
+    named = {"unshaded": NOT_SHADED, "processes": SEES_PROCESSES}
+    notices = [named[one] for one in held.notices]
+    if has_landlock_scopes():
+        return EnclosureSupport("", tuple(notices))
+    return EnclosureSupport("", (*notices, REACHES_SOCKETS))
 
 
 @dataclass(frozen=True, slots=True)

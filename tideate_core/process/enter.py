@@ -80,7 +80,7 @@ def _limits(process: int) -> dict[int, tuple[int, int]]:
 
 
 def _enclose(limits: dict[int, tuple[int, int]]) -> None:
-    """Give up all rights beyond those of the user's ordinary programs, for good."""
+    """Drop all capabilities and raise no limit again."""
     import resource
 
     for kind, limit in limits.items():
@@ -98,7 +98,7 @@ def _enclose(limits: dict[int, tuple[int, int]]) -> None:
 
 def _confine_abstract_sockets() -> None:
     """Forbid connections to abstract sockets of other programs, which a mount namespace does not hide."""
-    if libc.syscall(LANDLOCK_CREATE_RULESET, None, 0, 1) < LANDLOCK_SCOPES:
+    if not has_landlock_scopes():
         return
     scopes = (ctypes.c_uint64 * 3)(0, 0, SCOPE_ABSTRACT_UNIX_SOCKET)
     rules = libc.syscall(LANDLOCK_CREATE_RULESET, scopes, ctypes.sizeof(scopes), 0)
@@ -107,12 +107,19 @@ def _confine_abstract_sockets() -> None:
     os.close(rules)
 
 
+def has_landlock_scopes() -> bool:
+    """Return whether the system can confine abstract sockets."""
+    version: int = libc.syscall(LANDLOCK_CREATE_RULESET, None, 0, 1)
+    return version >= LANDLOCK_SCOPES
+
+
 def lead_session() -> None:
     """Leave the terminal of the session; take the one on standard input unless another session has it."""
     import fcntl
     import termios
 
-    os.setsid()
+    if os.getsid(0) != os.getpid():
+        os.setsid()
     if os.isatty(0):
         try:
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)

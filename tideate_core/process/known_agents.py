@@ -35,6 +35,8 @@ class KnownAgent:
     """Files of its own, with their first content."""
     acp: tuple[str, ...] = ()
     """Command that speaks the Agent Client Protocol."""
+    moved_by: tuple[str, ...] = ()
+    """Variables that name another directory of its own."""
 
 
 MODEL_KEYS: Final = (
@@ -59,6 +61,7 @@ KNOWN_AGENTS: Final = (
         ("ANTHROPIC_", "CLAUDE_"),
         {".claude.json": b"{}\n"},
         ("claude-agent-acp",),
+        ("CLAUDE_CONFIG_DIR",),
     ),
     KnownAgent(
         "codex",
@@ -67,6 +70,7 @@ KNOWN_AGENTS: Final = (
         ("OPENAI_API_KEY",),
         ("CODEX_", "OPENAI_"),
         acp=("codex-acp",),
+        moved_by=("CODEX_HOME",),
     ),
     KnownAgent(
         "opencode",
@@ -75,6 +79,7 @@ KNOWN_AGENTS: Final = (
         MODEL_KEYS,
         ("OPENCODE_",),
         acp=("opencode", "acp"),
+        moved_by=("OPENCODE_CONFIG_DIR",),
     ),
     KnownAgent(
         "gemini",
@@ -207,7 +212,10 @@ def _hidden(home: Path, agent: str) -> Iterable[Path]:
 
 
 def _own_paths(home: Path, known: KnownAgent | None) -> Sequence[Path]:
-    return [] if known is None else [home / path for path in (*known.directories, *known.files)]
+    if known is None:
+        return []
+    moved = [Path(os.environ[name]) for name in known.moved_by if os.environ.get(name, "").startswith("/")]
+    return [*(home / path for path in (*known.directories, *known.files)), *moved]
 
 
 def _create(home: Path, known: KnownAgent) -> None:

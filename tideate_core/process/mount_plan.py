@@ -55,9 +55,9 @@ class ReadOnly:
 
 @dataclass(frozen=True, slots=True)
 class Shade:
-    """Directory whose changes are kept in memory, reported at the end and discarded.
+    """Directory with changes in memory, which are reported at the end and discarded.
 
-    It stays as it is, thus read-only after `ReadOnly`, if the system cannot mount an overlay there.
+    It is read-only if the system cannot mount an overlay there.
     """
 
     place: Path

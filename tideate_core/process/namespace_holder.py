@@ -1,3 +1,4 @@
+#!/usr/bin/python3 -IS
 """Hold namespaces with their mounts: ``python -I -S namespace_holder.py``, with a plan on standard input.
 
 Creates a user, a mount and a pid namespace and mounts a plan there: one line of JSON, see `namespaces.py`.
@@ -173,6 +174,7 @@ class View:
 
     def _open_shade(self, one: dict[str, Any]) -> Iterator[int]:
         yield os.open(one["place"], os.O_PATH | os.O_DIRECTORY)
+        yield _clone(one["place"])
 
     def _open_dev(self, _: dict[str, Any]) -> Iterator[int]:
         yield from (_clone(f"/dev/{name}") for name in DEVICES)
@@ -210,12 +212,15 @@ class View:
         layers = [os.open(f"{place}/{name}", os.O_PATH | os.O_DIRECTORY) for name in ("upper", "work")]
         upper = os.dup(layers[0])
         try:
-            _mount_overlay(place, [*opened, *layers])
-        except OSError:
+            _mount_overlay(place, [opened[0], *layers])
+        except OSError:  # an old system, or another file system is mounted below it
             os.close(upper)
             _check(libc.umount2(os.fsencode(place), MNT_DETACH))
+            _set_attributes(opened[1], "", ATTR_RDONLY | ATTR_NODEV | ATTR_NOSUID)
+            self._attach(opened[1], place)
             self.notices.append("unshaded")
         else:
+            os.close(opened[1])
             self._shades.append((place, upper))
 
     def _mount_proc(self, _: dict[str, Any], __: list[int]) -> None:

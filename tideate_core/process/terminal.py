@@ -12,13 +12,15 @@ import struct
 import subprocess
 import termios
 import tty
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tideate_core.process.group import ENTER_PROGRAM, entering
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+Modes: TypeAlias = "list[int | list[bytes | int]]"
 
 _CHUNK: Final = 1 << 16
 _DRAIN: Final = 0.5
@@ -34,22 +36,21 @@ async def run_on_terminal(
     *,
     environment: Mapping[str, str],
     cwd: Path,
-    ptmx: Path | None = None,
 ) -> int:
     """Run a program on a new terminal that mirrors ours, until it ends.
 
     The program cannot reach our terminal itself. Without a terminal on both our standard input and output, it
     gets our streams instead. Signals to this process go on to the program. A cancellation ends it.
 
-    :param argv: program and arguments; see `entering` for a program in namespaces.
-    :param ptmx: device that makes the terminal, as the one of the program's namespace; None: our own.
+    :param argv: program and arguments; see `entering` for a program in namespaces, whose terminal belongs to
+        them.
     :returns: its exit status, or the negative number of the signal that ended it.
     :raises OSError: it cannot be started.
     """
-    command = argv if ENTER_PROGRAM in argv else entering(0, cwd, argv)
+    command = list(argv) if ENTER_PROGRAM in argv else entering(0, cwd, argv)
     if not (os.isatty(0) and os.isatty(1)):
         return await _Relay(_start(command, environment, cwd, None)).run()
-    ours, theirs = _open_terminal(ptmx)
+    ours, theirs = _open_terminal(command[command.index(ENTER_PROGRAM) + 1])
     try:
         _copy_size(ours)
         process = _start(command, environment, cwd, theirs)
@@ -58,8 +59,12 @@ async def run_on_terminal(
         raise
     finally:
         os.close(theirs)
-    with _raw_terminal():
-        return await _Relay(process, ours).run()
+    modes = termios.tcgetattr(0)
+    tty.setraw(0, termios.TCSADRAIN)
+    try:
+        return await _Relay(process, ours, modes).run()
+    finally:
+        _restore(modes)
 
 
 def _start(
@@ -76,10 +81,11 @@ def _start(
     )
 
 
-def _open_terminal(ptmx: Path | None) -> tuple[int, int]:
-    if ptmx is None:
+def _open_terminal(namespace: str) -> tuple[int, int]:
+    """Return both ends of a new terminal; a program in namespaces finds its name there."""
+    if namespace == "0":
         return pty.openpty()
-    ours = os.open(ptmx, os.O_RDWR | os.O_NOCTTY)
+    ours = os.open(f"/proc/{namespace}/root/dev/ptmx", os.O_RDWR | os.O_NOCTTY)
     try:
         fcntl.ioctl(ours, _TIOCSPTLCK, struct.pack("i", 0))
         return ours, fcntl.ioctl(ours, _TIOCGPTPEER, os.O_RDWR | os.O_NOCTTY)
@@ -93,24 +99,21 @@ def _copy_size(terminal: int) -> None:
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, fcntl.ioctl(0, termios.TIOCGWINSZ, b"\0" * 8))
 
 
-@contextlib.contextmanager
-def _raw_terminal() -> Iterator[None]:
-    """Pass all keys on unchanged; the terminal is as before at the end."""
-    before = termios.tcgetattr(0)
-    tty.setraw(0)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(termios.error):  # it is gone
-            termios.tcsetattr(0, termios.TCSADRAIN, before)
+def _restore(modes: Modes) -> None:
+    with contextlib.suppress(termios.error):  # our terminal is gone
+        termios.tcsetattr(0, termios.TCSADRAIN, modes)
 
 
 class _Relay:
     """A running program and, if it has one, our end of its terminal."""
 
-    def __init__(self, process: subprocess.Popen[bytes], terminal: int | None = None) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], terminal: int | None = None, modes: Modes | None = None
+    ) -> None:
         self._process = process
         self._terminal = terminal
+        self._modes = modes
+        """Modes of our terminal before all keys were passed on."""
         self._loop = asyncio.get_running_loop()
         self._closed = asyncio.Event()
         """No process has the terminal open any longer."""
@@ -123,6 +126,7 @@ class _Relay:
         if self._terminal is not None:
             os.set_blocking(self._terminal, False)
             self._loop.add_signal_handler(signal.SIGWINCH, _copy_size, self._terminal)
+            self._loop.add_signal_handler(signal.SIGTSTP, self._stop_here, self._terminal)
             self._loop.add_reader(0, self._take_keys)
             self._loop.add_reader(self._terminal, self._show)
         waiting = asyncio.ensure_future(asyncio.to_thread(self._process.wait))
@@ -143,6 +147,7 @@ class _Relay:
             self._loop.remove_signal_handler(number)
         if self._terminal is not None:
             self._loop.remove_signal_handler(signal.SIGWINCH)
+            self._loop.remove_signal_handler(signal.SIGTSTP)
             self._loop.remove_reader(0)
             self._stop()
             os.close(self._terminal)
@@ -152,6 +157,14 @@ class _Relay:
         self._loop.remove_reader(self._terminal)
         self._loop.remove_writer(self._terminal)
         self._closed.set()
+
+    def _stop_here(self, terminal: int) -> None:
+        """Stop this process with its terminal as before, until it is continued."""
+        assert self._modes is not None  # noqa: S101 it has a terminal
+        _restore(self._modes)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        tty.setraw(0, termios.TCSADRAIN)
+        _copy_size(terminal)
 
     def _take_keys(self) -> None:
         keys = os.read(0, _CHUNK)

@@ -227,5 +227,5 @@ class Capture:
         if not same or self._listing is None or self._listing.tree != header.digest:
             limits = listing.bounds(self._limits)
             ignored = tuple(sorted(tree.ignored))
-            path = self._directory / listing.file_name(self._limits)
-            listing.write(path, Listing(header.digest, limits, ignored, folders))
+            known_now = Listing(header.digest, limits, ignored, folders)
+            listing.write(self._directory, known_now, listing.file_name(self._limits))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.gitignore import IgnoredPaths
     from tideate_core.snapshots.limits import SnapshotLimits
 
-_ODD: Final = "neither a file nor a link nor a directory"
+_ODD: Final = "is neither a file nor a link nor a directory"
 _BITS: Final = 0o7777
 _OPEN: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 

@@ -133,6 +133,7 @@ class _Merge:
         for path, (base, ours) in self._files.items():
             if path not in done and (change := merged_file(path, base, ours, self._now[path])) is not None:
                 changes.append(change)
+                self._name_line_ends(change, base, ours)
         for path, modes in self._modes.items():
             if (mode := self._mode(path, *modes)) is not None:
                 changes.append(mode)
@@ -185,6 +186,12 @@ class _Merge:
         conflict = now.image.state.mode != base
         return FileChange(path, "modify", None, None, images=images, conflict=conflict)
 
+    def _name_line_ends(self, change: FileChange, base: FileImage, ours: FileImage) -> None:
+        before, after = document_of(base), document_of(ours)
+        if change.exact or before is None or after is None or not _converts(before, after):
+            return
+        self._left[change.path] = "the program also changed the line ends: land it again for these"
+
     def _name_directories(self) -> None:
         created = {path for path, (_, ours) in self._files.items() if ours.state != ABSENT}
         filled = {str(parent) for path in created for parent in PurePosixPath(path).parents}
@@ -204,13 +211,20 @@ def merged_file(path: str, base: FileImage, ours: FileImage, now: _Now) -> FileC
         image = FileImage(ABSENT)
     if image.state.holds_same_as(ours.state):
         return None
-    if image.state.holds_same_as(base.state) and not now.unsaved:
-        return _plain(change_between(path, None, image, ours))
     texts = document_of(image), document_of(ours)
     before = Document() if base.state == ABSENT else document_of(base)
     if texts[0] is None or texts[1] is None or before is None:
+        if image.state.holds_same_as(base.state) and not now.unsaved:
+            return _plain(change_between(path, None, image, ours))
         return _whole_conflict(path, image, ours)
+    if image.state.holds_same_as(base.state) and not (now.unsaved or _converts(before, texts[1])):
+        return change_between(path, None, image, ours)
     return _merged_text(path, base, (before, texts[0], texts[1]), (image, ours), unsaved=now.unsaved)
+
+
+def _converts(before: Document, after: Document) -> bool:
+    """Return whether a change of a text also converts its line ends, which would hide its other lines."""
+    return bool(before.text and after.text) and before.newline != after.newline
 
 
 def _plain(change: FileChange) -> FileChange:
@@ -245,14 +259,18 @@ def _merged_text(
     before, current, ours = documents
     is_new = base.state == ABSENT
     exact = not is_new and not (before.text and ours.text and style_of(before) == style_of(ours))
+    has_lines = ours.text == current.text
+    if not is_new and _converts(before, ours) and ours.text != before.text and not has_lines:
+        exact = False  # the line ends are a change of their own, after the lines
     if unsaved and (before.newline, before.bom) == (ours.newline, ours.bom):
         exact = False  # a buffer does not hold the last line end
     texts = [before.text, current.text, ours.text]
     if exact:
         texts = [image.data.decode() for image in (base, *images)]
-    if is_new:
+    if is_new or has_lines:
+        conflict = is_new or style_of(current) != style_of(before)
         found = diff_lines(lines_of(texts[1]), lines_of(texts[2]))
-        hunks: list[Hunk] = [replace(hunk, conflict=True) for hunk in found]
+        hunks: list[Hunk] = [replace(hunk, conflict=conflict) for hunk in found]
     else:
         hunks = merge_hunks(*texts)
     if not hunks:

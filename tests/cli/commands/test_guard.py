@@ -86,9 +86,14 @@ def test_the_program_sees_the_project_at_its_own_path_and_runs_in_our_folder(pro
 
 
 def test_a_person_reviews_at_the_terminal(project: Shell) -> None:
-    terminal = project.open("guard", "sh", "-c", EDIT)
-    terminal.wait_for("a.txt")
-    terminal.answer_each("]", "a", 60)
+    before = project.fingerprint()
+    terminal = project.open("guard", "sh", "-c", f"{EDIT}; exit 6")
+    terminal.answer(("[y/N/p", "n"))
+    assert terminal.wait_exit() == 3
+    assert project.fingerprint() == before
+    terminal = project.open("guard", "land")
+    terminal.answer(("[y/N/p", "y"))
+    assert terminal.wait_exit() == 0
     assert project.read("a.txt") == LINES.replace("one", "ONE")
 
 

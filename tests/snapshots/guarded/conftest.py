@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
-from tests.snapshots.scratch.conftest import kind, private, root, untouched
+from tests.snapshots.scratch.conftest import KINDS, kind, private, root, untouched
 from tideate_core.process import make_environment, run_program
 from tideate_core.snapshots import GuardedCopy
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tideate_core.process import CommandResult
     from tideate_core.snapshots import ScratchDifference
 
-__all__ = ["kind", "private", "root", "untouched"]
+__all__ = ["KINDS", "kind", "private", "root", "untouched"]
 
 
 class Opened:

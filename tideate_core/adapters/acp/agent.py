@@ -108,6 +108,14 @@ class AcpAgent:
                 return Reply(end.text, session.description or self.name, parsed, usage, end.truncated)
         raise AssertionError("an attempt returns or raises")
 
+    async def check_turn(self, prompt: Prompt) -> None:
+        """Check that a turn can begin, before a copy is made for it; a preview ends here.
+
+        :raises AdapterUnavailable: the agent or its library is missing.
+        """
+        del prompt
+        await self.check_key()
+
     def check_end(self, end: TurnEnd) -> None:
         """Check that a turn ended with an answer.
 
@@ -184,7 +192,7 @@ class AcpAgent:
         return own is not None and own.permissions == "ask"
 
     async def open(self, copy: GuardedCopy) -> None:
-        """Make a copy visible to the agent, which sees and writes only what it may.
+        """Mount a copy for the agent, within the limits of its enclosure.
 
         :raises ScratchUnavailable: it cannot be mounted.
         """

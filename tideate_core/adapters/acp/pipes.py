@@ -162,7 +162,7 @@ class AgentPipes:
 
     @property
     def ending(self) -> str:
-        """How the process ended, in words; valid after `close`."""
+        """Description of the process's end; valid after `close`."""
         code = self._process.returncode
         if code is not None and code < 0:
             with suppress(ValueError):
@@ -170,7 +170,7 @@ class AgentPipes:
         return f"ended with status {code}"
 
     async def _drain(self) -> None:
-        """Read standard error, whose pipe would fill and block the agent."""
+        """Read standard error, so that a full pipe does not block the agent."""
         assert self._process.stderr is not None  # noqa: S101 it was asked for
         rest = b""
         while data := await self._process.stderr.read(READ_SIZE):

@@ -1,4 +1,4 @@
-"""What an agent says and does in a turn: collected, bounded, and passed on in order."""
+"""Record of an agent's turn: bounded texts and calls, passed on in order."""
 
 from __future__ import annotations
 

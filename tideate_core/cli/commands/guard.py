@@ -226,7 +226,9 @@ async def _guard(
     for words in program.report.lines if program.report is not None else ():
         note(words)
     if await finish_session(project.root, program.session.id):
-        print_message("the program changed no file of the project", "dim")
+        landed = program.session.landings
+        words = "all changes were landed" if landed else "the program changed no file of the project"
+        print_message(words, "dim")
         if interaction.json:
             print_json({"ok": True, "status": status, "session": None, "files": []})
         return status
@@ -237,7 +239,7 @@ async def _guard(
             shape = {"ok": True, "status": status, "session": session_json(program.session), "files": []}
             print_json(shape)
         return status
-    landed = await _land(project, program.session, interaction)
+    landed = await _land(project, program.session, interaction, quiet=not interaction.json)
     return status if landed == DONE else landed
 
 
@@ -253,8 +255,13 @@ async def _run(program: GuardedProgram) -> int:
     return SIGNALLED - status if status < 0 else status
 
 
-async def _land(project: Project, session: GuardSession, interaction: Interaction) -> int:
-    """Review and land a session; return the exit status of the review."""
+async def _land(
+    project: Project, session: GuardSession, interaction: Interaction, *, quiet: bool = False
+) -> int:
+    """Review and land a session; return the exit status of the review.
+
+    :param quiet: stdout is the program's.
+    """
     from tideate_core.cli.terminal import run_to_end
     from tideate_core.engine import RunRequest
     from tideate_core.snapshots import finish_session
@@ -266,7 +273,11 @@ async def _land(project: Project, session: GuardSession, interaction: Interactio
         )
     request = RunRequest(name=LAND, inputs={"session": session.id})
     status = await run_to_end(
-        project, build_catalog(project.root), interaction, lambda runner: runner.run(request)
+        project,
+        build_catalog(project.root),
+        interaction,
+        lambda runner: runner.run(request),
+        quiet=quiet,
     )
     if not await finish_session(project.root, session.id) and status == DECLINED:
         words = (

@@ -226,6 +226,7 @@ MEANWHILE: Final = "the text changed meanwhile, and the review is open again"
 HARD_LINK: Final = "only this name gets the new text, the file's other names keep the old one"
 UNASKED: Final = "no person was asked"
 REFUSED: Final = 'the configuration has [land] executed = "refuse"'
+FOR_A_PERSON: Final = "a person must decide about the conflicts and the files that other tools execute"
 CONFLICTS: Final = "your text changed there, too; only a decision about this part accepts it"
 ONLY_EXECUTED: Final = (
     "the change is only to files that other tools execute, and these are left out; nothing was written"
@@ -528,7 +529,7 @@ class _Review:
         taken = {_written_name(change) for change, one in pairs if one.any_accepted}
         _tell_left_out(self._step, [one for one in executed if one.path in taken], UNASKED)
         decided = [self._left_out(change) if _written_name(change) in paths else one for change, one in pairs]
-        if taken and taken <= paths:
+        if taken and taken <= paths and not self._collects:
             raise StepFailed(ONLY_EXECUTED)
         return replace(answer, decided=decided)
 
@@ -581,6 +582,8 @@ class _Review:
         for change in left if decision.by != "user" or decision.value is None else ():
             self._step.notice(f"left out {label(file_name(change))}: {CONFLICTS}", level="warn")
         if not said and not any(one.any_accepted for one in decided):
+            if decision.by != "user":
+                self._step.notice(FOR_A_PERSON, level="warn")
             raise Declined("no change was accepted")
         return replace(answer, feedback=Feedback(()), given=[])
 

@@ -6,6 +6,7 @@ import asyncio
 import fcntl
 import json
 import os
+import select
 import threading
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -47,7 +48,6 @@ from tideate_core.snapshots.scratch.foreign_paths import environment_in_copy
 from tideate_core.snapshots.scratch.laying import checked_name, lay_parts
 from tideate_core.snapshots.scratch.places import claim_place, release_place, remove_tree, sweep_places
 from tideate_core.util.private_files import make_private_directory, open_private
-from tideate_core.util.regular_files import read_bounded
 from tideate_core.util.uncancelled import run_uncancelled, wait_uncancelled
 from tideate_core.workspace import FileImage
 
@@ -68,6 +68,8 @@ OWNER: Final = "owner"
 OWN_DIRECTORY: Final = ".tideate"
 """Directory of a project for tideate's own files, which never land."""
 _LONGEST: Final = 4096
+_END_WITHIN: Final = 10.0
+"""Seconds in which the namespaces of a killed owner end."""
 GuardedKind: TypeAlias = Literal["overlay", "copy"]
 
 
@@ -330,7 +332,8 @@ class GuardedCopy:
                 raise
             remove_tree(self._tree)
             notices = (*self._record.notices, shrunk(str(error)))
-            self._record = make_tree(self.place, self._layers, replace(self._record, notices=notices))
+            record = replace(self._record, notices=notices)
+            self._record = make_tree(self.place, self.place, self._layers, record)
             self._record.write(self.place)
         else:
             _tell_holder(owner, self._held.pid)
@@ -349,6 +352,7 @@ class GuardedCopy:
         except BlockingIOError as error:
             os.close(handle)
             raise ScratchUnavailable(f"another process has the guarded copy {self.id} open") from error
+        _await_holder(handle)
         return handle
 
     def _close(self) -> EscapeReport:
@@ -399,6 +403,7 @@ class GuardedCopy:
             try:
                 held = Namespaces.hold(self.mounts())
                 try:
+                    _tell_holder(owner, held.pid)
                     yield held.view(self.project)
                 finally:
                     held.close()
@@ -407,10 +412,13 @@ class GuardedCopy:
 
     def _view_of_owner(self) -> Path:
         """Return the root of the copy in the namespaces of the process that has it open."""
-        with suppress(ValueError, KeyError, OSError):
-            told = json.loads(read_bounded(self.place / OWNER, _LONGEST) or b"")
-            if Path(f"/proc/{told['pid']}/ns/mnt").stat().st_ino == told["mounts"]:
-                return Path(f"/proc/{told['pid']}/root", self.project.relative_to("/"))
+        handle = open_private(self.place / OWNER, os.O_RDONLY)
+        try:
+            pid = _holder(handle)
+        finally:
+            os.close(handle)
+        if pid is not None:
+            return Path(f"/proc/{pid}/root", self.project.relative_to("/"))
         raise ScratchUnavailable(f"the process that has the guarded copy {self.id} open is ending; try again")
 
     def _difference(self) -> ScratchDifference:
@@ -526,6 +534,32 @@ def _borrowing(directories: Iterable[Path]) -> list[Mount]:
 
 def _tell_holder(owner: int, pid: int) -> None:
     """Write the process in the namespaces to the owner's file."""
-    told = {"pid": pid, "mounts": Path(f"/proc/{pid}/ns/mnt").stat().st_ino}
+    told = {"pid": pid, "mounts": _mounts_of(pid)}
     os.ftruncate(owner, 0)
     os.pwrite(owner, json.dumps(told).encode(), 0)
+
+
+def _holder(owner: int) -> int | None:
+    """Return the living process in the namespaces that an owner's file names, or None."""
+    with suppress(ValueError, KeyError, OSError):
+        told = json.loads(os.pread(owner, _LONGEST, 0))
+        if _mounts_of(told["pid"]) == told["mounts"]:
+            return int(told["pid"])
+    return None
+
+
+def _mounts_of(pid: int) -> int:
+    return Path(f"/proc/{pid}/ns/mnt").stat().st_ino
+
+
+def _await_holder(owner: int) -> None:
+    """Wait until the namespaces of a killed owner are gone: layers must not be mounted twice."""
+    pid = _holder(owner)
+    if pid is None:
+        return
+    with suppress(ProcessLookupError):
+        process = os.pidfd_open(pid)
+        try:
+            select.select([process], [], [], _END_WITHIN)
+        finally:
+            os.close(process)

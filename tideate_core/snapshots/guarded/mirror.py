@@ -87,7 +87,7 @@ def _numbers(guard: Path) -> list[int]:
 
 def write_listing(place: Path, folders: Mapping[str, Folder]) -> None:
     """Write the listing of a project's files to a directory."""
-    listing.write(place / listing.NAME, Listing("", listing.bounds(_LIMITS), (), folders))
+    listing.write(place, Listing("", listing.bounds(_LIMITS), (), folders))
 
 
 def load_folders(place: Path) -> Mapping[str, Folder]:

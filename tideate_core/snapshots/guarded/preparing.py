@@ -105,8 +105,9 @@ class _Preparing:
         kind: Literal["auto", "overlay", "copy"],
     ) -> None:
         self._project = project
-        self._guard = guard
         self._place = place
+        self._guard = guard
+        self._final = guard / SESSIONS / place.name
         self._mirror = mirror
         self._look = look
         self._delta = place / "delta"
@@ -121,7 +122,7 @@ class _Preparing:
         """Create all files except the record, and return it."""
         kind = self._kind
         make_private_directory(self._delta, exist_ok=False)
-        if self._look.known is self._mirror.folders:  # otherwise the mirror was just made
+        if not self._is_fresh:
             self._layer.write()
         self._copy_git()
         self._make_heavy()
@@ -142,7 +143,12 @@ class _Preparing:
             notices=tuple(self._notices),
             may_be_copy=may_be_copy,
         )
-        return record if kind == "overlay" else make_tree(self._place, self._layers, record)
+        return record if kind == "overlay" else make_tree(self._place, self._final, self._layers, record)
+
+    @property
+    def _is_fresh(self) -> bool:
+        """The mirror was just made."""
+        return self._look.known is not self._mirror.folders
 
     @property
     def _layers(self) -> tuple[Path, Path]:
@@ -230,8 +236,8 @@ class _Preparing:
         if len(failed) > MOST_SAID:
             self._notices.append(f"{len(failed) - MOST_SAID} more paths are not in the guarded copy")
         self._look.failed.update(dict.fromkeys(files, "is not as on disk"))
-        folders, known = self._look.folders(), self._mirror.folders
-        if folders.keys() == known.keys() and all(known[path] is folders[path] for path in known):
+        folders = self._look.folders() if files or not self._is_fresh else self._mirror.folders
+        if folders == self._mirror.folders:
             return f"{MIRRORS}/{self._mirror.number}"
         make_private_directory(self._place / "listing-0")
         write_listing(self._place / "listing-0", folders)

@@ -37,16 +37,17 @@ def shrunk(reason: str) -> str:
     )
 
 
-def make_tree(place: Path, layers: Sequence[Path], record: Record) -> Record:
+def make_tree(place: Path, final: Path, layers: Sequence[Path], record: Record) -> Record:
     """Copy all layers to a tree; blocking.
 
+    :param final: path of the place when the copy is complete.
     :returns: the record of a guarded copy of the kind `copy`.
     :raises OSError: it cannot be written.
     """
     project, tree = Path(record.project), place / TREE
 
     def in_copy(target: Path) -> Path:
-        return link_in_copy(project, tree, target)
+        return link_in_copy(project, final / TREE, target)
 
     copying = _Copying(str(tree), [str(layer) for layer in layers], in_copy)
     copying.copy(set(record.heavy) | record.kept.keys())
@@ -62,7 +63,7 @@ def make_tree(place: Path, layers: Sequence[Path], record: Record) -> Record:
             _borrow(place / "git/tree" / path, Path(record.outside, path))
         (tree / ".git").unlink(missing_ok=True)
         own = own_directory(project, Path(record.outside))
-        (tree / ".git").write_text(f"gitdir: {place / 'git/tree' / own}\n")
+        (tree / ".git").write_text(f"gitdir: {final / 'git/tree' / own}\n")
     notices = list(record.notices)
     shares = shares_blocks(project, place)
     for path in record.heavy:

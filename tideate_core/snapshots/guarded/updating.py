@@ -6,6 +6,7 @@ the program changed after the review stays as it is, in the copy and in the base
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
@@ -185,8 +186,8 @@ class Applying:
             now = state_at(name, directory)
             if now == self._wanted(step.after):
                 done[step.path] = step.after
-            elif now == step.before or (now == ABSENT and step.before.kind == "directory"):
-                with suppress(OSError) if step.before.kind == "directory" else _writable(directory):
+            elif now == step.before or _is_half_done(now, step):
+                with suppress(_NotEmpty), _writable(directory):
                     self._write(directory, name, now, step.after)
                     if not remove or step.after.kind == "absent":
                         done[step.path] = step.after
@@ -200,7 +201,7 @@ class Applying:
 
     def _write(self, directory: int, name: str, now: FileState, after: Kept) -> None:
         if now.kind == "directory" != after.kind:
-            os.rmdir(name, dir_fd=directory)
+            _remove_directory(directory, name)
         elif after.kind == "absent" or (after.kind == "directory" != now.kind and now != ABSENT):
             os.unlink(name, dir_fd=directory)
         if after.kind == "directory":
@@ -226,6 +227,26 @@ class Applying:
             finally:
                 os.close(read)
         os.replace(draft, name, src_dir_fd=directory, dst_dir_fd=directory)
+
+
+class _NotEmpty(Exception):
+    """A directory still has files of the program."""
+
+
+def _remove_directory(directory: int, name: str) -> None:
+    try:
+        os.rmdir(name, dir_fd=directory)
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY):  # or a mount of an ignored directory
+            raise _NotEmpty from error
+        raise
+
+
+def _is_half_done(now: FileState, step: Step) -> bool:
+    """Return whether an interrupted update may have left a path in this state."""
+    if step.after.kind == "directory":
+        return now == ABSENT or now.kind == "directory"
+    return now == ABSENT and step.before.kind == "directory"
 
 
 @contextmanager

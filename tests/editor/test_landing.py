@@ -1,0 +1,122 @@
+"""`:Workflow land` in a real Neovim: unsaved buffers, conflicts, a killed host, a check."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.editor.test_review_changes import DONE
+from tests.harness.dialogs import wait_focused
+from tests.harness.project import git
+from tests.harness.review import bar
+from tideate_core.snapshots import GuardedCopy
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.harness.editor import Editor
+
+pytestmark = pytest.mark.slow
+
+TEXT = "".join(f"line {number}\n" for number in range(1, 21))
+SCRIPT = "sed -i 's/line 2$/TWO/; s/line 10$/TEN/; s/line 18$/EIGHTEEN/' a.txt; rm b.txt; echo new > new.txt"
+
+
+@pytest.fixture
+def project(editor: Editor) -> Path:
+    root = editor.cwd
+    (root / "a.txt").write_text(TEXT)
+    (root / "b.txt").write_text("b\n")
+    git(root, "init", "-q")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "first")
+    editor.lua(DONE)
+    editor.command("set columns=80 lines=24")
+    return root
+
+
+def work(editor: Editor, script: str = SCRIPT) -> None:
+    """Let a program work in a guarded copy of the project, and end."""
+
+    async def guarded() -> None:
+        copy = await GuardedCopy.prepare(editor.cwd, private=editor.state / "guard")
+        await copy.open()
+        try:
+            argv = copy.command(["sh", "-ec", script])
+            done = await asyncio.to_thread(
+                subprocess.run, argv, cwd=copy.root, env=copy.environment(dict(os.environ)), check=False
+            )
+            assert done.returncode == 0
+        finally:
+            await copy.close()
+
+    asyncio.run(guarded())
+
+
+def test_hunks_land_in_an_unsaved_buffer_beside_what_was_typed(editor: Editor, project: Path) -> None:
+    work(editor)
+    editor.edit("a.txt")
+    editor.feed("Otyped<Esc>11Gccmine<Esc>")
+    editor.command("Workflow land")
+    wait_focused(editor)
+    assert "1 conflict" in bar(editor)
+    editor.feed("gA")
+    assert "1 conflict is left" in editor.messages()
+    editor.feed("g<CR>")
+    assert editor.wait("_G.ended") == "TideateWorkflowCompleted "
+    lines = editor.lua("return vim.api.nvim_buf_get_lines(vim.fn.bufnr('a.txt'), 0, -1, true)")
+    shown = (lines[0], lines[2], lines[10], lines[18])
+    assert shown == ("typed", "TWO", "mine", "EIGHTEEN")
+    assert (project / "a.txt").read_text() == TEXT
+    assert not (project / "b.txt").exists()
+    assert (project / "new.txt").read_text() == "new\n"
+    editor.command("buffer a.txt")
+    editor.feed("u")
+    lines = editor.lines()
+    assert (lines[0], lines[2], lines[10]) == ("typed", "line 2", "mine")
+
+
+def test_a_landing_goes_on_after_its_host_was_killed(editor: Editor, project: Path) -> None:
+    work(editor)
+    editor.command("Workflow land")
+    wait_focused(editor)
+    editor.feed("ga")
+    editor.lua("vim.uv.kill(require('tideate.host').info().pid, 9)")
+    editor.wait("_G.ended")
+    editor.lua("_G.ended = nil")
+    editor.command("Workflow review")
+    wait_focused(editor)
+    editor.command("set columns=200")
+    editor.wait_for(lambda: "1 accepted" in bar(editor), "the decision is kept")
+    editor.feed("gA")
+    editor.feed("g<CR>")
+    assert editor.wait("_G.ended") == "TideateWorkflowCompleted "
+    assert "TWO" in (project / "a.txt").read_text()
+    assert not (project / "b.txt").exists()
+
+
+def test_gc_tells_why_no_check_runs_and_the_review_goes_on(editor: Editor, project: Path) -> None:
+    work(editor)
+    editor.command("Workflow land")
+    wait_focused(editor)
+    editor.feed("gc")
+    editor.wait_for(lambda: "no check can run here" in editor.messages(), "the reason is shown")
+    editor.feed("gA")
+    editor.feed("g<CR>")
+    assert editor.wait("_G.ended") == "TideateWorkflowCompleted "
+
+
+def test_reasons_are_in_a_register_after_the_landing(editor: Editor, project: Path) -> None:
+    work(editor)
+    editor.command("Workflow land")
+    wait_focused(editor)
+    editor.feed("gbkeep b<CR>")
+    editor.feed("gA")
+    editor.feed("g<CR>")
+    assert editor.wait("_G.ended") == "TideateWorkflowCompleted "
+    assert (project / "b.txt").exists()
+    editor.wait("(vim.fn.getreg('+') .. vim.fn.getreg('\"')):find('keep b', 1, true)")

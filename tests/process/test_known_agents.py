@@ -1,0 +1,119 @@
+"""Agents: recognised by their programs, with directories, secrets and variables of their own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tideate_core.config import Config
+from tideate_core.process import KNOWN_AGENTS, agent_named, enclosure_for, environment_for, find_agent
+
+NONE = Config()
+
+
+def configured(**agents: Any) -> Config:
+    return Config.model_validate({"agents": agents})
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("TIDEATE_STATE", str(tmp_path / "state"))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("program", "name"),
+    [
+        ("claude", "claude"),
+        ("/opt/bin/codex", "codex"),
+        ("codex-acp", "codex"),
+        ("gemini", "gemini"),
+        ("bash", ""),
+        ("mine", "mine"),
+        ("/usr/bin/start-mine", "mine"),
+    ],
+)
+def test_an_agent_is_recognised_by_its_program(program: str, name: str) -> None:
+    assert find_agent(program, configured(mine={"command": ["/opt/start-mine", "--fast"]})) == name
+
+
+def test_names_and_programs_belong_to_one_agent() -> None:
+    programs = [program for one in KNOWN_AGENTS for program in one.programs]
+    assert len(programs) == len(set(programs))
+    assert all(agent_named(one.name) is one and one.acp for one in KNOWN_AGENTS)
+
+
+def test_directories_of_its_own_are_made_and_writable(home: Path) -> None:
+    inside = enclosure_for("claude", NONE)
+    assert inside.writable == (home / ".claude", home / ".cache/claude-cli-nodejs", home / ".claude.json")
+    assert (home / ".claude").stat().st_mode & 0o777 == 0o700
+    assert (home / ".claude.json").read_bytes() == b"{}\n"
+    (home / ".claude.json").write_bytes(b"kept")
+    enclosure_for("claude", NONE)
+    assert (home / ".claude.json").read_bytes() == b"kept"
+
+
+def test_a_directory_of_its_own_may_be_moved(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CODEX_HOME", "/data/codex")
+    assert Path("/data/codex") in enclosure_for("codex", NONE).writable
+    assert Path("/data/codex") in enclosure_for("claude", NONE).hidden
+
+
+def test_secrets_and_other_agents_and_our_state_are_hidden(home: Path) -> None:
+    hidden = enclosure_for("claude", NONE).hidden
+    assert {home / ".ssh", home / ".codex", home / ".gemini", home / "state"} <= set(hidden)
+    assert home / ".claude" not in hidden
+    assert home / ".claude" in enclosure_for("bash", NONE).hidden
+
+
+def test_configured_paths_are_added(home: Path) -> None:
+    own = {"writable": ["~/work"], "hidden": ["/data"], "visible": ["~/.npmrc"], "network": "loopback"}
+    inside = enclosure_for("claude", configured(claude=own))
+    assert home / "work" in inside.writable and home / ".claude" in inside.writable
+    assert Path("/data") in inside.hidden
+    assert inside.visible == (home / ".npmrc",)
+    assert inside.rules.network == "loopback"
+
+
+HELD_BACK = {
+    "DBUS_SESSION_BUS_ADDRESS",
+    "DISPLAY",
+    "GITHUB_TOKEN",
+    "KITTY_LISTEN_ON",
+    "MY_PASSWORD",
+    "NVIM",
+    "NVIM_LISTEN_ADDRESS",
+    "OPENAI_API_KEY",
+    "SSH_AUTH_SOCK",
+    "TIDEATE_STATE",
+    "XDG_RUNTIME_DIR",
+}
+PASSED = {
+    "ANTHROPIC_API_KEY",
+    "CLAUDE_CONFIG_DIR",
+    "EDITOR",
+    "HTTPS_PROXY",
+    "MONKEY",
+    "TERM",
+    "TOKENIZERS_PARALLELISM",
+}
+
+
+def test_variables_of_others_and_ways_to_other_programs_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in HELD_BACK | PASSED:
+        monkeypatch.setenv(name, "value")
+    found = environment_for("claude", NONE)
+    assert not HELD_BACK & found.keys()
+    assert found.keys() >= PASSED
+    assert found["TMPDIR"] == "/tmp"
+    assert "GITHUB_TOKEN" in environment_for("claude", configured(claude={"inherit": ["GITHUB_TOKEN"]}))
+    assert "ANTHROPIC_API_KEY" not in environment_for("bash", NONE)
+
+
+def test_a_key_for_several_agents_reaches_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(os.environ, "OPENAI_API_KEY", "value")
+    assert all("OPENAI_API_KEY" in environment_for(name, NONE) for name in ("codex", "opencode"))
