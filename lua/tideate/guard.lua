@@ -7,7 +7,7 @@ local ui = require('tideate.ui')
 ---@class tideate.GuardSession
 ---@field id string
 ---@field argv string[]
----@field state 'prepared'|'running'|'interrupted'|'waiting'|'declined'|'landed'
+---@field state 'prepared'|'running'|'interrupted'|'waiting'
 ---@field created integer milliseconds since the epoch
 ---@field status? integer exit status of the program
 
@@ -69,13 +69,19 @@ end
 ---@param folder? string of the project
 function M.land(id, folder)
   local context = { cwd = folder or require('tideate.context').folder() }
-  require('tideate.run').start('land', { inputs = { session = id }, context = context }, function(result)
-    vim.cmd.checktime()
-    refresh()
-    if result.ok and result.response and result.response ~= '' then
-      ui.notify(result.response)
-    end
-  end)
+  require('tideate.run').start('land', { inputs = { session = id }, context = context }, refresh)
+end
+
+--- Leave the terminal of an ended program; its window stays only after a failure.
+---@param buf integer
+---@param code integer exit status
+local function leave_terminal(buf, code)
+  if api.nvim_get_current_buf() == buf then
+    vim.cmd.stopinsert()
+  end
+  for _, win in ipairs(code == 0 and vim.fn.win_findbuf(buf) or {}) do
+    require('tideate.ui.window').close(win)
+  end
 end
 
 --- Land the session after its program, or report that it changed nothing.
@@ -101,6 +107,7 @@ end
 ---@param folder string
 local function set_keys(buf, session, folder)
   local function land()
+    vim.cmd.stopinsert() -- the review takes no key that is typed for the program
     M.land(session.id, folder)
   end
   vim.keymap.set('n', 'gl', land, { buffer = buf, desc = 'tideate: review the changes of the program' })
@@ -117,6 +124,7 @@ local function open_terminal(start, folder)
   local options = {
     cwd = start.cwd,
     on_exit = vim.schedule_wrap(function(_, code)
+      leave_terminal(buf, code)
       ended(start.session, folder, code)
     end),
   }
@@ -173,6 +181,9 @@ end
 function M.discard(id, folder)
   local expecting = require('tideate.ui.typing').expect()
   require('tideate.client').request_or_tell('guard_show', { session = id, folder = folder }, function(result)
+    if result.session.state == 'running' then
+      return ui.warn(('%s is still running; end it first'):format(M.named(result.session)))
+    end
     local text = require('tideate.ui.text')
     local files = vim.tbl_map(function(path)
       return '- ' .. text.name(path)

@@ -143,6 +143,9 @@ class StageStep(StepDouble):
     def can_use_tools(self, adapter: str | None = None) -> bool:
         return False
 
+    def agent(self, adapter: str | None = None) -> None:
+        return None
+
     async def find_tools(self, names: Sequence[str], adapter: str | None = None) -> list[OfferedTool]:
         raise ConfigError(f"the adapter {adapter!r} cannot use tools ({', '.join(names)} are wanted)")
 

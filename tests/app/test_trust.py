@@ -193,6 +193,8 @@ GUARDED: dict[str, tuple[str, str]] = {
     "a provider's model": ('[adapters.a]\nmodel = "anthropic:odd"', "send code to the provider"),
     "headers": ('[adapters.a]\nmodel = "x:y"\nheaders = {X-Steal = "v"}', "X-Steal"),
     "more in requests": ('[adapters.a]\nmodel = "x:y"\nextra_body = {webhook = "http://e"}', "webhook"),
+    "an agent": ('[adapters.a]\nacp = ["node", "evil.js"]', "start `node evil.js` as the agent 'a'"),
+    "its model": ('[adapters.a]\nacp = ["node"]\noptions = {model = "odd"}', "model odd"),
     "a limit of costs": ("[limits]\ncost_usd = 900\nattempts = 9", "set limits.attempts to 9"),
     "how many snapshots are kept": ("[snapshots]\nkeep = 1", "set snapshots.keep to 1"),
     "which runs are kept": ("[history]\nkeep_runs = 0", "set history.keep_runs to 0"),

@@ -14,6 +14,7 @@ from rich.console import Console
 from tests.harness.model_server import ModelServer
 from tideate_core import __version__
 from tideate_core.cli.main import app, end_options
+from tideate_core.process import enclosure_support
 from tideate_core.snapshots import scratch_support
 
 if TYPE_CHECKING:
@@ -75,6 +76,9 @@ def test_the_doctor_finds_a_healthy_installation_beside_an_old_neovim_and_an_unu
     assert ":Workflow install EXTRA" in checks_of(done)["extras"]["message"]
     for words in ("✓ adapter fake", "! adapter spare", "✓ packages", "! nvim: NVIM v0.9.5"):
         assert words in shown.stdout
+    check = checks_of(done)["guarded agents"]
+    enclosed = enclosure_support()
+    assert (check["ok"], check["needed"]) == (not enclosed.reason, False)
     check = checks_of(done)["scratch copies"]
     found = scratch_support(shell.project)
     assert (check["ok"], check["needed"], check["message"]) == (True, False, found.words)
@@ -167,6 +171,7 @@ def test_a_reader_that_goes_away_is_no_traceback(shell: Shell) -> None:
         ("guard --root=/x sh -c exit", "guard --root=/x -- sh -c exit"),
         ("guard -- list", "guard -- list"),
         ("guard land 3f --yes", "guard land 3f --yes"),
+        ("guard resume 3f -- claude -c", "guard resume 3f -- claude -c"),
         ("guard --help", "guard --help"),
         ("guard", "guard"),
         ("run guard claude", "run guard claude"),
@@ -174,3 +179,8 @@ def test_a_reader_that_goes_away_is_no_traceback(shell: Shell) -> None:
 )
 def test_options_after_a_guarded_program_are_its_own(words: str, separated: str) -> None:
     assert end_options(words.split()) == separated.split()
+
+
+def test_a_program_to_resume_with_is_no_session() -> None:
+    words = ["guard", "resume", "--yes", "--root", "/x", "--", "claude", "-c"]
+    assert end_options(words) == [*words[:5], "", *words[5:]]

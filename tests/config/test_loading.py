@@ -157,7 +157,7 @@ def test_agents_are_configured_by_the_person_only(own: Path, project: Path) -> N
 @pytest.mark.parametrize("path", ["notes", "../x", "~/../x", "/a\n", ""])
 def test_paths_of_agents_are_complete(own: Path, path: str) -> None:
     own.write_text(f"[agents.claude]\nhidden = [{json.dumps(path)}]\n")
-    with pytest.raises(ConfigError, match='agents.claude.hidden.0: give a path from "/" or "~/"'):
+    with pytest.raises(ConfigError, match=r'agents\.claude\.hidden\.0: give a path from "/" or "~/"'):
         load_config(None)
 
 

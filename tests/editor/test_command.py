@@ -250,8 +250,8 @@ def test_the_subcommands_are_described_and_have_the_reserved_names(editor: Edito
     commands = editor.lua("""
     return vim.tbl_map(function(c) return { c.name, c.help, c.args } end,
       require('tideate.command').subcommands)""")
-    # the name of a built-in workflow is taken, too
-    assert {name for name, _, _ in commands} == RESERVED_NAMES | {"chat"}
+    # names of built-in workflows are taken, too
+    assert {name for name, _, _ in commands} == RESERVED_NAMES | {"chat", "land"}
     assert [name for name, help_text, _ in commands if not help_text] == []
 
 

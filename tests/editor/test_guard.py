@@ -1,4 +1,4 @@
-"""`:Workflow guard` and `:Workflow land`: a guarded program in a terminal window, its review, its panel row."""
+"""`:Workflow guard` and `:Workflow land`: a program in a terminal window, its review, its row."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.harness.dialogs import wait_focused
 from tests.harness.panel import open_panel
 
 if TYPE_CHECKING:
@@ -13,38 +14,64 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
+BEFORE = "A = 1\nB = 2\nC = 3\nD = 4\n"
+
 
 @pytest.fixture
 def nvim(small_editor: Editor) -> Editor:
     small_editor.write("pyproject.toml", "")
-    small_editor.write("a.py", "A = 1\nB = 2\nC = 3\nD = 4\n")
+    small_editor.write("a.py", BEFORE)
     return small_editor
 
 
-def test_the_program_sees_unsaved_changes_and_its_own_are_reviewed(nvim: Editor) -> None:
+def accept_all(nvim: Editor) -> None:
+    """Wait until the review has the focus; accept and finish."""
+    nvim.wait_screen("hunk 1/1")
+    wait_focused(nvim)
+    nvim.feed("gA")
+    nvim.wait_screen("0 open")
+    nvim.feed("g<CR>")
+
+
+def test_the_program_sees_unsaved_changes_and_its_own_are_reviewed_while_it_runs(nvim: Editor) -> None:
     nvim.command("edit a.py")
     nvim.lua("vim.api.nvim_buf_set_lines(0, 3, 4, false, { 'D = 5' })")
-    nvim.command("Workflow guard sh -c 'grep D a.py; sed -i s/A/AA/ a.py; echo waits; read x'")
-    nvim.wait_screen("D = 5")
+    nvim.command(
+        "Workflow guard sh -c 'grep D a.py; sed -i s/A/AA/ a.py; echo waits; read x; cat a.py; read x'"
+    )
     nvim.wait_screen("waits")
-    assert nvim.read("a.py") == "A = 1\nB = 2\nC = 3\nD = 4\n"
+    assert "D = 5" in nvim.screen()[12:][0]
+    assert nvim.read("a.py") == BEFORE
     nvim.feed("<C-\\><C-n>")
     nvim.feed("gl")
-    nvim.wait("vim.api.nvim_buf_get_name(0):find('a.py') ~= nil")
-    nvim.feed("gA")
-    nvim.feed("g<CR>")
-    nvim.wait_for(lambda: nvim.lua("return vim.fn.getbufline('a.py', 1)[1]") == "AA = 1", "the landed change")
+    accept_all(nvim)
+    nvim.wait("vim.fn.getbufline('a.py', 1)[1] == 'AA = 1'")
     assert nvim.lua("return vim.fn.getbufline('a.py', 4)[1]") == "D = 5"
+    assert nvim.read("a.py") == BEFORE
 
 
-def test_the_end_of_the_program_opens_the_review(nvim: Editor) -> None:
+def test_the_end_of_the_program_opens_the_review_and_closes_its_window(nvim: Editor) -> None:
+    nvim.command("edit a.py")
     nvim.command("Workflow guard sh -c 'sed -i s/A/AA/ a.py'")
-    nvim.wait_screen("AA = 1")
+    nvim.wait_screen("hunk 1/1")
+    assert nvim.lua("return #vim.fn.filter(vim.fn.getwininfo(), 'v:val.terminal')") == 0
+    accept_all(nvim)
+    nvim.wait_for(lambda: nvim.read("a.py") == BEFORE.replace("A", "AA"), "the landed file")
 
 
-def test_a_program_without_changes_says_so(nvim: Editor) -> None:
-    nvim.command("Workflow guard sh -c 'exit 3'")
+def test_a_program_without_changes_says_so_and_a_failed_one_stays_visible(nvim: Editor) -> None:
+    nvim.command("Workflow guard sh -c 'echo why; exit 3'")
     nvim.wait_screen("changed no file (exit status 3)")
+    assert any("why" in line for line in nvim.screen())
+
+
+def test_a_command_that_cannot_run_is_refused(nvim: Editor) -> None:
+    nvim.command("Workflow guard sh -c 'open")
+    nvim.wait_screen("No closing quotation")
+    nvim.command("Workflow guard no-such-program")
+    nvim.wait_screen("no directory of PATH has it")
+    nvim.command("Workflow guard")
+    nvim.wait_screen("name the program to guard")
 
 
 def test_a_session_is_in_the_panel_and_discarded_after_a_question(nvim: Editor) -> None:
@@ -52,5 +79,20 @@ def test_a_session_is_in_the_panel_and_discarded_after_a_question(nvim: Editor) 
     nvim.wait_screen("waits")
     nvim.feed("<C-\\><C-n>")
     open_panel(nvim)
-    nvim.wait_screen("guard sh")
     nvim.wait_screen("running")
+    nvim.feed("gg")
+    nvim.feed("c")
+    nvim.wait_screen("is still running; end it first")
+    nvim.lua("vim.fn.jobstop(vim.bo[vim.fn.bufnr('guard/sh')].channel)")
+    nvim.wait_screen("waiting")
+    nvim.wait_screen("confirming")
+    nvim.command("Workflow cancel")
+    nvim.wait_screen("cancelled")
+    nvim.feed("gg")
+    nvim.feed("c")
+    nvim.wait_screen("Discard the session")
+    nvim.feed("d")
+    nvim.wait_screen("- new.py")
+    nvim.feed("y")
+    nvim.wait("vim.fn.search('guard sh', 'nw') == 0")
+    assert not (nvim.cwd / "new.py").exists()

@@ -9,6 +9,7 @@ import pytest
 
 from tests.harness.project import use_home
 from tideate_core.editor.session import Session
+from tideate_core.process import enclosure_support
 from tideate_core.snapshots import scratch_support
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ async def test_the_health_says_what_scratch_copies_are_here(session: Session, po
     (reply,) = await posted.of("reply", 1)
     checks = {check["name"]: check for check in reply["result"]["checks"]}
     assert checks["scratch copies"]["message"] == scratch_support(None).words
+    assert checks["guarded agents"]["message"] == enclosure_support().words
 
 
 async def test_an_unknown_request_is_an_error(session: Session, posted: Posted) -> None:

@@ -56,6 +56,36 @@ def test_each_call_is_one_line_and_words_of_turns_stand_apart(editor: Editor) ->
     ]
 
 
+def test_the_plan_of_an_agent_is_a_checklist(editor: Editor) -> None:
+    run = Run(editor, "agent", "work")
+    run.start(1)
+    place = {"step": "work", "call": 1, "server": "acp:claude", "tool": "plan", "summary": "acp:claude/plan"}
+    run.event("TOOL_CALLED", **place, arguments={})
+    now = {"progress": 1, "total": 2, "message": "write", "checklist": ["[x] look", "[-] write"]}
+    run.event("TOOL_PROGRESS", **place, **now)
+    assert [*filter(None, body(run))][:3] == ["… `acp:claude/plan`  1/2  write", "- [x] look", "- [-] write"]
+    run.event("TOOL_COMPLETED", **place, duration_ms=1, ok=True, checklist=["[x] look", "[x] write"])
+    run.token("Done.")
+    run.event("WORKFLOW_COMPLETED", response="Done.", files=[])
+    assert body(run) == [
+        "> ✓ `acp:claude/plan`  0.0 s",
+        "",
+        "- [x] look",
+        "- [x] write",
+        "",
+        "Done.",
+    ]
+
+
+def test_a_running_call_takes_its_new_name(editor: Editor) -> None:
+    run = Run(editor, "agent", "work")
+    run.start(1)
+    place = {"step": "work", "call": 1, "server": "acp:claude", "tool": "read"}
+    run.event("TOOL_CALLED", **place, summary="acp:claude/read Read", arguments={})
+    run.event("TOOL_PROGRESS", **place, summary="acp:claude/read Read a.py", message="")
+    assert next(filter(None, body(run))) == "… `acp:claude/read Read a.py`"
+
+
 def test_a_turn_without_a_call_is_apart_from_the_next(editor: Editor) -> None:
     run = Run(editor, "ask", "query")
     run.start(1)

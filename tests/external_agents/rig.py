@@ -7,6 +7,7 @@ import subprocess
 from asyncio import create_subprocess_exec, timeout
 from asyncio.subprocess import DEVNULL, PIPE
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from acp import PROTOCOL_VERSION, RequestError, connect_to_agent, text_block
@@ -15,13 +16,14 @@ from acp.schema import AllowedOutcome, ClientCapabilities, RequestPermissionResp
 from scripts.terminal import Terminal
 from tests.external_agents.agents import PROGRAMS
 from tests.external_agents.provider import ScriptedProvider
+from tests.external_agents.turns import Turn, edit, read, shell, write
 from tests.harness.processes import Brood
 from tests.harness.project import Project, git, write_files
+from tests.harness.shell import COMMAND, PYTHON_PATH
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import AsyncIterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import AsyncIterator, Mapping
     from typing import Any, Self
 
     from acp import Client
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Conversation", "Rig"]
 
-LIMIT = 120
+LIMIT = 60
 """Seconds for an agent's whole turn, on a busy machine too."""
 GRACE = 20
 """Seconds for an agent to end when nobody listens any more."""
@@ -49,7 +51,8 @@ class Rig(Project):
         self.asks = False
         """Over the protocol, the agent asks for permissions."""
         self.provider = ScriptedProvider()
-        self.brood = Brood()
+        # a guarded agent does not inherit the usual mark
+        self.brood = Brood(f"HOME={self.home}")
         self._place = place
         self._terminals: list[Terminal] = []
 
@@ -71,6 +74,17 @@ class Rig(Project):
         self.brood.kill()
         self.provider.__exit__()
 
+    def work(self) -> list[Turn]:
+        """Turns with edits by tools, an edit by the shell, a deletion and a commit."""
+        commands = "echo more >> b.txt; rm c.txt; git add -A; git commit -qm 'by the agent'"
+        return [
+            Turn("I look.", [read(self.root / "a.txt")]),
+            Turn("I edit.", [edit(self.root / "a.txt", "two", "zwei")]),
+            Turn("I write.", [write(self.root / "new.txt", "new\n")]),
+            Turn("I run.", [shell(commands)]),
+            Turn("Finished."),
+        ]
+
     @property
     def environment(self) -> dict[str, str]:
         """Without the tester's variables. Every other host is reached by a proxy that refuses."""
@@ -87,15 +101,13 @@ class Rig(Project):
             **self.agent.variables(self.provider.address),
             **(self.agent.asking if self.asks else {}),
             **self.brood.environment(),
+            "PYTHONPATH": PYTHON_PATH,
         }
 
-    def run(self, prompt: str, *, within: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
-        """Have a prompt worked on without a terminal.
-
-        :param within: a command that runs the agent's.
-        """
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """Run a command in the project, without a terminal."""
         return subprocess.run(
-            [*within, *self.agent.once, prompt],
+            command,
             cwd=self.root,
             env=self.environment,
             stdin=subprocess.DEVNULL,
@@ -105,24 +117,39 @@ class Rig(Project):
             check=False,
         )
 
-    def start(self, prompt: str) -> subprocess.Popen[bytes]:
-        """Start what `run` runs; a signal to its group reaches all of it."""
+    def tideate(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return self.run(*COMMAND, *arguments)
+
+    def guarded(self, prompt: str) -> subprocess.Popen[str]:
+        """Start `tideate guard` with a prompt for the agent, without a terminal."""
         return subprocess.Popen(
-            [*self.agent.once, prompt],
+            [*COMMAND, "guard", "--json", *self.agent.once, prompt],
             cwd=self.root,
             env=self.environment,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
 
-    def open(self, *, columns: int = 100, rows: int = 30) -> Terminal:
-        """Start the agent at a terminal, and wait until a prompt can be typed."""
-        terminal = Terminal(
-            self.agent.screen, env=self.environment, cwd=self.root, columns=columns, rows=rows
-        )
+    def agent_pids(self) -> list[int]:
+        """Processes of the agent's own programs."""
+        roots = tuple(str(Path(folder).parents[1]) for folder in PROGRAMS.split(os.pathsep))
+        programs = {pid: str(Path(f"/proc/{pid}/exe").readlink()) for pid in self.brood.pids()}
+        return [pid for pid, program in programs.items() if program.startswith(roots)]
+
+    def open(self, *command: str, columns: int = 100, rows: int = 30) -> Terminal:
+        """Start a command at a terminal."""
+        terminal = Terminal(command, env=self.environment, cwd=self.root, columns=columns, rows=rows)
         self._terminals.append(terminal)
+        return terminal
+
+    def open_agent(self, *within: str) -> Terminal:
+        """Start the agent at a terminal, and wait until a prompt can be typed.
+
+        :param within: the command that runs it.
+        """
+        terminal = self.open(*within, *self.agent.screen)
         terminal.wait_for(self.agent.ready)
         return terminal
 

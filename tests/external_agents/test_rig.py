@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.external_agents.turns import Turn, edit, read, shell, write
+from tests.external_agents.turns import Turn, edit, read, shell
 from tests.harness.model_rules import Gate
 from tests.harness.project import git
 
@@ -15,17 +15,6 @@ if TYPE_CHECKING:
     from tests.external_agents.rig import Rig
 
 pytestmark = pytest.mark.slow
-
-
-def work(rig: Rig) -> list[Turn]:
-    """Edits by tools, an edit by the shell, a deletion and a commit."""
-    return [
-        Turn("I look.", [read(rig.root / "a.txt")]),
-        Turn("I edit.", [edit(rig.root / "a.txt", "two", "zwei")]),
-        Turn("I write.", [write(rig.root / "new.txt", "new\n")]),
-        Turn("I run.", [shell("echo more >> b.txt; rm c.txt; git add -A; git commit -qm 'by the agent'")]),
-        Turn("Finished."),
-    ]
 
 
 def assert_worked(rig: Rig) -> None:
@@ -41,16 +30,16 @@ def assert_worked(rig: Rig) -> None:
 
 
 def test_an_agent_works_without_a_terminal(rig: Rig) -> None:
-    rig.provider.plays(*work(rig))
-    done = rig.run("change the files")
+    rig.provider.plays(*rig.work())
+    done = rig.run(*rig.agent.once, "change the files")
     assert done.returncode == 0, done.stderr
     assert "Finished." in done.stdout
     assert_worked(rig)
 
 
 def test_an_agent_works_at_a_terminal(rig: Rig) -> None:
-    rig.provider.plays(*work(rig))
-    terminal = rig.open()
+    rig.provider.plays(*rig.work())
+    terminal = rig.open_agent()
     terminal.type("change the files")
     terminal.wait_for("change the files")
     terminal.type("\r")
@@ -59,7 +48,7 @@ def test_an_agent_works_at_a_terminal(rig: Rig) -> None:
 
 
 async def test_an_agent_works_over_the_protocol(rig: Rig) -> None:
-    rig.provider.plays(*work(rig))
+    rig.provider.plays(*rig.work())
     async with rig.converse() as conversation:
         answer = await conversation.ask("change the files")
         assert answer.stop_reason == "end_turn"

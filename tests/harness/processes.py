@@ -17,14 +17,17 @@ MEASURING = "COVERAGE_PROCESS_CONFIG"
 
 
 class Brood:
-    """All processes that inherit this brood's environment, however deep and whoever adopted them."""
+    """All processes that inherit this brood's environment, however deep and whoever adopted them.
 
-    def __init__(self) -> None:
-        self._mark = f"{MARK}={uuid.uuid4().hex}"
+    :param mark: a variable that only they have, with its value.
+    """
+
+    def __init__(self, mark: str = "") -> None:
+        self._mark = mark or f"{MARK}={uuid.uuid4().hex}"
 
     def environment(self) -> dict[str, str]:
         """The environment that marks a process; its children inherit it."""
-        name, value = self._mark.split("=")
+        name, value = self._mark.split("=", 1)
         measured = {MEASURING: os.environ[MEASURING]} if MEASURING in os.environ else {}
         return {name: value, **measured}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
 import socket
 import stat
@@ -18,7 +19,17 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from tests.snapshots.trees import looked_at
-from tideate_core.process import Bind, Enclosure, EscapeReport, Hide, Namespaces, Overlay, Shade
+from tideate_core.process import (
+    Bind,
+    Enclosure,
+    EscapeReport,
+    Hide,
+    Namespaces,
+    Overlay,
+    Shade,
+    enclosure_support,
+)
+from tideate_core.process.namespaces import HOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -196,6 +207,7 @@ REFUSED: Final = {
         "attempt(lambda: checked(libc.mount(None, b'/', None, 0x1020, None)))\n"
         "attempt(write, f'{outside}/file'); attempt(os.listdir, '/proc/1/root/')"
     ),
+    "control groups": "attempt(lambda: checked(libc.unshare(0x12020000)))",
     "privileges": (
         "for call in (lambda: os.setuid(0 if os.getuid() else 1), lambda: os.chown('main.py', 1, 1)):\n"
         "    attempt(call)\n"
@@ -441,6 +453,16 @@ def test_a_project_is_neither_hidden_nor_shared(tmp_path: Path) -> None:
     assert plan.index(copy) > plan.index(next(one for one in plan if isinstance(one, Bind)))
 
 
+def test_a_link_that_a_program_planted_makes_nothing_writable_or_visible(tmp_path: Path) -> None:
+    for name in (".ssh", ".agent", "project"):
+        (tmp_path / name).mkdir()
+    (tmp_path / ".agent/cache").symlink_to(tmp_path / ".ssh")
+    planted = tmp_path / ".agent/cache"
+    inside = Enclosure(tmp_path, (tmp_path / ".agent", planted), (tmp_path / ".ssh",), (planted,))
+    bound = [one.place for one in inside.mounts([]) if isinstance(one, Bind)]
+    assert [place for place in bound if place.is_relative_to(tmp_path)] == [tmp_path / ".agent"]
+
+
 def test_a_visible_path_is_there_in_a_hidden_directory(tmp_path: Path) -> None:
     (tmp_path / "secrets").mkdir()
     for name in ("known", "key"):
@@ -486,3 +508,39 @@ def test_a_report_names_changes_and_programs() -> None:
 def test_the_home_is_shaded_unless_it_is_everything(tmp_path: Path) -> None:
     assert places(Enclosure(tmp_path).mounts([]), Shade) == [tmp_path]
     assert places(Enclosure(Path("/")).mounts([]), Shade) == []
+
+
+def test_the_support_names_each_promise_that_shrinks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for said, words in (
+        (
+            "mounted 1 unshaded processes",
+            "directories of their own; your home .* is read-only .*; agents see",
+        ),
+        (
+            "1 user namespaces are not available here",
+            "a real copy at another path; .*here.*AppArmor profile",
+        ),
+    ):
+        (tmp_path / "holder.py").write_text(f"print({said.replace(' 1 ', f' {os.getpid()} ')!r})\n")
+        setting = tmp_path / "kernel/apparmor_restrict_unprivileged_userns"
+        setting.parent.mkdir(exist_ok=True)
+        setting.write_text("1\n")
+        monkeypatch.setattr("tideate_core.process.namespaces.HOLDER", str(tmp_path / "holder.py"))
+        monkeypatch.setattr("tideate_core.process.namespaces.SETTINGS", tmp_path)
+        monkeypatch.setattr("signal.pidfd_send_signal", lambda *_: None)
+        monkeypatch.setattr("tideate_core.process.namespaces._END_WITHIN", 0.1)
+        assert re.search(words, enclosure_support().words)
+
+
+def test_an_installed_holder_is_used_if_it_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = tmp_path / "namespace-holder"
+    monkeypatch.setattr("tideate_core.process.namespaces.INSTALLED", installed)
+    for content, used in ((Path(HOLDER).read_bytes(), True), (b"another version", False)):
+        installed.write_bytes(content)
+        installed.chmod(0o755)
+        held = Namespaces.hold([])
+        command = Path(f"/proc/{held.pid}/cmdline").read_bytes()
+        held.close()
+        assert (os.fsencode(installed) in command) is used

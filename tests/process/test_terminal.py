@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -19,23 +20,20 @@ RELAY: Final = """
 import asyncio, os, sys
 from pathlib import Path
 from tideate_core.process import run_on_terminal
-ptmx, *argv = sys.argv[1:]
-status = asyncio.run(
-    run_on_terminal(argv, environment=os.environ, cwd=Path("/"), ptmx=Path(ptmx) if ptmx else None)
-)
+status = asyncio.run(run_on_terminal(sys.argv[1:], environment=os.environ, cwd=Path("/")))
 print("ended with", status, flush=True)
 sys.stdin.readline()
 """
 ROOT: Final = Path(__file__).parents[2]
 
 
-def relayed(code: str, *, ptmx: str = "", command: list[str] | None = None) -> list[str]:
-    """Return a command that relays its terminal to a Python program."""
-    return [sys.executable, "-c", RELAY, ptmx, *(command or [sys.executable, "-c", code])]
+def relayed(*command: str) -> list[str]:
+    """Return a command that relays its terminal to another one."""
+    return [sys.executable, "-c", RELAY, *command]
 
 
 def on_terminal(code: str, **options: Any) -> Terminal:
-    return Terminal(relayed(code), env=os.environ, cwd=ROOT, **options)
+    return Terminal(relayed(sys.executable, "-c", code), env=os.environ, cwd=ROOT, **options)
 
 
 def test_keys_and_the_screen_are_relayed_and_the_terminal_is_restored() -> None:
@@ -93,8 +91,35 @@ def test_a_stopped_relay_leaves_the_terminal_to_the_shell() -> None:
 
 def test_without_a_terminal_it_has_the_streams() -> None:
     code = "import sys; print(sys.stdin.read()); print('error', file=sys.stderr); sys.exit(4)"
-    done = subprocess.run(relayed(code), input="given", capture_output=True, text=True, cwd=ROOT, check=False)
+    done = subprocess.run(
+        relayed(sys.executable, "-c", code),
+        input="given",
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
     assert (done.stdout, done.stderr) == ("given\nended with 4\n", "error\n")
+
+
+@pytest.mark.slow
+def test_nothing_that_left_its_session_lives_on_outside_of_namespaces(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    code = (
+        "import fcntl, os, signal\n"
+        "told, tell = os.pipe()\n"
+        "if not os.fork():\n"
+        "    os.setsid()\n"
+        "    if os.fork(): os._exit(0)\n"
+        f"    fcntl.flock(os.open({str(lock)!r}, os.O_CREAT | os.O_RDWR), fcntl.LOCK_EX)\n"
+        "    os.write(tell, b'x'); os.closerange(0, 3)\n"
+        "    while True: signal.pause()\n"
+        "os.read(told, 1)"
+    )
+    done = subprocess.run(relayed(sys.executable, "-c", code), input="", text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0
+    with lock.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 INJECT: Final = """
@@ -106,6 +131,7 @@ for path in ("/dev/tty", "/proc/self/fd/0"):
                 fcntl.ioctl(file, termios.TIOCSTI, bytes([key]))
     except OSError as error:
         print("refused", error.strerror)
+print(os.ttyname(0), os.tcgetpgrp(0) - os.getpgrp())
 print("tried", flush=True)
 """
 
@@ -115,11 +141,9 @@ def test_keys_that_a_program_injects_do_not_reach_our_terminal(tmp_path: Path) -
     inside = Enclosure(tmp_path)
     held = Namespaces.hold(inside.mounts([]), inside.rules)
     try:
-        ptmx = str(held.view(Path("/dev/ptmx")))
-        command = entering(held.pid, Path("/"), [sys.executable, "-c", INJECT])
-        argv = relayed("", ptmx=ptmx, command=command)
+        argv = relayed(*entering(held.pid, Path("/"), [sys.executable, "-c", INJECT]))
         with closing(Terminal(argv, env=os.environ, cwd=ROOT)) as terminal:
-            terminal.wait_for("tried")
+            terminal.wait_for("/dev/pts/0 0\r\ntried".replace("\r", ""))
             terminal.wait_for("ended with 0")
             terminal.type("typed\n")
             assert terminal.wait_exit() == 0

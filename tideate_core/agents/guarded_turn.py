@@ -29,7 +29,6 @@ from tideate_core.workspace import Difference, changes_between
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
     from tideate_core.adapters import AcpAgent, CallUpdate, Prompt
     from tideate_core.agents.tools.tool import MayChange
@@ -70,17 +69,21 @@ class GuardedAgent:
         step: StepContext,
         agent: AcpAgent,
         key: str,
-        copy: GuardedCopy,
+        staged: StagedFiles,
         session: str,
+        cost: float,
         conversation: Conversation,
     ) -> None:
-        self.copy = copy
         self.session = session
         """The agent's id of its session; empty before the first turn."""
+        self.cost = cost
+        """US dollars of the session so far."""
         self.conversation = conversation
         """The conversation so far, for an agent that cannot continue its session, and for later runs."""
         self._step = step
         self._agent = agent
+        self._staged = staged
+        self._copy: GuardedCopy | None = None
         self.key = key
         """Prefix of this work's keys in the step's memory."""
         self._turns = 0
@@ -91,22 +94,26 @@ class GuardedAgent:
         """Let the agent work on a prompt until its turn ends; then all its programs are ended.
 
         :param quiet: do not show text and thoughts.
-        :raises AdapterError: the agent failed, refused, or said and changed nothing.
+        :raises ScratchUnavailable: the copy cannot be made.
+        :raises AdapterError: there is no project, or the agent is missing, failed, refused, or said and
+            changed nothing.
         :raises BudgetReached: it reached a limit of the step.
         """
+        await self._agent.check_turn(prompt)
         key = f"{self.key}:turn:{self._turns}"
         self._turns += 1
+        copy = self._copy = self._copy or await self._make()
         kept = self._step.recall(key)
         if kept is MISSING or "end" not in kept:
-            kept = await self._take(prompt, key, kept, quiet=quiet)
+            kept = await self._take(copy, prompt, key, kept, quiet=quiet)
         end = TurnEnd(**{**kept["end"], "usage": Usage(**kept["end"]["usage"])})
-        self.session = kept["session"]
+        self.session, self.cost = kept["session"], kept["cost"]
         self._agent.check_end(end)
         if (limit := LIMITS.get(end.stop_reason)) is not None:
             self._step.notice(
                 f"{self._agent.name} stopped at {limit}: its work may be unfinished", level="warn"
             )
-        difference = await self.copy.difference()
+        difference = await copy.difference()
         text = end.text.strip()
         if not text and not difference:
             raise InvalidReply(f"the agent {self._agent.name!r} ended without an answer and changed nothing")
@@ -129,20 +136,49 @@ class GuardedAgent:
 
     async def bring_up(self) -> None:
         """Bring the copy up to the project's present state; changes that did not land are gone."""
-        files = await overlay_files(ToolContext(self._step, StagedFiles()))
-        await self.copy.update(files.files)
+        if self._copy is not None:
+            files = await overlay_files(ToolContext(self._step, StagedFiles()))
+            await self._copy.update(files.files)
 
-    async def _take(self, prompt: Prompt, key: str, kept: Any, *, quiet: bool) -> dict[str, Any]:
+    async def discard(self) -> None:
+        """Remove the copy."""
+        if self._copy is not None:
+            await self._copy.discard()
+
+    async def _make(self) -> GuardedCopy:
+        """Return the copy that this work had before a crash, or a new one."""
+        step, name = self._step, f"{self.key}:{COPY}"
+        root, private = step.workspace.root, step.workspace.private
+        guard = private and private / "guard"
+        if root is None:
+            raise AdapterUnavailable(f"the agent {self._agent.name!r} works in a project, and here is none")
+        if (known := step.recall(name)) is not MISSING:
+            try:
+                return await asyncio.to_thread(GuardedCopy.attach, root, known, private=guard)
+            except ScratchUnavailable:
+                step.notice("the agent's copy of the project is gone: it begins anew", level="warn")
+        files = (await overlay_files(ToolContext(step, self._staged))).files
+        copy = self._copy = await GuardedCopy.prepare(root, files, private=guard)
+        await step.remember(name, copy.id)
+        for words in copy.notices:
+            step.notice(words)
+        return copy
+
+    async def _take(
+        self, copy: GuardedCopy, prompt: Prompt, key: str, kept: Any, *, quiet: bool
+    ) -> dict[str, Any]:
         """Take a turn; the result is durable."""
         step, agent = self._step, self._agent
         if kept is not MISSING:  # interrupted by a crash
             self.session = kept["session"]
             prompt = replace(prompt, user=f"{INTERRUPTED}\n\n---\n\n{prompt.user}")
         begun = time.monotonic()
-        await agent.open(self.copy)
+        await agent.open(copy)
         try:
             permit = self._permit if agent.asks else allow
-            async with agent.converse(self.copy, earlier=self.session, permit=permit) as session:
+            async with agent.converse(copy, earlier=self.session, permit=permit) as session:
+                if session.continued:
+                    session.cost = self.cost
                 await step.remember(key, {"session": session.id})
                 if session.continued:  # it was told the instructions before
                     sent = replace(prompt, system="")
@@ -153,12 +189,13 @@ class GuardedAgent:
                     end = await session.prompt(step.hide_secrets(text), show)
                 said = session.description
         finally:
-            report = await self.copy.close()
+            # the turn is over: its programs are ended without further words
+            report = replace(await copy.close(), ended=())
             for line in report.lines:
                 step.notice(f"{agent.name}: {label(line)}", level="warn")
         reply = Reply(end.text, said or agent.name, usage=end.usage, truncated=end.truncated)
         step.count_reply(agent.name, reply, time.monotonic() - begun)
-        taken = {"session": session.id, "end": asdict(end)}
+        taken = {"session": session.id, "cost": session.cost, "end": asdict(end)}
         await step.remember(key, taken)
         return taken
 
@@ -171,51 +208,31 @@ async def guarded_agent(
     *,
     staged: StagedFiles | None = None,
     session: str = "",
+    cost: float = 0.0,
     earlier: Conversation | None = None,
 ) -> AsyncIterator[GuardedAgent]:
     """Give an agent a guarded copy of the project with unsaved and staged texts; removed at the block's end.
 
-    It stays only if the process ends, or the run is left to be resumed.
+    The first turn makes the copy. It stays only if the process ends, or the run is left to be resumed.
 
     :param key: identifies this work within the step.
     :param session: the agent's id of a session to continue.
+    :param cost: US dollars of this session so far.
     :param earlier: the conversation to continue; sent if the agent cannot continue the session.
-    :raises AdapterUnavailable: there is no project.
-    :raises ScratchUnavailable: the copy cannot be made.
     """
-    root = step.workspace.root
-    if root is None:
-        raise AdapterUnavailable(f"the agent {agent.name!r} works in a project, and here is none")
     key = step.numbered(f"agent:{step.attempt}:{key}")
-    copy = await _made_before(step, root, key)
-    if copy is None:
-        files = (await overlay_files(ToolContext(step, staged or StagedFiles()))).files
-        copy = await GuardedCopy.prepare(root, files, private=_guard(step))
-        await step.remember(f"{key}:{COPY}", copy.id)
-    for words in copy.notices:
-        step.notice(words)
+    conversation = earlier or Conversation("")
+    guarded = GuardedAgent(step, agent, key, staged or StagedFiles(), session, cost, conversation)
     try:
-        yield GuardedAgent(step, agent, key, copy, session, earlier or Conversation(""))
+        yield guarded
     except asyncio.CancelledError:
         if not step.is_left:
-            await copy.discard()
+            await guarded.discard()
         raise
     except BaseException:
-        await copy.discard()
+        await guarded.discard()
         raise
-    await copy.discard()
-
-
-async def _made_before(step: StepContext, root: Path, key: str) -> GuardedCopy | None:
-    """Return the copy that this work had before a crash."""
-    known = step.recall(f"{key}:{COPY}")
-    if known is MISSING:
-        return None
-    try:
-        return await asyncio.to_thread(GuardedCopy.attach, root, known, private=_guard(step))
-    except ScratchUnavailable:
-        step.notice("the agent's copy of the project is gone: it begins anew", level="warn")
-        return None
+    await guarded.discard()
 
 
 async def stage_with_agent(
@@ -275,11 +292,6 @@ async def _stage(
             continue
         staged.stage([replace(change, images=None)])
     return notes
-
-
-def _guard(step: StepContext) -> Path | None:
-    private = step.workspace.private
-    return private and private / "guard"
 
 
 def changes_of(difference: ScratchDifference) -> list[FileChange]:

@@ -1,4 +1,4 @@
-"""Guarded sessions: a program in a private copy of the project, whose changes a review lands."""
+"""Guarded sessions: a program in a private copy of the project."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from tideate_core.snapshots import (
     list_sessions,
     owning,
 )
+from tideate_core.util.file_locks import is_locked
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -33,6 +34,8 @@ COMMANDS: Final = ("discard", "land", "list", "resume", "show")
 """Subcommands of `tideate guard`."""
 LAND: Final = "land"
 """Workflow that lands a session."""
+LANDING: Final = "landing.lock"
+"""File of a copy that the workflow locks."""
 
 
 @dataclass(slots=True)
@@ -145,12 +148,16 @@ async def session_difference(root: Path, session: GuardSession) -> ScratchDiffer
 async def discard_session(root: Path, session: GuardSession) -> None:
     """Delete a session with all changes that are not landed.
 
-    :raises RunIsOwned: a living process runs its program.
+    :raises RunIsOwned: a living process runs its program, or reviews its changes.
     """
     from tideate_core.snapshots import GuardedCopy
 
     with owning(root, session):
         copy = await asyncio.to_thread(GuardedCopy.attach, root, session.id)
+        if is_locked(copy.place / LANDING):
+            raise RunIsOwned(
+                f"the changes of session {session.short} are being reviewed; end the review first"
+            )
         await copy.discard()
 
 

@@ -96,6 +96,10 @@ def _of_adapters(root: Path, values: dict[str, Any]) -> Iterator[str]:
     adapters = _section(values, "adapters")
     for name in adapters:
         adapter = _section(adapters, name)
+        if command := _command(root, adapter, "acp"):
+            options = "".join(f", {key} {value}" for key, value in _section(adapter, "options").items())
+            yield f"start {command} as the agent {name!r}{options}, and send code to it"
+            continue
         address, model = _key(adapter, "base_url"), _key(adapter, "model")
         yield f"send code to {address or 'the provider'} (adapter {name!r}, model {model})"
         if command := _command(root, adapter, "api_key_command"):

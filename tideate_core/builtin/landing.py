@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 from tideate_core.builtin.review.target import project_root
 from tideate_core.engine import Landed, land_difference
 from tideate_core.errors import InvalidInput, RunIsOwned, did_you_mean
-from tideate_core.snapshots import GuardedCopy, ScratchDifference, guarded_copies
+from tideate_core.snapshots import (
+    GuardedCopy,
+    ScratchDifference,
+    finish_session,
+    guarded_copies,
+    note_landing,
+)
 from tideate_core.util.atomic_files import write_atomic
 from tideate_core.util.escaping import label
 from tideate_core.util.private_files import open_private
@@ -70,6 +76,10 @@ async def update(step: StepContext) -> dict[str, Any]:
         if result["feedback"]:
             path = await copy.leave_note(FEEDBACK, result["feedback"])
             result = {**result, "feedback_file": str(path)}
+    root = project_root(step.workspace)
+    if result["files"]:
+        await asyncio.to_thread(note_landing, root, copy.id, step.execution_id)
+    await finish_session(root, copy.id)
     return result
 
 

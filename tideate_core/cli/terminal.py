@@ -106,11 +106,14 @@ async def run_to_end(
     interaction: Interaction,
     start: Callable[[WorkflowRunner], Coroutine[Any, Any, WorkflowResult]],
     notices: Iterable[str] = (),
+    *,
+    quiet: bool = False,
 ) -> int:
     """Run a workflow at the terminal to its end, and proposed follow-up runs; return the exit status.
 
     :param start: starts or resumes the run.
     :param notices: notices about the workflow.
+    :param quiet: leave stdout to another program.
     :raises TideateError: an error of `start`.
     """
     console = messages()
@@ -126,7 +129,8 @@ async def run_to_end(
         if result.reason == "declined" and front.asked in REOPENED and not result.rollback_performed:
             words = f"kept; `tideate review {short_id(result.execution_id)}` opens it again"
             console.print(words, style="dim", soft_wrap=True)
-        _print_result(result, interaction, console)
+        if not quiet:
+            _print_result(result, interaction, console)
     except OSError:
         if not interruption.happened:
             raise

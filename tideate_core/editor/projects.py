@@ -332,7 +332,8 @@ class Projects:
 
     async def health(self) -> list[dict[str, Any]]:
         """Return the checks of the Python half for `:checkhealth`."""
-        from tideate_core.snapshots import scratch_support  # needed only here
+        from tideate_core.process import enclosure_support  # needed only here
+        from tideate_core.snapshots import scratch_support
 
         version = ".".join(str(part) for part in sys.version_info[:3])
         checks = [{"name": "python", "ok": True, "message": f"Python {version} ({sys.executable})"}]
@@ -349,6 +350,8 @@ class Projects:
             {"name": "trust", "ok": True, "message": "no configuration of this project waits for trust"}
         ]
         checks.append({"name": "scratch copies", "ok": True, "message": scratch.words})
+        enclosed = await asyncio.to_thread(enclosure_support)
+        checks.append({"name": "guarded agents", "ok": not enclosed.reason, "message": enclosed.words})
         notices = self.catalog().notices
         checks += [{"name": "workflows", "ok": False, "message": notice} for notice in notices]
         try:

@@ -152,6 +152,10 @@ class _PreviewPool:
     def get(self, name: str) -> _PreviewAdapter:
         return _PreviewAdapter(self._pool.get(name))
 
+    def agent(self, name: str) -> _PreviewAdapter | None:
+        agent = self._pool.agent(name)
+        return None if agent is None else _PreviewAdapter(agent)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._pool, name)
 
@@ -166,6 +170,9 @@ class _PreviewAdapter:
         return getattr(self._adapter, name)
 
     async def ask(self, prompt: Prompt, **_: Any) -> NoReturn:
+        raise _Reached(prompt.system, prompt.user)
+
+    async def check_turn(self, prompt: Prompt) -> NoReturn:
         raise _Reached(prompt.system, prompt.user)
 
     async def take_turn(self, conversation: Conversation, tools: Sequence[OfferedTool], **_: Any) -> NoReturn:

@@ -9,9 +9,11 @@ from tideate_core.util.lazy import exports
 if TYPE_CHECKING:
     from tideate_core.process.enclosure import (
         Enclosure as Enclosure,
+        EnclosureSupport as EnclosureSupport,
         EscapeReport as EscapeReport,
         OutsideChange as OutsideChange,
         Ran as Ran,
+        enclosure_support as enclosure_support,
     )
     from tideate_core.process.environment import (
         VIRTUAL_ENVIRONMENTS as VIRTUAL_ENVIRONMENTS,

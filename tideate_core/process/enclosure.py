@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from tideate_core.errors import ScratchUnavailable
+from tideate_core.process.enter import has_landlock_scopes
 from tideate_core.process.mount_plan import (
     Bind,
     Dev,
@@ -21,6 +23,7 @@ from tideate_core.process.mount_plan import (
     Shade,
     Tmpfs,
 )
+from tideate_core.process.namespaces import Namespaces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -56,14 +59,15 @@ class Enclosure:
         copy = tuple(project)
         roots = [one.place for one in copy if not isinstance(one, ReadOnly | Proc | Dev)]
         private = [path for path in map(Path, PRIVATE) if path.is_dir() and not path.is_symlink()]
-        shared = [path for path in map(_real, self.writable) if _exists(path)]
+        # the program may have planted a link in a writable directory: its target is not the person's choice
+        shared = [path for path in map(_real, self._outermost(self.writable)) if _exists(path)]
         outer = [path for path in shared if any(root.is_relative_to(path) for root in roots)]
         home = _real(self.home)
         hidden = [*map(_real, self.hidden), *_sockets(private)]
         covered = (*private, *hidden)
         visible = [
             path
-            for path in (*map(_real, self.visible), *_needed())
+            for path in (*map(_real, self._outermost(self.visible)), *_needed())
             if _exists(path) and _is_below(path, covered)
         ]
         return (
@@ -90,6 +94,14 @@ class Enclosure:
             ),
             *(Bind(path, path, writable=False) for path in dict.fromkeys(visible)),
         )
+
+    def _outermost(self, paths: Iterable[Path]) -> list[Path]:
+        """Return the paths that are not below a writable one."""
+        return [
+            path
+            for path in paths
+            if not any(path.is_relative_to(one) for one in self.writable if one != path)
+        ]
 
 
 def _real(path: Path) -> Path:
@@ -135,6 +147,51 @@ def _is_socket(path: Path) -> bool:
         return stat.S_ISSOCK(path.lstat().st_mode)
     except OSError:
         return False
+
+
+NOT_SHADED: Final = (
+    "your home directory is read-only for agents, because another file system is mounted below it, or the "
+    "system is older than Linux 6.6"
+)
+SEES_PROCESSES: Final = "agents see the names of all processes, because a part of /proc is hidden here"
+REACHES_SOCKETS: Final = "agents reach abstract sockets of your programs, which Linux 6.12 prevents"
+ALLOW: Final = "the page Security of the documents has an AppArmor profile that allows it for tideate alone"
+
+
+@dataclass(frozen=True, slots=True)
+class EnclosureSupport:
+    """Promises about guarded programs that hold on this system."""
+
+    reason: str
+    """Why programs cannot be enclosed; empty if they can."""
+    notices: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """Description for the user."""
+        if self.reason:
+            advice = f". {ALLOW}" if "apparmor" in self.reason else ""
+            return (
+                "a real copy at another path; agents can write to all of your files and read your secrets: "
+                f"{self.reason}{advice}"
+            )
+        whole = "agents write only to a copy at the project's own path and to directories of their own"
+        return "; ".join([whole, *self.notices])
+
+
+def enclosure_support() -> EnclosureSupport:
+    """Try an enclosure; blocking, about 50 ms. It leaves no files."""
+    inside = Enclosure(Path.home())
+    try:
+        held = Namespaces.hold(inside.mounts([]), inside.rules)
+    except (ScratchUnavailable, OSError) as error:
+        return EnclosureSupport(str(error))
+    held.close()
+    named = {"unshaded": NOT_SHADED, "processes": SEES_PROCESSES}
+    notices = [named[one] for one in held.notices]
+    if has_landlock_scopes():
+        return EnclosureSupport("", tuple(notices))
+    return EnclosureSupport("", (*notices, REACHES_SOCKETS))
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from tideate_core.process.mount_plan import Mount, Rules
 
 HOLDER: Final = str(Path(__file__).with_name("namespace_holder.py"))
+INSTALLED: Final = Path("/usr/local/lib/tideate/namespace-holder")
+"""Copy of the holder that may create user namespaces, see docs/understand/security.md."""
 _START_WITHIN: Final = 10.0
 """Seconds."""
 _END_WITHIN: Final = 10.0
@@ -64,7 +66,7 @@ class Namespaces:
         """
         plan = {"mounts": plan_as_json(mounts), "rules": None if rules is None else asdict(rules)}
         program = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-I", "-S", HOLDER],
+            [str(INSTALLED)] if _is_current(INSTALLED) else [sys.executable, "-I", "-S", HOLDER],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -120,6 +122,12 @@ class Namespaces:
         if not number.isdigit():
             raise ScratchUnavailable("the process that holds the namespaces does not start")
         raise ScratchUnavailable(f"{doing} ({os.strerror(int(number))}{_switched_off()})")
+
+
+def _is_current(installed: Path) -> bool:
+    """Return whether an installed holder is the one of this version."""
+    size = Path(HOLDER).stat().st_size if installed.exists() else 0
+    return size > 0 and read_bounded(installed, size) == read_bounded(Path(HOLDER), size)
 
 
 def _switched_off() -> str:

@@ -69,11 +69,12 @@ function M.expect()
   }
 end
 
---- Return whether Neovim is in plain normal mode: no pending command or key, no macro running or being recorded.
+--- Return whether Neovim is in plain normal mode, of a terminal too: no pending command or key, no macro running or
+--- being recorded.
 ---@return boolean
 function M.plain_normal()
   local mode = api.nvim_get_mode()
-  return mode.mode == 'n'
+  return (mode.mode == 'n' or mode.mode == 'nt')
     and not mode.blocking
     and vim.fn.state('moa') == ''
     and vim.fn.getcmdwintype() == ''

@@ -226,7 +226,11 @@ def _private_state(root: Path | None) -> Iterator[Check]:
 
 def _scratch_copies(root: Path | None) -> Iterator[Check]:
     """Report the isolation of checks and agents from the project's files."""
+    from tideate_core.process import enclosure_support
     from tideate_core.snapshots import scratch_support
+
+    support = enclosure_support()
+    yield Check("guarded agents", not support.reason, support.words, needed=False)
 
     try:
         yield Check("scratch copies", True, scratch_support(root).words, needed=False)

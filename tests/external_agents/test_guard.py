@@ -1,0 +1,143 @@
+"""Each agent under `tideate guard`: nothing reaches the project before it is landed, however it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.external_agents.rig import LIMIT
+from tests.external_agents.turns import Turn, edit, read, shell
+from tests.harness.model_rules import Gate
+from tests.harness.project import git
+from tests.harness.shell import COMMAND
+
+if TYPE_CHECKING:
+    from tests.external_agents.rig import Rig
+
+pytestmark = pytest.mark.slow
+
+DECLINED = 3
+LANDED = {"a.txt": b"one\nzwei\nthree\n", "b.txt": b"b\nmore\n", "new.txt": b"new\n"}
+
+
+def files(rig: Rig) -> dict[str, bytes]:
+    """Return the files of the project, without git's."""
+    return {name: content for name, content in rig.fingerprint().items() if not name.startswith(".git/")}
+
+
+def sessions(rig: Rig) -> list[dict[str, Any]]:
+    done = rig.tideate("guard", "list", "--json")
+    assert done.returncode == 0, done.stderr
+    listed: list[dict[str, Any]] = json.loads(done.stdout)["sessions"]
+    return listed
+
+
+def land(rig: Rig) -> None:
+    done = rig.tideate("guard", "land", "--yes")
+    assert done.returncode == 0, done.stderr
+
+
+def test_changes_reach_the_project_when_they_are_landed_and_roll_back(rig: Rig) -> None:
+    rig.provider.plays(*rig.work())
+    before, history = rig.fingerprint(), git(rig.root, "rev-parse", "HEAD")
+    done = rig.tideate("guard", "--no", *rig.agent.once, "change the files")
+    assert done.returncode == DECLINED, done.stderr
+    assert rig.provider.failures == []
+    assert rig.provider.left == 0
+    assert rig.fingerprint() == before
+    land(rig)
+    assert files(rig) == LANDED
+    assert git(rig.root, "rev-parse", "HEAD") == history
+    run = json.loads(rig.tideate("history", "--json").stdout)["runs"][0]["execution_id"]
+    rolled = rig.tideate("rollback", run, "--yes")
+    assert rolled.returncode == 0, rolled.stderr
+    assert rig.fingerprint() == before
+    assert sessions(rig) == []
+
+
+def test_an_agent_at_a_terminal_goes_on_after_a_landing(rig: Rig) -> None:
+    rig.provider.plays(*rig.work(), Turn("I look.", [read(rig.root / "a.txt")]), Turn("Good."))
+    terminal = rig.open_agent(*COMMAND, "guard")
+    ask(terminal, "change the files", "Finished.")
+    assert rig.read("a.txt") == "one\ntwo\nthree\n"
+    land(rig)
+    assert files(rig) == LANDED
+    rig.write("a.txt", "one\nzwei\nthree\nby the person\n")
+    rig.write("b.txt", "b\nmore\n")
+    land_nothing = rig.tideate("guard", "land", "--yes")
+    assert land_nothing.returncode == 0, land_nothing.stderr
+    ask(terminal, "look again", "Good.")
+    assert "by the person" in rig.provider.turns[-1].text
+
+
+def ask(terminal: Any, prompt: str, answer: str) -> None:
+    terminal.type(prompt)
+    terminal.wait_for(prompt)
+    terminal.type("\r")
+    terminal.wait_for(answer)
+
+
+def test_the_reason_of_a_rejection_reaches_the_agent(rig: Rig) -> None:
+    rig.provider.plays(
+        Turn("I look.", [read(rig.root / "a.txt")]),
+        Turn("I edit.", [edit(rig.root / "a.txt", "two", "zwei")]),
+        Turn("Finished."),
+        Turn("I see.", [shell("cat .tideate/feedback.md")]),
+        Turn("Better."),
+    )
+    terminal = rig.open_agent(*COMMAND, "guard")
+    ask(terminal, "change the files", "Finished.")
+    review = rig.open(*COMMAND, "guard", "land")
+    for question, key in (
+        ("Apply the change to a.txt", "p"),
+        ("Accept hunk 1/1 of a.txt?", "b"),
+        ("ecause", "I wanted drei"),
+    ):
+        review.wait_for(question)
+        review.type(f"{key}\n")
+    review.wait_for("rejected")
+    assert rig.read("a.txt") == "one\ntwo\nthree\n"
+    ask(terminal, "read my reasons in .tideate/feedback.md", "Better.")
+    assert "I wanted drei" in rig.provider.turns[-1].text
+
+
+def stalled(rig: Rig) -> Gate:
+    """Script an edit, a program in the background, and an answer that does not come."""
+    gate = Gate()
+    rig.provider.plays(
+        Turn("I look.", [read(rig.root / "a.txt")]),
+        Turn("I edit.", [edit(rig.root / "a.txt", "two", "zwei")]),
+        Turn("I run.", [shell("nohup sleep 1000 >/dev/null 2>&1 &")]),
+        Turn("I wait.", gate=gate),
+    )
+    return gate
+
+
+def test_what_a_killed_agent_did_can_be_landed(rig: Rig) -> None:
+    gate = stalled(rig)
+    guard = rig.guarded("change the files")
+    gate.wait_started()
+    for pid in rig.agent_pids():
+        os.kill(pid, signal.SIGKILL)
+    output, _ = guard.communicate(timeout=LIMIT)
+    assert guard.returncode == 128 + signal.SIGKILL, output
+    assert rig.brood.gone(10), rig.brood.commands()
+    assert rig.read("a.txt") == "one\ntwo\nthree\n"
+    land(rig)
+    assert rig.read("a.txt") == "one\nzwei\nthree\n"
+
+
+def test_what_was_done_before_the_guard_is_killed_can_be_landed(rig: Rig) -> None:
+    gate = stalled(rig)
+    guard = rig.guarded("change the files")
+    gate.wait_started()
+    guard.kill()
+    guard.communicate(timeout=LIMIT)
+    assert rig.brood.gone(10), rig.brood.commands()
+    assert rig.read("a.txt") == "one\ntwo\nthree\n"
+    land(rig)
+    assert rig.read("a.txt") == "one\nzwei\nthree\n"
