@@ -114,10 +114,23 @@ local function set_keys(buf, session, folder)
   vim.keymap.set('t', '<C-\\><C-l>', land, { buffer = buf, desc = 'tideate: review the changes of the program' })
 end
 
+--- Remove the terminal of an ended program with its windows.
+---@param name string of the buffer
+local function remove_terminal(name)
+  for _, buf in ipairs(api.nvim_list_bufs()) do
+    if api.nvim_buf_get_name(buf) == name then
+      vim.tbl_map(require('tideate.ui.window').close, vim.fn.win_findbuf(buf))
+      api.nvim_buf_delete(buf, { force = true })
+    end
+  end
+end
+
 --- Open a terminal window for a prepared program.
 ---@param start tideate.GuardStart
 ---@param folder string
 local function open_terminal(start, folder)
+  local name = ('tideate://guard/%s'):format(M.named(start.session))
+  remove_terminal(name)
   vim.cmd('botright new')
   local buf, win = api.nvim_get_current_buf(), api.nvim_get_current_win()
   vim.bo[buf].bufhidden = 'hide'
@@ -137,7 +150,7 @@ local function open_terminal(start, folder)
     api.nvim_buf_delete(buf, { force = true })
     return ui.fail(('the program cannot be started: %s'):format(channel))
   end
-  api.nvim_buf_set_name(buf, ('tideate://guard/%s'):format(M.named(start.session)))
+  api.nvim_buf_set_name(buf, name)
   set_keys(buf, start.session, folder)
   local text = require('tideate.ui.text')
   require('tideate.ui.window').options(win, {

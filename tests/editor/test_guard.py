@@ -74,7 +74,7 @@ def test_a_command_that_cannot_run_is_refused(nvim: Editor) -> None:
     nvim.wait_screen("name the program to guard")
 
 
-def test_a_session_is_in_the_panel_and_discarded_after_a_question(nvim: Editor) -> None:
+def test_a_session_in_the_panel_is_discarded_after_a_question(nvim: Editor) -> None:
     nvim.command("Workflow guard sh -c 'echo new > new.py; echo waits; read x'")
     nvim.wait_screen("waits")
     nvim.feed("<C-\\><C-n>")
@@ -96,3 +96,17 @@ def test_a_session_is_in_the_panel_and_discarded_after_a_question(nvim: Editor) 
     nvim.feed("y")
     nvim.wait("vim.fn.search('guard sh', 'nw') == 0")
     assert not (nvim.cwd / "new.py").exists()
+
+
+def test_the_program_of_a_session_runs_again_in_its_copy(nvim: Editor) -> None:
+    nvim.command("Workflow guard sh -c 'echo new >> new.py; echo has $(wc -l < new.py); exit 3'")
+    nvim.wait_screen("has 1")
+    nvim.wait_screen("exited 3")
+    nvim.wait("#require('tideate.state').active() == 1")
+    nvim.command("Workflow cancel")
+    nvim.wait("#require('tideate.state').active() == 0")
+    open_panel(nvim)
+    nvim.feed("gg")
+    nvim.feed("p")
+    nvim.wait_screen("has 2")
+    assert nvim.lua("return #vim.fn.filter(vim.fn.getwininfo(), 'v:val.terminal')") == 1
