@@ -64,6 +64,31 @@ local function refresh()
   require('tideate.ui.panel').changed()
 end
 
+--- Run `:Workflow land`: without an id, choose one of several sessions.
+---@param rest string
+function M.choose(rest)
+  if rest ~= '' then
+    return M.land(rest)
+  end
+  local folder = require('tideate.context').folder()
+  M.read(folder, function(sessions)
+    if #sessions < 2 then
+      return M.land('', folder)
+    end
+    ui.select(sessions, {
+      prompt = 'Review the changes of:',
+      kind = 'tideate.guard',
+      format_item = function(session)
+        return ('%s  %s'):format(M.named(session), session.state)
+      end,
+    }, function(session)
+      if session then
+        M.land(session.id, folder)
+      end
+    end)
+  end)
+end
+
 --- Review the changes of a session and land the accepted ones.
 ---@param id string a prefix; empty: the only session
 ---@param folder? string of the project
