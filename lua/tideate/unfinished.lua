@@ -1,4 +1,4 @@
---- Notice about unfinished runs of the project; reads the store's mark file and starts no host.
+--- Notice about unfinished runs and waiting sessions of the project; reads their files and starts no host.
 local M = {}
 
 --- Return the directory of all private state. `[state] directory` of `config.toml` is not read.
@@ -27,27 +27,51 @@ local function is_alive(pid)
   return pid ~= nil and vim.uv.kill(pid, 0) == 0
 end
 
---- Return whether a directory, or one above it, is a project with a dead process's unfinished runs.
+--- Return the private state of the project of a directory, if there is any.
 ---@param folder string
----@return boolean
-local function has_unfinished(folder)
+---@return string?
+local function state_of(folder)
   local projects = vim.fs.joinpath(state_dir(), 'projects')
   local path = vim.uv.fs_stat(projects) and vim.uv.fs_realpath(folder)
   while path do
-    local mark = vim.fs.joinpath(projects, name_of(path), 'unfinished')
-    if vim.uv.fs_stat(mark) then
-      local ok, lines = pcall(vim.fn.readfile, mark, '', 1)
-      return ok and not is_alive(tonumber(lines[1]))
+    local state = vim.fs.joinpath(projects, name_of(path))
+    if vim.uv.fs_stat(state) then
+      return state
     end
     local above = vim.fs.dirname(path)
     path = above ~= path and above or nil
   end
+end
+
+--- Return whether a dead process left unfinished runs.
+---@param state string
+---@return boolean
+local function has_unfinished(state)
+  local ok, lines = pcall(vim.fn.readfile, vim.fs.joinpath(state, 'unfinished'), '', 1)
+  return ok and not is_alive(tonumber(lines[1]))
+end
+
+--- Return whether the changes of a guarded program wait.
+---@param state string
+---@return boolean
+local function has_waiting(state)
+  local sessions = vim.fs.joinpath(state, 'guard', 'sessions')
+  for name in vim.fs.dir(sessions) do
+    local ok, lines = pcall(vim.fn.readfile, vim.fs.joinpath(sessions, name, 'session.json'))
+    if ok and table.concat(lines):find('"state":"waiting"', 1, true) then
+      return true
+    end
+  end
   return false
 end
 
---- Notify the user of unfinished runs once in this Neovim; the host then offers them no more.
+--- Notify the user of unfinished runs and waiting sessions once in this Neovim; the host then offers no runs.
 function M.tell()
-  if has_unfinished(vim.fn.getcwd()) then
+  local state = state_of(vim.fn.getcwd())
+  if state and has_waiting(state) then
+    require('tideate.ui').notify('the changes of a guarded program wait: :Workflow land')
+  end
+  if state and has_unfinished(state) then
     require('tideate.stored_runs').offered()
     require('tideate.ui').notify('this project has an unfinished run: :Workflow review or :Workflow resume')
   end
