@@ -25,7 +25,7 @@ from tideate_core.project import (
     project_state,
     real_path,
 )
-from tideate_core.snapshots import GuardState, list_sessions
+from tideate_core.snapshots import GuardState, list_sessions, relocate_sessions
 from tideate_core.store import Reader
 
 if TYPE_CHECKING:
@@ -103,12 +103,8 @@ def move_project(old: str, new: str, *, from_living: bool = False) -> Path:
             "--yes moves them anyway"
         )
     _refuse_running(known)
-    if waiting := list_sessions(known.path):
-        raise ConfigError(
-            f"{len(waiting)} guarded sessions of {known.path} would be lost; land or discard them first: "
-            f"`tideate guard list --root {shlex.quote(str(known.path))}`"
-        )
     move_project_state(known.path, target)
+    relocate_sessions(target)
     return target
 
 
@@ -208,7 +204,9 @@ def _known(path: str) -> KnownProject:
 def _refuse_running(known: KnownProject) -> None:
     for session in list_sessions(known.path):
         if session.state is GuardState.RUNNING:
-            raise ConfigError(f"the guarded program {session.argv[0]} of {known.path} is running; end it first")
+            raise ConfigError(
+                f"the guarded program {session.argv[0]} of {known.path} is running; end it first"
+            )
     try:
         alive = [run for run in _unfinished(known) if run.lease is not None and run.lease.alive]
     except StoreError:

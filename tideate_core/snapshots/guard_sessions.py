@@ -7,6 +7,7 @@ import fcntl
 import os
 import time
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -222,6 +223,16 @@ async def finish_session(root: Path, session_id: str) -> bool:
     except ScratchUnavailable:
         return not (sessions_directory(root) / session_id).exists()
     return True
+
+
+def relocate_sessions(root: Path) -> None:
+    """Give the guarded copies of a moved project its new path; blocking."""
+    from tideate_core.snapshots.guarded.record import Record
+
+    directory = sessions_directory(root)
+    for place in directory.iterdir() if directory.is_dir() else ():
+        with suppress(ScratchUnavailable):  # damaged, as before
+            replace(Record.read(place), project=str(root)).write(place)
 
 
 def ended_now() -> int:
