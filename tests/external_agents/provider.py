@@ -92,6 +92,10 @@ class ScriptedProvider(LoopbackServer):
         with self._changed:
             return [asked for asked in self.requests if asked.turn]
 
+    def heard(self, *words: str) -> bool:
+        """Return whether one request for a turn had all these words."""
+        return any(all(word in asked.text for word in words) for asked in self.turns)
+
     @property
     def left(self) -> int:
         """Turns of the script that were not asked for."""

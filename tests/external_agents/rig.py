@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from asyncio import create_subprocess_exec, timeout
 from asyncio.subprocess import DEVNULL, PIPE
@@ -74,6 +75,10 @@ class Rig(Project):
         self.brood.kill()
         self.provider.__exit__()
 
+    def files(self) -> dict[str, bytes]:
+        """Return the files of the project, without git's."""
+        return {name: text for name, text in self.fingerprint().items() if not name.startswith(".git/")}
+
     def work(self) -> list[Turn]:
         """Turns with edits by tools, an edit by the shell, a deletion and a commit."""
         commands = "echo more >> b.txt; rm c.txt; git add -A; git commit -qm 'by the agent'"
@@ -131,6 +136,11 @@ class Rig(Project):
             stderr=subprocess.STDOUT,
             text=True,
         )
+
+    def age_sessions(self) -> None:
+        """Let sessions of gemini be of an earlier minute: in the same one, it overwrites what it loads."""
+        for path in self.home.glob(".gemini/tmp/*/chats/session-*"):
+            path.rename(path.with_name(re.sub(r"\d\d-\d\d(?=-\w+\.jsonl)", "00-00", path.name)))
 
     def agent_pids(self) -> list[int]:
         """Processes of the agent's own programs."""

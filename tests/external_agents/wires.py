@@ -73,7 +73,7 @@ class Responses:
         return [tool["name"] for tool in body.get("tools") or () if "name" in tool]
 
     def told(self, turn: Turn, body: Body) -> Iterator[bytes]:
-        message = self._message(turn.text)
+        message = self._message(turn.text, body)
         empty = {**message, "content": [], "status": "in_progress"}
         yield self._event("response.created", response={"id": "r", "output": []})
         yield self._event("response.output_item.added", output_index=0, item=empty)
@@ -81,23 +81,23 @@ class Responses:
         yield self._event("response.output_text.delta", **delta)
 
     def rest(self, turn: Turn, body: Body) -> Iterator[bytes]:
-        items = [self._message(turn.text), *(self._call(call, body) for call in turn.calls)]
+        items = [self._message(turn.text, body), *(self._call(call, body) for call in turn.calls)]
         for index, item in enumerate(items):
             yield self._event("response.output_item.done", output_index=index, item=item)
         yield self._event("response.completed", response=self._response(items))
 
     def whole(self, text: str, body: Body) -> Body:
-        return self._response([self._message(text)])
+        return self._response([self._message(text, body)])
 
     def _response(self, items: list[Body]) -> Body:
         usage = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
         return {"id": "r", "object": "response", "status": "completed", "output": items, "usage": usage}
 
-    def _message(self, text: str) -> Body:
+    def _message(self, text: str, body: Body) -> Body:
         content = [{"type": "output_text", "text": text, "annotations": []}]
         return {
             "type": "message",
-            "id": f"m{next(numbers)}",
+            "id": f"m{len(body['input'])}",  # one id in all events of an answer
             "role": "assistant",
             "status": "completed",
             "content": content,
