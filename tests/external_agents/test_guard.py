@@ -100,6 +100,30 @@ def test_the_reason_of_a_rejection_reaches_the_agent(rig: Rig) -> None:
     assert rig.provider.heard("I wanted drei")
 
 
+def test_an_agents_own_permissions_and_its_cancel_key_work(rig: Rig) -> None:
+    gate = Gate()
+    rig.asks = True
+    rig.provider.plays(
+        Turn("I run.", [shell("touch made", escalated=True)]),
+        Turn("Finished."),
+        Turn("I wait.", [shell("touch late", escalated=True)], gate),
+        Turn("Here I am."),
+    )
+    terminal = rig.open(*COMMAND, "guard", *rig.agent.careful)
+    terminal.wait_for(rig.agent.ready)
+    ask(terminal, "make it", rig.agent.question)
+    terminal.type("\r")
+    terminal.wait_for("Finished.")
+    ask(terminal, "wait", "I wait.")
+    for key in rig.agent.cancel:
+        terminal.type(key)
+        terminal.wait_for("")
+    gate.wait_disconnected()
+    ask(terminal, "are you there?", "Here I am.")
+    land(rig)
+    assert rig.files().keys() == {"a.txt", "b.txt", "c.txt", "made"}
+
+
 def stalled(rig: Rig) -> Gate:
     """Script an edit, a program in the background, and an answer that does not come."""
     gate = Gate()
