@@ -51,7 +51,7 @@ test-runners: install ## install the native test runners, and compare with them:
 install: ## the environment in .venv, with tideate and a Neovim
 	@sh scripts/setup.sh
 
-bench: install ## the plugin in the editor, alone; machines, runs, snapshots, edits and MCP servers beside their peers (ARGS=--short: a quick look)
+bench: install ## the plugin in the editor, alone; machines, runs, snapshots, guarded copies, edits and MCP servers beside their peers (ARGS=--short: a quick look)
 	@sh scripts/group.sh peers
 	@$(python) -m benchmarks.editor $(ARGS)
 	@$(python) -m benchmarks.machines $(ARGS)
@@ -59,6 +59,7 @@ bench: install ## the plugin in the editor, alone; machines, runs, snapshots, ed
 	@$(python) -m benchmarks.history $(ARGS)
 	@sh scripts/restic.sh
 	@$(python) -m benchmarks.snapshots $(ARGS)
+	@$(python) -m benchmarks.guard $(ARGS)
 	@sh scripts/edit_peers.sh
 	@$(python) -m benchmarks.edits $(ARGS)
 	@$(python) -m benchmarks.mcp $(ARGS)

@@ -7,7 +7,7 @@ local ui = require('tideate.ui')
 ---@class tideate.GuardSession
 ---@field id string
 ---@field argv string[]
----@field state 'prepared'|'running'|'interrupted'|'waiting'|'declined'|'landed'
+---@field state 'prepared'|'running'|'interrupted'|'waiting'
 ---@field created integer milliseconds since the epoch
 ---@field status? integer exit status of the program
 

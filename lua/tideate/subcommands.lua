@@ -311,7 +311,9 @@ return {
     help = "Review the changes of a guarded program, even while it runs, and write the accepted ones; without an ID, those of the project's only session. In the panel, `p` runs the program of a session again, and `c` discards it",
     menu = true,
     complete = call('guard', 'complete'),
-    run = call('guard', 'land'),
+    run = function(id)
+      require('tideate.guard').land(id)
+    end,
   },
   {
     name = 'output',

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,15 @@ from tideate_core.app import forget_project, list_projects, move_project, moved_
 from tideate_core.app.projects import note_use
 from tideate_core.errors import ConfigError
 from tideate_core.project import make_project_state, project_state
+from tideate_core.snapshots import (
+    GuardedCopy,
+    GuardEvent,
+    GuardSession,
+    change_session,
+    create_session,
+    find_session,
+    owning,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,6 +86,33 @@ def test_state_is_given_to_the_new_path(root: Path, tmp_path: Path) -> None:
     assert move_project(str(root), str(new)) == new
     assert (project_state(new) / "tideate.db").exists()
     assert [one.path for one in list_projects()] == [new]
+
+
+async def test_a_guarded_session_moves_along_and_lands_at_the_new_path(root: Path, tmp_path: Path) -> None:
+    (root / ".git").mkdir()
+    (root / "a.txt").write_text("one\n")
+    open_store(root).close()
+    copy = await GuardedCopy.prepare(root)
+    create_session(root, GuardSession(id=copy.id, argv=("sh",), created=1))
+    new = await asyncio.to_thread(root.rename, tmp_path / "new")
+    move_project(str(root), str(new))
+    assert find_session(new, None).id == copy.id
+    moved = GuardedCopy.attach(new, copy.id)
+    assert moved.project == new
+    await moved.update()
+    assert not await moved.difference()
+
+
+def test_the_state_of_a_running_guarded_program_stays(root: Path) -> None:
+    (root / ".git").mkdir()
+    open_store(root).close()
+    session = GuardSession(id="ab12", argv=("sh",), created=1)
+    create_session(root, session)
+    with owning(root, session):
+        change_session(root, session.id, GuardEvent.START)
+        with pytest.raises(ConfigError, match=r"guarded program sh of .* is running"):
+            forget_project(str(root))
+    forget_project(str(root))
 
 
 def test_only_a_directory_can_get_state(root: Path, tmp_path: Path) -> None:

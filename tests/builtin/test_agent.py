@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from tests.harness.front import LIMIT, in_order, no
 from tideate_core.adapters import AdapterPool
 from tideate_core.config import Config
 from tideate_core.engine import Comparison, EventName, RunRequest, compared_requests
+from tideate_core.snapshots import GuardedCopy
 from tideate_core.workflows import Decision, WorkflowDefinition, WorkflowStep
 
 if TYPE_CHECKING:
@@ -255,6 +257,24 @@ async def test_a_turn_that_ended_before_the_run_stopped_is_landed_and_not_repeat
     assert desk.copies() == []
 
 
+async def test_without_namespaces_the_agent_works_in_a_copy_elsewhere(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(GuardedCopy, "prepare", partial(GuardedCopy.prepare, kind="copy"))
+    desk.plays([{"run": ["pwd"]}, {"write": ["a.txt", "changed\n"]}])
+    result = await desk.succeed("agent", "change it")
+    assert str(desk.private) in str(result.response)
+    assert desk.text() == "changed\n"
+    assert desk.copies() == []
+
+
+async def test_plans_without_end_are_not_stored_without_end(desk: Desk) -> None:
+    plans = [{"plan": [[f"step {number}", "completed"]]} for number in range(80)]
+    desk.plays([*plans, *plans[-1:] * 20, {"text": "x"}])
+    await desk.succeed("agent", "plan")
+    assert len(desk.front.data(EventName.TOOL_CALLED)) == 50
+
+
 async def test_an_interrupted_turn_continues_in_the_same_copy_and_session(desk: Desk) -> None:
     desk.plays(
         [{"write": ["a.txt", "half\n"]}, {"text": "x"}, {"receive": "session/cancel"}],
@@ -349,6 +369,21 @@ async def test_an_agent_answers_questions_in_a_copy_that_is_thrown_away(desk: De
     result = await desk.succeed("ask", "what is it?")
     assert result.response == "It is a text."
     assert desk.text() == "one\ntwo\n"
+
+
+async def test_changes_of_an_agent_that_only_answers_are_told(desk: Desk) -> None:
+    desk.plays([{"write": ["a.txt", "changed\n"]}, {"text": "It is a text."}])
+    await desk.succeed("ask", "what is it?")
+    (told,) = (notice for notice in desk.front.notices() if "thrown away" in notice)
+    assert "1 file " in told
+
+
+async def test_an_agent_edits_in_a_conversation(desk: Desk) -> None:
+    desk.plays([{"text": "Hello"}], [{"text": "Done"}, {"write": ["a.txt", "x\n"]}], initialize=CAN_RESUME)
+    first = await desk.succeed("chat", "hello")
+    second = await desk.succeed("chat", "now edit", continues=first.execution_id)
+    assert (second.response, desk.text()) == ("Done", "x\n")
+    assert "session/resume" in [one.get("method") for one in desk.received()]
 
 
 async def test_a_step_is_done_by_an_agent(desk: Desk) -> None:

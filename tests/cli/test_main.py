@@ -171,6 +171,7 @@ def test_a_reader_that_goes_away_is_no_traceback(shell: Shell) -> None:
         ("guard --root=/x sh -c exit", "guard --root=/x -- sh -c exit"),
         ("guard -- list", "guard -- list"),
         ("guard land 3f --yes", "guard land 3f --yes"),
+        ("guard resume 3f -- claude -c", "guard resume 3f -- claude -c"),
         ("guard --help", "guard --help"),
         ("guard", "guard"),
         ("run guard claude", "run guard claude"),
@@ -178,3 +179,8 @@ def test_a_reader_that_goes_away_is_no_traceback(shell: Shell) -> None:
 )
 def test_options_after_a_guarded_program_are_its_own(words: str, separated: str) -> None:
     assert end_options(words.split()) == separated.split()
+
+
+def test_a_program_to_resume_with_is_no_session() -> None:
+    words = ["guard", "resume", "--yes", "--root", "/x", "--", "claude", "-c"]
+    assert end_options(words) == [*words[:5], "", *words[5:]]

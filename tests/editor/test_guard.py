@@ -1,4 +1,4 @@
-"""`:Workflow guard` and `:Workflow land`: a program in a terminal window, its review, its row in the panel."""
+"""`:Workflow guard` and `:Workflow land`: a program in a terminal window, its review, its row."""
 
 from __future__ import annotations
 

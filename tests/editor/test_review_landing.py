@@ -115,6 +115,26 @@ def test_a_decision_on_the_line_of_folded_files_is_about_all_of_them(editor: Edi
     assert accepted(editor) == [[], [0], [0]]
 
 
+def test_decisions_do_not_open_the_fold(editor: Editor) -> None:
+    landing(editor, FILES[0], MOVED, FORMATTED)
+    editor.feed("glggga")
+    editor.feed("gfo")
+    assert shown_list(editor) == ["~", "+ 2 files: only moved or formatted"]
+    editor.feed("glGgfa")
+    editor.feed("gl")
+    assert shown_list(editor)[-1] == "+ 2 files: only moved or formatted"
+
+
+def test_the_next_file_after_the_fold_is_the_first(editor: Editor) -> None:
+    landing(editor, FILES[0], FILES[1], MOVED, FORMATTED)
+    editor.feed("glgg]c]c")
+    assert editor.lua("return vim.fn.line('.')") == 3
+    editor.feed("]c")
+    assert editor.lua("return vim.fn.line('.')") == 1
+    editor.feed("[c[c")
+    assert editor.lua("return vim.fn.line('.')") == 2
+
+
 def shown_list(editor: Editor) -> list[str]:
     """Return the sign of each file in the list, and the text of a closed fold."""
     lines = editor.lua("""

@@ -247,3 +247,18 @@ async def test_a_run_whose_person_is_needed_is_left_with_its_decisions(bench: Be
     again = await bench.resume(result.execution_id)
     assert (again.ok, len(bench.server.requests)) == (True, asked_before)
     assert bench.front.requests[-1].draft == str(draft)
+
+
+async def test_the_rest_of_a_begun_landing_is_accepted_without_conflicts_and_with_its_comments(
+    tmp_path: Path,
+) -> None:
+    conflicting = {**SHOWN[0], "hunks": [dict(hunk) for hunk in SHOWN[0]["hunks"]]}
+    for at in (1, 2):
+        conflicting["hunks"][at]["conflict"] = True
+    because = {"text": "too long", "because": True}
+    path = drafted(tmp_path, {"decided": [[1, 1, "r", because]]}, {"decided": [[1, 2, "a", None]]})
+    payload = {"files": [conflicting, {**SHOWN[1], "conflict": True}], "collects": True}
+    decision = await yes(asked("review", payload, str(path)))
+    files = [(one["accepted"], one["rejected"]) for one in decision.value["files"]]
+    assert files == [([1, 3], [0]), ([], [])]
+    assert decision.value["comments"] == [{"path": "a", "hunk": 0, "text": "too long"}]

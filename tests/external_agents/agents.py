@@ -185,6 +185,7 @@ AGENTS = {
                 "ANTHROPIC_BASE_URL": address,
                 "ANTHROPIC_API_KEY": "key",
                 "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+                # its suggestions of the next prompt offer tools, too, and would take turns
                 "CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION": "false",
                 "DISABLE_AUTOUPDATER": "1",
                 "IS_SANDBOX": "1",

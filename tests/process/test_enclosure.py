@@ -207,6 +207,7 @@ REFUSED: Final = {
         "attempt(lambda: checked(libc.mount(None, b'/', None, 0x1020, None)))\n"
         "attempt(write, f'{outside}/file'); attempt(os.listdir, '/proc/1/root/')"
     ),
+    "control groups": "attempt(lambda: checked(libc.unshare(0x12020000)))",
     "privileges": (
         "for call in (lambda: os.setuid(0 if os.getuid() else 1), lambda: os.chown('main.py', 1, 1)):\n"
         "    attempt(call)\n"
@@ -450,6 +451,16 @@ def test_a_project_is_neither_hidden_nor_shared(tmp_path: Path) -> None:
     assert [place for place in places(plan, Hide) if place.is_relative_to(tmp_path)] == [project / "x"]
     assert [one.place for one in plan if isinstance(one, Bind) and one.writable] == [tmp_path / ".ssh"]
     assert plan.index(copy) > plan.index(next(one for one in plan if isinstance(one, Bind)))
+
+
+def test_a_link_that_a_program_planted_makes_nothing_writable_or_visible(tmp_path: Path) -> None:
+    for name in (".ssh", ".agent", "project"):
+        (tmp_path / name).mkdir()
+    (tmp_path / ".agent/cache").symlink_to(tmp_path / ".ssh")
+    planted = tmp_path / ".agent/cache"
+    inside = Enclosure(tmp_path, (tmp_path / ".agent", planted), (tmp_path / ".ssh",), (planted,))
+    bound = [one.place for one in inside.mounts([]) if isinstance(one, Bind)]
+    assert [place for place in bound if place.is_relative_to(tmp_path)] == [tmp_path / ".agent"]
 
 
 def test_a_visible_path_is_there_in_a_hidden_directory(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tideate_core.errors import ProgramMissing
-from tideate_core.process import entering, find_program, run_program
+from tideate_core.process import Namespaces, Proc, ProcessLimits, Rules, entering, find_program, run_program
 
 NOBODY_HAS = 1 << 30
 """A pid that the system does not give."""
@@ -20,6 +20,22 @@ def test_where_nobody_is_any_more_nothing_is_run(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (127, "")
     assert done.stderr == f"{sys.executable} cannot be run: No such process\n"
+
+
+@pytest.mark.parametrize("rules", [None, Rules()])
+async def test_a_program_that_ends_on_a_signal_has_its_own_status(rules: Rules | None) -> None:
+    code = "import signal, sys\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(3))\nsignal.pause()"
+    held = Namespaces.hold([Proc()], rules)
+    try:
+        done = await run_program(
+            [sys.executable, "-c", code],
+            cwd=Path("/"),
+            namespace=held.pid,
+            limits=ProcessLimits(timeout_ms=500),
+        )
+    finally:
+        held.close()
+    assert (done.timed_out, done.exit_code) == (True, 3)
 
 
 async def test_a_program_is_looked_for_where_it_is_to_run() -> None:

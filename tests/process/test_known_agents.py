@@ -22,6 +22,8 @@ def configured(**agents: Any) -> Config:
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("TIDEATE_STATE", str(tmp_path / "state"))
+    for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
     return tmp_path
 
 
@@ -61,6 +63,14 @@ def test_a_directory_of_its_own_may_be_moved(home: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("CODEX_HOME", "/data/codex")
     assert Path("/data/codex") in enclosure_for("codex", NONE).writable
     assert Path("/data/codex") in enclosure_for("claude", NONE).hidden
+
+
+def test_directories_follow_the_variables_that_move_them(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "elsewhere"))
+    inside = enclosure_for("opencode", NONE)
+    assert home / "elsewhere/opencode" in inside.writable
+    assert home / ".local/share/opencode" in inside.writable
+    assert {home / "elsewhere/gh", home / ".config/gh"} <= set(inside.hidden)
 
 
 def test_secrets_and_other_agents_and_our_state_are_hidden(home: Path) -> None:

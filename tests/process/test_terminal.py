@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -99,6 +100,26 @@ def test_without_a_terminal_it_has_the_streams() -> None:
         check=False,
     )
     assert (done.stdout, done.stderr) == ("given\nended with 4\n", "error\n")
+
+
+@pytest.mark.slow
+def test_nothing_that_left_its_session_lives_on_outside_of_namespaces(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    code = (
+        "import fcntl, os, signal\n"
+        "told, tell = os.pipe()\n"
+        "if not os.fork():\n"
+        "    os.setsid()\n"
+        "    if os.fork(): os._exit(0)\n"
+        f"    fcntl.flock(os.open({str(lock)!r}, os.O_CREAT | os.O_RDWR), fcntl.LOCK_EX)\n"
+        "    os.write(tell, b'x'); os.closerange(0, 3)\n"
+        "    while True: signal.pause()\n"
+        "os.read(told, 1)"
+    )
+    done = subprocess.run(relayed(sys.executable, "-c", code), input="", text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0
+    with lock.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 INJECT: Final = """

@@ -34,10 +34,10 @@ ALLOWED = {
     ("running", "end"): "waiting",
     ("running", "lose"): "interrupted",
     ("running", "land"): "running",
-    ("running", "decline"): "running",
-    **{(state, "start"): "running" for state in ("interrupted", "waiting", "declined", "landed")},
-    **{(state, "land"): "landed" for state in ("interrupted", "waiting", "declined", "landed")},
-    **{(state, "decline"): "declined" for state in ("interrupted", "waiting", "declined", "landed")},
+    ("interrupted", "start"): "running",
+    ("interrupted", "land"): "waiting",
+    ("waiting", "start"): "running",
+    ("waiting", "land"): "waiting",
 }
 
 
@@ -102,13 +102,12 @@ def test_landings_are_recorded_while_the_program_runs(root: Path) -> None:
     session = made(root)
     with owning(root, session):
         change_session(root, session.id, GuardEvent.START)
-        note_landing(root, session.id, "run1", landed=True)
-        note_landing(root, session.id, "run2", landed=False)
+        note_landing(root, session.id, "run1")
         ended = change_session(root, session.id, GuardEvent.END, status=0)
     assert (ended.state, ended.landings) == (GuardState.WAITING, ("run1",))
-    note_landing(root, session.id, "run3", landed=False)
-    assert find_session(root, None).state is GuardState.DECLINED
-    note_landing(root, "gone", "run4", landed=True)
+    note_landing(root, session.id, "run2")
+    assert find_session(root, None).landings == ("run1", "run2")
+    note_landing(root, "gone", "run3")
 
 
 def test_an_event_that_the_state_does_not_allow_changes_nothing(root: Path) -> None:
@@ -123,7 +122,7 @@ import sys
 from pathlib import Path
 from tideate_core.snapshots import note_landing
 for number in range(20):
-    note_landing(Path(sys.argv[1]), "ab12", f"{sys.argv[2]}{number}", landed=True)
+    note_landing(Path(sys.argv[1]), "ab12", f"{sys.argv[2]}{number}")
 """
 
 

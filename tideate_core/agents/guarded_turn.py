@@ -71,10 +71,13 @@ class GuardedAgent:
         key: str,
         staged: StagedFiles,
         session: str,
+        cost: float,
         conversation: Conversation,
     ) -> None:
         self.session = session
         """The agent's id of its session; empty before the first turn."""
+        self.cost = cost
+        """US dollars of the session so far."""
         self.conversation = conversation
         """The conversation so far, for an agent that cannot continue its session, and for later runs."""
         self._step = step
@@ -104,7 +107,7 @@ class GuardedAgent:
         if kept is MISSING or "end" not in kept:
             kept = await self._take(copy, prompt, key, kept, quiet=quiet)
         end = TurnEnd(**{**kept["end"], "usage": Usage(**kept["end"]["usage"])})
-        self.session = kept["session"]
+        self.session, self.cost = kept["session"], kept["cost"]
         self._agent.check_end(end)
         if (limit := LIMITS.get(end.stop_reason)) is not None:
             self._step.notice(
@@ -174,6 +177,8 @@ class GuardedAgent:
         try:
             permit = self._permit if agent.asks else allow
             async with agent.converse(copy, earlier=self.session, permit=permit) as session:
+                if session.continued:
+                    session.cost = self.cost
                 await step.remember(key, {"session": session.id})
                 if session.continued:  # it was told the instructions before
                     sent = replace(prompt, system="")
@@ -190,7 +195,7 @@ class GuardedAgent:
                 step.notice(f"{agent.name}: {label(line)}", level="warn")
         reply = Reply(end.text, said or agent.name, usage=end.usage, truncated=end.truncated)
         step.count_reply(agent.name, reply, time.monotonic() - begun)
-        taken = {"session": session.id, "end": asdict(end)}
+        taken = {"session": session.id, "cost": session.cost, "end": asdict(end)}
         await step.remember(key, taken)
         return taken
 
@@ -203,6 +208,7 @@ async def guarded_agent(
     *,
     staged: StagedFiles | None = None,
     session: str = "",
+    cost: float = 0.0,
     earlier: Conversation | None = None,
 ) -> AsyncIterator[GuardedAgent]:
     """Give an agent a guarded copy of the project with unsaved and staged texts; removed at the block's end.
@@ -211,10 +217,12 @@ async def guarded_agent(
 
     :param key: identifies this work within the step.
     :param session: the agent's id of a session to continue.
+    :param cost: US dollars of this session so far.
     :param earlier: the conversation to continue; sent if the agent cannot continue the session.
     """
     key = step.numbered(f"agent:{step.attempt}:{key}")
-    guarded = GuardedAgent(step, agent, key, staged or StagedFiles(), session, earlier or Conversation(""))
+    conversation = earlier or Conversation("")
+    guarded = GuardedAgent(step, agent, key, staged or StagedFiles(), session, cost, conversation)
     try:
         yield guarded
     except asyncio.CancelledError:

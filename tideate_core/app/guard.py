@@ -1,4 +1,4 @@
-"""Guarded sessions: a program in a private copy of the project, whose changes a review lands."""
+"""Guarded sessions: a program in a private copy of the project."""
 
 from __future__ import annotations
 

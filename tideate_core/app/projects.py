@@ -25,6 +25,7 @@ from tideate_core.project import (
     project_state,
     real_path,
 )
+from tideate_core.snapshots import GuardState, list_sessions, relocate_sessions
 from tideate_core.store import Reader
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ def move_project(old: str, new: str, *, from_living: bool = False) -> Path:
         )
     _refuse_running(known)
     move_project_state(known.path, target)
+    relocate_sessions(target)
     return target
 
 
@@ -200,6 +202,11 @@ def _known(path: str) -> KnownProject:
 
 
 def _refuse_running(known: KnownProject) -> None:
+    for session in list_sessions(known.path):
+        if session.state is GuardState.RUNNING:
+            raise ConfigError(
+                f"the guarded program {session.argv[0]} of {known.path} is running; end it first"
+            )
     try:
         alive = [run for run in _unfinished(known) if run.lease is not None and run.lease.alive]
     except StoreError:

@@ -25,7 +25,8 @@ async def work(step: StepContext) -> dict[str, Any]:
     await ask_about_secrets(step, subject)
     earlier = await step.earlier()
     known = (earlier.results.get(step.step) or {}) if earlier else {}
-    session = str(known.get("session") or "") if known.get("agent") == agent.name else ""
+    same = known.get("agent") == agent.name
+    session = {"session": known["session"], "cost": known["session_cost"]} if same else {}
     values = {
         **(subject.variables() if subject else NO_TEXT),
         "first": subject.start + 1 if subject else None,
@@ -34,7 +35,7 @@ async def work(step: StepContext) -> dict[str, Any]:
     prompt = step.render("agent", prompt=step.prompt, feedback=feedback, **values)
     prompt = await with_material(step, prompt, rules=False)
     conversation = earlier.conversation if earlier else None
-    async with guarded_agent(step, agent, "work", session=session, earlier=conversation) as guarded:
+    async with guarded_agent(step, agent, "work", earlier=conversation, **session) as guarded:
         try:
             done = await work_and_land(step, guarded, prompt)
         finally:
@@ -44,6 +45,7 @@ async def work(step: StepContext) -> dict[str, Any]:
         "files": done.files,
         "agent": agent.name,
         "session": guarded.session,
+        "session_cost": guarded.cost,
         **({"feedback": done.feedback} if done.feedback else {}),
     }
     return {**result, "unchanged": True} if done.changed and not done.files else result

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.agents import RememberedModel, StagedFiles, editing_model, is_small, may_look
+from tideate_core.builtin.agent import work
 from tideate_core.builtin.buffer_workflows import question, text_of
 from tideate_core.builtin.surroundings import ask_about_secrets, diagnostics
 from tideate_core.edits import fence_for, find_placeholder, fit_to_range, resolve_part, resolve_text
@@ -30,7 +31,12 @@ MOSTLY: Final = 0.5
 
 
 async def reply(step: StepContext) -> dict[str, Any]:
-    """Answer a message, then review staged edits; a declined review keeps the answer."""
+    """Answer a message, then review staged edits; a declined review keeps the answer.
+
+    An agent answers with a turn of its own.
+    """
+    if step.agent() is not None:
+        return await work(step)
     subject = Subject.of(step.context)
     subject = subject if subject and subject.selected else None
     await ask_about_secrets(step, subject)

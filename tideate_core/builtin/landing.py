@@ -77,8 +77,8 @@ async def update(step: StepContext) -> dict[str, Any]:
             path = await copy.leave_note(FEEDBACK, result["feedback"])
             result = {**result, "feedback_file": str(path)}
     root = project_root(step.workspace)
-    landed_any = bool(result["files"])
-    await asyncio.to_thread(note_landing, root, copy.id, step.execution_id, landed=landed_any)
+    if result["files"]:
+        await asyncio.to_thread(note_landing, root, copy.id, step.execution_id)
     await finish_session(root, copy.id)
     return result
 

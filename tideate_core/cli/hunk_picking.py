@@ -170,7 +170,7 @@ class HunkPicking:
         return await self._pick_more(keep)
 
     async def accept_open(self, keep: Callable[[Sequence[list[Any]]], Awaitable[None]]) -> str | None:
-        """Accept open hunks except conflicts; ask about those that clash with hunks taken from other runs."""
+        """Accept open hunks except conflicts; ask before one replaces a hunk of another run."""
         for index in self._file.open:
             if index in self._file.conflicts:
                 continue

@@ -292,6 +292,14 @@ def end_options(words: list[str]) -> list[str]:
     at = 1
     while at < len(words) and words[at].startswith("-") and words[at] != "--":
         at += 2 if words[at] == "--root" else 1
+    if words[at : at + 1] == ["resume"] and "--" in words:
+        end = words.index("--")
+        named = [
+            word
+            for before, word in zip(words[at:end], words[at + 1 : end], strict=False)
+            if before != "--root" and not word.startswith("-")
+        ]
+        return words if named else [*words[:end], "", *words[end:]]
     if at >= len(words) or words[at] in ("--", *GUARD_COMMANDS):
         return words
     return [*words[:at], "--", *words[at:]]

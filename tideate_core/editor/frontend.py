@@ -121,7 +121,7 @@ class EditorFrontEnd:
         """By run, what checks the accepted part of its open review."""
 
     async def check_review(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Run a check on what is accepted so far in an open review.
+        """Run a check on the accepted hunks of an open review.
 
         :param params: `execution_id` of the run; `files` of an answer; `check`, if there are several.
         :raises InvalidInput: the run has no open review with a check.

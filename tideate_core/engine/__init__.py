@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Settled as Settled,
         StateDriver as StateDriver,
         Work as Work,
+        driver_hooks as driver_hooks,
         register_driver_hooks as register_driver_hooks,
     )
     from tideate_core.engine.drivers.machine import states_to_confirm as states_to_confirm

@@ -59,14 +59,15 @@ class Enclosure:
         copy = tuple(project)
         roots = [one.place for one in copy if not isinstance(one, ReadOnly | Proc | Dev)]
         private = [path for path in map(Path, PRIVATE) if path.is_dir() and not path.is_symlink()]
-        shared = [path for path in map(_real, self.writable) if _exists(path)]
+        # the program may have planted a link in a writable directory: its target is not the person's choice
+        shared = [path for path in map(_real, self._outermost(self.writable)) if _exists(path)]
         outer = [path for path in shared if any(root.is_relative_to(path) for root in roots)]
         home = _real(self.home)
         hidden = [*map(_real, self.hidden), *_sockets(private)]
         covered = (*private, *hidden)
         visible = [
             path
-            for path in (*map(_real, self.visible), *_needed())
+            for path in (*map(_real, self._outermost(self.visible)), *_needed())
             if _exists(path) and _is_below(path, covered)
         ]
         return (
@@ -93,6 +94,14 @@ class Enclosure:
             ),
             *(Bind(path, path, writable=False) for path in dict.fromkeys(visible)),
         )
+
+    def _outermost(self, paths: Iterable[Path]) -> list[Path]:
+        """Return the paths that are not below a writable one."""
+        return [
+            path
+            for path in paths
+            if not any(path.is_relative_to(one) for one in self.writable if one != path)
+        ]
 
 
 def _real(path: Path) -> Path:

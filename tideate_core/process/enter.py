@@ -30,6 +30,9 @@ LANDLOCK_CREATE_RULESET, LANDLOCK_RESTRICT_SELF = 444, 446
 LANDLOCK_SCOPES = 6
 """Version of Landlock that confines abstract sockets."""
 SCOPE_ABSTRACT_UNIX_SOCKET = 1
+KEYCTL = {"x86_64": 250, "aarch64": 219}
+"""System call, by machine."""
+KEYCTL_JOIN_SESSION_KEYRING = 1
 NOT_RUN = 127
 """Exit status for a program that cannot be run, as in a shell."""
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -92,6 +95,8 @@ def _enclose(limits: dict[int, tuple[int, int]]) -> None:
     libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
     _check(libc.capset((ctypes.c_uint32 * 2)(CAPABILITIES_VERSION, 0), (ctypes.c_uint32 * 6)()))
     _check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    if keyctl := KEYCTL.get(os.uname().machine):
+        libc.syscall(keyctl, KEYCTL_JOIN_SESSION_KEYRING, None)  # fails if the system has no keyrings
     _confine_abstract_sockets()
     lead_session()
 
@@ -153,10 +158,12 @@ def _end_like(child: int) -> None:
 
 def _pass_on(child: int, number: int) -> None:
     """Send a signal to the child, and to its group if it leads one."""
-    try:
-        os.killpg(child, number)
-    except ProcessLookupError:
-        os.kill(child, number)
+    for send in (os.killpg, os.kill):
+        try:
+            return send(child, number)
+        except ProcessLookupError:
+            continue  # it leads no group, or has ended
+    return None
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -109,6 +110,7 @@ SECRETS: Final = (
     ".config/gcloud",
     ".config/gh",
     ".config/github-copilot",
+    ".config/git/credentials",
     ".config/glab-cli",
     ".config/google-chrome",
     ".config/microsoft-edge",
@@ -135,6 +137,13 @@ SECRETS: Final = (
     ".zsh_history",
 )
 """Paths of secrets below the home directory."""
+XDG: Final = {
+    ".cache": "XDG_CACHE_HOME",
+    ".config": "XDG_CONFIG_HOME",
+    ".local/share": "XDG_DATA_HOME",
+    ".local/state": "XDG_STATE_HOME",
+}
+"""Variables that name another directory than these below the home directory."""
 _SECRET: Final = re.compile(
     r"(^|_)(API_?KEY|ACCESS_KEY|SECRET|TOKEN|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|PRIVATE_KEY)(_|$)"
 )
@@ -168,7 +177,6 @@ def enclosure_for(program: str, config: Config) -> Enclosure:
 
     :param program: see `find_agent`.
     :raises ConfigError: the directory of private state is unknown.
-    :raises OSError: a directory of the agent cannot be created.
     """
     home, agent = Path.home(), find_agent(program, config)
     own = config.agents.get(agent)
@@ -205,7 +213,8 @@ def _may_have(name: str, known: KnownAgent | None, own: AgentConfig | None) -> b
 
 
 def _hidden(home: Path, agent: str) -> Iterable[Path]:
-    yield from (home / path for path in SECRETS)
+    for path in SECRETS:
+        yield from dict.fromkeys((home / path, _place(home, path)))
     for one in KNOWN_AGENTS:
         if one.name != agent:
             yield from _own_paths(home, one)
@@ -215,19 +224,28 @@ def _own_paths(home: Path, known: KnownAgent | None) -> Sequence[Path]:
     if known is None:
         return []
     moved = [Path(os.environ[name]) for name in known.moved_by if os.environ.get(name, "").startswith("/")]
-    return [*(home / path for path in (*known.directories, *known.files)), *moved]
+    return [*(_place(home, path) for path in (*known.directories, *known.files)), *moved]
+
+
+def _place(home: Path, path: str) -> Path:
+    """Return the place of a path below the home directory, as variables move it."""
+    for prefix, variable in XDG.items():
+        base = os.environ.get(variable, "")
+        if base.startswith("/") and path.startswith(f"{prefix}/"):
+            return Path(base, path.removeprefix(f"{prefix}/"))
+    return home / path
 
 
 def _create(home: Path, known: KnownAgent) -> None:
     """Create an agent's own directories and files, which it could not create in the enclosure."""
     for path in known.directories:
-        (home / path).mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(OSError):  # without it, the agent's changes there are discarded
+            _place(home, path).mkdir(mode=0o700, parents=True, exist_ok=True)
     for path, content in known.files.items():
-        try:
-            with os.fdopen(os.open(home / path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        with suppress(OSError):
+            handle = os.open(_place(home, path), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(handle, "wb") as file:
                 file.write(content)
-        except FileExistsError:
-            continue
 
 
 def _expanded(paths: Iterable[str]) -> tuple[Path, ...]:

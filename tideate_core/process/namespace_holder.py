@@ -59,8 +59,8 @@ LOOK = 2.0
 LONGEST = 200
 """Bytes of a command that a report shows."""
 MOST_NAMED, MOST_SEEN, MOST_LONGEST = 50, 1_000, 5
-MOST_FILES = 100_000
-"""Files and directories of a file system in memory."""
+MOST_FILES, MOST_SHADED = 1_000_000, 100_000
+"""Files and directories of a file system in memory, and of changes that are discarded."""
 MAPS = ("uid_map", "gid_map")
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 LINKS = {
@@ -204,7 +204,7 @@ class View:
     def _mount_shade(self, one: dict[str, Any], opened: list[int]) -> None:
         place = one["place"]
         self._make_place(place)
-        _mount_memory(place, one["size"], 0o700)
+        _mount_memory(place, one["size"], 0o700, MOST_SHADED)
         for name in ("upper", "work"):
             os.mkdir(f"{place}/{name}")
         status = os.stat(opened[0])
@@ -382,6 +382,9 @@ def _limit(rules: dict[str, Any]) -> None:
     if tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2]) >= OWN_PID_MAX:
         with contextlib.suppress(OSError):
             _write("/proc/sys/kernel/pid_max", b"%d" % max(most, LOWEST_PID_MAX))
+    # with a namespace of control groups, a program could end others in the user's groups
+    with contextlib.suppress(OSError):
+        _write("/proc/sys/user/max_cgroup_namespaces", b"0")
     if not os.geteuid():
         for name in OF_THE_SYSTEM:
             if os.path.exists(f"/proc/{name}"):
@@ -445,8 +448,8 @@ def _mount_overlay(place: str, layers: list[int]) -> None:
     _check(result, number)
 
 
-def _mount_memory(place: str, size: int, mode: int) -> None:
-    options = f"size={size},mode={mode:o},nr_inodes={MOST_FILES}"
+def _mount_memory(place: str, size: int, mode: int, files: int = MOST_FILES) -> None:
+    options = f"size={size},mode={mode:o},nr_inodes={files}"
     _check(libc.mount(b"tmpfs", os.fsencode(place), b"tmpfs", MS_NOSUID | MS_NODEV, options.encode()))
 
 

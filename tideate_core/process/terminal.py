@@ -8,13 +8,16 @@ import fcntl
 import os
 import pty
 import signal
+import socket
 import struct
 import subprocess
+import sys
 import termios
 import tty
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from tideate_core.process.group import ENTER_PROGRAM, entering
+from tideate_core.process.group import ENTER_PROGRAM, GUARD_PROGRAM, entering
+from tideate_core.process.programs import find_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,20 +43,39 @@ async def run_on_terminal(
     """Run a program on a new terminal that mirrors ours, until it ends.
 
     The program cannot reach our terminal itself. Without a terminal on both our standard input and output, it
-    gets our streams instead. Signals to this process go on to the program. A cancellation ends it.
+    gets our streams instead. Signals to this process go on to the program. A cancellation ends it. Outside of
+    namespaces, a guard ends the processes that it leaves behind.
 
     :param argv: program and arguments; see `entering` for a program in namespaces, whose terminal belongs to
         them.
     :returns: its exit status, or the negative number of the signal that ended it.
     :raises OSError: it cannot be started.
+    :raises ProgramMissing: there is no such program.
+    :raises ProgramNotExecutable: it exists but cannot be run.
     """
-    command = list(argv) if ENTER_PROGRAM in argv else entering(0, cwd, argv)
+    if ENTER_PROGRAM in argv:
+        return await _relay(argv, environment, cwd, argv[argv.index(ENTER_PROGRAM) + 1], None)
+    program = find_program(argv[0], cwd, environment)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        os.set_inheritable(theirs.fileno(), True)
+        guard = [sys.executable, "-I", "-S", GUARD_PROGRAM, str(theirs.fileno()), program]
+        return await _relay(entering(0, cwd, [*guard, *argv]), environment, cwd, "", (ours, theirs))
+
+
+async def _relay(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    cwd: Path,
+    namespace: str,
+    guard: tuple[socket.socket, socket.socket] | None,
+) -> int:
     if not (os.isatty(0) and os.isatty(1)):
-        return await _Relay(_start(command, environment, cwd, None)).run()
-    ours, theirs = _open_terminal(command[command.index(ENTER_PROGRAM) + 1])
+        return await _Relay(_start(command, environment, cwd, None, guard), guard).run()
+    ours, theirs = _open_terminal(namespace)
     try:
         _copy_size(ours)
-        process = _start(command, environment, cwd, theirs)
+        process = _start(command, environment, cwd, theirs, guard)
     except BaseException:
         os.close(ours)
         raise
@@ -62,16 +84,22 @@ async def run_on_terminal(
     modes = termios.tcgetattr(0)
     tty.setraw(0, termios.TCSADRAIN)
     try:
-        return await _Relay(process, ours, modes).run()
+        return await _Relay(process, guard, ours, modes).run()
     finally:
         _restore(modes)
 
 
 def _start(
-    command: Sequence[str], environment: Mapping[str, str], cwd: Path, terminal: int | None
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    cwd: Path,
+    terminal: int | None,
+    guard: tuple[socket.socket, socket.socket] | None,
 ) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(  # noqa: S603 a list and no shell
+    passed = () if guard is None else (guard[1].fileno(),)
+    process = subprocess.Popen(  # noqa: S603 a list and no shell
         command,
+        pass_fds=passed,
         cwd=cwd,
         env=environment,
         stdin=terminal,
@@ -79,11 +107,14 @@ def _start(
         stderr=terminal,
         start_new_session=True,
     )
+    if guard is not None:
+        guard[1].close()
+    return process
 
 
 def _open_terminal(namespace: str) -> tuple[int, int]:
     """Return both ends of a new terminal; a program in namespaces finds its name there."""
-    if namespace == "0":
+    if not namespace:
         return pty.openpty()
     ours = os.open(f"/proc/{namespace}/root/dev/ptmx", os.O_RDWR | os.O_NOCTTY)
     try:
@@ -108,9 +139,14 @@ class _Relay:
     """A running program and, if it has one, our end of its terminal."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], terminal: int | None = None, modes: Modes | None = None
+        self,
+        process: subprocess.Popen[bytes],
+        guard: tuple[socket.socket, socket.socket] | None,
+        terminal: int | None = None,
+        modes: Modes | None = None,
     ) -> None:
         self._process = process
+        self._guard = guard
         self._terminal = terminal
         self._modes = modes
         """Modes of our terminal before all keys were passed on."""
@@ -122,7 +158,7 @@ class _Relay:
 
     async def run(self) -> int:
         for number in FORWARDED:
-            self._loop.add_signal_handler(number, self._process.send_signal, number)
+            self._loop.add_signal_handler(number, self._send, number)
         if self._terminal is not None:
             os.set_blocking(self._terminal, False)
             self._loop.add_signal_handler(signal.SIGWINCH, _copy_size, self._terminal)
@@ -138,9 +174,17 @@ class _Relay:
                         await self._closed.wait()
             return status
         finally:
-            self._process.kill()  # has no effect after its end
+            if self._guard is not None:
+                self._guard[0].close()  # then it ends all
+            else:
+                self._send(signal.SIGKILL)
             self._close()
             await asyncio.shield(waiting)
+
+    def _send(self, number: int) -> None:
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, number)  # the guard keeps it to the program
 
     def _close(self) -> None:
         for number in FORWARDED:
@@ -170,7 +214,7 @@ class _Relay:
         keys = os.read(0, _CHUNK)
         if not keys:  # our terminal is gone, and the program's with it
             self._loop.remove_reader(0)
-            self._process.send_signal(signal.SIGHUP)
+            self._send(signal.SIGHUP)
             return
         self._pending += keys
         self._pass_on()

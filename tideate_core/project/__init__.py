@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     )
     from tideate_core.project.open_directories import (
         open_directory as open_directory,
+        open_directory_below as open_directory_below,
         open_directory_fd as open_directory_fd,
     )
     from tideate_core.project.roots import (

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         list_sessions as list_sessions,
         note_landing as note_landing,
         owning as owning,
+        relocate_sessions as relocate_sessions,
     )
     from tideate_core.snapshots.guarded.copy import (
         GuardedCopy as GuardedCopy,

@@ -7,6 +7,7 @@ import fcntl
 import os
 import time
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -43,9 +44,7 @@ class GuardState(StrEnum):
     INTERRUPTED = "interrupted"
     """The process that ran the program was killed."""
     WAITING = "waiting"
-    """The program ended, and its changes are not landed."""
-    DECLINED = "declined"
-    LANDED = "landed"
+    """The program ended, and changes are not landed; a session without changes is discarded."""
 
 
 class GuardEvent(StrEnum):
@@ -55,24 +54,19 @@ class GuardEvent(StrEnum):
     LOSE = "lose"
     END = "end"
     LAND = "land"
-    DECLINE = "decline"
 
 
 _S, _E = GuardState, GuardEvent
-_WITHOUT_PROGRAM: Final = {_E.START: _S.RUNNING, _E.LAND: _S.LANDED, _E.DECLINE: _S.DECLINED}
+_WITHOUT_PROGRAM: Final = {_E.START: _S.RUNNING, _E.LAND: _S.WAITING}
 GUARD_TABLE: Final[Table[GuardState, GuardEvent]] = {
     _S.PREPARED: {_E.START: _S.RUNNING},
     _S.RUNNING: {
         _E.END: _S.WAITING,
         _E.LOSE: _S.INTERRUPTED,
-        # a landing while the program runs
         _E.LAND: _S.RUNNING,
-        _E.DECLINE: _S.RUNNING,
     },
     _S.INTERRUPTED: _WITHOUT_PROGRAM,
     _S.WAITING: _WITHOUT_PROGRAM,
-    _S.DECLINED: _WITHOUT_PROGRAM,
-    _S.LANDED: _WITHOUT_PROGRAM,
 }
 
 
@@ -208,14 +202,10 @@ def change_session(
     return changed
 
 
-def note_landing(root: Path, session_id: str, run: str, *, landed: bool) -> None:
-    """Record the end of a review of a session; a discarded session is ignored; blocking.
-
-    :param run: id of the landing run.
-    """
+def note_landing(root: Path, session_id: str, run: str) -> None:
+    """Record a run that landed changes of a session; a copy without a session is ignored; blocking."""
     with suppress(SessionNotFound):
-        event = GuardEvent.LAND if landed else GuardEvent.DECLINE
-        change_session(root, session_id, event, landing=run if landed else None)
+        change_session(root, session_id, GuardEvent.LAND, landing=run)
 
 
 async def finish_session(root: Path, session_id: str) -> bool:
@@ -233,6 +223,16 @@ async def finish_session(root: Path, session_id: str) -> bool:
     except ScratchUnavailable:
         return not (sessions_directory(root) / session_id).exists()
     return True
+
+
+def relocate_sessions(root: Path) -> None:
+    """Give the guarded copies of a moved project its new path; blocking."""
+    from tideate_core.snapshots.guarded.record import Record
+
+    directory = sessions_directory(root)
+    for place in directory.iterdir() if directory.is_dir() else ():
+        with suppress(ScratchUnavailable):  # damaged, as before
+            replace(Record.read(place), project=str(root)).write(place)
 
 
 def ended_now() -> int:

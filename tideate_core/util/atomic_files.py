@@ -123,6 +123,15 @@ def create_draft(path: Path) -> int:
     return open_private(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
 
 
+def fsync_file(path: Path) -> None:
+    """Make a file's content survive a power loss; links are not followed."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def fsync_directory(path: Path) -> None:
     """Make created, replaced or removed names in a directory survive a power loss."""
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

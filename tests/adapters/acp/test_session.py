@@ -102,6 +102,17 @@ async def test_usage_and_cost_are_counted(open_session: Open) -> None:
     assert updates == [CostUpdate(0.25)]
 
 
+async def test_the_cost_of_a_turn_is_without_that_of_the_turns_before(open_session: Open) -> None:
+    def cost(amount: float) -> dict[str, Any]:
+        told = {"amount": amount, "currency": "USD"}
+        return {"update": {"kind": "usage_update", "used": 5, "size": 9, "cost": told}}
+
+    async with open_session([cost(0.25)], [cost(0.5), cost(0.75)]) as session:
+        first, _ = await turn(session)
+        second, _ = await turn(session)
+    assert (first.usage.cost, second.usage.cost) == (0.25, 0.5)
+
+
 async def test_the_halves_of_a_character_in_two_updates_are_joined(open_session: Open) -> None:
     async with open_session([{"text": "a\ud83d"}, {"text": "\ude00b"}]) as session:
         end, _ = await turn(session)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import harness
 from tests.cli.interrupted import kill, object_of
 from tests.harness.model_server import ModelServer
 
@@ -177,3 +181,21 @@ def test_a_killed_comparison_is_resumed(shell: Shell, servers: dict[str, ModelSe
         sum("what must not change" in str(one) for one in server.requests) for server in servers.values()
     ]
     assert analyses == [1, 1]
+
+
+def test_agents_are_compared_by_their_names(shell: Shell, tmp_path: Path) -> None:
+    program = Path(harness.__file__).with_name("acp_agent.py")
+    scripts = tmp_path / "scripts"
+    scripts.mkdir()
+    settings = ""
+    for name in ("left", "right"):
+        turn = [{"text": f"{name} did it"}, {"write": ["a.txt", f"{name}\n"]}]
+        (scripts / f"{name}.json").write_text(json.dumps({"turns": [turn]}))
+        command = json.dumps([sys.executable, "-S", str(program), str(scripts / f"{name}.json")])
+        settings += f"[adapters.{name}]\nacp = {command}\n[agents.{name}]\nwritable = ['{scripts}']\n"
+    shell.configure(settings)
+    shell.write("a.txt", WORDS)
+    result = shell.run("compare", "agent", "change it", "--agents", "left,right", "--take", "right", "--yes")
+    assert result.returncode == 0, result.stderr
+    assert "right did it" in result.stdout
+    assert shell.read("a.txt") == "right\n"

@@ -107,7 +107,8 @@ def test_my_edit_of_other_lines_of_the_same_file_is_kept(project: Shell) -> None
 def test_commits_and_resets_of_the_program_stay_in_its_copy(project: Shell) -> None:
     head = git(project.project, "rev-parse", "HEAD")
     project.write("mine.txt", "not committed\n")
-    script = "git add -A && git -c user.name=x -c user.email=x@y commit -qm theirs && git clean -fdxq && git stash -q; true"
+    commit = "git -c user.name=x -c user.email=x@y commit -qm theirs"
+    script = f"git add -A && {commit} && git clean -fdxq && git stash -q; true"
     project.run("guard", "--yes", "sh", "-c", f"echo x > theirs.txt; {script}")
     assert git(project.project, "rev-parse", "HEAD") == head
     assert project.read("mine.txt") == "not committed\n"
@@ -161,8 +162,8 @@ def test_ctrl_c_is_of_the_program(project: Shell) -> None:
 
 
 def test_the_size_of_the_terminal_is_that_of_the_program(project: Shell) -> None:
-    terminal = project.open("guard", "stty", "size", rows=31, columns=97)
-    terminal.wait_for("31 97")
+    terminal = project.open("guard", "sh", "-c", "tty; stty size", rows=31, columns=97)
+    terminal.answer("/dev/pts/", "31 97")
     assert terminal.wait_exit() == 0
 
 

@@ -239,9 +239,8 @@ async def test_a_directory_that_cannot_be_read_is_named(
     real = os.scandir
 
     def scandir(path: Path | int) -> object:
-        if isinstance(path, int):
-            path = Path(f"/proc/self/fd/{path}").readlink()
-        if Path(path).name in ("locked", "src"):
+        named = Path(f"/proc/self/fd/{path}").readlink() if isinstance(path, int) else path
+        if Path(named).name in ("locked", "src"):
             raise PermissionError(13, "Permission denied")
         return real(path)
 

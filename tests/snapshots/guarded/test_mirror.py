@@ -16,6 +16,7 @@ from tests.snapshots.trees import looked_at
 from tideate_core.errors import ScratchUnavailable
 from tideate_core.snapshots import GuardedCopy
 from tideate_core.snapshots.guarded import mirror, preparing
+from tideate_core.snapshots.guarded.layers import copy_path
 from tideate_core.snapshots.guarded.preparing import renew_mirror
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ async def test_what_is_no_file_is_named_and_left_out(opening: Opening, root: Pat
 async def test_files_that_vanish_during_the_scan_are_left_out(
     opening: Opening, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = mirror.copy_path
+    real = copy_path
 
     def vanish(source: str, target: str, cloner: Any) -> Any:
         if source.endswith("one.py"):

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import stat
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tideate_core.snapshots.guarded.base import read_bounded_image
 from tideate_core.snapshots.guarded.ignoring import IgnoredNames
 from tideate_core.snapshots.guarded.layers import names_in_layers
 from tideate_core.snapshots.guarded.upper import changed_in_upper
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from tideate_core.snapshots.guarded.difference import Found
 
@@ -79,11 +80,27 @@ def test_a_directory_that_cannot_be_read_is_named(
     (upper / "locked").mkdir()
     real = os.scandir
 
-    def scandir(path: Path) -> object:  # the superuser may read all files
-        if path == upper / "locked":
+    def scandir(handle: int) -> object:  # the superuser may read all files
+        if Path(f"/proc/self/fd/{handle}").readlink() == upper / "locked":
             raise PermissionError(13, "Permission denied")
-        return real(path)
+        return real(handle)
 
     monkeypatch.setattr(os, "scandir", scandir)
     problems = [one.problem for one in changes(upper, root)]
     assert problems == ["", "cannot be read: Permission denied"]
+
+
+def test_a_link_put_in_a_directory_s_place_meanwhile_is_not_followed(
+    upper: Path, root: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/secret").touch()
+    (upper / "d").mkdir()
+    seen = []
+    for one in changes(upper, root):
+        seen.append(one.path)
+        if one.path == "d":
+            (upper / "d").rmdir()
+            (upper / "d").symlink_to(tmp_path / "outside")
+    assert seen == ["d"]
+    assert read_bounded_image(upper / "d/secret").state.kind == "absent"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from tideate_core.adapters.acp.session import Permit
-    from tideate_core.adapters.acp.turn import TurnEnd
+    from tideate_core.adapters.acp.turn import OnUpdate, TurnEnd
     from tideate_core.adapters.acp.updates import AgentUpdate
     from tideate_core.adapters.base import OnText, Prompt, Schema
     from tideate_core.config import Config
-    from tideate_core.snapshots import GuardedCopy
+    from tideate_core.snapshots import GuardedCopy, ScratchDifference
 
 INSTALL: Final = {
     "claude": "npm install -g @agentclientprotocol/claude-agent-acp",
@@ -90,23 +91,35 @@ class AcpAgent:
             if on_token is not None and isinstance(update, SaidText) and not update.is_thought:
                 on_token(update.text)
 
+        async with self._thrown_away() as copy:
+            async with self.converse(copy) as session:
+                reply = await self._answer(session, text, show, schema)
+            await copy.close()
+            return replace(reply, notice=self._lost(await copy.difference()))
+
+    async def _answer(self, session: AgentSession, text: str, show: OnUpdate, schema: Schema) -> Reply:
         usage = Usage()
-        async with self._thrown_away() as copy, self.converse(copy) as session:
-            for left in reversed(range(self._attempts)):
-                end = await session.prompt(text, show)
-                usage += end.usage
-                self.check_end(end)
-                try:
-                    parsed = None if schema is None else parsed_answer(end.text, schema)
-                except ValueError as error:
-                    if not left:
-                        raise InvalidReply(
-                            f"the agent {self.name!r} gave no usable answer: {error}"
-                        ) from error
-                    text = AGAIN.format(why=error)
-                    continue
-                return Reply(end.text, session.description or self.name, parsed, usage, end.truncated)
+        for left in reversed(range(self._attempts)):
+            end = await session.prompt(text, show)
+            usage += end.usage
+            self.check_end(end)
+            try:
+                parsed = None if schema is None else parsed_answer(end.text, schema)
+            except ValueError as error:
+                if not left:
+                    raise InvalidReply(f"the agent {self.name!r} gave no usable answer: {error}") from error
+                text = AGAIN.format(why=error)
+                continue
+            return Reply(end.text, session.description or self.name, parsed, usage, end.truncated)
         raise AssertionError("an attempt returns or raises")
+
+    def _lost(self, difference: ScratchDifference) -> str:
+        """Return a notice about changes that are thrown away; empty without any."""
+        count = len(difference.files)
+        if not count:
+            return ""
+        files = f"{count} file{'' if count == 1 else 's'}"
+        return f"{self.name} changed {files} in a copy that is thrown away; `agent` reviews changes instead"
 
     async def check_turn(self, prompt: Prompt) -> None:
         """Check that a turn can begin, before a copy is made for it; a preview ends here.

@@ -45,7 +45,8 @@ def agent_error(name: str, doing: str, error: RequestError, logins: Sequence[str
     message = f"the agent {name!r} could not {doing}: {words}"
     if kind is AuthenticationFailed:
         ways = f" ({'; '.join(logins)})" if logins else ""
-        message += f". Log in with the agent's own program in a terminal{ways}, then run this again"
+        advice = f"Log in with the agent's own program in a terminal{ways}, then run this again"
+        message = f"{message.rstrip('.')}. {advice}"
     return kind(message)
 
 

@@ -65,6 +65,8 @@ class AgentSession:
         """Name and version that the agent gives itself."""
         self.continued = False
         """The session is an earlier one, with its conversation."""
+        self.cost = 0.0
+        """US dollars of the session so far, in all processes."""
         self.options: tuple[OfferedOption, ...] = ()
         self._name = name
         self._pipes = pipes
@@ -172,7 +174,7 @@ class AgentSession:
         :param on_update: called with the updates, in order, in this task.
         :raises AdapterError: the agent failed, ended, or was silent for too long.
         """
-        record = TurnRecord(on_update)
+        record = TurnRecord(on_update, self.cost)
         self._listening = True
         asked = {"sessionId": self.id, "prompt": [{"type": "text", "text": text}]}
         answering = asyncio.ensure_future(self._request("session/prompt", asked, "answer", within=None))
@@ -191,6 +193,7 @@ class AgentSession:
             raise
         finally:
             self._listening = False
+        self.cost = record.cost
         return record.end(answering.result())
 
     def _pass_on(self, record: TurnRecord) -> None:

@@ -63,13 +63,16 @@ class TurnRecord:
     """Updates of one turn.
 
     :param on_update: called with each update to show.
+    :param cost: US dollars of the session before the turn.
     """
 
-    def __init__(self, on_update: OnUpdate) -> None:
+    def __init__(self, on_update: OnUpdate, cost: float = 0.0) -> None:
+        self.cost = cost
+        """US dollars of the session so far."""
+        self._before = cost
         self._on_update = on_update
         self._said, self._thoughts = _Text(), _Text()
         self._calls: set[str] = set()
-        self._cost = 0.0
         self._message = ""
         self._is_new_part = False
         """A call followed the last text, or the message ended."""
@@ -87,7 +90,10 @@ class TurnRecord:
                         continue
                     self._calls.add(identity)
                 case CostUpdate(amount):
-                    self._cost = amount
+                    if amount < self._before:
+                        self._before = 0.0  # the agent counts anew in a continued session
+                    self.cost = amount
+                    update = CostUpdate(max(0.0, amount - self._before))
             self._on_update(update)
 
     def _say(self, update: SaidText) -> None:
@@ -109,7 +115,7 @@ class TurnRecord:
         reason = one_line(answer.get("stopReason"), 50) or "end_turn"
         is_cut = self._said.is_cut or reason in {"max_tokens", "max_turn_requests"}
         used = answer.get("usage")
-        usage = _usage(used if isinstance(used, dict) else {}, self._cost)
+        usage = _usage(used if isinstance(used, dict) else {}, max(0.0, self.cost - self._before))
         return TurnEnd("".join(self._said.parts), reason, usage, is_cut)
 
 

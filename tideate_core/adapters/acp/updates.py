@@ -68,7 +68,7 @@ class CallUpdate:
 
 @dataclass(frozen=True, slots=True)
 class CostUpdate:
-    """US dollars of the whole session so far."""
+    """US dollars so far: of the session, from the agent; of the turn, to `on_update`."""
 
     amount: float
 

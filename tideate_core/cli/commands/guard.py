@@ -10,8 +10,8 @@ from cyclopts import App, Parameter
 
 from tideate_core.app import LAND, build_catalog, open_project, session_ids, session_json, short_id
 from tideate_core.cli.arguments import Json, Root, Yes
-from tideate_core.cli.confirmations import confirmed, declined
-from tideate_core.cli.process import DECLINED, DONE, SIGNALLED, log_to_file, run_async
+from tideate_core.cli.confirmations import confirmed, declined, has_person
+from tideate_core.cli.process import DONE, SIGNALLED, log_to_file, run_async
 from tideate_core.cli.render.output import (
     messages,
     note,
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from cyclopts.completion import CompletionContext
 
     from tideate_core.app import GuardedProgram, Project
-    from tideate_core.cli.terminal import Interaction
     from tideate_core.snapshots import GuardSession, ScratchDifference
 
 MANY: Final = 20
@@ -70,14 +69,13 @@ def guard(
 ) -> int:
     """Run a program in a guarded copy; return its exit status, or 3 if its changes were declined."""
     from tideate_core.app import prepare_session
-    from tideate_core.cli.terminal import Interaction
 
     project, place = _project(root)
 
     async def run() -> int:
         with _Waiting("copying the project"):
             session = await prepare_session(place, project.loaded.config, command, folder=_folder(place))
-        return await _guard(project, session, Interaction(yes, json), later=later)
+        return await _guard(project, session, yes, json=json, later=later)
 
     log_to_file()
     return run_async(run())
@@ -101,29 +99,26 @@ def resume(
 
     A prepared session runs its own program.
     """
-    from tideate_core.cli.terminal import Interaction
     from tideate_core.snapshots import GuardState, find_session
 
     project, place = _project(root)
     found = find_session(place, session)
-    interaction = Interaction(yes, json)
     log_to_file()
     if not command and found.state is not GuardState.PREPARED:
-        return run_async(_land(project, found, interaction))
-    return run_async(_guard(project, found, interaction, argv=command, later=later))
+        return run_async(_land(project, found, yes, json=json))
+    return run_async(_guard(project, found, yes, json=json, argv=command, later=later))
 
 
 @app.command
 @report_errors
 def land(session: SessionId = None, /, *, yes: Yes = None, json: Json = False, root: Root = None) -> int:
     """Review the changes of a session and write the accepted ones, even if its program still runs."""
-    from tideate_core.cli.terminal import Interaction
     from tideate_core.snapshots import find_session
 
     project, place = _project(root)
     found = find_session(place, session)
     log_to_file()
-    return run_async(_land(project, found, Interaction(yes, json)))
+    return run_async(_land(project, found, yes, json=json))
 
 
 @app.command(name="list")
@@ -208,8 +203,9 @@ def _folder(root: Path) -> str:
 async def _guard(
     project: Project,
     session: GuardSession,
-    interaction: Interaction,
+    policy: bool | None,
     *,
+    json: bool,
     argv: Sequence[str] = (),
     later: bool = False,
 ) -> int:
@@ -226,20 +222,19 @@ async def _guard(
     for words in program.report.lines if program.report is not None else ():
         note(words)
     if await finish_session(project.root, program.session.id):
-        landed = program.session.landings
-        words = "all changes were landed" if landed else "the program changed no file of the project"
-        print_message(words, "dim")
-        if interaction.json:
+        words = "the program changed no file of the project"
+        print_message("all changes are landed" if program.session.landings else words, "dim")
+        if json:
             print_json({"ok": True, "status": status, "session": None, "files": []})
         return status
-    if later or not (interaction.asks or interaction.policy is not None):
+    if later or (policy is None and not has_person()):
         words = f"changes wait in session {session.short}"
         print_message(f"{words}: `:Workflow land` in Neovim, or `tideate guard land {session.short}`")
-        if interaction.json:
+        if json:
             shape = {"ok": True, "status": status, "session": session_json(program.session), "files": []}
             print_json(shape)
         return status
-    landed = await _land(project, program.session, interaction, quiet=not interaction.json)
+    landed = await _land(project, program.session, policy, json=json, quiet=not json)
     return status if landed == DONE else landed
 
 
@@ -256,34 +251,31 @@ async def _run(program: GuardedProgram) -> int:
 
 
 async def _land(
-    project: Project, session: GuardSession, interaction: Interaction, *, quiet: bool = False
+    project: Project, session: GuardSession, policy: bool | None, *, json: bool, quiet: bool = False
 ) -> int:
     """Review and land a session; return the exit status of the review.
 
     :param quiet: stdout is the program's.
     """
-    from tideate_core.cli.terminal import run_to_end
+    # here, because the program must not wait for their import
+    from tideate_core.cli.terminal import Interaction, run_to_end
     from tideate_core.engine import RunRequest
-    from tideate_core.snapshots import finish_session
+    from tideate_core.snapshots import finish_session, is_owned
 
     assert project.root is not None  # noqa: S101 checked by `_project`
-    if interaction.policy is False:
-        return declined(
-            f"session {session.short} keeps its changes", "lands them", False, as_json=interaction.json
-        )
+    if policy is False:
+        return declined(f"session {session.short} keeps its changes", "lands them", False, as_json=json)
     request = RunRequest(name=LAND, inputs={"session": session.id})
     status = await run_to_end(
         project,
         build_catalog(project.root),
-        interaction,
+        Interaction(policy, json),
         lambda runner: runner.run(request),
         quiet=quiet,
     )
-    if not await finish_session(project.root, session.id) and status == DECLINED:
-        words = (
-            f"session {session.short} keeps its changes; `tideate guard discard {session.short}` deletes it"
-        )
-        print_message(words, "dim")
+    if not await finish_session(project.root, session.id) and not is_owned(project.root, session.id):
+        kept = f"session {session.short} keeps the other changes"
+        print_message(f"{kept}; `tideate guard discard {session.short}` deletes them", "dim")
     return status
 
 

@@ -169,11 +169,16 @@ def _prompt(name: str, words: tuple[str, ...], file: str | None, project: Projec
 
 
 def _load_ahead(project: Project, catalog: Catalog, name: str, adapter: str | None) -> None:
-    """Start to import the model adapter in the background, unless the workflow only calls tools."""
+    """Start to import the model adapter in the background, unless the workflow asks no model."""
     with suppress(TideateError):  # the same error is raised again later
         if name != STDIN:
-            steps = getattr(catalog.get(name).definition, "steps", None)  # None for a machine
+            known = catalog.get(name)
+            steps = getattr(known.definition, "steps", None)  # None for a machine
             if steps is not None and all(step.kind == "tool" for step in steps):
+                return
+            from tideate_core.engine import driver_hooks
+
+            if not driver_hooks(name, known.kind, known.source).asks_model:
                 return
         # here, because other commands need no adapters
         from tideate_core.adapters import load_ahead

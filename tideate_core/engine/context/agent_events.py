@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 PLAN: Final = "plan"
 """Tool name of the call that shows an agent's plan."""
 SIGNS: Final = {"completed": "[x]", "in_progress": "[-]", "pending": "[ ]"}
+MOST_PLANS: Final = 50
+"""Plans of a turn that are shown; each one that is done is stored."""
 BETWEEN: Final = 0.1
 """Seconds between two events about one running call."""
 
@@ -38,6 +40,8 @@ class AgentEvents:
         self._seen: set[str] = set()
         """Calls that ended; later updates of them are dropped."""
         self._plan: CallEvents | None = None
+        self._plans = 0
+        self._shown: PlanUpdate | None = None
         self._last = 0.0
 
     def show(self, update: AgentUpdate) -> None:
@@ -58,12 +62,14 @@ class AgentEvents:
                 self._check_cost(amount)
 
     def _show_plan(self, update: PlanUpdate) -> None:
-        if not update.entries:
+        if not update.entries or update == self._shown or self._plans >= MOST_PLANS:
             return
+        self._shown = update
         done = sum(one.state == "completed" for one in update.entries)
         now = next((one.text for one in update.entries if one.state != "completed"), "")
         checklist = [f"{SIGNS[one.state]} {one.text}" for one in update.entries]
         if self._plan is None:
+            self._plans += 1
             self._plan = CallEvents(self._step.emit, PLAN, {}, server=self._agent)
         self._plan.result = "\n".join(checklist)
         self._plan.more = {"checklist": checklist}

@@ -494,7 +494,7 @@ class _Review:
         raise StepFailed(f"{unusable}; nothing was written")
 
     async def _check_accepted(self, value: Any, check: str) -> CheckResult:
-        """Run a check on what a partial answer accepts."""
+        """Run a check on the accepted part of a partial answer."""
         from tideate_core.agents import run_accepted_check
 
         accepted = self._revision.accepted(self._revision.read(value).decided)

@@ -14,7 +14,7 @@ from tideate_core.snapshots.entries import above
 from tideate_core.snapshots.guarded.layers import find_in_layers, names_in_layers
 from tideate_core.snapshots.guarded.record import Kept
 from tideate_core.snapshots.limits import MIB
-from tideate_core.workspace import ABSENT, FileImage, FileState, read_image
+from tideate_core.workspace import ABSENT, FileImage, FileState, read_image, read_image_nofollow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -165,11 +165,11 @@ def lstat(path: Path) -> os.stat_result | None:
 
 
 def read_bounded_image(path: Path) -> FileImage:
-    """Read the image of a path without following its last component.
+    """Read the image of a path without following links, which a running program may put on the way.
 
     :raises OSError: it cannot be read.
     :raises TooLarge: it is too large.
     """
     if (found := lstat(path)) is not None and found.st_size > LARGEST:
         raise TooLarge
-    return read_image(path)
+    return read_image_nofollow(path)

@@ -119,7 +119,7 @@ class GuardedCopy:
 
         def work() -> str:
             try:
-                guard = make_project_state(project) / DIRECTORY if private is None else private
+                guard = real_path(make_project_state(project) / DIRECTORY if private is None else private)
                 return prepare_copy(project, guard, laid, kind, stop)
             except OSError as error:
                 raise ScratchUnavailable(f"no guarded copy can be made: {error}") from error
@@ -141,7 +141,7 @@ class GuardedCopy:
         :raises ScratchUnavailable: there is none with this id, or it is damaged.
         :raises StateError: the private state cannot be used.
         """
-        guard = project_state(root) / DIRECTORY if private is None else private
+        guard = real_path(project_state(root) / DIRECTORY if private is None else private)
         if not id.isalnum():
             raise ScratchUnavailable(f"there is no guarded copy {id}")
         place = guard / SESSIONS / id

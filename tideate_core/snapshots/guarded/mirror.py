@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -36,6 +37,8 @@ SESSIONS: Final = "sessions"
 MADE_FROM: Final = "mirror"
 """File of a guarded copy with the number of its mirror."""
 _LIMITS: Final = SnapshotLimits()
+_THREADS: Final = 2
+"""Copies at once: most of the time is the system's."""
 _RESERVE: Final = 64 << 20
 """Bytes of the disk that a mirror leaves free."""
 
@@ -182,15 +185,18 @@ class _Building:
     def build(self) -> None:
         directories = sorted(self._look.found.folders)
         for directory in directories:
-            if self._stop.is_set():
-                raise ScratchUnavailable("the guarded copy was cancelled")
             if directory:
                 os.mkdir(f"{self._tree}/{directory}", 0o700)  # noqa: PTH102 there are many
-            self._fill(directory, self._look.found.folders[directory])
+        with ThreadPoolExecutor(_THREADS) as threads:
+            for _ in threads.map(self._fill, directories):
+                pass
         for directory in reversed(directories):
             _finish(self._look, directory, f"{self._tree}/{directory}")
 
-    def _fill(self, directory: str, folder: Folder) -> None:
+    def _fill(self, directory: str) -> None:
+        if self._stop.is_set():
+            raise ScratchUnavailable("the guarded copy was cancelled")
+        folder = self._look.found.folders[directory]
         changed = self._look.found.changed
         prefix = f"{directory}/" if directory else ""
         for name, stamp in zip(folder.names, _stamps(folder), strict=True):
@@ -248,6 +254,8 @@ class Delta:
     def write(self) -> None:
         found = self._look.found
         for path, entry in sorted(found.changed.items()):
+            if path in found.skipped:
+                continue
             if entry.kind == "directory":
                 self.make(path)
             elif self.make(path.rpartition("/")[0]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import stat
 from contextlib import suppress
@@ -52,6 +53,7 @@ MOST_HEAVY: Final = 64
 """Ignored directories with layers of their own."""
 MOST_SAID: Final = 10
 """Notices about paths that could not be copied."""
+log = logging.getLogger(__name__)
 _LARGEST_DELTA: Final = 256
 """Paths of a delta; a larger one is replaced by a new mirror."""
 _LARGEST_DELTA_BYTES: Final = 32 << 20
@@ -249,15 +251,16 @@ def _is_heavy(name: str) -> bool:
 
 
 def renew_mirror(guard: Path, project: Path, stop: threading.Event) -> None:
-    """Make a new mirror if a guarded copy would now need a large delta; blocking.
-
-    :raises OSError: it cannot be written.
-    """
-    with suppress(ScratchUnavailable), IgnoreQuery(project) as query, locked(guard) as handle:
-        old = newest_mirror(guard)
-        look = Look(project, query, {} if old is None else old.folders, handle)
-        size = sum(entry.size for entry in look.found.changed.values())
-        if len(look.found.changed) > _LARGEST_DELTA or size > _LARGEST_DELTA_BYTES:
-            build_mirror(guard, look, old, stop)
-        remove_unused(guard)
-    sweep_places(guard / UNFINISHED)
+    """Make a new mirror if a guarded copy would now need a large delta; blocking."""
+    try:
+        with IgnoreQuery(project) as query, locked(guard) as handle:
+            old = newest_mirror(guard)
+            look = Look(project, query, {} if old is None else old.folders, handle)
+            size = sum(entry.size for entry in look.found.changed.values())
+            if len(look.found.changed) > _LARGEST_DELTA or size > _LARGEST_DELTA_BYTES:
+                build_mirror(guard, look, old, stop)
+            remove_unused(guard)
+        sweep_places(guard / UNFINISHED)
+    except (OSError, ScratchUnavailable) as error:
+        if not stop.is_set():
+            log.warning("the next guarded copy starts more slowly: %s", error)

@@ -19,7 +19,7 @@ from tideate_core.project import open_directory_fd
 from tideate_core.snapshots.guarded.base import state_at, state_of
 from tideate_core.snapshots.guarded.record import Kept, Step
 from tideate_core.snapshots.scratch.cloning import Cloner
-from tideate_core.util.atomic_files import fsync_directory
+from tideate_core.util.atomic_files import fsync_directory, fsync_file
 from tideate_core.util.private_files import make_private_directory
 from tideate_core.workspace import ABSENT, FileImage, FileState
 
@@ -76,7 +76,7 @@ class Planning:
         gone = (path for path in look.gone() if not os.path.lexists(look.root / path))
         steps: list[Step] = []
         for path in sorted({*look.found.changed, *gone, *changed_paths(self._found), *files}):
-            after = self._after(path, files)
+            after = None if path in look.found.skipped else self._after(path, files)
             if after is None:
                 continue
             step = Step(path, self._now.get(path) or self._base.state(path), after)
@@ -86,6 +86,9 @@ class Planning:
                 steps.append(step)
             if path in files or not self._is_reviewed(path):
                 look.failed[path] = "is not as on disk"  # the next update looks again
+        for step in steps:
+            if step.after.kind == "file":
+                fsync_file(self._contents / step.after.content)
         fsync_directory(self._contents)
         return steps
 

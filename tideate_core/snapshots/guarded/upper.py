@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from tideate_core.project import open_directory_below
 from tideate_core.snapshots.guarded.difference import Found
 from tideate_core.snapshots.guarded.layers import is_opaque, is_whiteout
 
@@ -27,22 +28,37 @@ def changed_in_upper(
     pending = [("", False)]
     while pending:
         directory, hides = pending.pop()
-        here = upper / directory
-        hides = hides or is_opaque(str(here))
         seen: set[str] = set()
         try:
-            entries = sorted(os.scandir(here), key=lambda entry: entry.name)
+            opaque, entries = _entries(upper, directory)
+        except (FileNotFoundError, NotADirectoryError):
+            continue  # a running program removed or replaced it
         except PermissionError as error:
-            yield Found(directory or ".", here, problem=f"cannot be read: {error.strerror}")
+            yield Found(directory or ".", upper / directory, problem=f"cannot be read: {error.strerror}")
             continue
-        for entry in entries:
-            path = f"{directory}/{entry.name}" if directory else entry.name
+        hides = hides or opaque
+        for name, kind in entries:
+            path = f"{directory}/{name}" if directory else name
             seen.add(path)
-            gone = is_whiteout(entry.path, entry.stat(follow_symlinks=False))
-            yield Found(path, None if gone else upper / path)
-            if entry.is_dir(follow_symlinks=False) and not names.has(path, directory=True):
+            yield Found(path, None if kind == "gone" else upper / path)
+            if kind == "directory" and not names.has(path, directory=True):
                 pending.append((path, hides))
         if hides:
             for path in below(directory):
                 if path not in seen:
                     yield Found(path, None)
+
+
+def _entries(upper: Path, directory: str) -> tuple[bool, list[tuple[str, str]]]:
+    """Return whether a directory is opaque, and its names with their kinds; links are not followed."""
+    with open_directory_below(upper, directory.split("/") if directory else ()) as handle:
+        here = f"/proc/self/fd/{handle}"
+        with os.scandir(handle) as listed:
+            entries = [(entry.name, _kind(here, entry)) for entry in listed]
+        return is_opaque(f"{here}/."), sorted(entries)
+
+
+def _kind(here: str, entry: os.DirEntry[str]) -> str:
+    if is_whiteout(f"{here}/{entry.name}", entry.stat(follow_symlinks=False)):
+        return "gone"
+    return "directory" if entry.is_dir(follow_symlinks=False) else "file"

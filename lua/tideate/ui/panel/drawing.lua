@@ -23,7 +23,6 @@ M.LOOKS = {
   declined = { '⊘', 'TideateWarning' },
   ['rolled back'] = { '↺', 'TideateWarning' },
   prepared = { '○', 'TideateWaiting' },
-  landed = { '✓', 'TideateDone' },
   interrupted = { '⊘', 'TideateWarning' },
   stopped = { '⊘', 'TideateWarning' },
   retrying = { '↻', 'TideateWarning' },

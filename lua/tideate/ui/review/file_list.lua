@@ -133,9 +133,6 @@ end
 ---@param index integer
 function List:go_to(index)
   api.nvim_win_set_cursor(self.win, { index, 0 })
-  api.nvim_win_call(self.win, function()
-    vim.cmd('normal! zv')
-  end)
   self.review:draw()
 end
 
@@ -161,7 +158,9 @@ function List:keys()
   end
   local function step(by)
     return function()
-      self:go_to((self:index() - 1 + by) % #review.model.entries + 1)
+      local at = self:index()
+      local edge = by > 0 and vim.fn.foldclosedend(at) or vim.fn.foldclosed(at)
+      self:go_to(((edge > 0 and edge or at) - 1 + by) % #review.model.entries + 1)
     end
   end
   local here = { ---@type table<string, { [1]: string, [2]: fun() }>

@@ -1,0 +1,212 @@
+"""Guarded copies beside `git worktree add`, `cp -a` and `cp --reflink`: time, disk use, difference.
+
+All take their turns on the same tree, with `node_modules` of 1 GB (sparse files). Nothing is removed before
+the end: file systems are slow at creating files after many were deleted. ``--short`` leaves out the largest
+tree. The exit code is 1 only if something could not be measured: figures of a busy machine are no verdict.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from rich.table import Table
+
+from benchmarks.figures import Figure, console, number, spread, targets_table
+from benchmarks.snapshots_trees import synthetic
+from tideate_core.process import run_program
+from tideate_core.snapshots import GuardedCopy
+from tideate_core.util.garbage import collect_garbage_rarely
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+SIZES: Final = (1_000, 10_000, 100_000)
+MEASURED: Final = 10_000
+"""Files of the tree with targets."""
+MEAN: Final = 5_300
+"""Bytes of a file."""
+TURNS: Final = 5
+DEPENDENCIES: Final = 4_000
+"""Files in `node_modules`, 1 GB together."""
+CHANGED: Final = 20
+
+
+@dataclass(slots=True)
+class Row:
+    """Seconds until ready, and bytes on disk."""
+
+    ready: list[float] = field(default_factory=list)
+    disk: list[float] = field(default_factory=list)
+    missing: str = ""
+
+
+@dataclass(slots=True)
+class Measured:
+    """Figures of one tree, in seconds and bytes."""
+
+    rows: dict[str, Row] = field(default_factory=dict)
+    first: list[float] = field(default_factory=list)
+    """First program in a warm copy, from its start to its end."""
+    difference: list[float] = field(default_factory=list)
+    update: list[float] = field(default_factory=list)
+
+
+def make_tree(root: Path, files: int) -> None:
+    synthetic(root, files, files * MEAN)
+    for command in (["add", "--all"], ["-c", "user.name=a", "-c", "user.email=b", "commit", "-qm", "all"]):
+        subprocess.run(["git", *command], cwd=root, check=True)
+    for count in range(DEPENDENCIES):
+        path = root / f"node_modules/package{count // 20}/file{count}.js"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        os.truncate(path, (1 << 30) // DEPENDENCIES)
+    os.sync()
+
+
+def disk_use(*places: Path) -> float:
+    """Return the bytes that directories take; hard links count once."""
+    seen = {
+        (status.st_dev, status.st_ino): status.st_blocks * 512.0
+        for place in places
+        for path in _below(place)
+        for status in (os.lstat(path),)
+    }
+    return sum(seen.values())
+
+
+def _below(place: Path) -> Iterator[str]:
+    for directory, folders, names in os.walk(place):
+        yield directory
+        yield from (os.path.join(directory, name) for name in (*folders, *names))  # noqa: PTH118 there are many
+
+
+def timed(work: Callable[[], object]) -> float:
+    os.sync()  # so that none waits for what another left to be written
+    begun = time.perf_counter()
+    work()
+    return time.perf_counter() - begun
+
+
+async def ours(root: Path, place: Path, found: Measured) -> None:
+    """Measure a cold copy and a warm one of the same project."""
+    cold, warm = found.rows.setdefault("cold", Row()), found.rows.setdefault("warm", Row())
+    for row in (cold, warm):
+        os.sync()
+        before = disk_use(place)
+        begun = time.perf_counter()
+        copy = await GuardedCopy.prepare(root, private=place)
+        await copy.open()
+        row.ready.append(time.perf_counter() - begun)
+        row.disk.append(disk_use(place) - before)
+        begun = time.perf_counter()
+        await run_program(copy.command(["true"]), cwd=copy.root, environment=dict(os.environ))
+        if row is warm:
+            found.first.append(time.perf_counter() - begun)
+            await change_files(copy)
+            begun = time.perf_counter()
+            difference = await copy.difference()
+            found.difference.append(time.perf_counter() - begun)
+            if len(difference.files) != CHANGED:
+                raise RuntimeError(f"{len(difference.files)} files differ instead of {CHANGED}")
+            begun = time.perf_counter()
+            await copy.update(landed=difference)
+            found.update.append(time.perf_counter() - begun)
+        await copy.close()
+
+
+async def change_files(copy: GuardedCopy) -> None:
+    """Change files as a program in the copy does."""
+    script = f'for f in $(git ls-files | head -n {CHANGED}); do echo changed >> "$f"; done'
+    done = await run_program(
+        copy.command(["sh", "-c", script]),
+        cwd=copy.root,
+        environment=dict(copy.environment(dict(os.environ))),
+    )
+    if not done.ok:
+        raise RuntimeError(done.printed)
+
+
+def peers(root: Path, place: Path, found: Measured) -> None:
+    commands = {
+        "git worktree add": ["git", "-C", str(root), "worktree", "add", "--quiet", "--detach"],
+        "cp -a": ["cp", "-a", str(root)],
+        "cp -a --reflink": ["cp", "-a", "--reflink=always", str(root)],
+    }
+    for name, command in commands.items():
+        row = found.rows.setdefault(name, Row())
+        if row.missing:
+            continue
+        target = place / name.replace(" ", "")
+        done: list[subprocess.CompletedProcess[bytes]] = []
+
+        def run(whole: tuple[str, ...] = (*command, str(target))) -> None:
+            done.append(subprocess.run(whole, capture_output=True, check=False))  # noqa: B023
+
+        taken = timed(run)
+        if done[0].returncode:
+            row.missing = done[0].stderr.decode().strip().rpartition("\n")[2][-60:]
+            continue
+        row.ready.append(taken)
+        row.disk.append(disk_use(target))
+
+
+def measured(home: Path, files: int, turns: int) -> Measured:
+    root, found = home / f"tree{files}", Measured()
+    make_tree(root, files)
+    for turn in range(turns):
+        place = home / f"turn{files}-{turn}"
+        place.mkdir()
+        asyncio.run(ours(root, place / "guard", found))
+        peers(root, place, found)
+    return found
+
+
+def table(files: int, found: Measured) -> Table:
+    made = Table(f"{files:,} files", "ready, ms", "spread", "disk, MB", title="guarded copies")
+    for name, row in found.rows.items():
+        if row.missing:
+            made.add_row(name, row.missing, "", "")
+            continue
+        ready = Figure(name, [1000 * one for one in row.ready])
+        disk = Figure(name, [one / 1e6 for one in row.disk])
+        made.add_row(name, number(ready.value), spread(ready.samples), number(disk.value))
+    return made
+
+
+def targets(found: Measured) -> list[Figure]:
+    rows = found.rows
+    ratio = [
+        one / other for one, other in zip(rows["cold"].ready, rows["git worktree add"].ready, strict=True)
+    ]
+    return [
+        Figure("warm copy ready", [1000 * one for one in rows["warm"].ready], "ms", 150),
+        Figure("first program in it", [1000 * one for one in found.first], "ms", 100),
+        Figure(f"difference of {CHANGED} files", [1000 * one for one in found.difference], "ms", 50),
+        Figure("update after the landing", [1000 * one for one in found.update], "ms"),
+        Figure("cold copy, of the time of git worktree add", ratio, "", 1),
+    ]
+
+
+def main() -> int:
+    collect_garbage_rarely()
+    short = "--short" in sys.argv
+    out = console()
+    with tempfile.TemporaryDirectory(prefix="tideate-guard-") as folder:
+        for files in SIZES[: 2 if short else 3]:
+            found = measured(Path(folder), files, 2 if short or files > MEASURED else TURNS)
+            out.print(table(files, found))
+            if files == MEASURED:
+                out.print(targets_table(targets(found)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
