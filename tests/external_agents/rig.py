@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Conversation", "Rig"]
 
-LIMIT = 60
+LIMIT = 120
 """Seconds for an agent's whole turn, on a busy machine too."""
 GRACE = 20
 """Seconds for an agent to end when nobody listens any more."""
