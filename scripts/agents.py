@@ -57,7 +57,7 @@ def main() -> int:
         console.print(f"[red]{error}")
         return 1
     programs = os.pathsep.join([str(node), str(PLACE / "node_modules" / ".bin")])
-    test = [sys.executable, "-m", "pytest", "tests/external_agents", *sys.argv[1:]]
+    test = [sys.executable, "-m", "pytest", "-n", "auto", "tests/external_agents", *sys.argv[1:]]
     return subprocess.run(
         test, cwd=ROOT, env={**os.environ, "TIDEATE_AGENTS": programs}, check=False
     ).returncode

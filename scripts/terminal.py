@@ -106,6 +106,22 @@ class Terminal:
         """
         self._wait(lambda: words not in "\n".join(self.rows()), f"still on the screen: {words!r}")
 
+    def read_until(self, met: Callable[[], bool]) -> None:
+        """Read what the command writes until a condition holds.
+
+        :raises TimeoutError: it does not within the limit.
+        """
+        deadline = time.monotonic() + LIMIT
+        while not met():
+            if time.monotonic() > deadline:
+                raise TimeoutError("\n".join(self.rows()))
+            self._read(0.05)
+
+    def kill(self) -> None:
+        """Kill the command, and not what it started."""
+        self._process.kill()
+        self._process.wait(LIMIT)
+
     def close(self) -> None:
         """End the command and all that it started."""
         os.close(self._own)  # first: nobody reads what the command writes at its end

@@ -19,6 +19,7 @@ __all__ = ["AGENTS", "PROGRAMS", "READY", "Agent"]
 PROGRAMS = os.environ.get("TIDEATE_AGENTS", "")
 """Folders of the installed programs, as in `$PATH`: `make test-agents` names them."""
 SCRIPTED = "scripted"
+ASK = json.dumps({"edit": "ask", "bash": "ask"})
 
 
 def _no_variables(address: str) -> dict[str, str]:
@@ -38,12 +39,18 @@ class Agent:
     """Command at a terminal, as people start it."""
     ready: str
     """Shown when a prompt can be typed."""
+    careful: tuple[str, ...]
+    """Command at a terminal that asks for permissions."""
+    question: str
+    """Shown when it asks; Return allows."""
     acp: tuple[str, ...]
     """Command that speaks the Agent Client Protocol on its standard streams."""
     variables: Callable[[str], dict[str, str]] = _no_variables
     """Of the environment, by the provider's address."""
+    cancel: str = "\x1b"
+    """Keys that cancel a turn at a terminal."""
     asking: Mapping[str, str] = field(default_factory=dict)
-    """More of the environment, with which it asks for permissions over the protocol."""
+    """More of the environment, with which it asks for permissions."""
     own: tuple[str, ...] = ()
     """Paths below home that it has to write."""
 
@@ -134,6 +141,8 @@ AGENTS = {
             once=("opencode", "run"),
             screen=("opencode",),
             ready="Ask anything",
+            careful=("opencode",),
+            question="Permission required",
             acp=("opencode", "acp"),
             variables=lambda address: {
                 "OPENCODE_DISABLE_AUTOUPDATE": "1",
@@ -141,7 +150,8 @@ AGENTS = {
                 "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
                 "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
             },
-            asking={"OPENCODE_PERMISSION": json.dumps({"edit": "ask", "bash": "ask"})},
+            cancel="\x1b\x1b",
+            asking={"OPENCODE_PERMISSION": ASK},
             own=(
                 ".cache/opencode",
                 ".config/opencode",
@@ -155,6 +165,8 @@ AGENTS = {
             once=("codex", "exec", "--dangerously-bypass-approvals-and-sandbox"),
             screen=("codex", "--dangerously-bypass-approvals-and-sandbox"),
             ready="Ask Codex to do anything",
+            careful=("codex", "--ask-for-approval", "on-request"),
+            question="Would you like to run",
             acp=("codex-acp",),
             variables=lambda address: {"OPENAI_API_KEY": "key", "INITIAL_AGENT_MODE": "agent-full-access"},
             asking={"INITIAL_AGENT_MODE": "read-only"},
@@ -165,7 +177,9 @@ AGENTS = {
             files=_claude,
             once=("claude", "-p", "--dangerously-skip-permissions"),
             screen=("claude", "--dangerously-skip-permissions"),
-            ready="bypass permissions on",
+            ready="Welcome back",
+            careful=("claude",),
+            question="Do you want to proceed?",
             acp=("claude-agent-acp",),
             variables=lambda address: {
                 "ANTHROPIC_BASE_URL": address,
@@ -184,6 +198,8 @@ AGENTS = {
             once=("gemini", "--yolo", "-p"),
             screen=("gemini", "--yolo"),
             ready="Type your message",
+            careful=("gemini",),
+            question="Allow execution of",
             acp=("gemini", "--experimental-acp"),
             variables=lambda address: {
                 "GOOGLE_GEMINI_BASE_URL": address,

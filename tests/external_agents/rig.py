@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Conversation", "Rig"]
 
-LIMIT = 60
+LIMIT = 120
 """Seconds for an agent's whole turn, on a busy machine too."""
 GRACE = 20
 """Seconds for an agent to end when nobody listens any more."""
@@ -51,6 +51,8 @@ class Rig(Project):
         self.home = place / "home"
         self.asks = False
         """Over the protocol, the agent asks for permissions."""
+        self.more: dict[str, str] = {}
+        """Of the environment."""
         self.provider = ScriptedProvider()
         # a guarded agent does not inherit the usual mark
         self.brood = Brood(f"HOME={self.home}")
@@ -105,9 +107,14 @@ class Rig(Project):
             **dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost"),
             **self.agent.variables(self.provider.address),
             **(self.agent.asking if self.asks else {}),
+            **self.more,
             **self.brood.environment(),
             "PYTHONPATH": PYTHON_PATH,
         }
+
+    def configure(self, text: str) -> None:
+        """Write the person's configuration of tideate."""
+        write_files(self.home, {".config/tideate/config.toml": text})
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         """Run a command in the project, without a terminal."""

@@ -126,3 +126,13 @@ def test_a_killed_host_takes_the_agent_with_it(rig: Rig) -> None:
     process.communicate(timeout=LIMIT)
     assert rig.brood.gone(10), rig.brood.commands()
     assert rig.read("a.txt") == "one\ntwo\nthree\n"
+
+
+@pytest.mark.parametrize(("answer", "text"), [("--yes", "one\nzwei\nthree\n"), ("--no", "one\ntwo\nthree\n")])
+def test_an_agents_permissions_may_be_asked_of_the_person(rig: Rig, answer: str, text: str) -> None:
+    rig.asks = True
+    rig.configure(f'[agents.{rig.agent.name}]\npermissions = "ask"\n')
+    rig.provider.plays(*small_edit(rig))
+    done = rig.run(*command(rig, "change the files", answer))
+    assert f"may acp:{rig.agent.name} do this in its copy" in done.stderr
+    assert rig.read("a.txt") == text

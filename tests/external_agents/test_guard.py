@@ -16,6 +16,9 @@ from tests.harness.project import git
 from tests.harness.shell import COMMAND
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scripts.terminal import Terminal
     from tests.external_agents.rig import Rig
 
 pytestmark = pytest.mark.slow
@@ -69,7 +72,7 @@ def test_an_agent_at_a_terminal_goes_on_after_a_landing(rig: Rig) -> None:
     assert rig.provider.heard("by the person")
 
 
-def ask(terminal: Any, prompt: str, answer: str) -> None:
+def ask(terminal: Terminal, prompt: str, answer: str) -> None:
     terminal.type(prompt)
     terminal.wait_for(prompt)
     terminal.type("\r")
@@ -98,6 +101,39 @@ def test_the_reason_of_a_rejection_reaches_the_agent(rig: Rig) -> None:
     assert rig.read("a.txt") == "one\ntwo\nthree\n"
     ask(terminal, "read my reasons in .tideate/feedback.md", "Better.")
     assert rig.provider.heard("I wanted drei")
+
+
+def test_an_agents_own_permissions_and_its_cancel_key_work(rig: Rig) -> None:
+    gate = Gate()
+    rig.asks = True
+    rig.provider.plays(
+        Turn("I run.", [shell("touch made", escalated=True)]),
+        Turn("Finished."),
+        Turn("I wait.", [shell("touch late", escalated=True)], gate),
+        Turn("Here I am."),
+    )
+    terminal = rig.open(*COMMAND, "guard", *rig.agent.careful)
+    terminal.wait_for(rig.agent.ready)
+    ask(terminal, "make it", rig.agent.question)
+    terminal.type("\r")
+    terminal.wait_for("Finished.")
+    terminal.type("wait")
+    terminal.wait_for("wait")
+    terminal.type("\r")
+    terminal.read_until(gate.has_started)
+    for key in rig.agent.cancel:
+        terminal.type(key)
+        terminal.read_until(drawn(terminal))
+    terminal.read_until(lambda: gate.disconnected)
+    ask(terminal, "now go on", "Here I am.")
+    land(rig)
+    assert rig.files().keys() == {"a.txt", "b.txt", "c.txt", "made"}
+
+
+def drawn(terminal: Terminal) -> Callable[[], bool]:
+    """Return a condition that holds when the screen has changed since now."""
+    before = terminal.rows()
+    return lambda: terminal.rows() != before
 
 
 def stalled(rig: Rig) -> Gate:

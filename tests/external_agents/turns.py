@@ -30,8 +30,17 @@ class Turn:
     """Held after the text."""
 
 
-def shell(command: str) -> Call:
-    return Call("shell", {"command": command})
+def shell(command: str, *, escalated: bool = False) -> Call:
+    """Run a command.
+
+    :param escalated: outside of codex's own sandbox, for which it needs a permission.
+    """
+    return Call("shell", {"command": command, **({"escalated": "yes"} if escalated else {})})
+
+
+def _exec(values: Mapping[str, str]) -> dict[str, Any]:
+    more = {"sandbox_permissions": "require_escalated", "justification": "May I?"}
+    return {"cmd": values["command"], **(more if "escalated" in values else {})}
 
 
 def read(path: object) -> Call:
@@ -62,7 +71,7 @@ TOOLS: dict[str, dict[str, Arguments]] = {
         "bash": lambda v: {"command": v["command"], "description": "a command"},
         "Bash": lambda v: {"command": v["command"], "description": "a command"},
         "run_shell_command": lambda v: {"command": v["command"], "description": "a command"},
-        "exec_command": lambda v: {"cmd": v["command"]},
+        "exec_command": _exec,
         "shell_command": lambda v: {"command": v["command"]},
     },
     "read": {

@@ -37,6 +37,10 @@ class Gate:
         """The client closed its connection while it was held."""
         return self._disconnected.is_set()
 
+    def has_started(self) -> bool:
+        """Return whether a request is held that was not waited for yet; it counts as waited for."""
+        return self._started.acquire(blocking=False)
+
     def wait_started(self, limit: float = LIMIT) -> None:
         """Wait until one more request is held here; its first piece was sent."""
         assert self._started.acquire(timeout=limit), f"no request came to the gate within {limit} s"
