@@ -50,6 +50,10 @@ class _Screen(pyte.Screen):
         if not private:
             super().select_graphic_rendition(*attributes)
 
+    def report_device_status(self, mode: int, private: bool = False) -> None:
+        if not private:
+            super().report_device_status(mode)
+
 
 class Terminal:
     """A command in its own terminal; its output is read while waiting."""
