@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import fcntl
 import os
 import pty
@@ -155,10 +156,11 @@ class Terminal:
             return False
         try:
             data = os.read(self._own, 1 << 16)
-            while select.select([self._own], [], [], 0.01)[0] and len(data) < MOST:
-                data += os.read(self._own, 1 << 16)
         except OSError:
             return False  # how Linux says that the other side was closed
+        with contextlib.suppress(OSError):  # the same, after the last words
+            while select.select([self._own], [], [], 0.01)[0] and len(data) < MOST:
+                data += os.read(self._own, 1 << 16)
         text = STRINGS.sub("", self._waiting + self._decoder.decode(data))
         self._waiting = match[0] if (match := OPEN_STRING.search(text)) else ""
         self._stream.feed(text.removesuffix(self._waiting))
