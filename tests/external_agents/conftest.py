@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.external_agents.agents import READY
+from tests.external_agents.agents import PROGRAMS, READY
 from tests.external_agents.rig import Rig
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+collect_ignore_glob = [] if PROGRAMS else ["test_*.py"]
 
 
 @pytest.fixture(params=READY, ids=lambda agent: agent.name)
