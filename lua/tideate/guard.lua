@@ -114,15 +114,34 @@ local function set_keys(buf, session, folder)
   vim.keymap.set('t', '<C-\\><C-l>', land, { buffer = buf, desc = 'tideate: review the changes of the program' })
 end
 
+--- Name a terminal; delete that of an ended program of the same session.
+---@param buf integer
+---@param name string
+local function take_name(buf, name)
+  for _, other in ipairs(api.nvim_list_bufs()) do
+    if api.nvim_buf_get_name(other) == name then
+      api.nvim_buf_delete(other, { force = true })
+    end
+  end
+  api.nvim_buf_set_name(buf, name)
+end
+
 --- Open a terminal window for a prepared program.
 ---@param start tideate.GuardStart
 ---@param folder string
 local function open_terminal(start, folder)
-  vim.cmd('botright new')
-  local buf, win = api.nvim_get_current_buf(), api.nvim_get_current_win()
+  local buf = api.nvim_create_buf(true, false)
+  local win = api.nvim_open_win(buf, true, { split = 'below', win = -1 })
   vim.bo[buf].bufhidden = 'hide'
+  local is_heard = false
   local options = {
     cwd = start.cwd,
+    on_stdout = function()
+      if not is_heard then
+        is_heard = true
+        refresh() -- the session is running now
+      end
+    end,
     on_exit = vim.schedule_wrap(function(_, code)
       leave_terminal(buf, code)
       ended(start.session, folder, code)
@@ -137,7 +156,7 @@ local function open_terminal(start, folder)
     api.nvim_buf_delete(buf, { force = true })
     return ui.fail(('the program cannot be started: %s'):format(channel))
   end
-  api.nvim_buf_set_name(buf, ('tideate://guard/%s'):format(M.named(start.session)))
+  take_name(buf, ('tideate://guard/%s'):format(M.named(start.session)))
   set_keys(buf, start.session, folder)
   local text = require('tideate.ui.text')
   require('tideate.ui.window').options(win, {
