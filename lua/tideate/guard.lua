@@ -156,11 +156,18 @@ end
 local function open_terminal(start, folder)
   local name = ('tideate://guard/%s'):format(M.named(start.session))
   remove_terminal(name)
-  vim.cmd('botright new')
-  local buf, win = api.nvim_get_current_buf(), api.nvim_get_current_win()
+  local buf = api.nvim_create_buf(true, false)
+  local win = api.nvim_open_win(buf, true, { split = 'below', win = -1 })
   vim.bo[buf].bufhidden = 'hide'
+  local is_heard = false
   local options = {
     cwd = start.cwd,
+    on_stdout = function()
+      if not is_heard then
+        is_heard = true
+        refresh() -- the session is running now
+      end
+    end,
     on_exit = vim.schedule_wrap(function(_, code)
       leave_terminal(buf, code)
       ended(start.session, folder, code)

@@ -122,3 +122,20 @@ def test_one_of_several_sessions_is_chosen_to_land(nvim: Editor) -> None:
     nvim.command("Workflow land")
     nvim.wait_screen("second.py")
     assert nvim.lua("return _G.asked") == 2
+
+
+def test_a_program_is_run_again_from_the_panel_in_a_window_with_its_own_bar(nvim: Editor) -> None:
+    nvim.command("Workflow guard sh -c 'echo new >> new.py; echo waits; read x'")
+    nvim.wait_screen("waits")
+    nvim.feed("<CR>")
+    nvim.wait_screen("create · 1 open")
+    wait_focused(nvim)
+    nvim.feed("q")
+    nvim.wait_screen("land waits")
+    open_panel(nvim)
+    nvim.feed("gg")
+    nvim.feed("p")
+    nvim.wait_screen("waits")
+    nvim.wait("vim.fn.mode() == 't'")
+    assert "guarded sh" in nvim.lua("return vim.wo.winbar")
+    nvim.wait_screen("  running")
