@@ -11,9 +11,10 @@ import pytest
 
 from tests.snapshots.guarded.conftest import Opened
 from tideate_core.process import Enclosure, make_environment
+from tideate_core.project import open_directory_fd
 from tideate_core.snapshots import GuardedCopy, ScratchDifference
-from tideate_core.snapshots.guarded import base, difference
-from tideate_core.snapshots.guarded.base import UNKNOWN, state_at, state_in_copy
+from tideate_core.snapshots.guarded import base, difference, updating
+from tideate_core.snapshots.guarded.base import UNKNOWN, lstat, state_at, state_in_copy
 from tideate_core.snapshots.guarded.upper import DEEPEST
 
 if TYPE_CHECKING:
@@ -86,9 +87,7 @@ async def test_an_unreadable_file_waits_for_a_later_update(
 async def test_a_directory_that_cannot_be_entered_does_not_end_an_update(
     opening: Opening, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tideate_core.snapshots.guarded import updating
-
-    real = updating.open_directory_fd
+    real = open_directory_fd
 
     def refuse(start: Path | str, parts: Any, *, make: bool = False) -> int:
         if list(parts) == ["src"]:
@@ -142,7 +141,7 @@ async def test_a_path_that_is_too_long_is_named_and_not_entered(opened: Opened) 
 async def test_a_path_that_vanishes_into_a_locked_directory_is_named(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = difference.lstat
+    real = lstat
 
     def refuse(path: Path) -> os.stat_result | None:
         if path.name == "locked":
