@@ -118,6 +118,24 @@ async def test_rejections_are_in_a_file_that_the_program_can_read(session: Sessi
     assert not (session.bench.root / ".tideate/feedback.md").exists()
 
 
+async def test_a_program_that_blocks_the_file_of_rejections_does_not_end_the_landing(
+    session: Session,
+) -> None:
+    await session.agent(f"{AGENT}; mkdir -p .tideate/feedback.md")
+    result = await session.land(deciding(a=([0], [1])))
+    assert (result.ok, session.text()) == (True, BASE.replace("one", "ONE"))
+    assert "feedback_file" not in outcome(result, "update")
+    assert await session.agent("cat a.txt") == BASE.replace("one", "ONE")
+
+
+async def test_a_name_that_is_no_text_is_left_and_all_else_lands(session: Session) -> None:
+    await session.agent(f"{AGENT}; echo 1 > \"$(printf 'bad\\377')\"")
+    result = await session.land()
+    assert (result.ok, session.text()) == (True, LANDED)
+    assert outcome(result)["left"] == {"bad\\xff": "its name is not UTF-8"}
+    assert list((await session.copy.difference()).files) == ["bad\udcff"]
+
+
 async def test_open_files_stay_in_the_session_for_the_next_landing(session: Session) -> None:
     await session.agent(f"{AGENT}; echo more >> b.txt; mkdir made; echo 1 > made/x; echo 1 > y")
     await session.land(deciding(a=([0, 1], []), y=([], [0])))

@@ -98,6 +98,15 @@ def test_the_session_of_a_killed_process_is_interrupted_and_may_start_again(root
         assert change_session(root, session.id, GuardEvent.START).state is GuardState.RUNNING
 
 
+def test_names_that_are_no_text_are_recorded(root: Path) -> None:
+    session = made(root)
+    with owning(root, session):
+        report = {"ended": ["sleep \udcff"]}
+        change_session(root, session.id, GuardEvent.START, argv=("\udcfe",), report=report)
+        found = find_session(root, None)
+        assert (found.argv, found.report) == (("\udcfe",), report)
+
+
 def test_landings_are_recorded_while_the_program_runs(root: Path) -> None:
     session = made(root)
     with owning(root, session):

@@ -1,14 +1,17 @@
-"""File images: concurrent writes in one host are serialized."""
+"""File images: reads of what other programs change, and concurrent writes in one host."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from tideate_core.workspace import file_images
 from tideate_core.workspace.file_images import ABSENT, FileImage, FileState, read_image, write_image
 
 if TYPE_CHECKING:
-    import pytest
+    from pathlib import Path
 
     from tests.workspace.project import TextFile
 
@@ -33,3 +36,26 @@ def test_nobody_of_this_process_comes_between_the_look_at_a_file_and_its_replace
     )
     assert held == [True, True]
     assert not file_images._replacing.locked()
+
+
+def test_a_pipe_put_in_a_file_s_place_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, real = tmp_path / "file", os.open
+    file.write_text("1")
+
+    def opening(path: Any, flags: int, **options: Any) -> int:
+        file.unlink()
+        os.mkfifo(file)
+        assert flags & os.O_NONBLOCK, "it would wait for a writer"
+        return real(path, flags, **options)
+
+    monkeypatch.setattr(os, "open", opening)
+    assert read_image(file).state == FileState("other")
+
+
+def test_a_file_that_grows_over_the_limit_is_not_read_whole(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("12345")
+    assert read_image(tmp_path / "file", largest=5).data == b"12345"
+    with pytest.raises(OSError, match="too large"):
+        read_image(tmp_path / "file", largest=4)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.builtin.review.target import project_root
 from tideate_core.engine import Landed, land_difference
-from tideate_core.errors import InvalidInput, RunIsOwned, did_you_mean
+from tideate_core.errors import InvalidInput, RunIsOwned, WorkspaceError, did_you_mean
 from tideate_core.snapshots import (
     GuardedCopy,
     ScratchDifference,
@@ -58,7 +58,7 @@ async def land(step: StepContext) -> dict[str, Any]:
         "files": landed.files,
         "rejected": landed.rejected,
         "undecided": landed.undecided,
-        "left": landed.left,
+        "left": {label(path): why for path, why in landed.left.items()},
         "feedback": landed.feedback,
         **({"commit_message": "\n\n".join(messages)} if messages else {}),
     }
@@ -74,8 +74,12 @@ async def update(step: StepContext) -> dict[str, Any]:
         await copy.update(await unsaved_images(step.workspace), landed=landed)
         await asyncio.to_thread((copy.place / LANDED).unlink, missing_ok=True)
         if result["feedback"]:
-            path = await copy.leave_note(FEEDBACK, result["feedback"])
-            result = {**result, "feedback_file": str(path)}
+            try:
+                path = await copy.leave_note(FEEDBACK, result["feedback"])
+            except WorkspaceError as error:  # the program put something else there
+                step.notice(f"the program does not get the feedback: {error}", level="warn")
+            else:
+                result = {**result, "feedback_file": str(path)}
     root = project_root(step.workspace)
     if result["files"]:
         await asyncio.to_thread(note_landing, root, copy.id, step.execution_id)
@@ -161,7 +165,7 @@ def _summary(landed: Landed) -> str:
     words = [f"landed: {_counted(landed.files)}" if landed.files else "nothing was landed"]
     words += [f"rejected parts of {_counted(landed.rejected)}"] if landed.rejected else []
     words += [f"still open: {_counted(landed.undecided)}"] if landed.undecided else []
-    words += [f"not landed: {path}: {why}" for path, why in landed.left.items()]
+    words += [f"not landed: {label(path)}: {why}" for path, why in landed.left.items()]
     return "\n".join(words)
 
 

@@ -46,7 +46,10 @@ if TYPE_CHECKING:
         Shade as Shade,
         Tmpfs as Tmpfs,
     )
-    from tideate_core.process.namespaces import Namespaces as Namespaces
+    from tideate_core.process.namespaces import (
+        Namespaces as Namespaces,
+        open_first_overlay as open_first_overlay,
+    )
     from tideate_core.process.output import (
         OutputCapture as OutputCapture,
         OutputLine as OutputLine,

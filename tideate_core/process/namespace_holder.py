@@ -73,6 +73,8 @@ LINKS = {
 OF_THE_SYSTEM = ("bus", "fs", "irq", "sys", "sysrq-trigger")
 """Parts of /proc that the superuser may write even without capabilities."""
 ORIGIN = "user.overlay.origin"
+PINNED = 100
+"""Descriptor of the first overlay: programs inside may move the directories above it."""
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -158,6 +160,8 @@ class View:
                     self._opened.append(list(getattr(self, f"_open_{one['mount']}", _nothing)(one)))
                 else:
                     getattr(self, f"_mount_{one['mount']}")(one, self._opened[number])
+        if overlay := next((one["place"] for one in self._mounts if one["mount"] == "overlay"), None):
+            os.dup2(os.open(overlay, os.O_PATH | os.O_DIRECTORY), PINNED)
         for place in self._hidden:  # now places of visible paths in them are made
             _set_attributes(place, "", ATTR_RDONLY, 0)
             os.close(place)

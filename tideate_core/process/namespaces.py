@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import ScratchUnavailable
 from tideate_core.process.mount_plan import plan_as_json
+from tideate_core.process.namespace_holder import PINNED
 from tideate_core.util.regular_files import read_bounded
 
 if TYPE_CHECKING:
@@ -122,6 +123,16 @@ class Namespaces:
         if not number.isdigit():
             raise ScratchUnavailable("the process that holds the namespaces does not start")
         raise ScratchUnavailable(f"{doing} ({os.strerror(int(number))}{_switched_off()})")
+
+
+def open_first_overlay(holder: int) -> int:
+    """Return a descriptor of the first overlay in a holder's plan, which outlives the namespaces.
+
+    Programs inside may put links and other directories on the path to it.
+
+    :raises OSError: the holder has ended.
+    """
+    return os.open(f"/proc/{holder}/fd/{PINNED}", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
 
 
 def _is_current(installed: Path) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import json
 import os
 import time
 from contextlib import contextmanager, suppress
@@ -11,7 +12,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from tideate_core.errors import InvalidInput, RunIsOwned, ScratchUnavailable, SessionNotFound, WorkspaceError
 from tideate_core.machines import StateMachine
@@ -254,10 +255,11 @@ def _seen(place: Path) -> GuardSession:
 
 def _read(place: Path) -> GuardSession:
     try:
-        return GuardSession.model_validate_json(read_regular(place / RECORD))
+        # only `json` reads and writes names that are not UTF-8
+        return GuardSession.model_validate(json.loads(read_regular(place / RECORD)))
     except FileNotFoundError as error:
         raise SessionNotFound(f"the guarded session {place.name[:SHORT]} was discarded") from error
-    except (OSError, ValidationError) as error:
+    except (OSError, ValueError) as error:  # also a ValidationError
         raise WorkspaceError(
             f"{place / RECORD} is damaged; `tideate guard discard {place.name}` removes the session"
         ) from error
@@ -265,7 +267,7 @@ def _read(place: Path) -> GuardSession:
 
 def _write(place: Path, session: GuardSession) -> None:
     try:
-        write_atomic(place / RECORD, session.model_dump_json().encode())
+        write_atomic(place / RECORD, json.dumps(session.model_dump()).encode())
     except OSError as error:
         raise WorkspaceError(f"{place / RECORD} cannot be written: {error.strerror}") from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import re
@@ -93,11 +94,12 @@ def text_digest(text: str) -> str:
     return _digest(text.encode("utf-8", "surrogatepass"))
 
 
-def read_image(path: Path | str, directory: int | None = None) -> FileImage:
+def read_image(path: Path | str, directory: int | None = None, largest: int | None = None) -> FileImage:
     """Read the image of a path without following its last component.
 
     :param directory: descriptor that the path is relative to.
-    :raises OSError: the path exists and cannot be read.
+    :param largest: bytes of a file.
+    :raises OSError: the path exists and cannot be read, or has more bytes.
     """
     try:
         found = os.stat(path, dir_fd=directory, follow_symlinks=False)
@@ -106,23 +108,30 @@ def read_image(path: Path | str, directory: int | None = None) -> FileImage:
     if stat.S_ISLNK(found.st_mode):
         return FileImage.of_link(os.fsencode(os.readlink(path, dir_fd=directory)))
     if stat.S_ISREG(found.st_mode):
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+        # a running program may have put a pipe in its place
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
         with os.fdopen(handle, "rb") as file:
-            return FileImage.of_file(file.read(), found.st_mode & _MODE_BITS, read_metadata(handle))
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                return FileImage(FileState("other"))
+            data = file.read() if largest is None else file.read(largest + 1)
+            if largest is not None and len(data) > largest:
+                raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+            return FileImage.of_file(data, found.st_mode & _MODE_BITS, read_metadata(handle))
     return FileImage(FileState("directory" if stat.S_ISDIR(found.st_mode) else "other"))
 
 
-def read_image_nofollow(path: Path) -> FileImage:
+def read_image_nofollow(path: Path, largest: int | None = None) -> FileImage:
     """Read the image of a resolved path, refusing links placed on the path meanwhile.
 
-    :raises OSError: the path exists and cannot be read.
+    :param largest: bytes of a file.
+    :raises OSError: the path exists and cannot be read, or has more bytes.
     """
     try:
         way = open_directory_fd(path.anchor, path.parts[1:-1])
     except (FileNotFoundError, NotADirectoryError):
         return FileImage(ABSENT)
     try:
-        return read_image(path.name, way)
+        return read_image(path.name, way, largest)
     finally:
         os.close(way)
 

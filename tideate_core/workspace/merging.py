@@ -60,7 +60,10 @@ async def merge_outside_changes(
     places: dict[str, Path] = {}
     for path in names:
         try:
+            path.encode()
             places[path] = workspace.lexical(path)
+        except UnicodeEncodeError:
+            others[path] = "its name is not UTF-8"
         except OutsideRoot as error:
             others[path] = str(error)
     if workspace.buffers is not None and places:

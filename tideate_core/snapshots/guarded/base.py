@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
 LARGEST: Final = 64 * MIB
 """Bytes of a file that is compared."""
+LARGEST_HASHED: Final = 4096 * MIB
+"""Bytes of a file in the copy whose state is known."""
+UNKNOWN: Final = FileState("other", "unknown")
+"""State of a file that a program made unreadable or huge; it equals no wanted state."""
 _GONE: Final = Kept("absent")
 _DIGEST_SIZE: Final = 20
 """Bytes, as in a `FileState`."""
@@ -31,11 +36,13 @@ class TooLarge(Exception):
     """A file is larger than `LARGEST`."""
 
 
-def state_at(path: Path | str, directory: int | None = None) -> FileState:
+def state_at(path: Path | str, directory: int | None = None, largest: int | None = None) -> FileState:
     """Return the state of a path without its content in memory, following no link; blocking.
 
     :param directory: descriptor that the path is relative to.
+    :param largest: bytes of a file.
     :raises OSError: it cannot be read.
+    :raises TooLarge: it has more bytes.
     """
     try:
         found = os.stat(path, dir_fd=directory, follow_symlinks=False)
@@ -46,9 +53,29 @@ def state_at(path: Path | str, directory: int | None = None) -> FileState:
         return FileState("directory", mode=mode)
     if not stat.S_ISREG(found.st_mode):
         return read_image(path, directory).state
+    made, size = hashlib.blake2b(digest_size=_DIGEST_SIZE), 0
     with os.fdopen(os.open(path, _READ, dir_fd=directory), "rb") as file:
-        made = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=_DIGEST_SIZE))
-    return FileState("file", made.hexdigest(), mode)
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):  # replaced meanwhile
+            return FileState("other")
+        while largest is None or max(size, status.st_size) <= largest:
+            if not (data := file.read(MIB)):
+                return FileState("file", made.hexdigest(), mode)
+            made.update(data)
+            size += len(data)
+    raise TooLarge
+
+
+def state_in_copy(name: str, directory: int) -> FileState:
+    """Return the state of a path that a running program may change; blocking."""
+    try:
+        return state_at(name, directory, LARGEST_HASHED)
+    except (PermissionError, TooLarge):
+        return UNKNOWN
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.ENOENT):  # replaced meanwhile
+            return UNKNOWN
+        raise
 
 
 def state_within(view: Path, path: str) -> FileState:
@@ -61,8 +88,10 @@ def state_within(view: Path, path: str) -> FileState:
         directory = open_directory_fd(view, way)
     except (FileNotFoundError, NotADirectoryError):
         return ABSENT
+    except PermissionError:
+        return UNKNOWN
     try:
-        return state_at(name, directory)
+        return state_in_copy(name, directory)
     finally:
         os.close(directory)
 
@@ -172,4 +201,4 @@ def read_bounded_image(path: Path) -> FileImage:
     """
     if (found := lstat(path)) is not None and found.st_size > LARGEST:
         raise TooLarge
-    return read_image_nofollow(path)
+    return read_image_nofollow(path, LARGEST)

@@ -14,7 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 from tideate_core.errors import ScratchUnavailable
-from tideate_core.process import Bind, EscapeReport, Namespaces, Overlay, Proc, entering, make_environment
+from tideate_core.process import (
+    Bind,
+    EscapeReport,
+    Namespaces,
+    Overlay,
+    Proc,
+    entering,
+    make_environment,
+    open_first_overlay,
+)
 from tideate_core.project import make_project_state, project_state, real_path
 from tideate_core.snapshots.gitignore import IgnoreQuery
 from tideate_core.snapshots.guarded.base import Base, state_within
@@ -393,33 +402,49 @@ class GuardedCopy:
         if self.kind == "copy":
             yield self._tree
         elif self._held is not None and self._held.is_there:
-            yield self._held.view(self.project)
+            with self._view_of(self._held.pid) as view:
+                yield view
         else:
             try:
                 owner = self._own()
             except ScratchUnavailable:
-                yield self._view_of_owner()
+                with self._view_of(self._holder_of_owner()) as view:
+                    yield view
                 return
             try:
                 held = Namespaces.hold(self.mounts())
                 try:
                     _tell_holder(owner, held.pid)
-                    yield held.view(self.project)
+                    with self._view_of(held.pid) as view:
+                        yield view
                 finally:
                     held.close()
             finally:
                 os.close(owner)
 
-    def _view_of_owner(self) -> Path:
-        """Return the root of the copy in the namespaces of the process that has it open."""
+    @contextmanager
+    def _view_of(self, holder: int | None) -> Iterator[Path]:
+        """Yield the root of the copy in a holder's namespaces; it stays usable if these end."""
+        try:
+            if holder is None:
+                raise ProcessLookupError
+            root = open_first_overlay(holder)
+        except (FileNotFoundError, ProcessLookupError) as error:
+            raise ScratchUnavailable(
+                f"the process that has the guarded copy {self.id} open is ending; try again"
+            ) from error
+        try:
+            yield Path(f"/proc/self/fd/{root}")
+        finally:
+            os.close(root)
+
+    def _holder_of_owner(self) -> int | None:
+        """Return the process in the namespaces of the process that has the copy open."""
         handle = open_private(self.place / OWNER, os.O_RDONLY)
         try:
-            pid = _holder(handle)
+            return _holder(handle)
         finally:
             os.close(handle)
-        if pid is not None:
-            return Path(f"/proc/{pid}/root", self.project.relative_to("/"))
-        raise ScratchUnavailable(f"the process that has the guarded copy {self.id} open is ending; try again")
 
     def _difference(self) -> ScratchDifference:
         base, upper = self._base, self.place / "upper"
@@ -477,7 +502,7 @@ class GuardedCopy:
             now = {path: state_within(view, path) for path in changed_paths(found)}
             with IgnoreQuery(self.project) as query:
                 look = Look(self.project, query, load_folders(self._guard / self._record.listing), lock)
-                steps = Planning(look, base, self.place, found, landed, now).steps(files)
+                steps = Planning(look, base, self.place, found, landed, now, self._record.stale).steps(files)
             make_private_directory(self._guard / listing)
             write_listing(self._guard / listing, look.folders())
             self._record = replace(self._record, pending=tuple(steps), pending_listing=listing)

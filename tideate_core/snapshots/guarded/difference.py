@@ -24,6 +24,8 @@ MOST: Final = 20_000
 MOST_BYTES: Final = 512 * MIB
 """Most bytes of all images, which are in memory."""
 
+_GIVES_RIGHTS: Final = stat.S_ISUID | stat.S_ISGID
+
 
 @dataclass(frozen=True, slots=True)
 class ScratchDifference(OutsideChanges):
@@ -101,8 +103,12 @@ class _Comparison:
             if one.path in self._done:
                 continue
             self._done.add(one.path)
-            was = self._base.directory_mode(one.path)
-            now = None if one.where is None else lstat(one.where)
+            try:
+                was = self._base.directory_mode(one.path)
+                now = None if one.where is None else lstat(one.where)
+            except OSError as error:
+                self._left[one.path] = f"cannot be read: {error.strerror}"
+                continue
             is_directory = now is not None and stat.S_ISDIR(now.st_mode)
             if self._names.has(one.path, directory=is_directory or (was is not None and now is None)):
                 self._ignored.add(one.path + "/" if is_directory or was is not None else one.path)
@@ -156,6 +162,9 @@ class _Comparison:
         before = file_or_link(before)  # directories are compared separately
         if before.state.kind == "other":
             before = FileImage(ABSENT)
+        if after.state.kind == "file" and (gained := after.state.mode & ~before.state.mode & _GIVES_RIGHTS):
+            self._left[path] = "gets the rights of its owner or group (set-ID), which does not land"
+            after = FileImage.of_file(after.data, after.state.mode & ~gained, after.metadata)
         if before.state == after.state:
             return
         self._size += len(before.data) + len(after.data)

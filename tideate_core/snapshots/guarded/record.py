@@ -62,6 +62,8 @@ class Record:
     """Number of updates."""
     kept: dict[str, Kept] = field(default_factory=dict)
     """Paths whose base is not that of the layers."""
+    stale: tuple[str, ...] = ()
+    """Paths that updates could not write, because a program changed them meanwhile."""
     pending: tuple[Step, ...] = ()
     """Update under way; it becomes part of the base."""
     pending_listing: str = ""
@@ -81,6 +83,7 @@ class Record:
             listing=self.pending_listing,
             generation=self.generation + 1,
             kept={**self.kept, **kept},
+            stale=tuple(step.path for step in self.pending if step.path not in kept),
             pending=(),
             pending_listing="",
         )
@@ -111,13 +114,13 @@ class Record:
 
 
 def _parsed(shape: dict[str, Any]) -> dict[str, Any]:
-    lists = ("heavy", "borrowed", "outside_borrowed", "notices")
+    lists = ("heavy", "borrowed", "outside_borrowed", "notices", "stale")
     steps = (
         Step(step["path"], FileState(**step["before"]), Kept(**step["after"])) for step in shape["pending"]
     )
     return {
         **shape,
-        **{name: tuple(shape[name]) for name in lists},
+        **{name: tuple(shape.get(name, ())) for name in lists},
         "kept": {path: Kept(**one) for path, one in shape["kept"].items()},
         "pending": tuple(steps),
     }

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.project import open_directory_fd
-from tideate_core.snapshots.guarded.base import state_at, state_of
+from tideate_core.snapshots.guarded.base import state_in_copy, state_of
 from tideate_core.snapshots.guarded.record import Kept, Step
 from tideate_core.snapshots.scratch.cloning import Cloner
 from tideate_core.util.atomic_files import fsync_directory, fsync_file
@@ -46,6 +46,7 @@ class Planning:
     :param look: the project, compared with the listing of the base.
     :param found: changes of the program.
     :param landed: the changes that were reviewed; None: all of them.
+    :param stale: paths that earlier updates could not write.
     """
 
     def __init__(
@@ -56,8 +57,10 @@ class Planning:
         found: ScratchDifference,
         landed: ScratchDifference | None,
         now: Mapping[str, FileState],
+        stale: Iterable[str],
     ) -> None:
         self._look = look
+        self._stale = stale
         self._base = base
         self._contents = place / CONTENTS
         self._found = found
@@ -75,7 +78,7 @@ class Planning:
         look = self._look
         gone = (path for path in look.gone() if not os.path.lexists(look.root / path))
         steps: list[Step] = []
-        for path in sorted({*look.found.changed, *gone, *changed_paths(self._found), *files}):
+        for path in sorted({*look.found.changed, *gone, *changed_paths(self._found), *files, *self._stale}):
             after = None if path in look.found.skipped else self._after(path, files)
             if after is None:
                 continue
@@ -100,7 +103,7 @@ class Planning:
         if path in landed.files:
             after = landed.files[path][1].state
             return now == after or now.kind == after.kind == "link"
-        if path in landed.modes and now.kind == "file":
+        if path in landed.modes and now.kind != "directory":
             return now.mode == landed.modes[path][1] and now.holds_same_as(self._base.state(path))
         return path in landed.modes or path in landed.made or path in landed.removed
 
@@ -185,8 +188,10 @@ class Applying:
             if step.after.kind == "absent":
                 done[step.path] = step.after
             return
+        except PermissionError:  # the program's mode of a directory
+            return
         try:
-            now = state_at(name, directory)
+            now = state_in_copy(name, directory)
             if now == self._wanted(step.after):
                 done[step.path] = step.after
             elif now == step.before or _is_half_done(now, step):

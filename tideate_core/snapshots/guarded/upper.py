@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tideate_core.project import open_directory_below
 from tideate_core.snapshots.guarded.difference import Found
@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.snapshots.guarded.ignoring import IgnoredNames
+
+DEEPEST: Final = 100
+"""Directories above a path; each costs time for all that is below it."""
+LONGEST: Final = 3_000
+"""Bytes of a path: the system takes 4,096 with that of the layer."""
 
 
 def changed_in_upper(
@@ -40,6 +45,9 @@ def changed_in_upper(
         for name, kind in entries:
             path = f"{directory}/{name}" if directory else name
             seen.add(path)
+            if path.count("/") >= DEEPEST or len(os.fsencode(path)) > LONGEST:
+                yield Found(path, upper / path, problem="its path is too long")
+                continue
             yield Found(path, None if kind == "gone" else upper / path)
             if kind == "directory" and not names.has(path, directory=True):
                 pending.append((path, hides))
