@@ -28,7 +28,7 @@ NARROW: Final = 80
 KEPT: Final = {
     NARROW: {
         "prompt", "streaming", "review", "because", "round", "edit", "syntax", "plan", "head", "panel",
-        "lanes", "fork", "rollback", "written", "chat",
+        "lanes", "fork", "rollback", "written", "chat", "guard", "land", "sessions", "agent",
     },
     200: {"beside", "compare"},
 }  # fmt: skip
@@ -145,7 +145,7 @@ def _configure(folder: Path, server: ModelServer) -> None:
 def _environment(folder: Path) -> dict[str, str]:
     places = {f"XDG_{kind.upper()}_HOME": str(folder / kind) for kind in ("config", "state", "data", "cache")}
     return {
-        "PATH": os.environ["PATH"],
+        "PATH": os.pathsep.join([str(folder / "bin"), os.environ["PATH"]]),
         "HOME": str(folder),
         "LANG": "C.UTF-8",
         "TERM": "xterm-256color",

@@ -64,6 +64,9 @@ def test_the_plan_of_an_agent_is_a_checklist(editor: Editor) -> None:
     now = {"progress": 1, "total": 2, "message": "write", "checklist": ["[x] look", "[-] write"]}
     run.event("TOOL_PROGRESS", **place, **now)
     assert [*filter(None, body(run))][:3] == ["… `acp:claude/plan`  1/2  write", "- [x] look", "- [-] write"]
+    other = {"step": "work", "call": 2, "server": "acp:claude", "tool": "edit", "summary": "edit a.txt"}
+    run.event("TOOL_CALLED", **other, arguments={})
+    assert [*filter(None, body(run))][:3] == ["… `edit a.txt`", "- [x] look", "- [-] write"]
     run.event("TOOL_COMPLETED", **place, duration_ms=1, ok=True, checklist=["[x] look", "[x] write"])
     run.token("Done.")
     run.event("WORKFLOW_COMPLETED", response="Done.", files=[])

@@ -25,7 +25,7 @@ def send(message: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def update(kind: str, **fields: Any) -> None:
+def update(kind: str, /, **fields: Any) -> None:
     shape = {"sessionUpdate": kind, **fields}
     send({"method": "session/update", "params": {"sessionId": SESSION, "update": shape}})
 
@@ -72,6 +72,8 @@ def act(action: dict[str, Any], prompt: str) -> None:  # noqa: C901 a table of a
             update("plan", entries=shown)
         case {"update": fields}:
             update(fields.pop("kind"), **fields)
+        case {"call": fields}:
+            update("tool_call", **fields)
         case {"write": [path, text]}:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             Path(path).write_text(text)

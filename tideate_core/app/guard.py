@@ -34,6 +34,9 @@ COMMANDS: Final = ("discard", "land", "list", "resume", "show")
 """Subcommands of `tideate guard`."""
 LAND: Final = "land"
 """Workflow that lands a session."""
+HIDDEN: Final = (
+    "guarded programs do not see your /tmp and secrets; `visible` under [agents.NAME] shows a path to one"
+)
 LANDING: Final = "landing.lock"
 """File of a copy that the workflow locks."""
 
@@ -100,9 +103,11 @@ async def started(
 
     :param argv: another program than before, in the same copy.
     :raises RunIsOwned: a living process runs the session's program.
+    :raises ProgramMissing: the program is hidden in the copy, or does not exist.
+    :raises ProgramNotExecutable: it cannot be run.
     :raises ScratchUnavailable: the copy cannot be mounted.
     """
-    from tideate_core.process import enclosure_for, environment_for
+    from tideate_core.process import enclosure_for, environment_for, find_program
     from tideate_core.snapshots import GuardedCopy
 
     argv = tuple(argv) or session.argv
@@ -113,13 +118,13 @@ async def started(
         session = await asyncio.to_thread(
             change_session, root, session.id, GuardEvent.START, argv=argv, status=None, ended=None
         )
-        program = GuardedProgram(
-            session,
-            copy,
-            copy.command(list(argv), cwd=session.folder),
-            copy.environment(environment_for(argv[0], config)),
-        )
+        environment = copy.environment(environment_for(argv[0], config))
+        command = copy.command(list(argv), cwd=session.folder)
+        program = GuardedProgram(session, copy, command, environment)
         try:
+            await asyncio.to_thread(
+                find_program, argv[0], copy.root / session.folder, environment, hint=HIDDEN, seen=copy.seen
+            )
             yield program
         finally:
             program.report = await copy.close()

@@ -61,10 +61,15 @@ def test_without_a_terminal_the_changes_wait_with_the_status_of_the_program(proj
     assert project.fingerprint() == before
     assert "wait in session" in done.stderr
     project.fails(3, "nothing was discarded", "guard", "discard")
+    assert project.json("guard", "discard")["error_code"] == "Declined"
     assert len(project.json("guard", "list")["sessions"]) == 1
     project.ok("guard", "discard", "--yes")
     assert project.json("guard", "list")["sessions"] == []
     assert project.fingerprint() == before
+
+
+def test_a_project_with_our_own_state_is_refused_with_advice(project: Shell) -> None:
+    project.fails(1, "guard a project below it", "guard", "--root", str(project.home), "true")
 
 
 def test_a_program_that_changes_nothing_leaves_no_session(project: Shell) -> None:
@@ -76,6 +81,17 @@ def test_a_program_that_changes_nothing_leaves_no_session(project: Shell) -> Non
 
 def test_a_missing_program_is_named_before_anything_is_copied(project: Shell) -> None:
     project.fails(2, "did you mean `tideate guard list`?", "guard", "lst")
+    assert project.json("guard", "list")["sessions"] == []
+
+
+def test_a_program_in_a_hidden_place_is_refused_with_the_option_that_shows_it(project: Shell) -> None:
+    program = project.home / "hidden" / "agent"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho seen > seen\n")
+    program.chmod(0o755)
+    project.configure('[agents.agent]\nhidden = ["~/hidden"]\n')
+    refused = project.fails(2, "`visible` under [agents.NAME]", "guard", str(program))
+    assert f"{program} does not exist" in refused.stderr
     assert project.json("guard", "list")["sessions"] == []
 
 

@@ -20,7 +20,7 @@ from tideate_core.cli.render.output import (
     print_message,
     report_errors,
 )
-from tideate_core.errors import ConfigError
+from tideate_core.errors import ConfigError, ProgramMissing, ProgramNotExecutable
 from tideate_core.project import real_path
 from tideate_core.util.escaping import label
 
@@ -172,7 +172,7 @@ def discard(session: SessionId = None, /, *, yes: Yes = None, json: Json = False
 
     async def command() -> int:
         refuse_running(place, found)
-        if yes is None:
+        if yes is None and not json:
             _print_session(found, await session_difference(place, found))
         question = f"Discard session {found.short} of {label(found.argv[0])} with these changes?"
         if not await confirmed(yes, "discard", question):
@@ -214,10 +214,14 @@ async def _guard(
     from tideate_core.snapshots import finish_session
 
     assert project.root is not None  # noqa: S101 checked by `_project`
-    async with started(project.root, project.loaded.config, session, argv) as program:
-        for notice in program.copy.notices:
-            note(notice)
-        program.status = await _run(program)
+    try:
+        async with started(project.root, project.loaded.config, session, argv) as program:
+            for notice in program.copy.notices:
+                note(notice)
+            program.status = await _run(program)
+    except (ProgramMissing, ProgramNotExecutable):
+        await finish_session(project.root, session.id)
+        raise
     status = program.status
     for words in program.report.lines if program.report is not None else ():
         note(words)
@@ -274,8 +278,8 @@ async def _land(
         quiet=quiet,
     )
     if not await finish_session(project.root, session.id) and not is_owned(project.root, session.id):
-        kept = f"session {session.short} keeps the other changes"
-        print_message(f"{kept}; `tideate guard discard {session.short}` deletes them", "dim")
+        kept = f"session {session.short} keeps what is not landed"
+        print_message(f"{kept}; `tideate guard discard {session.short}` deletes it", "dim")
     return status
 
 

@@ -204,6 +204,11 @@ class GuardedCopy:
             return list(argv)
         return entering(self._held.pid, self.root / cwd, argv)
 
+    @property
+    def seen(self) -> Path | None:
+        """Location of the programs' `/` in ours; None if it is the same."""
+        return None if self._held is None else self._held.view(Path("/"))
+
     def environment(self, environment: Mapping[str, str] | None = None) -> Mapping[str, str]:
         """Return the environment for a program started with `command`; blocking, reads files.
 

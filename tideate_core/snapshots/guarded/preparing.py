@@ -75,7 +75,9 @@ def prepare_copy(
     :raises OSError: the directory cannot be used.
     """
     if private_within(project):
-        raise ScratchUnavailable(f"tideate's own state is below {project}")
+        raise ScratchUnavailable(
+            f"{project} cannot be guarded, because it contains tideate's own state; guard a project below it"
+        )
     sweep_places(guard / UNFINISHED)
     with IgnoreQuery(project) as query, locked(guard) as handle:
         old = newest_mirror(guard)

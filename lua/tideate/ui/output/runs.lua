@@ -15,6 +15,7 @@ local KEPT = 10 -- buffers of ended runs
 ---@field check? tideate.ui.LiveCheck running
 ---@field calls tideate.ui.Call[] ended
 ---@field running_calls table<integer, any> arguments by number
+---@field checklist string[] unfinished plan of an agent
 ---@field reasoning table<string, tideate.ui.Reasoning> by step
 ---@field notices tideate.Event[] waiting for the end of a line
 ---@field in_line? boolean a streamed line is unfinished
@@ -57,6 +58,7 @@ function M.entry(stream)
     wrote = false,
     calls = {},
     running_calls = {},
+    checklist = {},
     reasoning = {},
     notices = {},
     headings = {},

@@ -89,6 +89,13 @@ M.words = {
   end,
 }
 
+--- Show a running call below the transcript, with the agent's unfinished plan.
+---@param entry tideate.ui.Run
+---@param line string
+local function show_running(entry, line)
+  entry.stream:set_tail(vim.list_extend({ '', line }, entry.checklist))
+end
+
 ---@type table<string, tideate.ui.Writer>
 M.writers = {
   SD_EVENT_MCP_CONNECTED = function(entry, data)
@@ -98,12 +105,13 @@ M.writers = {
     entry.running_calls[data.call or 0] = data.arguments
     if parallel_steps.is_written(entry, data.step, run) then
       parallel_steps.write_headings(entry)
-      entry.stream:set_tail({ '', M.line(data) })
+      show_running(entry, M.line(data))
     end
   end,
   SD_EVENT_TOOL_PROGRESS = function(entry, data, run)
+    entry.checklist = data.checklist and M.checklist(data) or entry.checklist
     if parallel_steps.is_written(entry, data.step, run) then
-      entry.stream:set_tail(vim.list_extend({ '', M.progress_words(data) }, M.checklist(data)))
+      show_running(entry, M.progress_words(data))
     end
   end,
   SD_EVENT_TOOL_COMPLETED = function(entry, data, run)
@@ -111,6 +119,7 @@ M.writers = {
     parallel_steps.put(entry, data.step, { call = line }, run) -- replaces the line of the running call
     local checklist = M.checklist(data)
     if #checklist > 0 then
+      entry.checklist = {}
       parallel_steps.put(entry, data.step, { apart = table.concat(checklist, '\n') }, run)
     end
     table.insert(entry.calls, { line = '> ' .. line, data = data, arguments = entry.running_calls[number] })
