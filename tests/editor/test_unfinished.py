@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -34,7 +36,7 @@ def test_a_project_with_a_waiting_session_is_told_without_a_host(
     for state, told in ((GuardState.WAITING, True), (GuardState.RUNNING, False)):
         place = tmp_path / "state/projects" / state_directory_name(root.resolve()) / "guard/sessions/ab12"
         place.mkdir(parents=True, exist_ok=True)
-        (place / RECORD).write_text(record.model_copy(update={"state": state}).model_dump_json())
+        (place / RECORD).write_text(json.dumps(replace(record, state=state).as_json()))
         editor = start_editor(cwd=root, ui=(100, 24), env={"TIDEATE_STATE": str(tmp_path / "state")})
         if told:
             editor.wait_screen(WAITING)

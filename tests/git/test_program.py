@@ -76,6 +76,7 @@ async def test_cancelling_ends_it_with_all_that_it_started(tmp_path: Path) -> No
 
 
 STARTERS = {
+    "tideate_core.adapters.acp.pipes": "agents over ACP",
     "tideate_core.adapters.credentials": "the person's command for a key",
     "tideate_core.adapters.end_with_parent": "the bundled model",
     "tideate_core.adapters.local_process": "the bundled model",
@@ -88,7 +89,7 @@ STARTERS = {
     "tideate_core.process.guard": "programs by argv",
     "tideate_core.process.namespaces": "the holder of mounts",
     "tideate_core.process.parsing": "this Python, to parse",
-    "tideate_core.process.terminal": "programs by argv",
+    "tideate_core.process.started": "programs by argv",
     "tideate_core.store.leases": "`ps`",
 }
 """The modules that start a program, and which."""

@@ -24,15 +24,17 @@ if TYPE_CHECKING:
         say_to_run as say_to_run,
     )
     from tideate_core.app.guard import (
+        GUARD_COMMANDS as GUARD_COMMANDS,
         LAND as LAND,
         GuardedProgram as GuardedProgram,
         discard_session as discard_session,
+        open_session as open_session,
+        prepare_blocking as prepare_blocking,
         prepare_session as prepare_session,
         refuse_running as refuse_running,
         session_difference as session_difference,
         session_ids as session_ids,
         session_json as session_json,
-        started as started,
     )
     from tideate_core.app.history import (
         RunFilter as RunFilter,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import InvalidInput, RunIsOwned, nearest
@@ -22,15 +21,15 @@ from tideate_core.snapshots import (
 from tideate_core.util.file_locks import is_locked
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from tideate_core.config import Config
-    from tideate_core.process import EscapeReport
+    from tideate_core.config import Config, OwnAgents
+    from tideate_core.process import EscapeReport, Namespaces
     from tideate_core.snapshots import GuardedCopy, ScratchDifference
     from tideate_core.workspace import FileImage
 
-COMMANDS: Final = ("discard", "land", "list", "resume", "show")
+GUARD_COMMANDS: Final = ("discard", "land", "list", "resume", "show")
 """Subcommands of `tideate guard`."""
 LAND: Final = "land"
 """Workflow that lands a session."""
@@ -54,6 +53,24 @@ class GuardedProgram:
     """Exit status of the program, set by the caller."""
     report: EscapeReport | None = None
     """What the program tried outside; known after its end."""
+    owned: ExitStack = field(default_factory=ExitStack)
+    """Closes the copy and frees the lock of the session."""
+
+    async def end(self) -> None:
+        """End all programs in the copy, and record the end."""
+        import asyncio
+
+        with self.owned:
+            self.report = await self.copy.close()
+            self.session = await asyncio.to_thread(
+                change_session,
+                self.copy.project,
+                self.session.id,
+                GuardEvent.END,
+                status=self.status,
+                ended=ended_now(),
+                report=self.report.as_json(),
+            )
 
 
 async def prepare_session(
@@ -64,24 +81,51 @@ async def prepare_session(
     folder: str = "",
     files: Mapping[str, FileImage] | None = None,
 ) -> GuardSession:
+    """Prepare a copy of the project for a program, as `prepare_blocking` does.
+
+    :param files: unsaved texts, laid over the copy.
+    """
+    import asyncio
+
+    from tideate_core.snapshots import GuardedCopy
+
+    await asyncio.to_thread(_check, root, argv, folder)
+    copy = await GuardedCopy.prepare(root, files)
+    return await asyncio.to_thread(_recorded, copy, config, argv, folder)
+
+
+def prepare_blocking(
+    root: Path, config: Config | OwnAgents, argv: Sequence[str], *, folder: str = ""
+) -> GuardSession:
     """Prepare a copy of the project for a program; start nothing.
 
     :param folder: working directory of the program, relative to the root.
-    :param files: unsaved texts, laid over the copy.
     :raises InvalidInput: no program is named.
     :raises ProgramMissing: the program does not exist.
     :raises ProgramNotExecutable: it cannot be run.
     :raises ScratchUnavailable: no copy can be made; the message has the remedy.
     """
-    from tideate_core.process import find_agent, find_program
     from tideate_core.snapshots import GuardedCopy  # here, because lists of sessions need no copy
+
+    _check(root, argv, folder)
+    return _recorded(GuardedCopy.prepare_blocking(root), config, argv, folder)
+
+
+def _check(root: Path, argv: Sequence[str], folder: str) -> None:
+    from tideate_core.process import find_program
 
     if not argv:
         raise InvalidInput("name the program to guard, for example `tideate guard claude`")
-    near = nearest(argv[0], COMMANDS)
+    near = nearest(argv[0], GUARD_COMMANDS)
     hint = f"did you mean `tideate guard {near}`?" if near else ""
-    await asyncio.to_thread(find_program, argv[0], root / folder, os.environ, hint=hint)
-    copy = await GuardedCopy.prepare(root, files)
+    find_program(argv[0], root / folder, os.environ, hint=hint)
+
+
+def _recorded(
+    copy: GuardedCopy, config: Config | OwnAgents, argv: Sequence[str], folder: str
+) -> GuardSession:
+    from tideate_core.process import find_agent
+
     session = GuardSession(
         id=copy.id,
         argv=tuple(argv),
@@ -89,18 +133,20 @@ async def prepare_session(
         agent=find_agent(argv[0], config) or None,
         created=ended_now(),
     )
-    await asyncio.to_thread(create_session, root, session)
+    create_session(copy.project, session)
     return session
 
 
-@asynccontextmanager
-async def started(
-    root: Path, config: Config, session: GuardSession, argv: Sequence[str] = ()
-) -> AsyncIterator[GuardedProgram]:
-    """Mount a session's copy for its program; afterwards end all its programs and record the end.
+def open_session(
+    root: Path,
+    config: Config | OwnAgents,
+    session: GuardSession,
+    holder: Namespaces,
+    argv: Sequence[str] = (),
+) -> GuardedProgram:
+    """Mount a session's copy for its program; blocking. The caller runs its `argv` and ends it.
 
-    The caller runs `argv` of the yielded program.
-
+    :param holder: started for it; ended with it.
     :param argv: another program than before, in the same copy.
     :raises RunIsOwned: a living process runs the session's program.
     :raises ProgramMissing: the program is hidden in the copy, or does not exist.
@@ -111,32 +157,17 @@ async def started(
     from tideate_core.snapshots import GuardedCopy
 
     argv = tuple(argv) or session.argv
-    with owning(root, session):
-        copy = await asyncio.to_thread(GuardedCopy.attach, root, session.id)
-        enclosure = await asyncio.to_thread(enclosure_for, argv[0], config)
-        await copy.open(enclosure)
-        session = await asyncio.to_thread(
-            change_session, root, session.id, GuardEvent.START, argv=argv, status=None, ended=None
-        )
+    with ExitStack() as undone:
+        undone.enter_context(owning(root, session))
+        copy = GuardedCopy.attach(root, session.id)
+        copy.open_blocking(enclosure_for(argv[0], config), holder)
+        undone.callback(copy.close_blocking)
         environment = copy.environment(environment_for(argv[0], config))
-        command = copy.command(list(argv), cwd=session.folder)
-        program = GuardedProgram(session, copy, command, environment)
-        try:
-            await asyncio.to_thread(
-                find_program, argv[0], copy.root / session.folder, environment, hint=HIDDEN, seen=copy.seen
-            )
-            yield program
-        finally:
-            program.report = await copy.close()
-            program.session = await asyncio.to_thread(
-                change_session,
-                root,
-                session.id,
-                GuardEvent.END,
-                status=program.status,
-                ended=ended_now(),
-                report=program.report.as_json(),
-            )
+        find_program(argv[0], copy.root / session.folder, environment, hint=HIDDEN, seen=copy.seen)
+        session = change_session(root, session.id, GuardEvent.START, argv=argv, status=None, ended=None)
+        program = GuardedProgram(session, copy, copy.command(argv, cwd=session.folder), environment)
+        program.owned = undone.pop_all()
+    return program
 
 
 async def session_difference(root: Path, session: GuardSession) -> ScratchDifference:
@@ -144,6 +175,8 @@ async def session_difference(root: Path, session: GuardSession) -> ScratchDiffer
 
     :raises ScratchUnavailable: the copy is gone.
     """
+    import asyncio
+
     from tideate_core.snapshots import GuardedCopy
 
     copy = await asyncio.to_thread(GuardedCopy.attach, root, session.id)
@@ -155,6 +188,8 @@ async def discard_session(root: Path, session: GuardSession) -> None:
 
     :raises RunIsOwned: a living process runs its program, or reviews its changes.
     """
+    import asyncio
+
     from tideate_core.snapshots import GuardedCopy
 
     with owning(root, session):
@@ -173,7 +208,7 @@ def session_ids(root: Path | None) -> list[str]:
 
 def session_json(session: GuardSession) -> dict[str, Any]:
     """Return the JSON form of a session. Times are milliseconds since the epoch."""
-    return session.model_dump(mode="json")
+    return session.as_json()
 
 
 def refuse_running(root: Path, session: GuardSession) -> None:

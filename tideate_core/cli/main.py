@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from cyclopts import App, Group, Parameter
 
 from tideate_core import __version__
-from tideate_core.app import STDIN
+from tideate_core.app import GUARD_COMMANDS, STDIN
 from tideate_core.cli.arguments import RUN_HELP
 from tideate_core.cli.process import with_streams
 
@@ -102,9 +102,9 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "Run a program, such as an AI agent, in a private copy; review its changes before they land.\n\n"
         "The program runs in this terminal and sees the copy at the project's own path. At its end, or with "
         "`tideate guard land` while it runs, you review its changes hunk by hunk; your own edits of the same "
-        "files are merged. The exit status is the program's, or 3 if you decline its changes. Without a "
-        "terminal, the changes wait unless --yes or --no. `tideate guard -- list` guards a program that has "
-        "the name of a subcommand.",
+        "files are merged. The exit status is the program's, or 3 if you decline its changes or some are "
+        "left. Without a terminal, the changes wait unless --yes or --no. `tideate guard -- list` guards a "
+        "program that has the name of a subcommand.",
     ),
     "history": Command(
         "history:history",
@@ -277,9 +277,6 @@ def main() -> None:
         with_streams(lambda: app(_tokens(end_options(sys.argv[1:]))))
     finally:
         gc.freeze()
-
-
-GUARD_COMMANDS: Final = ("discard", "land", "list", "resume", "show")
 
 
 def end_options(words: list[str]) -> list[str]:

@@ -62,6 +62,8 @@ class Interaction:
     policy: bool | None = None
     """Answer to every confirmation; None asks at the terminal, if there is one."""
     json: bool = False
+    show: Callable[[dict[str, Any]], None] = print_json
+    """Print the JSON form of the result."""
 
     @property
     def asks(self) -> bool:
@@ -323,7 +325,7 @@ def _print_result(result: WorkflowResult, interaction: Interaction, console: Con
         shape = result.as_json()
         if result.next_run is not None:
             shape["next"] = {**result.next_run, "command": next_command(result.next_run)}
-        print_json(shape)
+        interaction.show(shape)
     elif result.ok:
         print_result(result)
     elif result.response is not None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         load_config as load_config,
         waiting_keys as waiting_keys,
     )
+    from tideate_core.config.own_agents import OwnAgents as OwnAgents, load_own_agents as load_own_agents
     from tideate_core.config.schema import (
         OWN_SERVERS as OWN_SERVERS,
         AdapterConfig as AdapterConfig,

@@ -22,7 +22,6 @@ from tideate_core.git.program import (
     without_repository,
 )
 from tideate_core.project import real_path
-from tideate_core.util.escaping import label
 from tideate_core.util.regular_files import read_bounded
 
 if TYPE_CHECKING:
@@ -151,6 +150,8 @@ class _Search:
         except (FileNotFoundError, NotADirectoryError):
             return []
         if odd:
+            from tideate_core.util.escaping import label  # here, because it takes milliseconds
+
             raise WorkspaceError(WAITS.format(name=label(f"{folder.name}/{odd}")))
         for link in links:
             is_shared = self._within is None and link in _SHARED

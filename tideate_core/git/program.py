@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import errno
 import os
@@ -15,7 +14,6 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.util.escaping import label
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -188,6 +186,7 @@ def run_git(
 
     :raises WorkspaceError: git cannot be started or times out.
     """
+
     with _input(given) as stdin:
         process = start_git(
             repository,
@@ -260,6 +259,8 @@ def refuse_pipes(top: Path) -> None:
         for name in READ_BY_NAME.intersection(names):
             path = Path(folder, name)
             if is_pipe_or_device(path):
+                from tideate_core.util.escaping import label  # here, because it takes milliseconds
+
                 raise WorkspaceError(WAITS.format(name=label(str(path.relative_to(top)))))
 
 
@@ -288,6 +289,8 @@ async def query_git(
     :param largest: bytes of output after which git is killed.
     :raises WorkspaceError: git cannot be started or times out.
     """
+    import asyncio  # here, because a guarded program must not wait for it
+
     with _input(given) as stdin:
         process = start_git(
             repository,
@@ -342,6 +345,8 @@ class _Reader:
     """Reader of both output streams in the event loop; a thread would take as long as starting git."""
 
     def __init__(self, process: subprocess.Popen[bytes], largest: int) -> None:
+        import asyncio
+
         self.out = bytearray()
         self.said = bytearray()
         self.whole = True
@@ -358,6 +363,8 @@ class _Reader:
 
     async def status(self) -> int:
         """Wait for a program that closed its output to exit; return its status."""
+        import asyncio
+
         for _ in range(_POLLS):
             if (status := self._process.poll()) is not None:
                 return status

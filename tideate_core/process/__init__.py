@@ -20,7 +20,6 @@ if TYPE_CHECKING:
         make_environment as make_environment,
         project_environment as project_environment,
     )
-    from tideate_core.process.group import GUARD_PROGRAM as GUARD_PROGRAM, entering as entering
     from tideate_core.process.guard import (
         kill_descendants as kill_descendants,
         read_guard_report as read_guard_report,
@@ -57,7 +56,9 @@ if TYPE_CHECKING:
     )
     from tideate_core.process.parsing import parse_outside as parse_outside
     from tideate_core.process.programs import (
+        GUARD_PROGRAM as GUARD_PROGRAM,
         check_argv as check_argv,
+        entering as entering,
         find_on_path as find_on_path,
         find_program as find_program,
         start_error as start_error,
@@ -67,6 +68,13 @@ if TYPE_CHECKING:
         ProcessLimits as ProcessLimits,
         run_program as run_program,
     )
-    from tideate_core.process.terminal import run_on_terminal as run_on_terminal
+    from tideate_core.process.started import (
+        StartedProgram as StartedProgram,
+        start_on_terminal as start_on_terminal,
+    )
+    from tideate_core.process.terminal import (
+        relay_terminal as relay_terminal,
+        run_on_terminal as run_on_terminal,
+    )
 else:
     __getattr__, __dir__, __all__ = exports(__name__)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.process.guard import kill_descendants, read_guard_report
-from tideate_core.process.programs import start_error
+from tideate_core.process.programs import GUARD_PROGRAM, entering, start_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -39,9 +39,6 @@ _LAST_READS: Final = 32
 
 _LOOKS: Final = 10
 """Attempts to find processes that left the group."""
-
-GUARD_PROGRAM: Final = str(Path(__file__).with_name("guard.py"))
-ENTER_PROGRAM: Final = str(Path(__file__).with_name("enter.py"))
 
 
 class ProcessGroup:
@@ -201,14 +198,6 @@ class ProcessGroup:
         self._process.wait()
         with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
             self._loop.call_soon_threadsafe(self.exited.set)
-
-
-def entering(namespace: int, cwd: Path, argv: Sequence[str]) -> list[str]:
-    """Return a command that runs another command in the namespaces of a process; see `enter.py`.
-
-    :param namespace: pid of that process.
-    """
-    return [sys.executable, "-I", "-S", ENTER_PROGRAM, str(namespace), str(cwd), *argv]
 
 
 def _spawn(

@@ -15,8 +15,15 @@ from tideate_core.project import expand_home, state_dir
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import Protocol
 
-    from tideate_core.config import AgentConfig, Config
+    from tideate_core.config import AgentConfig
+
+    class Configured(Protocol):
+        """Configuration, or its part about agents."""
+
+        @property
+        def agents(self) -> Mapping[str, AgentConfig]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +167,7 @@ def agent_named(name: str) -> KnownAgent | None:
     return next((one for one in KNOWN_AGENTS if one.name == name), None)
 
 
-def find_agent(program: str, config: Config) -> str:
+def find_agent(program: str, config: Configured) -> str:
     """Return the name of the agent that a program starts; empty if it is none.
 
     :param program: its name or path, or the name of an agent.
@@ -172,7 +179,7 @@ def find_agent(program: str, config: Config) -> str:
     return next((one.name for one in KNOWN_AGENTS if base in one.programs), "")
 
 
-def enclosure_for(program: str, config: Config) -> Enclosure:
+def enclosure_for(program: str, config: Configured) -> Enclosure:
     """Return the enclosure of a program; blocking: missing directories of an agent are created.
 
     :param program: see `find_agent`.
@@ -192,7 +199,7 @@ def enclosure_for(program: str, config: Config) -> Enclosure:
     )
 
 
-def environment_for(program: str, config: Config) -> dict[str, str]:
+def environment_for(program: str, config: Configured) -> dict[str, str]:
     """Return our environment for a program, without others' secrets and ways to other programs.
 
     :param program: see `find_agent`.

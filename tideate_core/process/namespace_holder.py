@@ -81,7 +81,10 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 def main() -> None:
     """Create the namespaces, then wait for the holder and all other processes to end."""
-    plan = json.loads(sys.stdin.buffer.readline() or b"{}")
+    line = sys.stdin.buffer.readline()
+    if not line:
+        return  # no plan: it was started in vain
+    plan = json.loads(line)
     doing = "user namespaces are not available here"
     told, tell = os.pipe()
     try:

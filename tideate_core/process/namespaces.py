@@ -65,7 +65,11 @@ class Namespaces:
         :param rules: for programs inside; None: they keep their rights.
         :raises ScratchUnavailable: the system or a file system does not support it.
         """
-        plan = {"mounts": plan_as_json(mounts), "rules": None if rules is None else asdict(rules)}
+        return cls.start().mount(mounts, rules)
+
+    @classmethod
+    def start(cls) -> Self:
+        """Start the program that will create namespaces, to gain time before `mount`; end it with `close`."""
         program = subprocess.Popen(  # noqa: S603
             [str(INSTALLED)] if _is_current(INSTALLED) else [sys.executable, "-I", "-S", HOLDER],
             stdin=subprocess.PIPE,
@@ -74,13 +78,17 @@ class Namespaces:
             cwd="/",
             start_new_session=True,  # protects it from terminal interrupts
         )
-        held = cls(program)
+        return cls(program)
+
+    def mount(self, mounts: Iterable[Mount], rules: Rules | None = None) -> Self:
+        """Create the namespaces, see `hold`; after an error, the program has ended."""
         try:
-            held._await_mounts(json.dumps(plan).encode() + b"\n")
+            plan = {"mounts": plan_as_json(mounts), "rules": None if rules is None else asdict(rules)}
+            self._await_mounts(json.dumps(plan).encode() + b"\n")
         except BaseException:
-            held.close()
+            self.close()
             raise
-        return held
+        return self
 
     @property
     def is_there(self) -> bool:

@@ -1,10 +1,11 @@
-"""Find a program in PATH; errors with advice for one that is missing or cannot start."""
+"""Find a program in PATH, or run it in namespaces; errors with advice for one that cannot start."""
 
 from __future__ import annotations
 
 import errno
 import os
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +13,17 @@ from tideate_core.errors import InvalidCommand, ProgramMissing, ProgramNotExecut
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+GUARD_PROGRAM: Final = str(Path(__file__).with_name("guard.py"))
+ENTER_PROGRAM: Final = str(Path(__file__).with_name("enter.py"))
+
+
+def entering(namespace: int, cwd: Path, argv: Sequence[str]) -> list[str]:
+    """Return a command that runs another command in the namespaces of a process; see `enter.py`.
+
+    :param namespace: pid of that process.
+    """
+    return [sys.executable, "-I", "-S", ENTER_PROGRAM, str(namespace), str(cwd), *argv]
 
 
 def check_argv(argv: Sequence[str]) -> None:

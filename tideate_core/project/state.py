@@ -11,10 +11,8 @@ import json
 import os
 import re
 import shlex
-import shutil
 import stat
 import time
-import tomllib
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -107,6 +105,8 @@ def _configured() -> Path | None:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
     if b"state" not in content:
         return None  # usual case: nothing to parse
+    import tomllib  # here, as `shutil` below, because every command reads this module
+
     try:
         section = tomllib.loads(content.decode("utf-8")).get("state", {})
     except ValueError as error:
@@ -386,6 +386,8 @@ def has_no_work(state: Path) -> bool:
 
 def _remove(path: Path) -> None:
     if path.is_dir():
+        import shutil
+
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import fcntl
 import json
 import os
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
-
-from pydantic import BaseModel, ConfigDict
 
 from tideate_core.errors import InvalidInput, RunIsOwned, ScratchUnavailable, SessionNotFound, WorkspaceError
 from tideate_core.machines import StateMachine
@@ -25,6 +22,7 @@ from tideate_core.util.regular_files import read_regular
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from typing import Self
 
     from tideate_core.machines import Table
 
@@ -71,19 +69,18 @@ GUARD_TABLE: Final[Table[GuardState, GuardEvent]] = {
 }
 
 
-class GuardSession(BaseModel):
+@dataclass(frozen=True, slots=True)
+class GuardSession:
     """Record of one session."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: str
     argv: tuple[str, ...]
+    created: int
+    """Milliseconds since the epoch, as `ended`."""
     folder: str = ""
     """Working directory of the program, relative to the root."""
     agent: str | None = None
     """Name of the known agent that the program is."""
-    created: int
-    """Milliseconds since the epoch, as `ended`."""
     ended: int | None = None
     state: GuardState = GuardState.PREPARED
     status: int | None = None
@@ -97,6 +94,22 @@ class GuardSession(BaseModel):
     def short(self) -> str:
         """Prefix of the id in lists."""
         return self.id[:SHORT]
+
+    def as_json(self) -> dict[str, Any]:
+        lists = {"argv": list(self.argv), "landings": list(self.landings)}
+        return {**asdict(self), **lists, "state": self.state.value}
+
+    @classmethod
+    def of(cls, shape: dict[str, Any]) -> Self:
+        """Return the session of a JSON form.
+
+        :raises ValueError: it is none; also TypeError and KeyError.
+        """
+        lists = {name: tuple(map(str, shape[name])) for name in ("argv", "landings")}
+        made = cls(**{**shape, **lists, "state": GuardState(shape["state"])})
+        if not (made.argv and isinstance(made.id, str) and isinstance(made.created, int)):
+            raise ValueError("it names no program")
+        return made
 
 
 def sessions_directory(root: Path) -> Path:
@@ -181,7 +194,7 @@ def change_session(
     event: GuardEvent | None = None,
     *,
     landing: str | None = None,
-    **changes: object,
+    **changes: Any,
 ) -> GuardSession:
     """Apply an event and other changes to the record, atomically among processes; blocking.
 
@@ -198,7 +211,7 @@ def change_session(
             machine = StateMachine(GUARD_TABLE, now.state)
             machine.require(event)
             changes["state"] = machine.state
-        changed = now.model_copy(update=changes)
+        changed = replace(now, **changes)
         _write(place, changed)
     return changed
 
@@ -211,7 +224,9 @@ def note_landing(root: Path, session_id: str, run: str) -> None:
 
 async def finish_session(root: Path, session_id: str) -> bool:
     """Discard an ended session without changes; return whether it is gone."""
-    # here, because lists of sessions need no copy
+    # here, because lists of sessions need neither
+    import asyncio
+
     from tideate_core.snapshots.guarded.copy import GuardedCopy
 
     try:
@@ -249,17 +264,16 @@ def _seen(place: Path) -> GuardSession:
     """
     session = _read(place)
     if session.state is GuardState.RUNNING and not is_locked(place / OWNER):
-        return session.model_copy(update={"state": GUARD_TABLE[session.state][GuardEvent.LOSE]})
+        return replace(session, state=GuardState.INTERRUPTED)
     return session
 
 
 def _read(place: Path) -> GuardSession:
     try:
-        # only `json` reads and writes names that are not UTF-8
-        return GuardSession.model_validate(json.loads(read_regular(place / RECORD)))
+        return GuardSession.of(json.loads(read_regular(place / RECORD)))
     except FileNotFoundError as error:
         raise SessionNotFound(f"the guarded session {place.name[:SHORT]} was discarded") from error
-    except (OSError, ValueError) as error:  # also a ValidationError
+    except (OSError, ValueError, TypeError, KeyError) as error:
         raise WorkspaceError(
             f"{place / RECORD} is damaged; `tideate guard discard {place.name}` removes the session"
         ) from error
@@ -267,7 +281,7 @@ def _read(place: Path) -> GuardSession:
 
 def _write(place: Path, session: GuardSession) -> None:
     try:
-        write_atomic(place / RECORD, json.dumps(session.model_dump()).encode())
+        write_atomic(place / RECORD, json.dumps(session.as_json()).encode())
     except OSError as error:
         raise WorkspaceError(f"{place / RECORD} cannot be written: {error.strerror}") from error
 

@@ -12,7 +12,6 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import zstandard
 from blake3 import blake3
 
 from tideate_core.errors import WorkspaceError
@@ -55,6 +54,8 @@ class Frame:
 
 def compress_contents(contents: Iterable[tuple[str, bytes]]) -> Frame:
     """Compress contents, given with their hashes, into a frame."""
+    import zstandard  # here, because guarded copies use only `digest`
+
     parts: list[bytes] = []
     blobs: list[tuple[str, int, int]] = []
     offset = 0
@@ -127,6 +128,8 @@ class Pack:
             raise WorkspaceError(f"{self.path} cannot be read: {error.strerror}") from error
 
     def _whole(self, number: int) -> bytes:
+        import zstandard
+
         if self._frame[0] != number:
             _, _, whole = self.frames[number]
             try:

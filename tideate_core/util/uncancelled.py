@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Coroutine
 
 _T = TypeVar("_T")
@@ -18,6 +18,8 @@ async def wait_uncancelled(task: asyncio.Future[Any], on_cancel: Callable[[], ob
 
     :param on_cancel: called at each cancellation of the caller.
     """
+    import asyncio  # here, as below, because a guarded program must not wait for it
+
     cancelled = False
     while not task.done():
         try:
@@ -36,6 +38,8 @@ async def run_uncancelled(
 
     :param revert: reverts the work if the caller was cancelled meanwhile; also uninterrupted.
     """
+    import asyncio
+
     task = asyncio.ensure_future(work)
     if not await wait_uncancelled(task):
         return task.result()
@@ -46,8 +50,19 @@ async def run_uncancelled(
     raise asyncio.CancelledError
 
 
+async def run_in_thread(
+    work: Callable[[], _T], revert: Callable[[_T], Coroutine[Any, Any, object]] | None = None
+) -> _T:
+    """Complete blocking work in a thread, as `run_uncancelled` does."""
+    import asyncio
+
+    return await run_uncancelled(asyncio.to_thread(work), revert)
+
+
 async def run_cancelled_once(work: Coroutine[Any, Any, _T]) -> _T:
     """Run work that may be cancelled only once: its cleanup completes despite further cancellations."""
+    import asyncio
+
     task = asyncio.ensure_future(work)
     if await wait_uncancelled(task, lambda: task.cancelling() or task.cancel()):
         error = None if task.cancelled() else task.exception()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from typing import TYPE_CHECKING
@@ -114,7 +115,7 @@ def test_a_person_reviews_at_the_terminal(project: Shell) -> None:
 
 
 def test_my_edit_of_other_lines_of_the_same_file_is_kept(project: Shell) -> None:
-    project.fails(0, "wait in session", "guard", "sh", "-c", EDIT)
+    project.fails(3, "wait in session", "guard", "sh", "-c", EDIT)
     project.write("a.txt", LINES.replace("9", "nine"))
     project.ok("guard", "land", "--yes")
     assert project.read("a.txt") == LINES.replace("9", "nine").replace("one", "ONE")
@@ -160,10 +161,47 @@ def test_after_a_kill_the_session_is_reviewed_or_goes_on(project: Shell) -> None
     (session,) = project.json("guard", "list")["sessions"]
     assert session["state"] == "interrupted"
     script = "cat first.txt; echo 2 > second.txt"
-    done = project.run("guard", "resume", session["id"][:6], "--", "sh", "-c", script)
+    done = project.run("guard", "resume", "--later", session["id"][:6], "--", "sh", "-c", script)
     assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
     project.ok("guard", "resume", session["id"][:6], "--yes")
     assert (project.read("first.txt"), project.read("second.txt")) == ("1\n", "2\n")
+
+
+def test_json_has_the_status_of_the_program_and_what_is_left(project: Shell) -> None:
+    done = project.run("guard", "--yes", "--json", "sh", "-c", f"{EDIT}; exit 7")
+    shape = json.loads(done.stdout)
+    assert (done.returncode, shape["ok"], shape["status"], shape["session"]) == (7, True, 7, None)
+    done = project.run("guard", "--no", "--json", "sh", "-c", "echo more > more.txt; exit 7")
+    shape = json.loads(done.stdout)
+    assert (done.returncode, shape["ok"], shape["status"]) == (3, False, 7)
+    assert shape["session"]["state"] == "waiting"
+    shape = project.json("guard", "land", "--yes")
+    assert (shape["ok"], shape["status"], shape["session"]) == (True, 7, None)
+
+
+def test_with_yes_a_conflict_is_left_and_the_status_tells_it(project: Shell) -> None:
+    mine = project.project / "a.txt"
+    script = "sed -i 's/one/ONE/' a.txt; echo waits; read x; exit $0"
+    for status, expected in ((0, 3), (7, 7)):
+        mine.write_text(LINES)
+        terminal = project.open("guard", "--yes", "sh", "-c", script, str(status))
+        terminal.wait_for("waits")
+        mine.write_text(LINES.replace("one", "mine"))
+        terminal.type("\n")
+        assert terminal.wait_exit() == expected
+        assert project.read("a.txt") == LINES.replace("one", "mine")
+        project.ok("guard", "discard", "--yes")
+
+
+def test_a_closed_terminal_ends_the_program_and_keeps_its_changes(project: Shell) -> None:
+    script = "trap 'exit 0' HUP; echo 1 > first.txt; echo waits; while :; do sleep 0.1; done"
+    terminal = project.open("guard", "--yes", "sh", "-c", script)
+    terminal.wait_for("waits")
+    os.kill(terminal.process.pid, signal.SIGHUP)
+    assert terminal.wait_exit() == 129
+    (session,) = project.json("guard", "list")["sessions"]
+    assert (session["state"], session["status"]) == ("waiting", 129)
+    assert not (project.project / "first.txt").exists()
 
 
 def test_ctrl_c_is_of_the_program(project: Shell) -> None:

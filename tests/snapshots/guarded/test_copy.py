@@ -218,7 +218,7 @@ async def test_where_nothing_can_be_mounted_it_becomes_a_copy(
         raise ScratchUnavailable("no namespaces here")
 
     copy = await GuardedCopy.prepare(root, {"new": b"1"}, private=private)
-    monkeypatch.setattr(Namespaces, "hold", refuse)
+    monkeypatch.setattr(Namespaces, "mount", refuse)
     await copy.open()
     assert copy.kind == "copy"
     assert (copy.root / "new").read_text() == "1"

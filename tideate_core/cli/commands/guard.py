@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import App, Parameter
 
-from tideate_core.app import LAND, build_catalog, open_project, session_ids, session_json, short_id
+from tideate_core.app import session_ids, session_json, short_id
 from tideate_core.cli.arguments import Json, Root, Yes
-from tideate_core.cli.confirmations import confirmed, declined, has_person
-from tideate_core.cli.process import DONE, SIGNALLED, log_to_file, run_async
-from tideate_core.cli.render.output import (
-    messages,
-    note,
-    print_json,
-    print_line,
-    print_message,
-    report_errors,
-)
-from tideate_core.errors import ConfigError, ProgramMissing, ProgramNotExecutable
-from tideate_core.project import real_path
+from tideate_core.cli.confirmations import confirmed, declined
+from tideate_core.cli.guarding import Guarding, guard_program, guarded_root, land_session
+from tideate_core.cli.process import DONE, log_to_file, run_async
+from tideate_core.cli.render.output import print_json, print_line, print_message, report_errors
 from tideate_core.util.escaping import label
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from cyclopts.completion import CompletionContext
 
-    from tideate_core.app import GuardedProgram, Project
     from tideate_core.snapshots import GuardSession, ScratchDifference
 
 MANY: Final = 20
@@ -67,18 +55,8 @@ def guard(
     json: Json = False,
     root: Root = None,
 ) -> int:
-    """Run a program in a guarded copy; return its exit status, or 3 if its changes were declined."""
-    from tideate_core.app import prepare_session
-
-    project, place = _project(root)
-
-    async def run() -> int:
-        with _Waiting("copying the project"):
-            session = await prepare_session(place, project.loaded.config, command, folder=_folder(place))
-        return await _guard(project, session, yes, json=json, later=later)
-
-    log_to_file()
-    return run_async(run())
+    """Run a program in a guarded copy; return its exit status, or 3 if changes are left."""
+    return guard_program(Guarding(command, yes, later, json, root))
 
 
 @app.command
@@ -101,12 +79,12 @@ def resume(
     """
     from tideate_core.snapshots import GuardState, find_session
 
-    project, place = _project(root)
-    found = find_session(place, session)
-    log_to_file()
+    found = find_session(guarded_root(root), session)
+    request = Guarding(command, yes, later, json, root)
     if not command and found.state is not GuardState.PREPARED:
-        return run_async(_land(project, found, yes, json=json))
-    return run_async(_guard(project, found, yes, json=json, argv=command, later=later))
+        log_to_file()
+        return run_async(land_session(request, found))
+    return guard_program(request, found)
 
 
 @app.command
@@ -115,10 +93,9 @@ def land(session: SessionId = None, /, *, yes: Yes = None, json: Json = False, r
     """Review the changes of a session and write the accepted ones, even if its program still runs."""
     from tideate_core.snapshots import find_session
 
-    project, place = _project(root)
-    found = find_session(place, session)
+    found = find_session(guarded_root(root), session)
     log_to_file()
-    return run_async(_land(project, found, yes, json=json))
+    return run_async(land_session(Guarding(policy=yes, json=json, root=root), found))
 
 
 @app.command(name="list")
@@ -128,7 +105,7 @@ def list_all(*, json: Json = False, root: Root = None) -> int:
     from tideate_core.cli.render.tables import page, table, when
     from tideate_core.snapshots import list_sessions
 
-    _, place = _project(root)
+    place = guarded_root(root)
     found = list_sessions(place)
     if json:
         print_json({"ok": True, "sessions": [session_json(one) for one in found]})
@@ -150,7 +127,7 @@ def show(session: SessionId = None, /, *, json: Json = False, root: Root = None)
     from tideate_core.app import session_difference
     from tideate_core.snapshots import find_session
 
-    _, place = _project(root)
+    place = guarded_root(root)
     found = find_session(place, session)
     difference = run_async(session_difference(place, found))
     if json:
@@ -167,7 +144,7 @@ def discard(session: SessionId = None, /, *, yes: Yes = None, json: Json = False
     from tideate_core.app import discard_session, refuse_running, session_difference
     from tideate_core.snapshots import find_session
 
-    _, place = _project(root)
+    place = guarded_root(root)
     found = find_session(place, session)
 
     async def command() -> int:
@@ -185,102 +162,6 @@ def discard(session: SessionId = None, /, *, yes: Yes = None, json: Json = False
         return DONE
 
     return run_async(command())
-
-
-def _project(root: str | None) -> tuple[Project, Path]:
-    project = open_project(root)
-    if project.root is None:
-        raise ConfigError("there is no project here to guard; name one with --root")
-    return project, project.root
-
-
-def _folder(root: Path) -> str:
-    """Return the working directory relative to the root, empty outside of it."""
-    here = real_path(Path.cwd())
-    return "" if not here.is_relative_to(root) or here == root else here.relative_to(root).as_posix()
-
-
-async def _guard(
-    project: Project,
-    session: GuardSession,
-    policy: bool | None,
-    *,
-    json: bool,
-    argv: Sequence[str] = (),
-    later: bool = False,
-) -> int:
-    """Run the program of a session on the terminal, then review its changes."""
-    from tideate_core.app import started
-    from tideate_core.snapshots import finish_session
-
-    assert project.root is not None  # noqa: S101 checked by `_project`
-    try:
-        async with started(project.root, project.loaded.config, session, argv) as program:
-            for notice in program.copy.notices:
-                note(notice)
-            program.status = await _run(program)
-    except (ProgramMissing, ProgramNotExecutable):
-        await finish_session(project.root, session.id)
-        raise
-    status = program.status
-    for words in program.report.lines if program.report is not None else ():
-        note(words)
-    if await finish_session(project.root, program.session.id):
-        words = "the program changed no file of the project"
-        print_message("all changes are landed" if program.session.landings else words, "dim")
-        if json:
-            print_json({"ok": True, "status": status, "session": None, "files": []})
-        return status
-    if later or (policy is None and not has_person()):
-        words = f"changes wait in session {session.short}"
-        print_message(f"{words}: `:Workflow land` in Neovim, or `tideate guard land {session.short}`")
-        if json:
-            shape = {"ok": True, "status": status, "session": session_json(program.session), "files": []}
-            print_json(shape)
-        return status
-    landed = await _land(project, program.session, policy, json=json, quiet=not json)
-    return status if landed == DONE else landed
-
-
-async def _run(program: GuardedProgram) -> int:
-    """Run the program on the terminal; return its exit status as a shell does."""
-    from tideate_core.process import run_on_terminal
-
-    status = await run_on_terminal(
-        program.argv,
-        environment=program.environment,
-        cwd=program.copy.root / program.session.folder,
-    )
-    return SIGNALLED - status if status < 0 else status
-
-
-async def _land(
-    project: Project, session: GuardSession, policy: bool | None, *, json: bool, quiet: bool = False
-) -> int:
-    """Review and land a session; return the exit status of the review.
-
-    :param quiet: stdout is the program's.
-    """
-    # here, because the program must not wait for their import
-    from tideate_core.cli.terminal import Interaction, run_to_end
-    from tideate_core.engine import RunRequest
-    from tideate_core.snapshots import finish_session, is_owned
-
-    assert project.root is not None  # noqa: S101 checked by `_project`
-    if policy is False:
-        return declined(f"session {session.short} keeps its changes", "lands them", False, as_json=json)
-    request = RunRequest(name=LAND, inputs={"session": session.id})
-    status = await run_to_end(
-        project,
-        build_catalog(project.root),
-        Interaction(policy, json),
-        lambda runner: runner.run(request),
-        quiet=quiet,
-    )
-    if not await finish_session(project.root, session.id) and not is_owned(project.root, session.id):
-        kept = f"session {session.short} keeps what is not landed"
-        print_message(f"{kept}; `tideate guard discard {session.short}` deletes it", "dim")
-    return status
 
 
 def _difference_json(difference: ScratchDifference) -> dict[str, object]:
@@ -314,20 +195,3 @@ def _print_session(session: GuardSession, difference: ScratchDifference) -> None
             print_line(f"… and {len(paths) - MANY:,} more")
     for path, why in difference.left.items():
         print_line(f"left: {label(path)}: {why}")
-
-
-class _Waiting:
-    """Message about work that takes over a second.
-
-    :param words: name of the work.
-    """
-
-    def __init__(self, words: str) -> None:
-        self._words = words
-
-    def __enter__(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(1.0, messages().print, f"{self._words} …")
-
-    def __exit__(self, *_: object) -> None:
-        self._timer.cancel()

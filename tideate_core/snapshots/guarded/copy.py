@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import fcntl
 import json
 import os
@@ -57,7 +56,7 @@ from tideate_core.snapshots.scratch.foreign_paths import environment_in_copy
 from tideate_core.snapshots.scratch.laying import checked_name, lay_parts
 from tideate_core.snapshots.scratch.places import claim_place, release_place, remove_tree, sweep_places
 from tideate_core.util.private_files import make_private_directory, open_private
-from tideate_core.util.uncancelled import run_uncancelled, wait_uncancelled
+from tideate_core.util.uncancelled import run_in_thread, wait_uncancelled
 from tideate_core.workspace import FileImage
 
 if TYPE_CHECKING:
@@ -124,16 +123,10 @@ class GuardedCopy:
         laid = dict(files or {})
         for name in laid:
             checked_name(name)
+        import asyncio  # here, because `prepare_blocking` must not wait for it
+
         stop = threading.Event()
-
-        def work() -> str:
-            try:
-                guard = real_path(make_project_state(project) / DIRECTORY if private is None else private)
-                return prepare_copy(project, guard, laid, kind, stop)
-            except OSError as error:
-                raise ScratchUnavailable(f"no guarded copy can be made: {error}") from error
-
-        preparing = asyncio.ensure_future(asyncio.to_thread(work))
+        preparing = asyncio.ensure_future(asyncio.to_thread(cls._prepare, project, laid, kind, private, stop))
         cancelled = await wait_uncancelled(preparing, stop.set)
         if cancelled and (error := preparing.exception()) is not None:
             raise asyncio.CancelledError from error
@@ -142,6 +135,26 @@ class GuardedCopy:
             await prepared.discard()
             raise asyncio.CancelledError
         return prepared
+
+    @classmethod
+    def prepare_blocking(cls, root: Path) -> Self:
+        """Create a guarded copy as `prepare` does; blocking."""
+        project = real_path(root)
+        return cls.attach(project, cls._prepare(project, {}, "auto", None, threading.Event()))
+
+    @staticmethod
+    def _prepare(
+        project: Path,
+        files: Mapping[str, Content],
+        kind: Literal["auto", "overlay", "copy"],
+        private: Path | None,
+        stop: threading.Event,
+    ) -> str:
+        try:
+            guard = real_path(make_project_state(project) / DIRECTORY if private is None else private)
+            return prepare_copy(project, guard, files, kind, stop)
+        except OSError as error:
+            raise ScratchUnavailable(f"no guarded copy can be made: {error}") from error
 
     @classmethod
     def attach(cls, root: Path, id: str, *, private: Path | None = None) -> Self:  # noqa: A002
@@ -191,7 +204,27 @@ class GuardedCopy:
         :raises ScratchUnavailable: another process has it open, or it cannot be mounted.
         """
         self._enclosure = enclosure
-        await run_uncancelled(asyncio.to_thread(self._open), lambda _: self.close())
+        await run_in_thread(self._open, lambda _: self.close())
+        self.renew()
+
+    def open_blocking(self, enclosure: Enclosure, holder: Namespaces) -> None:
+        """Make the guarded copy visible as `open` does, without the `renew` for later ones.
+
+        :param holder: started for it.
+        """
+        self._enclosure = enclosure
+        try:
+            self._open(holder)
+        except BaseException:
+            holder.close()
+            raise
+
+    def renew(self) -> None:
+        """Begin to make the next guarded copy faster; the copy is open."""
+        self._renewal = threading.Thread(
+            target=renew_mirror, args=(self._guard, self.project, self._stop), daemon=True
+        )
+        self._renewal.start()
 
     def command(self, argv: Sequence[str], *, cwd: str = "") -> list[str]:
         """Return the command line that starts a program in the guarded copy.
@@ -273,21 +306,38 @@ class GuardedCopy:
 
         :returns: report of programs in an enclosure.
         """
-        return await run_uncancelled(asyncio.to_thread(self._close))
+        return await run_in_thread(self.close_blocking)
+
+    def close_blocking(self) -> EscapeReport:
+        """End all programs as `close` does."""
+        report = EscapeReport()
+        self._stop.set()
+        if self._renewal is not None:
+            self._renewal.join()
+            self._renewal = None
+        if self._held is not None:
+            self._held.close()
+            report = EscapeReport.of(self._held.report)
+            self._held = None
+        if self._owner is not None:
+            os.close(self._owner)
+            self._owner = None
+        self._stop.clear()
+        return report
 
     async def discard(self) -> None:
         """End all programs of this process in the guarded copy, and remove it.
 
         :raises ScratchUnavailable: another process has it open, or it cannot be removed.
         """
-        await run_uncancelled(asyncio.to_thread(self._discard))
+        await run_in_thread(self._discard)
 
     async def _in_thread(self, work: Callable[[int], _T]) -> _T:
         def locking() -> _T:
             with self._locked() as lock:
                 return work(lock)
 
-        return await run_uncancelled(asyncio.to_thread(locking))
+        return await run_in_thread(locking)
 
     @property
     def _tree(self) -> Path:
@@ -318,28 +368,26 @@ class GuardedCopy:
         finally:
             os.close(handle)
 
-    def _open(self) -> None:
+    def _open(self, holder: Namespaces | None = None) -> None:
         self._owner = self._own()
         try:
             with self._locked():
                 if self.kind == "overlay":
-                    self._mount(self._owner)
+                    self._mount(self._owner, holder or Namespaces.start())
+                elif holder is not None:
+                    holder.close()
         except BaseException:
-            self._close()
+            self.close_blocking()
             raise
-        self._renewal = threading.Thread(
-            target=renew_mirror, args=(self._guard, self.project, self._stop), daemon=True
-        )
-        self._renewal.start()
 
-    def _mount(self, owner: int) -> None:
+    def _mount(self, owner: int, holder: Namespaces) -> None:
         """Mount the overlay, or turn it into a copy if that is allowed and no program has used it."""
         try:
             limits, mounts = self._enclosure, self.mounts()
             if limits is None:
-                self._held = Namespaces.hold([*mounts, Proc()])
+                self._held = holder.mount([*mounts, Proc()])
             else:
-                self._held = Namespaces.hold(limits.mounts(mounts), limits.rules)
+                self._held = holder.mount(limits.mounts(mounts), limits.rules)
         except ScratchUnavailable as error:
             unused = not self._record.generation and not names_in_layers([str(self.place / "upper")], "")
             if not (self._record.may_be_copy and unused):
@@ -369,24 +417,8 @@ class GuardedCopy:
         _await_holder(handle)
         return handle
 
-    def _close(self) -> EscapeReport:
-        report = EscapeReport()
-        self._stop.set()
-        if self._renewal is not None:
-            self._renewal.join()
-            self._renewal = None
-        if self._held is not None:
-            self._held.close()
-            report = EscapeReport.of(self._held.report)
-            self._held = None
-        if self._owner is not None:
-            os.close(self._owner)
-            self._owner = None
-        self._stop.clear()
-        return report
-
     def _discard(self) -> None:
-        self._close()
+        self.close_blocking()
         owner = self._own()
         try:
             place, handle = claim_place(self._guard / UNFINISHED)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -183,6 +182,8 @@ class _Building:
         self._cloner = Cloner()
 
     def build(self) -> None:
+        from concurrent.futures import ThreadPoolExecutor  # here, because few guarded copies need it
+
         directories = sorted(self._look.found.folders)
         for directory in directories:
             if directory:
