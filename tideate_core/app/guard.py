@@ -86,7 +86,7 @@ async def prepare_session(
         agent=find_agent(argv[0], config) or None,
         created=ended_now(),
     )
-    await asyncio.to_thread(create_session, root, session)
+    await asyncio.to_thread(create_session, copy.place, session)
     return session
 
 

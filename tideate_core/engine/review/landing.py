@@ -61,7 +61,7 @@ async def land_difference(
         done.undecided,
         merged.left,
         done.feedback.count,
-        feedback_text(step, done.feedback),
+        feedback_text(step, done.feedback, undecided=bool(done.undecided)),
     )
 
 
@@ -70,6 +70,8 @@ def _rejected(feedback: Feedback) -> list[str]:
     return list(dict.fromkeys(paths))
 
 
-def feedback_text(step: StepContext, feedback: Feedback) -> str:
+def feedback_text(step: StepContext, feedback: Feedback, *, undecided: bool) -> str:
     """Return comments, edits and rejections as a prompt; empty if there are none."""
-    return revision_prompt(step, feedback, landed=True).user if feedback.comments else ""
+    if not feedback.comments:
+        return ""
+    return revision_prompt(step, feedback, landed=True, undecided=undecided).user

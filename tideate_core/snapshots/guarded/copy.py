@@ -8,6 +8,7 @@ import json
 import os
 import select
 import threading
+import time
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -65,6 +66,10 @@ DIRECTORY: Final = "guard"
 """Directory in a project's private state for its guarded copies and mirrors."""
 OWNER: Final = "owner"
 """File of a guarded copy that its owner locks; it names the process in its namespaces."""
+SESSION: Final = "session.json"
+"""Record of a copy that waits for a person; others end with their process."""
+ABANDONED: Final = 3600.0
+"""Seconds after which a copy without an owner and a record is removed."""
 OWN_DIRECTORY: Final = ".tideate"
 """Directory of a project for tideate's own files, which never land."""
 _LONGEST: Final = 4096
@@ -313,10 +318,17 @@ class GuardedCopy:
         except BaseException:
             self._close()
             raise
-        self._renewal = threading.Thread(
-            target=renew_mirror, args=(self._guard, self.project, self._stop), daemon=True
-        )
+        self._renewal = threading.Thread(target=self._tidy, daemon=True)
         self._renewal.start()
+
+    def _tidy(self) -> None:
+        """Remove abandoned copies, and renew the mirror; blocking."""
+        sessions = self._guard / SESSIONS
+        for place in sessions.iterdir():
+            with suppress(ScratchUnavailable, FileNotFoundError):
+                if not (place / SESSION).exists() and time.time() - place.stat().st_mtime > ABANDONED:
+                    type(self)(self._guard, place, Record.read(place))._discard()
+        renew_mirror(self._guard, self.project, self._stop)
 
     def _mount(self, owner: int) -> None:
         """Mount the overlay, or turn it into a copy if that is allowed and no program has used it."""
