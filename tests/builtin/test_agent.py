@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests import harness
+from tests.engine.test_landing import CALC, TEST
 from tests.harness.bench import Bench
 from tests.harness.front import LIMIT, in_order, no, yes
 from tideate_core.adapters import AdapterPool
-from tideate_core.config import Config
+from tideate_core.config import Config, VerifyConfig
 from tideate_core.engine import Comparison, EventName, RunRequest, compared_requests
 from tideate_core.project import project_state
 from tideate_core.snapshots import GuardedCopy, GuardSession, GuardState, list_sessions
+from tideate_core.toolchain import Check, ProjectTrust, select_tools
 from tideate_core.workflows import Decision, WorkflowDefinition, WorkflowStep
 
 if TYPE_CHECKING:
@@ -541,3 +543,28 @@ async def test_an_agent_of_a_role_keeps_the_line_ends_of_files(desk: Desk) -> No
     await desk.succeed("multi_file", "make it loud")
     assert (desk.root / "a.txt").read_bytes() == b"one\r\nTWO\r\n"
     assert (desk.root / "b.txt").read_bytes() == b"bee\n"
+
+
+@pytest.mark.slow
+async def test_trusted_checks_run_on_the_changes_of_each_compared_agent(desk: Desk) -> None:
+    for name, text in {
+        "setup.cfg": "",
+        "calc.py": CALC,
+        "tests/__init__.py": "",
+        "tests/test_calc.py": TEST,
+    }.items():
+        desk.write(name, text)
+    tools = select_tools(desk.root, VerifyConfig())
+    ProjectTrust(desk.root).trust(tools[Check.TESTS])
+    desk.use("left", "right")
+    for name, text in {"left": CALC, "right": CALC.replace("a - b", "a + b")}.items():
+        desk.plays([{"write": ["calc.py", f"{text}# done\n"]}, {"text": name}], name=name)
+    desk.front.answer = lambda request: Decision(request.kind != "compare")
+    comparison = Comparison(desk.runner, desk.front)
+    runs = compared_requests(RunRequest(name="agent", prompt="mend it"), ["acp:left", "acp:right"])
+    result = await asyncio.wait_for(comparison.run(runs), LIMIT)
+    asked = desk.front.requests[-1].payload["runs"]
+    assert [one["checks"] for one in asked] == [{"tests": "failed"}, {"tests": "passed"}]
+    assert [one["files"][0]["checked"] for one in asked] == ["tests failed", "tests passed"]
+    assert [one["checks"]["tests"] for one in result.as_json()["runs"]] == ["failed", "passed"]
+    assert desk.copies() == []

@@ -118,9 +118,9 @@ def create_session(place: Path, session: GuardSession) -> None:
 
 
 def list_sessions(root: Path) -> list[GuardSession]:
-    """Return all sessions except those of living runs, newest first; blocking.
+    """Return all sessions, newest first; blocking.
 
-    A session whose process was killed is interrupted.
+    Those of living runs are left out. A session whose process was killed is interrupted.
 
     :raises WorkspaceError: the directory cannot be read.
     """

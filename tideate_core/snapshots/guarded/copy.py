@@ -504,15 +504,6 @@ class GuardedCopy:
         self._record.write(self.place)
 
 
-def guarded_copies(root: Path, *, private: Path | None = None) -> list[str]:
-    """Return the ids of a project's guarded copies; blocking."""
-    place = (project_state(root) / DIRECTORY if private is None else private) / SESSIONS
-    try:
-        return sorted(entry.name for entry in os.scandir(place) if entry.name.isalnum())
-    except FileNotFoundError:
-        return []
-
-
 def _mounts(guard: Path, place: Path, record: Record) -> tuple[Mount, ...]:
     """Return the mounts of an overlay, outer ones first."""
     if record.kind == "copy":
