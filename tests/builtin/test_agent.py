@@ -13,18 +13,22 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests import harness
+from tests.engine.test_landing import CALC, TEST
 from tests.harness.bench import Bench
-from tests.harness.front import LIMIT, in_order, no
+from tests.harness.front import LIMIT, in_order, no, yes
 from tideate_core.adapters import AdapterPool
-from tideate_core.config import Config
+from tideate_core.config import Config, VerifyConfig
 from tideate_core.engine import Comparison, EventName, RunRequest, compared_requests
-from tideate_core.snapshots import GuardedCopy
+from tideate_core.project import project_state
+from tideate_core.snapshots import GuardedCopy, GuardSession, GuardState, list_sessions
+from tideate_core.toolchain import Check, ProjectTrust, select_tools
 from tideate_core.workflows import Decision, WorkflowDefinition, WorkflowStep
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from tests.harness.model_server import ModelServer
+    from tideate_core.engine import ConfirmationRequest
 
 AGENT = Path(harness.__file__).with_name("acp_agent.py")
 CALL = {"kind": "tool_call", "toolCallId": "c", "title": "Edit a.txt", "status": "pending"}
@@ -47,7 +51,7 @@ class Desk(Bench):
 
     @property
     def private(self) -> Path:
-        return self.root.parent / "private"
+        return project_state(self.root)
 
     def use(self, *names: str, own: Mapping[str, Any] = MappingProxyType({}), **more: Any) -> None:
         """Configure scripted agents; the first one is the default."""
@@ -318,7 +322,106 @@ async def test_a_person_edits_the_same_file_meanwhile(desk: Desk) -> None:
     assert desk.text() == "zero\none\nTWO\n"
 
 
-async def test_no_copy_is_left_by_a_run_that_was_cancelled_or_failed(desk: Desk) -> None:
+def waiting(desk: Desk) -> GuardSession:
+    """Return the only session, which must wait."""
+    (session,) = list_sessions(desk.root)
+    assert session.state is GuardState.WAITING
+    assert any(f"wait in session {session.short}" in words for words in desk.front.notices())
+    return session
+
+
+async def lands(desk: Desk) -> None:
+    """Land the only session, which must be gone then."""
+    result = await desk.succeed("land", inputs={"session": waiting(desk).short})
+    assert result.ok
+    assert (desk.copies(), list_sessions(desk.root)) == ([], [])
+
+
+async def test_the_work_of_a_cancelled_agent_waits_in_a_session(desk: Desk) -> None:
+    desk.plays([{"write": ["a.txt", "half\n"]}, {"text": "x"}, {"receive": "session/cancel"}])
+    run = desk.begin("agent", "work")
+    await desk.front.until_told("TOKEN")
+    assert list_sessions(desk.root) == []
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert desk.text() == "one\ntwo\n"
+    await lands(desk)
+    assert desk.text() == "half\n"
+
+
+async def test_the_work_of_a_failed_agent_waits_in_a_session(desk: Desk) -> None:
+    desk.plays([{"write": ["a.txt", "half\n"]}, {"exit": 4}])
+    assert not (await desk.run("agent", "work")).ok
+    await lands(desk)
+    assert desk.text() == "half\n"
+
+
+async def test_parts_that_the_person_left_open_wait_in_a_session(desk: Desk) -> None:
+    desk.plays(
+        [{"write": ["a.txt", "ONE\ntwo\n"]}, {"write": ["b.txt", "BEE\n"]}, {"write": ["c.txt", "c\n"]}]
+    )
+    files = [
+        {"path": "c.txt", "accepted": [], "rejected": [0]},
+        {"path": "a.txt", "accepted": [0]},
+        {"path": "b.txt", "accepted": []},
+    ]
+
+    def decide(request: ConfirmationRequest) -> Decision:
+        order = [file["path"] for file in request.payload["files"]]
+        return Decision(True, {"files": sorted(files, key=lambda one: order.index(str(one["path"])))})
+
+    desk.front.answer = decide
+    result = await desk.succeed("agent", "work")
+    assert (result.files, desk.text("b.txt")) == (["a.txt"], "bee\n")
+    desk.front.answer = yes
+    await lands(desk)
+    assert (desk.text("b.txt"), (desk.root / "c.txt").exists()) == ("BEE\n", False)
+
+
+async def test_open_parts_stay_with_the_agent_that_works_on_comments(desk: Desk) -> None:
+    desk.plays(
+        [{"write": ["a.txt", "ONE\ntwo\n"]}, {"write": ["b.txt", "BEE\n"]}],
+        [{"run": ["cat", "a.txt", "b.txt"]}],
+    )
+    said = [{"path": "a.txt", "hunk": 0, "text": "no"}]
+    files = [{"path": "a.txt", "accepted": [], "rejected": [0]}, {"path": "b.txt", "accepted": []}]
+    comment = {"files": files, "comments": said}
+    desk.front.answer = in_order(Decision(False, comment), True)
+    result = await desk.succeed("agent", "work")
+    assert str(result.response).endswith("one\ntwo\nBEE")
+    assert "not decided about" in desk.prompts()[1]
+    assert (desk.text(), desk.text("b.txt"), desk.copies()) == ("one\ntwo\n", "BEE\n", [])
+
+
+async def test_changes_that_the_person_declined_are_gone(desk: Desk) -> None:
+    desk.plays([{"write": ["a.txt", "changed\n"]}])
+    desk.front.answer = no
+    assert (await desk.run("agent", "change it")).cancelled
+    assert desk.copies() == []
+
+
+async def test_changes_that_no_person_was_asked_about_wait_in_a_session(desk: Desk) -> None:
+    desk.plays([{"write": ["a.txt", "changed\n"]}])
+    desk.front.answer = lambda _: Decision(False, by="policy:no")
+    assert (await desk.run("agent", "change it")).cancelled
+    assert waiting(desk).argv[-1].endswith("helper.json")
+
+
+async def test_the_copy_of_an_interrupted_run_that_is_never_resumed_is_a_session(desk: Desk) -> None:
+    desk.plays([{"write": ["a.txt", "changed\n"]}])
+    desk.front.hold = True
+    run = desk.begin("agent", "change it")
+    await desk.front.until_asked()
+    desk.runner.leave()
+    await run
+    (session,) = list_sessions(desk.root)
+    desk.front.hold = False
+    await desk.succeed("land", inputs={"session": session.id})
+    assert (desk.text(), desk.copies()) == ("changed\n", [])
+
+
+async def test_no_copy_is_left_by_a_run_without_changes_that_was_cancelled_or_failed(desk: Desk) -> None:
     desk.plays([{"text": "x"}, {"receive": "session/cancel"}], [{"exit": 3}])
     run = desk.begin("agent", "work")
     await desk.front.until_told("TOKEN")
@@ -427,3 +530,41 @@ async def test_agents_are_compared(desk: Desk) -> None:
     assert result.result is not None
     assert result.result.ok
     assert desk.text() == "right\n"
+
+
+async def test_an_agent_of_a_role_keeps_the_line_ends_of_files(desk: Desk) -> None:
+    (desk.root / "a.txt").write_bytes(b"one\r\ntwo\r\n")
+    desk.write("b.txt", "")
+    plan = {"files": [{"path": path, "action": "modify", "why": "louder"} for path in ("a.txt", "b.txt")]}
+    desk.plays(
+        [{"text": f"```json\n{json.dumps(plan)}\n```"}],
+        [{"write": ["a.txt", "one\nTWO\n"]}, {"write": ["b.txt", "bee\n"]}, {"text": "done"}],
+    )
+    await desk.succeed("multi_file", "make it loud")
+    assert (desk.root / "a.txt").read_bytes() == b"one\r\nTWO\r\n"
+    assert (desk.root / "b.txt").read_bytes() == b"bee\n"
+
+
+@pytest.mark.slow
+async def test_trusted_checks_run_on_the_changes_of_each_compared_agent(desk: Desk) -> None:
+    for name, text in {
+        "setup.cfg": "",
+        "calc.py": CALC,
+        "tests/__init__.py": "",
+        "tests/test_calc.py": TEST,
+    }.items():
+        desk.write(name, text)
+    tools = select_tools(desk.root, VerifyConfig())
+    ProjectTrust(desk.root).trust(tools[Check.TESTS])
+    desk.use("left", "right")
+    for name, text in {"left": CALC, "right": CALC.replace("a - b", "a + b")}.items():
+        desk.plays([{"write": ["calc.py", f"{text}# done\n"]}, {"text": name}], name=name)
+    desk.front.answer = lambda request: Decision(request.kind != "compare")
+    comparison = Comparison(desk.runner, desk.front)
+    runs = compared_requests(RunRequest(name="agent", prompt="mend it"), ["acp:left", "acp:right"])
+    result = await asyncio.wait_for(comparison.run(runs), LIMIT)
+    asked = desk.front.requests[-1].payload["runs"]
+    assert [one["checks"] for one in asked] == [{"tests": "failed"}, {"tests": "passed"}]
+    assert [one["files"][0]["checked"] for one in asked] == ["tests failed", "tests passed"]
+    assert [one["checks"]["tests"] for one in result.as_json()["runs"]] == ["failed", "passed"]
+    assert desk.copies() == []

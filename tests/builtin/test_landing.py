@@ -16,11 +16,12 @@ from tests.builtin.landing_child import RUN
 from tests.harness.project import git
 from tideate_core.app.commit import message_of
 from tideate_core.engine import PolicyFrontEnd
-from tideate_core.snapshots import GuardedCopy
+from tideate_core.snapshots import GuardedCopy, GuardSession, GuardState, create_session
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
 
     from tests.harness.bench import Bench
     from tideate_core.engine import ConfirmationRequest, WorkflowResult
@@ -62,6 +63,14 @@ class Session:
         return (self.bench.root / name).read_text()
 
 
+async def prepared(root: Path) -> GuardedCopy:
+    """Return a copy with the record of a session."""
+    copy = await GuardedCopy.prepare(root)
+    session = GuardSession(id=copy.id, argv=("sh",), created=1, state=GuardState.WAITING)
+    create_session(copy.place, session)
+    return copy
+
+
 @pytest.fixture
 async def session(bench: Bench) -> AsyncIterator[Session]:
     bench.write("a.txt", BASE)
@@ -69,7 +78,7 @@ async def session(bench: Bench) -> AsyncIterator[Session]:
     git(bench.root, "init", "-q")
     git(bench.root, "add", "-A", "--", ".", ":!.tideate")
     git(bench.root, "commit", "-q", "-m", "first")
-    copy = await GuardedCopy.prepare(bench.root)
+    copy = await prepared(bench.root)
     await copy.open()
     yield Session(bench, copy)
     await copy.discard()
@@ -223,12 +232,12 @@ async def test_without_changes_there_is_nothing_to_land(session: Session) -> Non
 @pytest.mark.parametrize("wanted", ["nosuch"])
 async def test_an_unknown_session_is_named(session: Session, wanted: str) -> None:
     result = await session.land(session=wanted)
-    assert "there is no session 'nosuch'" in str(result.error)
+    assert "no guarded session has the id 'nosuch'" in str(result.error)
 
 
 async def test_with_several_sessions_one_must_be_named(session: Session) -> None:
     await session.agent(AGENT)
-    other = await GuardedCopy.prepare(session.bench.root)
+    other = await prepared(session.bench.root)
     await other.open()
     second = Session(session.bench, other)
     try:

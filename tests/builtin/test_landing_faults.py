@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.builtin.test_landing import Session, deciding, session
+from tests.builtin.test_landing import Session, deciding, prepared, session
 from tests.harness.project import git
-from tideate_core.snapshots import GuardedCopy
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 async def second(session: Session) -> AsyncIterator[Session]:
     """Another session of the same project, begun at the same time."""
-    copy = await GuardedCopy.prepare(session.bench.root)
+    copy = await prepared(session.bench.root)
     await copy.open()
     yield Session(session.bench, copy)
     await copy.discard()
@@ -89,7 +88,7 @@ async def test_a_deleted_script_is_executable_again_after_a_rollback(session: Se
     script = session.bench.root / "run.sh"
     script.write_text("#!/bin/sh\n")
     script.chmod(0o755)
-    copy = await GuardedCopy.prepare(session.bench.root)
+    copy = await prepared(session.bench.root)
     await copy.open()
     try:
         later = Session(session.bench, copy)

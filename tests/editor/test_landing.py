@@ -13,7 +13,7 @@ from tests.editor.test_review_changes import DONE
 from tests.harness.dialogs import wait_focused
 from tests.harness.project import git
 from tests.harness.review import bar
-from tideate_core.snapshots import GuardedCopy
+from tideate_core.snapshots import GuardedCopy, GuardSession, GuardState, create_session
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,6 +44,8 @@ def work(editor: Editor, script: str = SCRIPT) -> None:
 
     async def guarded() -> None:
         copy = await GuardedCopy.prepare(editor.cwd, private=editor.state / "guard")
+        session = GuardSession(id=copy.id, argv=("sh",), created=1, state=GuardState.WAITING)
+        create_session(copy.place, session)
         await copy.open()
         try:
             argv = copy.command(["sh", "-ec", script])

@@ -174,6 +174,21 @@ def test_gc_runs_a_check_on_what_is_accepted_and_shows_its_result(editor: Editor
     editor.wait_for(lambda: "tests failed earlier" in bar(editor), "later decisions were not checked")
 
 
+def test_a_check_is_named_in_the_bar_of_each_file_until_its_next_decision(editor: Editor) -> None:
+    landing(editor, FILES[0], FILES[1], columns=150)
+    editor.lua(CHECK)
+    editor.feed("gc")
+    editor.lua(
+        "_G.answer_check({ ok = true, check = 'tests', status = 'passed', report = 'tests: 1 passed' })"
+    )
+    editor.wait_for(lambda: "tests passed ·" in bar(editor), "the files are as they were checked", 9)
+    editor.feed("]cga")
+    seen = {bar(editor).split(" · ")[0].split()[-1]: "earlier" in bar(editor)}
+    editor.feed("]f")
+    seen |= {bar(editor).split(" · ")[0].split()[-1]: "earlier" in bar(editor)}
+    assert sorted(seen.values()) == [False, True], seen
+
+
 def test_gc_asks_which_of_several_checks_and_tells_why_none_runs(editor: Editor) -> None:
     landing(editor)
     editor.lua(CHECK)

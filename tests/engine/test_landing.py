@@ -43,7 +43,7 @@ class Landing:
 
     async def _land(self, step: StepContext) -> dict[str, Any]:
         files = {path: (file(one), file(two)) for path, (one, two) in self.files.items()}
-        self.landed = await land_difference(step, ScratchDifference(files), checked={"a.txt": "tests passed"})
+        self.landed = await land_difference(step, ScratchDifference(files))
         return {"files": self.landed.files}
 
     async def run(
@@ -191,11 +191,6 @@ async def test_text_that_changes_during_the_review_opens_a_conflict(landing: Lan
 
     await landing.run(answer)
     assert landing.text == "ONE\ntwo\nthree\nfour\nmine\n"
-
-
-async def test_each_file_names_its_last_check(landing: Landing) -> None:
-    await landing.run()
-    assert landing.payload["files"][0]["checked"] == "tests passed"
 
 
 class Checking(Front):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tideate_core.errors import InvalidInput, InvalidTransition, RunIsOwned, SessionNotFound, WorkspaceError
+from tideate_core.errors import InvalidInput, InvalidTransition, RunIsOwned, SessionNotFound
 from tideate_core.machines import StateMachine
 from tideate_core.snapshots import (
     GUARD_TABLE,
@@ -43,7 +44,7 @@ ALLOWED = {
 
 def made(root: Path, session_id: str = "ab12", created: int = 1) -> GuardSession:
     session = GuardSession(id=session_id, argv=("claude", "--resume"), created=created)
-    create_session(root, session)
+    create_session(sessions_directory(root) / session_id, session)
     return session
 
 
@@ -72,11 +73,22 @@ def test_a_copy_in_preparation_is_not_listed(root: Path) -> None:
     assert list_sessions(root) == []
 
 
-def test_a_damaged_record_names_its_remedy(root: Path) -> None:
+def test_a_session_with_a_damaged_record_can_still_be_found(root: Path) -> None:
+    made(root, "cd34")
     made(root)
     (sessions_directory(root) / "ab12" / RECORD).write_text("{")
-    with pytest.raises(WorkspaceError, match="`tideate guard discard ab12` removes"):
-        find_session(root, "ab12")
+    assert find_session(root, "ab12").argv == ("(damaged record)",)
+    assert len(list_sessions(root)) == 2
+    assert change_session(root, "ab12", GuardEvent.LAND).state is GuardState.WAITING
+
+
+def test_the_session_of_a_living_run_is_not_listed(root: Path) -> None:
+    session = replace(made(root), run="r1", id="cd34")
+    create_session(sessions_directory(root) / session.id, session)
+    with owning(root, session):
+        change_session(root, session.id, GuardEvent.START)
+        assert [one.id for one in list_sessions(root)] == ["ab12"]
+    assert find_session(root, "cd34").state is GuardState.INTERRUPTED
 
 
 def test_only_one_process_owns_a_session(root: Path) -> None:
@@ -128,6 +140,7 @@ def test_an_event_that_the_state_does_not_allow_changes_nothing(root: Path) -> N
 
 CHANGES = """
 import sys
+from dataclasses import replace
 from pathlib import Path
 from tideate_core.snapshots import note_landing
 for number in range(20):

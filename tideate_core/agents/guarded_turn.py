@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,17 +21,36 @@ from tideate_core.adapters import (
 from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.agents.tools.scratch_runs import overlay_files
 from tideate_core.agents.tools.tool import ToolContext
-from tideate_core.errors import AdapterUnavailable, InvalidReply, ScratchUnavailable
-from tideate_core.snapshots import GuardedCopy
+from tideate_core.errors import (
+    AdapterUnavailable,
+    InvalidReply,
+    InvalidTransition,
+    ScratchUnavailable,
+    SessionNotFound,
+)
+from tideate_core.snapshots import (
+    GuardedCopy,
+    GuardEvent,
+    GuardSession,
+    change_session,
+    create_session,
+    ended_now,
+    find_session,
+    finish_session,
+    owning,
+)
 from tideate_core.util.escaping import label
-from tideate_core.workflows import MISSING
-from tideate_core.workspace import Difference, changes_between
+from tideate_core.util.uncancelled import run_uncancelled
+from tideate_core.workflows import MISSING, Declined
+from tideate_core.workspace import Difference, Document, change_note, changes_between
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Collection
+    from pathlib import Path
 
     from tideate_core.adapters import AcpAgent, CallUpdate, Prompt
     from tideate_core.agents.tools.tool import MayChange
+    from tideate_core.process import EscapeReport
     from tideate_core.snapshots import ScratchDifference
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import FileChange
@@ -40,6 +59,10 @@ INTERRUPTED: Final = (
     "You were interrupted in this task, and the files have your changes so far. Look at them, and finish it."
 )
 COPY: Final = "copy"
+WAITS: Final = (
+    "the changes of {agent} wait in session {session}: `:Workflow land {session}` or "
+    "`tideate guard land {session}` reviews them"
+)
 DONE: Final = "Done."
 """Answer of an agent that only changed files."""
 LIMITS: Final = {"max_tokens": "its token limit", "max_turn_requests": "its limit of requests"}
@@ -87,6 +110,10 @@ class GuardedAgent:
         self.key = key
         """Prefix of this work's keys in the step's memory."""
         self._turns = 0
+        self._report: EscapeReport | None = None
+        self._owning = ExitStack()
+        self.has_undecided = False
+        """The person left parts of the last changes undecided."""
         self._permitted: set[str] = set()
         """Kinds of calls that need no question."""
 
@@ -134,32 +161,62 @@ class GuardedAgent:
             self._permitted.add(kind)
         return decision.accepted
 
-    async def bring_up(self) -> None:
-        """Bring the copy up to the project's present state; changes that did not land are gone."""
+    async def bring_up(self, reviewed: ScratchDifference, undecided: Collection[str]) -> None:
+        """Bring the copy up to the project; of the reviewed changes, only undecided files stay."""
         if self._copy is not None:
             files = await overlay_files(ToolContext(self._step, StagedFiles()))
-            await self._copy.update(files.files)
+            await self._copy.update(files.files, landed=reviewed.without(undecided))
 
-    async def discard(self) -> None:
-        """Remove the copy."""
-        if self._copy is not None:
-            await self._copy.discard()
+    async def end(self, *, keep: bool, left: bool = False) -> None:
+        """Remove the copy, or keep it as a session.
+
+        :param keep: changes that are not landed wait in a session.
+        :param left: the run will be resumed with the copy.
+        """
+        copy, root = self._copy, self._step.workspace.root
+        if copy is None or root is None:
+            return
+        try:
+            if not left and not keep:
+                await copy.discard()
+                return
+            report = self._report.as_json() if self._report else None
+            with suppress(InvalidTransition, SessionNotFound):  # it was not started
+                await asyncio.to_thread(
+                    change_session, root, copy.id, GuardEvent.END, ended=ended_now(), report=report
+                )
+        finally:
+            self._owning.close()
+        if not left and not await finish_session(root, copy.id):
+            session = await asyncio.to_thread(find_session, root, copy.id)
+            self._step.notice(WAITS.format(agent=self._agent.name, session=session.short))
+
+    def _own(self, root: Path, copy: GuardedCopy) -> None:
+        """Show the copy as a running session of this process; blocking."""
+        agent, run = self._agent, self._step.execution_id
+        name = agent.name.removeprefix("acp:")
+        session = GuardSession(id=copy.id, argv=agent.program, agent=name, created=ended_now(), run=run)
+        create_session(copy.place, session)
+        self._owning.enter_context(owning(root, session))
+        change_session(root, copy.id, GuardEvent.START, ended=None)
 
     async def _make(self) -> GuardedCopy:
         """Return the copy that this work had before a crash, or a new one."""
         step, name = self._step, f"{self.key}:{COPY}"
-        root, private = step.workspace.root, step.workspace.private
-        guard = private and private / "guard"
+        root = step.workspace.root
         if root is None:
             raise AdapterUnavailable(f"the agent {self._agent.name!r} works in a project, and here is none")
         if (known := step.recall(name)) is not MISSING:
             try:
-                return await asyncio.to_thread(GuardedCopy.attach, root, known, private=guard)
-            except ScratchUnavailable:
+                copy = self._copy = await asyncio.to_thread(GuardedCopy.attach, root, known)
+                await asyncio.to_thread(self._own, root, copy)
+                return copy
+            except (ScratchUnavailable, SessionNotFound):
                 step.notice("the agent's copy of the project is gone: it begins anew", level="warn")
         files = (await overlay_files(ToolContext(step, self._staged))).files
-        copy = self._copy = await GuardedCopy.prepare(root, files, private=guard)
+        copy = self._copy = await GuardedCopy.prepare(root, files)
         await step.remember(name, copy.id)
+        await asyncio.to_thread(self._own, root, copy)
         for words in copy.notices:
             step.notice(words)
         return copy
@@ -190,7 +247,7 @@ class GuardedAgent:
                 said = session.description
         finally:
             # the turn is over: its programs are ended without further words
-            report = replace(await copy.close(), ended=())
+            report = self._report = replace(await copy.close(), ended=())
             for line in report.lines:
                 step.notice(f"{agent.name}: {label(line)}", level="warn")
         reply = Reply(end.text, said or agent.name, usage=end.usage, truncated=end.truncated)
@@ -211,9 +268,10 @@ async def guarded_agent(
     cost: float = 0.0,
     earlier: Conversation | None = None,
 ) -> AsyncIterator[GuardedAgent]:
-    """Give an agent a guarded copy of the project with unsaved and staged texts; removed at the block's end.
+    """Give an agent a guarded copy of the project with unsaved and staged texts, until the block's end.
 
-    The first turn makes the copy. It stays only if the process ends, or the run is left to be resumed.
+    The first turn makes the copy. If the work is cancelled or fails, or the person left parts undecided, a
+    session keeps the changes that are not landed, unless they build on staged edits.
 
     :param key: identifies this work within the step.
     :param session: the agent's id of a session to continue.
@@ -223,16 +281,15 @@ async def guarded_agent(
     key = step.numbered(f"agent:{step.attempt}:{key}")
     conversation = earlier or Conversation("")
     guarded = GuardedAgent(step, agent, key, staged or StagedFiles(), session, cost, conversation)
+    keep = staged is None
     try:
         yield guarded
-    except asyncio.CancelledError:
-        if not step.is_left:
-            await guarded.discard()
+        keep &= guarded.has_undecided
+    except Declined as declined:
+        keep &= declined.unasked
         raise
-    except BaseException:
-        await guarded.discard()
-        raise
-    await guarded.discard()
+    finally:
+        await run_uncancelled(guarded.end(keep=keep, left=step.is_left))
 
 
 async def stage_with_agent(
@@ -290,8 +347,18 @@ async def _stage(
         ]:
             notes += hidden
             continue
+        if change.exact:
+            if note := change_note(change):
+                notes.append(f"{change.path} keeps its line ends; left out: {note}")
+            change = _as_lines(change)
         staged.stage([replace(change, images=None)])
     return notes
+
+
+def _as_lines(change: FileChange) -> FileChange:
+    """Return a change of exact bytes as a change of lines, which keeps line ends and the last one."""
+    before, after = (Document.decode((text or "").encode()).text for text in (change.before, change.after))
+    return replace(change, before=before, after=after, exact=False, parts=())
 
 
 def changes_of(difference: ScratchDifference) -> list[FileChange]:

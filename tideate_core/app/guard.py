@@ -133,7 +133,7 @@ def _recorded(
         agent=find_agent(argv[0], config) or None,
         created=ended_now(),
     )
-    create_session(copy.project, session)
+    create_session(copy.place, session)
     return session
 
 

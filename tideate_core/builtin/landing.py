@@ -7,17 +7,18 @@ import fcntl
 import json
 import os
 from contextlib import contextmanager
-from pathlib import PurePosixPath
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.builtin.review.target import project_root
 from tideate_core.engine import Landed, land_difference
-from tideate_core.errors import InvalidInput, RunIsOwned, WorkspaceError, did_you_mean
+from tideate_core.errors import InvalidInput, RunIsOwned, WorkspaceError
 from tideate_core.snapshots import (
     GuardedCopy,
     ScratchDifference,
+    find_session,
     finish_session,
-    guarded_copies,
+    list_sessions,
     note_landing,
 )
 from tideate_core.util.atomic_files import write_atomic
@@ -90,19 +91,17 @@ async def update(step: StepContext) -> dict[str, Any]:
 async def _session(step: StepContext) -> GuardedCopy:
     """Return the session to land: the named one, or the only one with changes.
 
-    :raises InvalidInput: there is none, or several.
+    :raises SessionNotFound: no session has this id.
+    :raises InvalidInput: several sessions match, or none has changes.
     """
     root, wanted = project_root(step.workspace), str(step.inputs["session"])
     if wanted:
-        known = await asyncio.to_thread(guarded_copies, root)
-        found = [one for one in known if one.startswith(wanted)]
-        if len(found) == 1:
-            return await asyncio.to_thread(GuardedCopy.attach, root, found[0])
-        which = "several sessions begin with" if found else "there is no session"
-        raise InvalidInput(f"{which} {wanted!r}{did_you_mean(wanted, known)}")
+        session = await asyncio.to_thread(find_session, root, wanted)
+        return await asyncio.to_thread(GuardedCopy.attach, root, session.id)
 
     async def find() -> list[str]:
-        copies = [GuardedCopy.attach(root, one) for one in await asyncio.to_thread(guarded_copies, root)]
+        known = await asyncio.to_thread(list_sessions, root)
+        copies = [GuardedCopy.attach(root, session.id) for session in known]
         return [copy.id for copy in copies if await copy.difference()]
 
     # after a crash the same session is landed
@@ -152,13 +151,12 @@ def _decided(copy: GuardedCopy, difference: ScratchDifference) -> ScratchDiffere
     except FileNotFoundError:  # an interrupted update ended: what is different now is new
         return ScratchDifference()
     states, known = kept["files"], difference.files.items()
-    files = {path: images for path, images in known if states.get(path) == _state(images[1])}
-    modes = {path: mode for path, mode in difference.modes.items() if kept["modes"].get(path) == mode[1]}
-    stay = {*difference.files, *difference.modes} - {*files, *modes}
-    above = {str(parent) for path in stay for parent in PurePosixPath(path).parents}
-    made = [path for path in difference.made if path in kept["folders"] and path not in above]
-    removed = {path: mode for path, mode in difference.removed.items() if path in kept["folders"]}
-    return ScratchDifference(files, modes, made, removed)
+    files = {path for path, images in known if states.get(path) == _state(images[1])}
+    modes = {path for path, mode in difference.modes.items() if kept["modes"].get(path) == mode[1]}
+    decided = difference.without({*difference.files, *difference.modes} - {*files, *modes})
+    made = [path for path in decided.made if path in kept["folders"]]
+    removed = {path: mode for path, mode in decided.removed.items() if path in kept["folders"]}
+    return replace(decided, made=made, removed=removed)
 
 
 def _summary(landed: Landed) -> str:

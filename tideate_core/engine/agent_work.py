@@ -69,16 +69,22 @@ async def _land(
     key = f"{guarded.key}:landed:{number}"
     kept = step.recall(key)
     if kept is not MISSING:
-        return Landed(**kept)
+        landed = Landed(**kept)
+        guarded.has_undecided = bool(landed.undecided or landed.left)
+        return landed
     if not turn.difference:
         return None
     try:
         landed = await land_difference(step, turn.difference)
-    except Declined:
+    except Declined as declined:
         if not work.files:
             raise
-        landed = Landed()  # the files of the turns before are written
-    if landed.comments:
-        await guarded.bring_up()
+        # the files of the turns before are written
+        changed = {**turn.difference.files, **turn.difference.modes}
+        landed = Landed(undecided=[*changed] if declined.unasked else [])
+    undecided = {*landed.undecided, *landed.left}
+    guarded.has_undecided = bool(undecided)
+    if landed.comments or undecided:
+        await guarded.bring_up(turn.difference, undecided)
     await step.remember(key, asdict(landed))
     return landed

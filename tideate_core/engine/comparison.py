@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,15 +17,15 @@ from tideate_core.engine.events import ConfirmationRequest, error_fields
 from tideate_core.engine.past import find_run, recorded_result
 from tideate_core.engine.request import RunRequest, WorkflowResult, usage_json
 from tideate_core.engine.review.drafts import read_begun
-from tideate_core.errors import InvalidInput, PersonNeeded, TideateError
+from tideate_core.errors import InvalidInput, PersonNeeded, StepFailed, TideateError
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from tideate_core.engine.events import Event, FrontEnd
     from tideate_core.engine.runner import WorkflowRunner
-    from tideate_core.workflows import EditorAccess
+    from tideate_core.workflows import CheckAccepted, EditorAccess
 
     Begin = Callable[..., Awaitable[WorkflowResult]]
 
@@ -46,6 +46,8 @@ class ComparisonResult:
     """Id of the run that was taken."""
     reason: str = ""
     """Why no run was taken."""
+    checks: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By run, the status of each check on its changes."""
 
     @property
     def result(self) -> WorkflowResult | None:
@@ -55,6 +57,7 @@ class ComparisonResult:
     def as_json(self) -> dict[str, Any]:
         pairs = zip(self.adapters, self.results, strict=True)
         runs = [{"adapter": adapter, **result.as_json()} for adapter, result in pairs]
+        runs = [{**run, **self._checks_of(run["execution_id"])} for run in runs]
         taken = self.result
         shape: dict[str, Any] = {"ok": taken is not None and taken.ok, "taken": self.taken}
         if taken is not None:
@@ -64,6 +67,9 @@ class ComparisonResult:
         if not shape["ok"]:
             shape["error"] = (taken.error if taken is not None else None) or self.reason
         return {**shape, "runs": runs}
+
+    def _checks_of(self, run: str) -> dict[str, Any]:
+        return {"checks": self.checks[run]} if self.checks.get(run) else {}
 
 
 def compared_requests(request: RunRequest, adapters: Sequence[str]) -> list[RunRequest]:
@@ -100,6 +106,8 @@ class _ComparedRun:
         self._begin = begin
         self._answer: asyncio.Future[Decision] | None = None
         self._spent: dict[str, Any] = {}
+        self.checks: dict[str, str] = {}
+        """Status of each trusted check on an agent's changes."""
 
     @property
     def editor(self) -> EditorAccess | None:
@@ -122,6 +130,9 @@ class _ComparedRun:
             return Decision(True, (await read_begun(request)).accepted_rest(), by=ALONE)
         run = self._comparison.runner.execution(self.id)
         self._spent = {"duration_ms": run.elapsed_ms, "usage": usage_json(run.usage)}
+        if request.check is not None:
+            self.checks = await _checked(request.check)
+            request = _with_checks(request, self.checks)
         self.review, self._answer = request, asyncio.get_running_loop().create_future()
         self._comparison.changed.set()
         try:
@@ -131,11 +142,11 @@ class _ComparedRun:
             self._comparison.changed.set()
 
     def facts(self) -> dict[str, Any]:
-        """Return tokens, cost and time of the run up to its review or end."""
-        result = self.result
+        """Return tokens, cost, time and checks of the run up to its review or end."""
+        result, checks = self.result, {"checks": self.checks} if self.checks else {}
         if result is None:
-            return self._spent
-        return {"duration_ms": result.duration_ms, "usage": usage_json(result.usage)}
+            return {**self._spent, **checks}
+        return {"duration_ms": result.duration_ms, "usage": usage_json(result.usage), **checks}
 
     def decide(self, decision: Decision) -> None:
         """Continue the run from its review."""
@@ -244,6 +255,7 @@ class Comparison:
             [one.adapter for one in self._runs],
             taken.id if taken else None,
             "" if taken else reason,
+            {one.id: one.checks for one in self._runs},
         )
 
     async def _decide(self) -> tuple[_ComparedRun | None, str]:
@@ -348,6 +360,32 @@ class Comparison:
             asking.cancel()
             change.cancel()
             await asyncio.gather(asking, change, return_exceptions=True)
+
+
+async def _checked(check: CheckAccepted) -> dict[str, str]:
+    """Run the trusted checks on all changes of a run, and return the status of each; empty without any."""
+    try:
+        done = await check(None, "")
+    except StepFailed:  # no check can run here
+        return {}
+    if not done.checks:
+        return {done.check: done.status}
+    statuses = {}
+    for name in done.checks:
+        try:
+            statuses[name] = (await check(None, name)).status
+        except StepFailed as error:
+            statuses[name] = f"not run: {error}"
+    return statuses
+
+
+def _with_checks(request: ConfirmationRequest, checks: Mapping[str, str]) -> ConfirmationRequest:
+    """Return a review that shows the checks beside each file."""
+    if not checks:
+        return request
+    words = ", ".join(f"{name.replace('_', ' ')} {status}" for name, status in checks.items())
+    files = [{**file, "checked": words} for file in request.payload["files"]]
+    return replace(request, payload={**request.payload, "files": files})
 
 
 def _state(result: WorkflowResult) -> str:

@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
+    from tideate_core.process.conversing import (
+        GRACE as GRACE,
+        end_conversing as end_conversing,
+        start_conversing as start_conversing,
+    )
     from tideate_core.process.enclosure import (
         Enclosure as Enclosure,
         EnclosureSupport as EnclosureSupport,

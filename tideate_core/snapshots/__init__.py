@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     )
     from tideate_core.snapshots.guarded.copy import (
         GuardedCopy as GuardedCopy,
-        guarded_copies as guarded_copies,
     )
     from tideate_core.snapshots.guarded.difference import ScratchDifference as ScratchDifference
     from tideate_core.snapshots.limits import SnapshotLimits as SnapshotLimits

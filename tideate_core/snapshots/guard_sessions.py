@@ -33,6 +33,8 @@ LOOKED_AT: Final = 0.5
 """Seconds to wait for the lock: a process that looks for the owner holds it for a moment."""
 SHORT: Final = 8
 MOST_NAMED: Final = 5
+DAMAGED: Final = "(damaged record)"
+"""Shown in place of the command."""
 
 
 class GuardState(StrEnum):
@@ -89,6 +91,8 @@ class GuardSession:
     """Ids of the runs that landed changes, oldest first."""
     report: dict[str, Any] | None = None
     """Escape report of the last program."""
+    run: str | None = None
+    """Id of the run whose agent works in the copy, and which lands the changes itself."""
 
     @property
     def short(self) -> str:
@@ -117,18 +121,20 @@ def sessions_directory(root: Path) -> Path:
     return project_state(root) / "guard" / "sessions"
 
 
-def create_session(root: Path, session: GuardSession) -> None:
-    """Write the record of a prepared copy.
+def create_session(place: Path, session: GuardSession) -> None:
+    """Write the record of a prepared copy, if it has none.
 
+    :param place: directory of the copy.
     :raises WorkspaceError: it cannot be written.
     """
-    _write(sessions_directory(root) / session.id, session)
+    if not (place / RECORD).exists():
+        _write(place, session)
 
 
 def list_sessions(root: Path) -> list[GuardSession]:
     """Return all sessions, newest first; blocking.
 
-    A session whose process was killed is interrupted.
+    Those of living runs are left out. A session whose process was killed is interrupted.
 
     :raises WorkspaceError: the directory cannot be read.
     """
@@ -142,6 +148,7 @@ def list_sessions(root: Path) -> list[GuardSession]:
     for place in places:
         with suppress(SessionNotFound):  # a copy in preparation, or discarded meanwhile
             found.append(_seen(place))
+    found = [one for one in found if one.run is None or one.state is not GuardState.RUNNING]
     return sorted(found, key=lambda session: (-session.created, session.id))
 
 
@@ -273,10 +280,10 @@ def _read(place: Path) -> GuardSession:
         return GuardSession.of(json.loads(read_regular(place / RECORD)))
     except FileNotFoundError as error:
         raise SessionNotFound(f"the guarded session {place.name[:SHORT]} was discarded") from error
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise WorkspaceError(
-            f"{place / RECORD} is damaged; `tideate guard discard {place.name}` removes the session"
-        ) from error
+    except OSError as error:
+        raise WorkspaceError(f"{place / RECORD} cannot be read: {error.strerror}") from error
+    except (ValueError, TypeError, KeyError):  # the copy can still be reviewed or discarded
+        return GuardSession(id=place.name, argv=(DAMAGED,), created=0, state=GuardState.WAITING)
 
 
 def _write(place: Path, session: GuardSession) -> None:

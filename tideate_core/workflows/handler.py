@@ -82,6 +82,11 @@ class Decision:
     by: str = "user"
     reason: str = ""
 
+    @property
+    def unasked(self) -> bool:
+        """A policy answered; no person was asked."""
+        return self.by.startswith("policy:")
+
     def as_json(self) -> dict[str, Any]:
         return {"accepted": self.accepted, "value": self.value, "by": self.by, "reason": self.reason}
 
@@ -92,7 +97,14 @@ class Decision:
 
 
 class Declined(Exception):
-    """A confirmation was declined; the run ends as cancelled."""
+    """A confirmation was declined; the run ends as cancelled.
+
+    :param unasked: a policy declined; no person was asked.
+    """
+
+    def __init__(self, reason: str = "", *, unasked: bool = False) -> None:
+        super().__init__(reason)
+        self.unasked = unasked
 
 
 @dataclass(slots=True)

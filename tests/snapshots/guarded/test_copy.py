@@ -16,6 +16,7 @@ from tests.snapshots.trees import REPOSITORY, looked_at
 from tideate_core.errors import OutsideRoot, ScratchUnavailable, WorkspaceError
 from tideate_core.process import Namespaces
 from tideate_core.snapshots import GuardedCopy
+from tideate_core.snapshots.guarded.copy import SESSION
 from tideate_core.workspace import FileImage
 
 if TYPE_CHECKING:
@@ -291,3 +292,18 @@ async def test_a_project_may_have_every_name(opening: Opening, root: Path, name:
         assert await opened.copy.commit_messages() == ["message"]
         await opened.copy.update()
         assert not await opened.difference()
+
+
+async def test_copies_that_killed_processes_left_are_removed_if_no_session_has_them(
+    opening: Opening, root: Path, private: Path
+) -> None:
+    left, new, kept = [await GuardedCopy.prepare(root, private=private) for _ in range(3)]
+    (kept.place / SESSION).touch()
+    for copy in (left, kept):
+        os.utime(copy.place, (0, 0))
+    async with opening() as opened:
+        os.utime(opened.copy.place, (0, 0))  # it has an owner
+        async with opening():
+            pass
+        await opened.difference()
+    assert {place.name for place in (private / "sessions").iterdir()} == {new.id, kept.id}

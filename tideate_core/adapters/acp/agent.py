@@ -204,6 +204,12 @@ class AcpAgent:
         own = self._config.agents.get(self._own)
         return own is not None and own.permissions == "ask"
 
+    @property
+    def program(self) -> tuple[str, ...]:
+        """Command of the agent for a terminal, if it is known, else over ACP."""
+        known = agent_named(self._own)
+        return (known.programs[0],) if known else self.command
+
     async def open(self, copy: GuardedCopy) -> None:
         """Mount a copy for the agent, within the limits of its enclosure.
 

@@ -10,21 +10,21 @@ import asyncio
 import json
 import os
 import signal
-import socket
-import sys
 from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from tideate_core.errors import AdapterError, AdapterUnavailable
 from tideate_core.process import (
-    GUARD_PROGRAM,
-    kill_descendants,
+    GRACE,
+    end_conversing,
     read_guard_report,
+    start_conversing,
     strip_control_sequences,
 )
 
 if TYPE_CHECKING:
+    import socket
     from asyncio.subprocess import Process
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
@@ -34,12 +34,9 @@ LONGEST_MESSAGE: Final = 32 << 20
 MOST_NOISE: Final = 1 << 20
 """Bytes of lines that are no messages, at which the agent is given up."""
 READ_SIZE: Final = 1 << 16
-GRACE: Final = 2.0
-"""Seconds for an agent to exit after its input ends, and again after SIGTERM."""
 KEPT_LINES: Final = 12
 """Last lines of other output, for error messages."""
 LONGEST_LINE: Final = 300
-POLL: Final = 0.005
 
 
 class AgentPipes:
@@ -76,26 +73,13 @@ class AgentPipes:
         :param within: returns the command that starts a command in the agent's copy of the project.
         :raises AdapterUnavailable: the system cannot run it.
         """
-        ours, theirs = socket.socketpair()
-        guarded = [sys.executable, "-I", "-S", GUARD_PROGRAM, str(theirs.fileno()), argv[0], *argv]
         try:
-            process = await asyncio.create_subprocess_exec(
-                *within(guarded),
-                cwd=cwd,
-                env=environment,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                limit=READ_SIZE,
-                start_new_session=True,
-                pass_fds=(theirs.fileno(),),
+            process, guard = await start_conversing(
+                argv[0], argv, cwd=cwd, environment=environment, limit=READ_SIZE, within=within
             )
         except OSError as error:
-            ours.close()
             raise AdapterUnavailable(f"{name} cannot be started: {error.strerror or error}") from error
-        finally:
-            theirs.close()
-        return cls(name, process, ours)
+        return cls(name, process, guard)
 
     async def send(self, message: dict[str, Any]) -> None:
         """Write a message.
@@ -189,16 +173,8 @@ class AgentPipes:
 
     async def _end(self) -> None:
         try:
-            if self._process.stdin is not None:
-                self._process.stdin.close()
-            if not await self._has_ended():
-                self._signal(signal.SIGTERM)
-                await self._has_ended()
+            await end_conversing(self._process)
         finally:
-            if self._process.returncode is None:
-                kill_descendants(self._process.pid)
-            self._signal(signal.SIGKILL)
-            await self._has_ended()
             await asyncio.wait({self._draining}, timeout=GRACE)
             self._draining.cancel()
             if number := read_guard_report(self._guard)[0]:
@@ -206,19 +182,6 @@ class AgentPipes:
             self._guard.close()
             # a process outside the group may keep the pipes open
             self._process._transport.close()  # type: ignore[attr-defined]
-
-    async def _has_ended(self) -> bool:
-        # not `process.wait()`: it also waits for the pipes, which other processes may keep open
-        deadline = asyncio.get_running_loop().time() + GRACE
-        while self._process.returncode is None:
-            if asyncio.get_running_loop().time() > deadline:
-                return False
-            await asyncio.sleep(POLL)
-        return True
-
-    def _signal(self, number: int) -> None:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, number)
 
 
 def _message(line: bytes) -> dict[str, Any] | None:

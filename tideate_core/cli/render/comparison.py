@@ -1,4 +1,4 @@
-"""Runs of a comparison: their answers or changes, and a table of duration, tokens and cost."""
+"""Runs of a comparison: their answers or changes, and a table of duration, tokens, cost and checks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def comparison_table(runs: Sequence[Mapping[str, Any]], taken: str | None = None
     :param taken: id of the run whose answer was taken.
     """
     numbers = ("took", "tokens", "cost")
-    rows = table("", "model", "run", *numbers, "answer", right=numbers)
+    checked = any(run.get("checks") for run in runs)
+    rows = table("", "model", "run", *numbers, *(["checks"] if checked else []), "answer", right=numbers)
     for number, run in enumerate(runs, start=1):
         usage = run.get("usage", {})
         mark = "✓" if run["execution_id"] == taken else str(number)
@@ -48,9 +49,17 @@ def comparison_table(runs: Sequence[Mapping[str, Any]], taken: str | None = None
             lasted(run.get("duration_ms")),
             token_words(usage.get("input_tokens", 0), usage.get("output_tokens", 0)),
             f"${usage['cost']:.4f}" if "cost" in usage else "",
+            *([_checks(run)] if checked else []),
             _words(run, taken),
         )
     return rows
+
+
+def _checks(run: Mapping[str, Any]) -> Text:
+    checks: Mapping[str, str] = run.get("checks", {})
+    good = all(status == "passed" for status in checks.values())
+    words = (f"{name.replace('_', ' ')} {status}" for name, status in checks.items())
+    return Text(visible(", ".join(words)), style="green" if good else "red")
 
 
 def _words(run: Mapping[str, Any], taken: str | None) -> Text:

@@ -12,8 +12,6 @@ from tideate_core.util.escaping import label
 from tideate_core.workspace import executable_changes, merge_outside_changes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tideate_core.engine.review.revision import Feedback
     from tideate_core.snapshots import ScratchDifference
     from tideate_core.workflows import StepContext
@@ -37,12 +35,9 @@ class Landed:
     """Comments, edits and rejections of the person, as a prompt for the program; empty if there are none."""
 
 
-async def land_difference(
-    step: StepContext, difference: ScratchDifference, *, checked: Mapping[str, str] | None = None
-) -> Landed:
+async def land_difference(step: StepContext, difference: ScratchDifference) -> Landed:
     """Merge a difference with the current files, ask for a review, and write all accepted changes or none.
 
-    :param checked: by path, which check ran after the last change of the file, and its result.
     :raises Declined: the person decided nothing.
     :raises WorkspaceError: the changes could not be written; none was.
     """
@@ -54,14 +49,14 @@ async def land_difference(
         return Landed(left=merged.left)
     executed = {one.path for one in await executable_changes(step.workspace, merged.changes)}
     changes = await step.workspace.attach(in_order(merged.changes, executed))
-    done = await review_collected(step, changes, checked or {})
+    done = await review_collected(step, changes)
     return Landed(
         [change.move_to or change.path for change in done.written],
         _rejected(done.feedback),
         done.undecided,
         merged.left,
         done.feedback.count,
-        feedback_text(step, done.feedback),
+        feedback_text(step, done.feedback, undecided=bool(done.undecided)),
     )
 
 
@@ -70,6 +65,8 @@ def _rejected(feedback: Feedback) -> list[str]:
     return list(dict.fromkeys(paths))
 
 
-def feedback_text(step: StepContext, feedback: Feedback) -> str:
+def feedback_text(step: StepContext, feedback: Feedback, *, undecided: bool) -> str:
     """Return comments, edits and rejections as a prompt; empty if there are none."""
-    return revision_prompt(step, feedback, landed=True).user if feedback.comments else ""
+    if not feedback.comments:
+        return ""
+    return revision_prompt(step, feedback, landed=True, undecided=undecided).user

@@ -273,16 +273,13 @@ class CollectedReview:
     """Files with parts that were neither accepted nor rejected."""
 
 
-async def review_collected(
-    step: StepContext, changes: Sequence[FileChange], checked: Mapping[str, str]
-) -> CollectedReview:
+async def review_collected(step: StepContext, changes: Sequence[FileChange]) -> CollectedReview:
     """Ask for a review of another program's changes, write the accepted ones, and collect the comments.
 
-    :param checked: by path, which check ran on the file, and its result.
     :raises Declined: the person decided nothing.
     :raises WorkspaceError: the changes could not be written; none was.
     """
-    review = _Review(step, changes, None, collects=True, checked=checked)
+    review = _Review(step, changes, None, collects=True)
     accepted = await review.result()
     if accepted:
         await run_uncancelled(save_open_files(step, await write_changes(step, accepted)))
@@ -402,12 +399,10 @@ class _Review:
         gated: bool = True,
         chosen: bool = False,
         collects: bool = False,
-        checked: Mapping[str, str] | None = None,
         open_points: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self._step = step
         self._collects = collects
-        self._checked = checked or {}
         self.feedback = Feedback(())
         """Collected comments and rejections of the last answer."""
         self.undecided: list[str] = []
@@ -546,7 +541,7 @@ class _Review:
         # a policy that accepts everything is not asked again, and nothing is written
         self._by_hunk = decision.by == "user" and (self._by_hunk or decision.value is not None)
         if not decision.accepted and not _has_comments(decision.value):
-            raise Declined(decision.reason)
+            raise Declined(decision.reason, unasked=decision.unasked)
         answer = self._revision.read(decision.value)
         if decision.by != "user" and not self._chosen:
             answer = self._without_executed(answer, executed)
@@ -584,7 +579,7 @@ class _Review:
         if not said and not any(one.any_accepted for one in decided):
             if decision.by != "user":
                 self._step.notice(FOR_A_PERSON, level="warn")
-            raise Declined("no change was accepted")
+            raise Declined("no change was accepted", unasked=decision.unasked)
         return replace(answer, feedback=Feedback(()), given=[])
 
     async def _moved_on(self, accepted: Sequence[FileChange], decided: list[Decided]) -> bool:
@@ -616,7 +611,7 @@ class _Review:
 
     def _payload(self) -> dict[str, Any]:
         revision = self._revision
-        files = [self._shown(change) for change in revision.changes]
+        files = [shown_change(change) for change in revision.changes]
         if revision.number > 1 or any(one.accepted or one.rejected or one.edited for one in revision.decided):
             files = [
                 {**file, "decided": one.as_json()} for file, one in zip(files, revision.decided, strict=True)
@@ -631,10 +626,6 @@ class _Review:
         if self._warnings:
             payload["warnings"] = self._warnings
         return payload
-
-    def _shown(self, change: FileChange) -> dict[str, Any]:
-        checked = self._checked.get(_written_name(change))
-        return {**shown_change(change), **({"checked": checked} if checked else {})}
 
     def _warn(self, words: str) -> None:
         self._warnings.append(words)

@@ -76,15 +76,17 @@ def revision_prompt(
     staged: bool = False,
     shown: bool = False,
     landed: bool = False,
+    undecided: bool = False,
 ) -> Prompt:
     """Render the prompt that gives a model the comments of a review.
 
     :param staged: the model's edits are staged, and it changes them with its tools.
     :param shown: the conversation above already shows the files with the edits.
     :param landed: the accepted parts are written, and nothing else of the change is left.
+    :param undecided: except files with parts that the person has not decided about.
     """
     fence = fence_for(*(comment.part for comment in feedback.comments))
-    words = {"staged": staged, "shown": shown, "landed": landed}
+    words = {"staged": staged, "shown": shown, "landed": landed, "undecided": undecided}
     prompt = step.render("revise", comments=feedback.comments, fence=fence, **words)
     # staged edits are those of a conversation, which has its system prompt
     return replace(prompt, system="") if staged else prompt

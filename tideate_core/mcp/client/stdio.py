@@ -12,9 +12,6 @@ import codecs
 import logging
 import os
 import re
-import signal
-import socket
-import sys
 from collections import deque
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
@@ -27,17 +24,19 @@ from tideate_core.mcp.client.bounds import LONGEST_MESSAGE, InvalidLine, RateLim
 from tideate_core.mcp.client.repair import framing_problem, is_message
 from tideate_core.mcp.client.server_text import short_line
 from tideate_core.process import (
-    GUARD_PROGRAM,
+    GRACE,
     check_argv,
+    end_conversing,
     find_program,
-    kill_descendants,
     make_environment,
     read_guard_report,
+    start_conversing,
     start_error,
 )
 from tideate_core.util.uncancelled import wait_uncancelled
 
 if TYPE_CHECKING:
+    import socket
     from asyncio.subprocess import Process
     from collections.abc import AsyncIterator
 
@@ -51,8 +50,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-GRACE: Final = 2.0
-"""Seconds for a server to exit after its input ends, and again after SIGTERM."""
 READ_SIZE: Final = 64 * 1024
 _LINE_END: Final = re.compile(rb"\n|(?<=[}\]])\r")
 """End of a line; a carriage return counts only after a JSON value, as texts may have it."""
@@ -178,25 +175,12 @@ async def _start(spec: ServerSpec) -> tuple[Process, socket.socket]:
     environment = make_environment(spec.environment, spec.inherit)
     hint = f"`[mcp.servers.{spec.name}]` names it"
     program = find_program(spec.command[0], spec.cwd, environment, hint=hint)
-    ours, theirs = socket.socketpair()
     try:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", "-S", GUARD_PROGRAM, str(theirs.fileno()), program, *spec.command),
-            cwd=spec.cwd,
-            env=environment,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            limit=LONGEST_MESSAGE,
-            start_new_session=True,
-            pass_fds=(theirs.fileno(),),
+        return await start_conversing(
+            program, spec.command, cwd=spec.cwd, environment=environment, limit=LONGEST_MESSAGE
         )
     except OSError as error:
-        ours.close()
         raise start_error(program, error.errno or 0) from error
-    finally:
-        theirs.close()
-    return process, ours
 
 
 async def _read_stdout(process: Process, told: Incoming) -> None:
@@ -249,15 +233,8 @@ async def _end(
 ) -> None:
     """End the program and its children within a time limit: by closing its input, then by signals."""
     try:
-        if process.stdin is not None:
-            process.stdin.close()
-        if not await _has_ended(process):
-            _signal(process, signal.SIGTERM)
-            await _has_ended(process)
+        await end_conversing(process)
     finally:
-        if process.returncode is None:
-            kill_descendants(process.pid)  # including those outside the group
-        _signal(process, signal.SIGKILL)
         await asyncio.wait(tasks, timeout=GRACE)
         for task in tasks:
             task.cancel()
@@ -267,18 +244,3 @@ async def _end(
         guarding.close()
         # a process outside the group may keep the pipes open
         process._transport.close()  # type: ignore[attr-defined]
-
-
-async def _has_ended(process: Process) -> bool:
-    # not `process.wait()`: it also waits for the pipes, which other processes may keep open
-    deadline = asyncio.get_running_loop().time() + GRACE
-    while process.returncode is None:
-        if asyncio.get_running_loop().time() > deadline:
-            return False
-        await asyncio.sleep(0.005)
-    return True
-
-
-def _signal(process: Process, number: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)

@@ -7,6 +7,7 @@ import json
 import os
 import select
 import threading
+import time
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -73,6 +74,10 @@ DIRECTORY: Final = "guard"
 """Directory in a project's private state for its guarded copies and mirrors."""
 OWNER: Final = "owner"
 """File of a guarded copy that its owner locks; it names the process in its namespaces."""
+SESSION: Final = "session.json"
+"""Record of a copy that waits for a person; others end with their process."""
+ABANDONED: Final = 3600.0
+"""Seconds after which a copy without an owner and a record is removed."""
 OWN_DIRECTORY: Final = ".tideate"
 """Directory of a project for tideate's own files, which never land."""
 _LONGEST: Final = 4096
@@ -220,10 +225,8 @@ class GuardedCopy:
             raise
 
     def renew(self) -> None:
-        """Begin to make the next guarded copy faster; the copy is open."""
-        self._renewal = threading.Thread(
-            target=renew_mirror, args=(self._guard, self.project, self._stop), daemon=True
-        )
+        """Begin to remove abandoned copies and to make the next one faster; the copy is open."""
+        self._renewal = threading.Thread(target=self._tidy, daemon=True)
         self._renewal.start()
 
     def command(self, argv: Sequence[str], *, cwd: str = "") -> list[str]:
@@ -379,6 +382,15 @@ class GuardedCopy:
         except BaseException:
             self.close_blocking()
             raise
+
+    def _tidy(self) -> None:
+        """Remove abandoned copies, and renew the mirror; blocking."""
+        sessions = self._guard / SESSIONS
+        for place in sessions.iterdir():
+            with suppress(ScratchUnavailable, FileNotFoundError):
+                if not (place / SESSION).exists() and time.time() - place.stat().st_mtime > ABANDONED:
+                    type(self)(self._guard, place, Record.read(place))._discard()
+        renew_mirror(self._guard, self.project, self._stop)
 
     def _mount(self, owner: int, holder: Namespaces) -> None:
         """Mount the overlay, or turn it into a copy if that is allowed and no program has used it."""
@@ -552,15 +564,6 @@ class GuardedCopy:
         done = applying.apply(self._record.pending)
         self._record = self._record.settled(done)
         self._record.write(self.place)
-
-
-def guarded_copies(root: Path, *, private: Path | None = None) -> list[str]:
-    """Return the ids of a project's guarded copies; blocking."""
-    place = (project_state(root) / DIRECTORY if private is None else private) / SESSIONS
-    try:
-        return sorted(entry.name for entry in os.scandir(place) if entry.name.isalnum())
-    except FileNotFoundError:
-        return []
 
 
 def _mounts(guard: Path, place: Path, record: Record) -> tuple[Mount, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 from collections import deque
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.snapshots.guarded.base import LARGEST, TooLarge, lstat, read_bounded_image
@@ -13,7 +14,7 @@ from tideate_core.workspace import ABSENT, FileImage, OutsideChanges, file_or_li
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
     from pathlib import Path
 
     from tideate_core.snapshots.guarded.base import Base
@@ -45,6 +46,15 @@ class ScratchDifference(OutsideChanges):
 
     def __bool__(self) -> bool:
         return OutsideChanges.__bool__(self) or bool(self.left)
+
+    def without(self, paths: Collection[str]) -> ScratchDifference:
+        """Return the changes of other files, with the directories that hold none of these paths."""
+        files = {path: images for path, images in self.files.items() if path not in paths}
+        modes = {path: both for path, both in self.modes.items() if path not in paths}
+        above = {str(parent) for path in paths for parent in PurePosixPath(path).parents}
+        return ScratchDifference(
+            files, modes, [path for path in self.made if path not in above], dict(self.removed)
+        )
 
 
 @dataclass(frozen=True, slots=True)

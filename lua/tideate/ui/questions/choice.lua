@@ -12,6 +12,7 @@ local WIDTH = 72 -- of the text
 ---@field state 'review'|'completed'|'unchanged'|'failed'|'cancelled'
 ---@field duration_ms? integer
 ---@field usage? tideate.Usage
+---@field checks? table<string, string> status by check
 ---@field files? tideate.ReviewFile[] of a run at its review
 ---@field response? any
 ---@field error? string
@@ -35,11 +36,14 @@ local function outcome(run)
   return ('+%d -%d lines in %s'):format(new, old, text.counted(#run.files, 'file')), 'TideatePath'
 end
 
---- Return the time, tokens and cost of a run.
+--- Return the checks, time, tokens and cost of a run.
 ---@param run tideate.ChoiceRun
 ---@return string
-local function spent(run)
+local function facts_of(run)
   local parts = {}
+  for name, status in vim.spairs(run.checks or {}) do
+    table.insert(parts, text.plain(('%s %s'):format(name:gsub('_', ' '), status)))
+  end
   if run.duration_ms then
     table.insert(parts, require('tideate.ui.progress').duration(run.duration_ms))
   end
@@ -100,7 +104,7 @@ local function run_lines(runs, width)
     local head = { { run.takable and (' %d  '):format(number) or ' ·  ', 'TideateKey' }, { text.name(run.adapter), 'TideateTitle' } }
     table.insert(lines, text.fit_chunks(head, width))
     table.insert(lines, text.fit_chunks({ { '    ' }, { text.plain(words), group } }, width))
-    local facts = spent(run)
+    local facts = facts_of(run)
     if facts ~= '' then
       table.insert(lines, text.fit_chunks({ { '    ' }, { facts, 'TideateHint' } }, width))
     end

@@ -7,34 +7,37 @@ local ui = require('tideate.ui')
 ---@field review tideate.Review
 ---@field running boolean
 ---@field result? { check: string, status: string, report: string }
----@field steps integer decisions at the time of the result
+---@field files table[] decisions on each file that the result is about
 local Check = {}
 Check.__index = Check
 
 ---@param review tideate.Review
 ---@return tideate.ReviewCheck
 function M.new(review)
-  return setmetatable({ review = review, running = false, steps = 0 }, Check)
+  return setmetatable({ review = review, running = false, files = {} }, Check)
 end
 
---- Return the state of the check for the bar; nil before the first one.
+--- Return the last check of a file for its bar; nil without one.
+---@param index integer
 ---@return string?
-function Check:words()
+function Check:words(index)
   if self.running then
     return 'check runs'
   end
   local result = self.result
   if result then
-    local earlier = self.steps ~= #self.review.history.past and ' earlier' or ''
+    local now = self.review.model:result().value.files[index]
+    local earlier = vim.deep_equal(now, self.files[index]) and '' or ' earlier'
     return ('%s %s%s'):format(result.check:gsub('_', ' '), result.status, earlier)
   end
+  return self.review.model.entries[index].file.checked
 end
 
 --- Show the result of a check.
 ---@param self tideate.ReviewCheck
----@param steps integer
+---@param files table[] the checked decisions
 ---@param reply tideate.Result
-local function show(self, steps, reply)
+local function show(self, files, reply)
   self.running = false
   if self.review.closed then
     return
@@ -44,7 +47,7 @@ local function show(self, steps, reply)
     self.review:draw_bars()
     return ui.warn(reply.error or 'the check was not run')
   end
-  self.result, self.steps = { check = reply.check, status = reply.status, report = reply.report }, steps
+  self.result, self.files = { check = reply.check, status = reply.status, report = reply.report }, files
   self.review:draw_bars()
   local tell = reply.status == 'passed' and ui.notify or ui.warn
   tell(reply.report)
@@ -66,14 +69,14 @@ function Check:run(check)
     return ui.notify('a check of what is accepted is running')
   end
   self.running = true
-  local question, steps = self.review.question, #self.review.history.past
+  local question = self.review.question
   local files = self.review.model:result().value.files
   require('tideate.client').request('check_review', {
     execution_id = question.execution_id,
     files = files,
     check = check,
   }, function(reply)
-    show(self, steps, reply)
+    show(self, files, reply)
   end)
   self.review:draw_bars()
 end

@@ -125,7 +125,7 @@ local function numbers(review, index, win, wide, brief)
   table.insert(parts, entry.file.action ~= 'modify' and entry.file.action or nil)
   table.insert(parts, entry.file.note)
   vim.list_extend(parts, entry.file.marks or {})
-  table.insert(parts, review.checking:words() or entry.file.checked)
+  table.insert(parts, review.checking:words(index))
   if not entry.whole and not brief and win == vim.api.nvim_get_current_win() and index == review.current then
     local unit = walk.unit(review)
     local adapter = unit and alternatives.adapter(unit)

@@ -83,7 +83,7 @@ class Desk:
         project = open_project(str(self.root))
         runner = WorkflowRunner(
             build_catalog(self.root),
-            AdapterPool(project.loaded.config),
+            AdapterPool(project.loaded.config, root=self.root),
             project.loaded.config,
             self.front,
             lambda _request: project.workspace,
