@@ -20,6 +20,7 @@ local SHORT = 8
 
 ---@type tideate.GuardSession[] last sent by the host
 local known = {}
+local landing = {} ---@type table<string, string> runs that land a session, by its id
 
 ---@param id string
 ---@return string
@@ -64,22 +65,38 @@ local function refresh()
   require('tideate.ui.panel').changed()
 end
 
---- Run `:Workflow land`: without an id, choose one of several sessions.
----@param rest string
-function M.choose(rest)
-  if rest ~= '' then
-    return M.land(rest)
+--- Review the changes of a session and land the accepted ones; show its review if it is open.
+---@param id string a prefix; empty: the only session
+---@param folder? string of the project
+function M.land(id, folder)
+  if landing[id] then
+    ui.focus_run(landing[id])
+    return
   end
+  local context = { cwd = folder or require('tideate.context').folder() }
+  landing[id] = require('tideate.run').start('land', { inputs = { session = id }, context = context }, function()
+    landing[id] = nil
+    refresh()
+  end)
+end
+
+--- Run `:Workflow land`; of several sessions, ask for one.
+---@param id string a prefix of its id, or empty
+function M.choose_to_land(id)
   local folder = require('tideate.context').folder()
+  if id ~= '' then
+    return M.land(id, folder)
+  end
   M.read(folder, function(sessions)
     if #sessions < 2 then
-      return M.land('', folder)
+      return M.land(sessions[1] and sessions[1].id or '', folder)
     end
     ui.select(sessions, {
       prompt = 'Review the changes of:',
-      kind = 'tideate.guard',
+      kind = 'tideate.session',
       format_item = function(session)
-        return ('%s  %s'):format(M.named(session), session.state)
+        local words = require('tideate.ui.text').name(table.concat(session.argv, ' '))
+        return ('%s  %s  %s'):format(short(session.id), session.state, words)
       end,
     }, function(session)
       if session then
@@ -87,14 +104,6 @@ function M.choose(rest)
       end
     end)
   end)
-end
-
---- Review the changes of a session and land the accepted ones.
----@param id string a prefix; empty: the only session
----@param folder? string of the project
-function M.land(id, folder)
-  local context = { cwd = folder or require('tideate.context').folder() }
-  require('tideate.run').start('land', { inputs = { session = id }, context = context }, refresh)
 end
 
 --- Leave the terminal of an ended program; its window stays only after a failure.
@@ -157,7 +166,8 @@ local function open_terminal(start, folder)
   local name = ('tideate://guard/%s'):format(M.named(start.session))
   remove_terminal(name)
   local buf = api.nvim_create_buf(true, false)
-  local win = api.nvim_open_win(buf, true, { split = 'below', win = -1 })
+  local win = api.nvim_open_win(buf, false, { split = 'below', win = -1 })
+  api.nvim_set_current_win(win) -- not before it has its buffer: the panel follows splits of its own
   vim.bo[buf].bufhidden = 'hide'
   local is_heard = false
   local options = {

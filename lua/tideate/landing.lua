@@ -13,7 +13,7 @@ function M.hand_over(result)
   end
   local register = vim.fn.has('clipboard') == 1 and '+' or '"'
   vim.fn.setreg(register, feedback)
-  local file = landed.feedback_file and (' and in %s'):format(landed.feedback_file) or ''
+  local file = landed.feedback_file and (' and in %s of the copy'):format(landed.feedback_file) or ''
   ui.notify(('your decisions for the next prompt are in register %s%s'):format(register, file))
 end
 

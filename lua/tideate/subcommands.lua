@@ -308,10 +308,10 @@ return {
   {
     name = 'land',
     args = '[id]',
-    help = "Review the changes of a guarded program, even while it runs, and write the accepted ones; without an ID, choose one of several sessions. In the panel, `p` runs the program of a session again, and `c` discards it",
+    help = "Review the changes of a guarded program, even while it runs, and write the accepted ones; without an ID, those of the project's only session, or of the one that you choose. In the panel, `p` runs the program of a session again, and `c` discards it",
     menu = true,
     complete = call('guard', 'complete'),
-    run = call('guard', 'choose'),
+    run = call('guard', 'choose_to_land'),
   },
   {
     name = 'output',

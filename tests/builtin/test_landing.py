@@ -122,7 +122,9 @@ async def test_the_program_gets_the_persons_files_and_its_rejected_hunks_are_gon
 async def test_rejections_are_in_a_file_that_the_program_can_read(session: Session) -> None:
     await session.agent(AGENT)
     result = await session.land(deciding(a=([0], [1])))
-    assert "+FIVE" in await session.agent("cat .tideate/feedback.md")
+    told = await session.agent("cat .tideate/feedback.md; echo .")
+    assert "+FIVE" in told
+    assert told.splitlines()[-1] == "."
     assert "+FIVE" in outcome(result, "update")["feedback"]
     assert not (session.bench.root / ".tideate/feedback.md").exists()
 
@@ -218,7 +220,7 @@ async def test_two_landings_of_a_session_at_once_are_refused(session: Session) -
     with (session.copy.place / "landing.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         result = await session.land()
-    assert f"the session {session.copy.id} is being landed by another run" in str(result.error)
+    assert f"the session {session.copy.id[:8]} is being landed by another run" in str(result.error)
     assert session.text() == BASE
 
 

@@ -135,7 +135,38 @@ def test_a_program_is_run_again_from_the_panel_in_a_window_with_its_own_bar(nvim
     open_panel(nvim)
     nvim.feed("gg")
     nvim.feed("p")
-    nvim.wait_screen("waits")
     nvim.wait("vim.fn.mode() == 't'")
-    assert "guarded sh" in nvim.lua("return vim.wo.winbar")
     nvim.wait_screen("  running")
+    nvim.wait("vim.wo.winbar:find('guarded sh')")
+
+
+def test_of_several_sessions_one_is_chosen_to_land(nvim: Editor) -> None:
+    nvim.lua("vim.ui.select = function(items, opts, on_choice) _G.asked = { items, opts, on_choice } end")
+    for name in ("first", "second"):
+        nvim.command(f"Workflow guard sh -c 'echo {name} > {name}.py'")
+        nvim.wait_screen(f"+ {name}")
+        wait_focused(nvim)
+        nvim.feed("q")
+        nvim.wait_screen("land waits")
+        nvim.command("messages clear")
+    nvim.command("Workflow land")
+    nvim.wait("_G.asked ~= nil")
+    shown = nvim.lua("return vim.tbl_map(_G.asked[2].format_item, _G.asked[1])")
+    assert ["first" in line for line in shown] == [False, True]
+    nvim.lua("_G.asked[3](_G.asked[1][2])")
+    nvim.wait_screen("+ first")
+
+
+def test_landing_again_shows_the_open_review(nvim: Editor) -> None:
+    nvim.command("edit a.py")
+    nvim.command("Workflow guard sh -c 'sed -i s/A/AA/ a.py; echo waits; read x'")
+    nvim.wait_screen("waits")
+    nvim.feed("<C-\\><C-n>")
+    nvim.feed("gl")
+    nvim.wait_screen("hunk 1/1")
+    wait_focused(nvim)
+    nvim.command("wincmd j")
+    nvim.command("Workflow land")
+    nvim.wait("vim.fn.expand('%:t') == 'a.py'")
+    nvim.feed("gAg<CR>")
+    nvim.wait_for(lambda: nvim.read("a.py") == BEFORE.replace("A", "AA"), "the landed file")

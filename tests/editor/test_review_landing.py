@@ -204,7 +204,7 @@ def test_the_reasons_of_a_landing_are_in_a_register(editor: Editor) -> None:
     update = {"feedback": "too long", "feedback_file": "/p/.tideate/feedback.md"}
     editor.lua("require('tideate.landing').hand_over({ results = { update = ... } })", update)
     assert editor.lua("return vim.fn.getreg('+') .. vim.fn.getreg('\"')").startswith("too long")
-    assert "in /p/.tideate/feedback.md" in editor.messages()
+    assert "in /p/.tideate/feedback.md of the copy" in editor.messages()
 
 
 def test_other_reviews_have_no_check(editor: Editor) -> None:

@@ -39,6 +39,8 @@ FEEDBACK: Final = "feedback.md"
 OWN: Final = (".git", ".tideate")
 """Paths of git and tideate, which a program of a session changes all the time."""
 MOST_NAMED: Final = 5
+SHORT: Final = 8
+"""Characters of a session's id that are shown."""
 
 
 async def land(step: StepContext) -> dict[str, Any]:
@@ -76,7 +78,7 @@ async def update(step: StepContext) -> dict[str, Any]:
         await asyncio.to_thread((copy.place / LANDED).unlink, missing_ok=True)
         if result["feedback"]:
             try:
-                path = await copy.leave_note(FEEDBACK, result["feedback"])
+                path = await copy.leave_note(FEEDBACK, result["feedback"] + "\n")
             except WorkspaceError as error:  # the program put something else there
                 step.notice(f"the program does not get the feedback: {error}", level="warn")
             else:
@@ -107,7 +109,8 @@ async def _session(step: StepContext) -> GuardedCopy:
     # after a crash the same session is landed
     changed: list[str] = await step.choose_once(f"session:{step.attempt}", "", find)
     if len(changed) != 1:
-        which = f"several sessions have changes; name one: {', '.join(changed)}" if changed else ""
+        named = ", ".join(one[:SHORT] for one in changed)
+        which = f"several sessions have changes; name one: {named}" if changed else ""
         raise InvalidInput(which or "no session has changes to land")
     return await asyncio.to_thread(GuardedCopy.attach, root, changed[0])
 
@@ -124,7 +127,7 @@ def _only_landing(copy: GuardedCopy) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise RunIsOwned(
-                f"the session {copy.id} is being landed by another run; finish its review"
+                f"the session {copy.id[:SHORT]} is being landed by another run; finish its review"
             ) from error
         yield
     finally:
