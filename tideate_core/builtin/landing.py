@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
@@ -165,7 +166,7 @@ def _summary(landed: Landed) -> str:
     words = [f"landed: {_counted(landed.files)}" if landed.files else "nothing was landed"]
     words += [f"rejected parts of {_counted(landed.rejected)}"] if landed.rejected else []
     words += [f"still open: {_counted(landed.undecided)}"] if landed.undecided else []
-    words += [f"not landed: {label(path)}: {why}" for path, why in landed.left.items()]
+    words += [f"not landed: {label(path)}: {why}" for path, why in islice(landed.left.items(), MOST_NAMED)]
     return "\n".join(words)
 
 
