@@ -8,6 +8,7 @@ import json
 import os
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.builtin.review.target import project_root
@@ -166,7 +167,7 @@ def _summary(landed: Landed) -> str:
     words = [f"landed: {_counted(landed.files)}" if landed.files else "nothing was landed"]
     words += [f"rejected parts of {_counted(landed.rejected)}"] if landed.rejected else []
     words += [f"still open: {_counted(landed.undecided)}"] if landed.undecided else []
-    words += [f"not landed: {label(path)}: {why}" for path, why in landed.left.items()]
+    words += [f"not landed: {label(path)}: {why}" for path, why in islice(landed.left.items(), MOST_NAMED)]
     return "\n".join(words)
 
 

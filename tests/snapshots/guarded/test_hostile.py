@@ -159,3 +159,18 @@ async def test_the_rights_of_an_owner_are_named_and_do_not_land(opened: Opened) 
     found = await opened.difference()
     assert set(found.left) == {"new", "src/one.py", "run.sh"}
     assert (found.files["new"][1].state.mode, list(found.files), found.modes) == (0o755, ["new"], {})
+
+
+async def test_no_more_than_a_bound_of_paths_is_read_and_the_rest_stays(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await opened.change("for i in 1 2 3 4 5 6; do mkdir new$i; echo $i > new$i/file; done")
+    monkeypatch.setattr(difference, "MOST_READ", 3)
+    found = await opened.difference()
+    assert (len(found.made) < 4, list(found.left.values())) == (
+        True,
+        ["and later paths come after the 3 that are read"],
+    )
+    await opened.copy.update(landed=found)
+    monkeypatch.undo()
+    assert "new6/file" in (await opened.difference()).files

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 from tideate_core.engine.review.marks import in_order
 from tideate_core.engine.review.review import review_collected
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from tideate_core.engine.review.revision import Feedback
     from tideate_core.snapshots import ScratchDifference
     from tideate_core.workflows import StepContext
+
+MOST_NAMED: Final = 50
+"""Paths with a notice of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +46,10 @@ async def land_difference(step: StepContext, difference: ScratchDifference) -> L
     :raises WorkspaceError: the changes could not be written; none was.
     """
     merged = await merge_outside_changes(step.workspace, difference, difference.moved, difference.left)
-    for path, why in merged.left.items():
+    for path, why in islice(merged.left.items(), MOST_NAMED):
         step.notice(f"not landed: {label(path)}: {why}", level="warn")
+    if len(merged.left) > MOST_NAMED:
+        step.notice(f"not landed: {len(merged.left) - MOST_NAMED:,} more paths", level="warn")
     if not merged.changes:
         step.notice("there is nothing to land")
         return Landed(left=merged.left)

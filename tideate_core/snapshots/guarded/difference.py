@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MOST: Final = 20_000
 """Most paths of a difference; more could not be reviewed."""
+MOST_READ: Final = 40_000
+"""Paths after which no more are read; they stay in the copy for later."""
 MOST_BYTES: Final = 512 * MIB
 """Most bytes of all images, which are in memory."""
 
@@ -83,6 +85,8 @@ def read_difference(
     comparison = _Comparison(base, names, as_in_project)
     for one in found:
         comparison.add(one)
+        if comparison.is_full(one.path):
+            break
     return comparison.difference()
 
 
@@ -130,6 +134,13 @@ class _Comparison:
                 self._file(one, now)
             else:
                 self._file(one, now)
+
+    def is_full(self, path: str) -> bool:
+        """Return whether no more paths are read, and name the last one."""
+        if len(self._done) < MOST_READ:
+            return False
+        self._left[path] = f"and later paths come after the {MOST_READ:,} that are read"
+        return True
 
     def difference(self) -> ScratchDifference:
         """Return the sorted difference."""
