@@ -152,7 +152,7 @@ def peers(root: Path, place: Path, found: Measured) -> None:
 
         taken = timed(run)
         if done[0].returncode:
-            row.missing = done[0].stderr.decode().strip().rpartition("\n")[2][-60:]
+            row.missing = done[0].stderr.decode().partition("\n")[0][-120:]  # later lines repeat it
             continue
         row.ready.append(taken)
         row.disk.append(disk_use(target))
