@@ -394,11 +394,27 @@ async def test_open_parts_stay_with_the_agent_that_works_on_comments(desk: Desk)
     assert (desk.text(), desk.text("b.txt"), desk.copies()) == ("one\ntwo\n", "BEE\n", [])
 
 
-async def test_changes_that_the_person_declined_are_gone(desk: Desk) -> None:
+async def test_a_declined_review_can_be_opened_again(desk: Desk) -> None:
     desk.plays([{"write": ["a.txt", "changed\n"]}])
     desk.front.answer = no
-    assert (await desk.run("agent", "change it")).cancelled
-    assert desk.copies() == []
+    declined = await desk.run("agent", "change it")
+    assert waiting(desk).run == declined.execution_id
+    desk.front.answer = yes
+    await desk.runner.review_again(declined.execution_id)
+    assert (desk.text(), len(desk.prompts()), desk.copies()) == ("changed\n", 1, [])
+
+
+async def test_work_whose_copy_was_discarded_is_done_anew(desk: Desk) -> None:
+    desk.plays([{"write": ["a.txt", "changed\n"]}], [{"write": ["a.txt", "again\n"]}])
+    desk.front.hold = True
+    run = desk.begin("agent", "change it")
+    await desk.front.until_asked()
+    (left,) = desk.runner.leave()
+    await run
+    await GuardedCopy.attach(desk.root, list_sessions(desk.root)[0].id).discard()
+    desk.front.hold = False
+    await desk.resume(left)
+    assert (desk.text(), len(desk.prompts()), desk.copies()) == ("again\n", 2, [])
 
 
 async def test_changes_that_no_person_was_asked_about_wait_in_a_session(desk: Desk) -> None:

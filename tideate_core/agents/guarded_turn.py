@@ -41,7 +41,7 @@ from tideate_core.snapshots import (
 )
 from tideate_core.util.escaping import label
 from tideate_core.util.uncancelled import run_uncancelled
-from tideate_core.workflows import MISSING, Declined
+from tideate_core.workflows import COMPARISON, MISSING, Declined
 from tideate_core.workspace import Difference, Document, change_note, changes_between
 
 if TYPE_CHECKING:
@@ -110,6 +110,8 @@ class GuardedAgent:
         self.key = key
         """Prefix of this work's keys in the step's memory."""
         self._turns = 0
+        self._is_anew = False
+        """The copy of the turns before a crash is gone."""
         self._report: EscapeReport | None = None
         self._owning = ExitStack()
         self.has_undecided = False
@@ -127,10 +129,12 @@ class GuardedAgent:
         :raises BudgetReached: it reached a limit of the step.
         """
         await self._agent.check_turn(prompt)
-        key = f"{self.key}:turn:{self._turns}"
+        key, landing = f"{self.key}:turn:{self._turns}", self.landing_key(self._turns)
         self._turns += 1
         copy = self._copy = self._copy or await self._make()
         kept = self._step.recall(key)
+        if self._is_anew and self._step.recall(landing) is MISSING:
+            kept = MISSING  # its changes are gone with the copy
         if kept is MISSING or "end" not in kept:
             kept = await self._take(copy, prompt, key, kept, quiet=quiet)
         end = TurnEnd(**{**kept["end"], "usage": Usage(**kept["end"]["usage"])})
@@ -147,6 +151,13 @@ class GuardedAgent:
         said = (UserMessage(prompt.user), ModelTurn(text or DONE, (), self._agent.name, usage=end.usage))
         self.conversation = Conversation("", (*self.conversation.messages, *said))
         return AgentTurn(text, difference, self.session, end.usage, end.stop_reason)
+
+    def landing_key(self, turn: int) -> str:
+        """Return the key of a turn's landing in the step's memory.
+
+        :param turn: its number, from 0.
+        """
+        return f"{self.key}:landed:{turn}"
 
     async def _permit(self, call: CallUpdate) -> bool:
         """Ask the person about a call; an answer for longer than once is about calls of its kind."""
@@ -212,6 +223,7 @@ class GuardedAgent:
                 await asyncio.to_thread(self._own, root, copy)
                 return copy
             except (ScratchUnavailable, SessionNotFound):
+                self._is_anew = True
                 step.notice("the agent's copy of the project is gone: it begins anew", level="warn")
         files = (await overlay_files(ToolContext(step, self._staged))).files
         copy = self._copy = await GuardedCopy.prepare(root, files)
@@ -270,8 +282,9 @@ async def guarded_agent(
 ) -> AsyncIterator[GuardedAgent]:
     """Give an agent a guarded copy of the project with unsaved and staged texts, until the block's end.
 
-    The first turn makes the copy. If the work is cancelled or fails, or the person left parts undecided, a
-    session keeps the changes that are not landed, unless they build on staged edits.
+    The first turn makes the copy. If the work is cancelled, declined or fails, or the person left parts
+    undecided, a session keeps the changes that are not landed, unless they build on staged edits, or a
+    comparison took those of another run.
 
     :param key: identifies this work within the step.
     :param session: the agent's id of a session to continue.
@@ -286,7 +299,7 @@ async def guarded_agent(
         yield guarded
         keep &= guarded.has_undecided
     except Declined as declined:
-        keep &= declined.unasked
+        keep &= declined.by != COMPARISON
         raise
     finally:
         await run_uncancelled(guarded.end(keep=keep, left=step.is_left))

@@ -66,7 +66,7 @@ async def _land(
     step: StepContext, guarded: GuardedAgent, turn: AgentTurn, number: int, work: AgentWork
 ) -> Landed | None:
     """Land the changes of a turn, durably; None if there are none."""
-    key = f"{guarded.key}:landed:{number}"
+    key = guarded.landing_key(number)
     kept = step.recall(key)
     if kept is not MISSING:
         landed = Landed(**kept)
@@ -76,12 +76,11 @@ async def _land(
         return None
     try:
         landed = await land_difference(step, turn.difference)
-    except Declined as declined:
+    except Declined:
         if not work.files:
             raise
         # the files of the turns before are written
-        changed = {**turn.difference.files, **turn.difference.modes}
-        landed = Landed(undecided=[*changed] if declined.unasked else [])
+        landed = Landed(undecided=[*turn.difference.files, *turn.difference.modes])
     undecided = {*landed.undecided, *landed.left}
     guarded.has_undecided = bool(undecided)
     if landed.comments or undecided:

@@ -18,7 +18,7 @@ from tideate_core.engine.past import find_run, recorded_result
 from tideate_core.engine.request import RunRequest, WorkflowResult, usage_json
 from tideate_core.engine.review.drafts import read_begun
 from tideate_core.errors import InvalidInput, PersonNeeded, StepFailed, TideateError
-from tideate_core.workflows import Decision
+from tideate_core.workflows import COMPARISON, Decision
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     Begin = Callable[..., Awaitable[WorkflowResult]]
 
 
-ALONE: Final = "comparison"
-"""Author of answers that need no person because nothing is written."""
 NOT_TAKEN: Final = "none of the answers was taken"
 
 
@@ -127,7 +125,7 @@ class _ComparedRun:
         if request.execution_id != self.id or request.kind not in {"plan", "review"}:
             return await self._comparison.front.confirm(request)
         if request.kind == "plan":  # its result is reviewed
-            return Decision(True, (await read_begun(request)).accepted_rest(), by=ALONE)
+            return Decision(True, (await read_begun(request)).accepted_rest(), by=COMPARISON)
         run = self._comparison.runner.execution(self.id)
         self._spent = {"duration_ms": run.elapsed_ms, "usage": usage_json(run.usage)}
         if request.check is not None:
@@ -247,7 +245,7 @@ class Comparison:
             except TideateError as error:  # of the front end: the models' work is stored with their runs
                 taken, reason = None, str(error)
             for run in self._waiting():
-                run.decide(Decision(False, by=ALONE, reason=reason))
+                run.decide(Decision(False, by=COMPARISON, reason=reason))
         if taken is not None and taken.presented is not None:
             await self.front.present(*taken.presented)
         return ComparisonResult(

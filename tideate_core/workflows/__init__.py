@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         step_summary as step_summary,
     )
     from tideate_core.workflows.handler import (
+        COMPARISON as COMPARISON,
         MISSING as MISSING,
         Allowance as Allowance,
         CallReport as CallReport,

@@ -72,6 +72,10 @@ class Confirm:
     """JSON for the front end, by kind."""
 
 
+COMPARISON: Final = "comparison"
+"""Author of the answers that a comparison gives, as when it took another run."""
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """An answer of a person or a policy; stored with the run, so that the question is asked only once."""
@@ -81,11 +85,6 @@ class Decision:
     """JSON: the person's changes, by kind."""
     by: str = "user"
     reason: str = ""
-
-    @property
-    def unasked(self) -> bool:
-        """A policy answered; no person was asked."""
-        return self.by.startswith("policy:")
 
     def as_json(self) -> dict[str, Any]:
         return {"accepted": self.accepted, "value": self.value, "by": self.by, "reason": self.reason}
@@ -99,12 +98,12 @@ class Decision:
 class Declined(Exception):
     """A confirmation was declined; the run ends as cancelled.
 
-    :param unasked: a policy declined; no person was asked.
+    :param by: see `Decision`.
     """
 
-    def __init__(self, reason: str = "", *, unasked: bool = False) -> None:
+    def __init__(self, reason: str = "", by: str = "user") -> None:
         super().__init__(reason)
-        self.unasked = unasked
+        self.by = by
 
 
 @dataclass(slots=True)

@@ -86,8 +86,13 @@ async def test_the_agent_is_offered_neither_files_nor_terminals(
     assert "-32601" in end.text
 
 
-async def test_updates_after_the_answer_belong_to_the_turn(open_session: Open) -> None:
-    async with open_session([{"text": "now"}, {"late": {"text": " and then"}}]) as session:
+async def test_updates_after_the_answer_belong_to_the_turn(
+    open_session: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tideate_core.adapters.acp.session.QUIET", 1.0)
+    async with open_session(
+        [{"text": "now"}, {"late": {"hang": 0.05}}, {"late": {"text": " and then"}}]
+    ) as session:
         end, _ = await turn(session)
     assert end.text == "now and then"
 

@@ -146,7 +146,7 @@ WRONG = (
     ((*MODELS, "--yes"), "--yes accepts a review, and chooses no answer; --take NAME"),
     ((*MODELS, "--take", "b"), "refactor asks before it writes, and there is no terminal to ask on"),
     ((*MODELS, "--take", "b", "--no"), "refactor asks before it writes, and --no declines that"),
-    ((*MODELS, "--take", "c"), "--take c: it is not among --models a,b"),
+    ((*MODELS, "--take", "c"), "--take c: it is not among a, b"),
     ((*MODELS[:-1], "a,a", "--take", "a"), "the model 'a' is given twice"),
     ((*MODELS[:-1], "a", "--take", "a"), "a comparison takes two models or more"),
     ((*MODELS[:-1], "a,bb", "--take", "a", "--yes"), "unknown adapter 'bb'"),

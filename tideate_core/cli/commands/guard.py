@@ -183,6 +183,7 @@ def _print_session(session: GuardSession, difference: ScratchDifference) -> None
             "began": when(session.created),
             "status": "" if session.status is None else str(session.status),
             "landed": ", ".join(map(short_id, session.landings)),
+            "run": short_id(session.run) if session.run else "",
         }
     )
     shape = _difference_json(difference)

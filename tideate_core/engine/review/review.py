@@ -541,7 +541,7 @@ class _Review:
         # a policy that accepts everything is not asked again, and nothing is written
         self._by_hunk = decision.by == "user" and (self._by_hunk or decision.value is not None)
         if not decision.accepted and not _has_comments(decision.value):
-            raise Declined(decision.reason, unasked=decision.unasked)
+            raise Declined(decision.reason, decision.by)
         answer = self._revision.read(decision.value)
         if decision.by != "user" and not self._chosen:
             answer = self._without_executed(answer, executed)
@@ -579,7 +579,7 @@ class _Review:
         if not said and not any(one.any_accepted for one in decided):
             if decision.by != "user":
                 self._step.notice(FOR_A_PERSON, level="warn")
-            raise Declined("no change was accepted", unasked=decision.unasked)
+            raise Declined("no change was accepted", decision.by)
         return replace(answer, feedback=Feedback(()), given=[])
 
     async def _moved_on(self, accepted: Sequence[FileChange], decided: list[Decided]) -> bool:
