@@ -132,6 +132,10 @@ def _gemini(address: str, project: Path) -> dict[str, str]:
     return {".gemini/settings.json": json.dumps(settings)}
 
 
+def _copilot(address: str, project: Path) -> dict[str, str]:
+    return {".copilot/config.json": json.dumps({"trusted_folders": [str(project)], "banner": "never"})}
+
+
 AGENTS = {
     agent.name: agent
     for agent in (
@@ -206,6 +210,25 @@ AGENTS = {
                 "GEMINI_API_KEY": "key",
             },
             own=(".gemini",),
+        ),
+        Agent(
+            name="copilot",
+            files=_copilot,
+            once=("copilot", "--allow-all-tools", "-p"),
+            screen=("copilot", "--allow-all-tools"),
+            ready="? help",
+            careful=("copilot",),
+            question="Do you want to run this command?",
+            acp=("copilot", "--acp", "--stdio"),
+            variables=lambda address: {
+                "COPILOT_PROVIDER_BASE_URL": f"{address}/v1",
+                "COPILOT_PROVIDER_API_KEY": "key",
+                "COPILOT_MODEL": "gpt-4.1",
+                "COPILOT_OFFLINE": "true",
+                "COPILOT_AUTO_UPDATE": "false",
+            },
+            cancel="\x1b\x1b",
+            own=(".copilot", ".cache/copilot"),
         ),
     )
 }
