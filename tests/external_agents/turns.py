@@ -92,8 +92,12 @@ TOOLS: dict[str, dict[str, Arguments]] = {
     "edit": {
         # of opencode and of copilot; both ignore the other's names
         "edit": lambda v: {
-            **{"filePath": v["path"], "oldString": v["old"], "newString": v["new"]},
-            **{"path": v["path"], "old_str": v["old"], "new_str": v["new"]},
+            "filePath": v["path"],
+            "oldString": v["old"],
+            "newString": v["new"],
+            "path": v["path"],
+            "old_str": v["old"],
+            "new_str": v["new"],
         },
         "Edit": lambda v: {"file_path": v["path"], "old_string": v["old"], "new_string": v["new"]},
         "replace": lambda v: {

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         LAND as LAND,
         GuardedProgram as GuardedProgram,
         discard_session as discard_session,
+        guarded_agents as guarded_agents,
         prepare_session as prepare_session,
         refuse_running as refuse_running,
         session_difference as session_difference,

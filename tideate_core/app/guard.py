@@ -6,9 +6,10 @@ import asyncio
 import os
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.errors import InvalidInput, RunIsOwned, nearest
+from tideate_core.errors import InvalidInput, ProgramNotExecutable, RunIsOwned, did_you_mean, nearest
 from tideate_core.snapshots import (
     GuardEvent,
     GuardSession,
@@ -23,7 +24,6 @@ from tideate_core.util.file_locks import is_locked
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
-    from pathlib import Path
 
     from tideate_core.config import Config
     from tideate_core.process import EscapeReport
@@ -60,34 +60,61 @@ async def prepare_session(
     *,
     folder: str = "",
     files: Mapping[str, FileImage] | None = None,
+    agent: str = "",
 ) -> GuardSession:
     """Prepare a copy of the project for a program; start nothing.
 
     :param folder: working directory of the program, relative to the root.
     :param files: unsaved texts, laid over the copy.
-    :raises InvalidInput: no program is named.
+    :param agent: name of the agent that the program is; empty: as the command tells.
+    :raises InvalidInput: no program is named, or the agent is unknown.
     :raises ProgramMissing: the program does not exist.
-    :raises ProgramNotExecutable: it cannot be run.
+    :raises ProgramNotExecutable: it cannot be run, or is in a directory that is private in an enclosure.
     :raises ScratchUnavailable: no copy can be made; the message has the remedy.
     """
-    from tideate_core.process import find_agent, find_program
+    from tideate_core.process import agent_names, find_agent, find_program
     from tideate_core.snapshots import GuardedCopy  # here, because lists of sessions need no copy
 
     if not argv:
         raise InvalidInput("name the program to guard, for example `tideate guard claude`")
     near = nearest(argv[0], COMMANDS)
     hint = f"did you mean `tideate guard {near}`?" if near else ""
-    await asyncio.to_thread(find_program, argv[0], root / folder, os.environ, hint=hint)
+    if agent and agent not in (known := agent_names(config)):
+        near = did_you_mean(agent, known) or f"; tideate knows {', '.join(known)}"
+        raise InvalidInput(f"unknown agent {agent!r}{near}; [agents.{agent}] adds one")
+    agent = agent or find_agent(argv, config)
+    program = await asyncio.to_thread(find_program, argv[0], root / folder, os.environ, hint=hint)
     copy = await GuardedCopy.prepare(root, files)
+    try:
+        await asyncio.to_thread(_check_visible, copy, Path(program), agent, config)
+    except ProgramNotExecutable:
+        await copy.discard()
+        raise
     session = GuardSession(
         id=copy.id,
         argv=tuple(argv),
         folder=folder,
-        agent=find_agent(argv[0], config) or None,
+        agent=agent or None,
         created=ended_now(),
     )
     await asyncio.to_thread(create_session, root, session)
     return session
+
+
+def _check_visible(copy: GuardedCopy, program: Path, agent: str, config: Config) -> None:
+    """Check that a program is there in its enclosure.
+
+    :raises ProgramNotExecutable: it is in a private directory; the message has the remedy.
+    """
+    from tideate_core.process import PRIVATE, enclosure_for
+
+    if copy.kind == "copy":
+        return
+    if (path := enclosure_for(agent, config).hides(program, copy.project)) is not None:
+        raise ProgramNotExecutable(
+            f"guarded programs cannot see {path}: {', '.join(PRIVATE)} are private to them. In your "
+            f'config.toml, `visible = ["{path.parent}"]` of [agents.{agent or program.name}] shows it'
+        )
 
 
 @asynccontextmanager
@@ -102,22 +129,30 @@ async def started(
     :raises RunIsOwned: a living process runs the session's program.
     :raises ScratchUnavailable: the copy cannot be mounted.
     """
-    from tideate_core.process import enclosure_for, environment_for
+    from tideate_core.process import enclosure_for, environment_for, find_agent
     from tideate_core.snapshots import GuardedCopy
 
     argv = tuple(argv) or session.argv
+    agent = (session.agent if argv == session.argv else find_agent(argv, config)) or ""
     with owning(root, session):
         copy = await asyncio.to_thread(GuardedCopy.attach, root, session.id)
-        enclosure = await asyncio.to_thread(enclosure_for, argv[0], config)
+        enclosure = await asyncio.to_thread(enclosure_for, agent, config)
         await copy.open(enclosure)
         session = await asyncio.to_thread(
-            change_session, root, session.id, GuardEvent.START, argv=argv, status=None, ended=None
+            change_session,
+            root,
+            session.id,
+            GuardEvent.START,
+            argv=argv,
+            agent=agent or None,
+            status=None,
+            ended=None,
         )
         program = GuardedProgram(
             session,
             copy,
             copy.command(list(argv), cwd=session.folder),
-            copy.environment(environment_for(argv[0], config)),
+            copy.environment(environment_for(agent, config)),
         )
         try:
             yield program
@@ -159,6 +194,13 @@ async def discard_session(root: Path, session: GuardSession) -> None:
                 f"the changes of session {session.short} are being reviewed; end the review first"
             )
         await copy.discard()
+
+
+def guarded_agents(config: Config) -> list[str]:
+    """Return the names that `tideate guard --agent` accepts."""
+    from tideate_core.process import agent_names
+
+    return agent_names(config)
 
 
 def session_ids(root: Path | None) -> list[str]:

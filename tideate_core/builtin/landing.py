@@ -73,14 +73,14 @@ async def update(step: StepContext) -> dict[str, Any]:
         landed = await asyncio.to_thread(_decided, copy, difference)
         await copy.update(await unsaved_images(step.workspace), landed=landed)
         await asyncio.to_thread((copy.place / LANDED).unlink, missing_ok=True)
-        if result["feedback"]:
-            path = await copy.leave_note(FEEDBACK, result["feedback"])
-            result = {**result, "feedback_file": str(path)}
+        note = await copy.leave_note(FEEDBACK, result["feedback"]) if result["feedback"] else None
     root = project_root(step.workspace)
     if result["files"]:
         await asyncio.to_thread(note_landing, root, copy.id, step.execution_id)
-    await finish_session(root, copy.id)
-    return result
+    if await finish_session(root, copy.id) or note is None:
+        return result
+    words = f"{result['response']}\nthe program can read your decisions in {note}"
+    return {**result, "response": words, "feedback_file": str(note)}
 
 
 async def _session(step: StepContext) -> GuardedCopy:

@@ -11,6 +11,8 @@ import pytest
 from tests.harness.project import git
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.harness.shell import Shell
 
 pytestmark = pytest.mark.slow
@@ -77,6 +79,27 @@ def test_a_program_that_changes_nothing_leaves_no_session(project: Shell) -> Non
 def test_a_missing_program_is_named_before_anything_is_copied(project: Shell) -> None:
     project.fails(2, "did you mean `tideate guard list`?", "guard", "lst")
     assert project.json("guard", "list")["sessions"] == []
+
+
+def test_a_program_in_the_private_tmp_is_refused_with_the_remedy(project: Shell, tmp_path: Path) -> None:
+    program = tmp_path / "elsewhere/agent"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\ntouch made\n")
+    program.chmod(0o755)
+    remedy = f'`visible = ["{program.parent}"]` of [agents.agent]'
+    project.fails(2, remedy, "guard", str(program))
+    assert project.json("guard", "list")["sessions"] == []
+    project.configure(f'[agents.agent]\nvisible = ["{program.parent}"]\n')
+    project.ok("guard", "--yes", str(program))
+    assert (project.project / "made").exists()
+
+
+def test_an_agent_behind_another_program_is_found_or_named(project: Shell) -> None:
+    project.fails(0, "wait", "guard", "env", "X=1", "sh", "-c", EDIT)
+    project.fails(0, "wait", "guard", "--agent", "claude", "sh", "-c", EDIT)
+    project.fails(2, "did you mean 'claude'?", "guard", "--agent", "cloude", "sh", "-c", EDIT)
+    agents = [session["agent"] for session in project.json("guard", "list")["sessions"]]
+    assert agents == ["claude", None]
 
 
 def test_the_program_sees_the_project_at_its_own_path_and_runs_in_our_folder(project: Shell) -> None:

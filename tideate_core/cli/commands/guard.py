@@ -45,6 +45,13 @@ def _complete(context: CompletionContext) -> list[str]:
     return session_ids(find_root(Path.cwd()))
 
 
+def _complete_agents(context: CompletionContext) -> list[str]:
+    """Complete names of agents."""
+    from tideate_core.app import guarded_agents
+
+    return guarded_agents(open_project(None).loaded.config)
+
+
 SessionId = Annotated[
     str | None,
     Parameter(help="ID of the session, or a prefix of it. Default: the only session.", completer=_complete),
@@ -63,6 +70,12 @@ def guard(
         Parameter(name="COMMAND", help="The program and its arguments.", allow_leading_hyphen=True),
     ],
     yes: Yes = None,
+    agent: Annotated[
+        str,
+        Parameter(
+            help="Name of the agent behind COMMAND, if its words do not tell.", completer=_complete_agents
+        ),
+    ] = "",
     later: Later = False,
     json: Json = False,
     root: Root = None,
@@ -74,7 +87,9 @@ def guard(
 
     async def run() -> int:
         with _Waiting("copying the project"):
-            session = await prepare_session(place, project.loaded.config, command, folder=_folder(place))
+            session = await prepare_session(
+                place, project.loaded.config, command, folder=_folder(place), agent=agent
+            )
         return await _guard(project, session, yes, json=json, later=later)
 
     log_to_file()

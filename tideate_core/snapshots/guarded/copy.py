@@ -14,7 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 from tideate_core.errors import ScratchUnavailable
-from tideate_core.process import Bind, EscapeReport, Namespaces, Overlay, Proc, entering, make_environment
+from tideate_core.process import (
+    Bind,
+    EscapeReport,
+    KeptFiles,
+    Namespaces,
+    Overlay,
+    Proc,
+    entering,
+    make_environment,
+)
 from tideate_core.project import make_project_state, project_state, real_path
 from tideate_core.snapshots.gitignore import IgnoreQuery
 from tideate_core.snapshots.guarded.base import Base, state_within
@@ -67,6 +76,7 @@ OWNER: Final = "owner"
 """File of a guarded copy that its owner locks; it names the process in its namespaces."""
 OWN_DIRECTORY: Final = ".tideate"
 """Directory of a project for tideate's own files, which never land."""
+IGNORING: Final = ".gitignore"
 _LONGEST: Final = 4096
 _END_WITHIN: Final = 10.0
 """Seconds in which the namespaces of a killed owner end."""
@@ -88,6 +98,7 @@ class GuardedCopy:
         self._held: Namespaces | None = None
         self._owner: int | None = None
         self._enclosure: Enclosure | None = None
+        self._kept = KeptFiles({})
         self._stop = threading.Event()
         self._renewal: threading.Thread | None = None
 
@@ -241,7 +252,9 @@ class GuardedCopy:
         await self._in_thread(lambda lock: self._update(laid, landed, lock))
 
     async def leave_note(self, name: str, text: str) -> Path:
-        """Write a text for programs in the guarded copy; return its path as they see it. It never lands.
+        """Write a text for programs in the guarded copy; return its path as they see it.
+
+        It never lands, and git ignores it.
 
         :raises ScratchUnavailable: the guarded copy is gone, or cannot be written.
         :raises WorkspaceError: a program put something else in its place.
@@ -250,6 +263,8 @@ class GuardedCopy:
         def work(_: int) -> None:
             with self._view() as view:
                 lay_parts(view, (OWN_DIRECTORY, name), text.encode())
+                if not os.path.lexists(view / OWN_DIRECTORY / IGNORING):
+                    lay_parts(view, (OWN_DIRECTORY, IGNORING), b"*\n")
 
         await self._in_thread(work)
         return self.root / OWN_DIRECTORY / name
@@ -325,6 +340,7 @@ class GuardedCopy:
             if limits is None:
                 self._held = Namespaces.hold([*mounts, Proc()])
             else:
+                self._kept = KeptFiles.read(limits.kept)
                 self._held = Namespaces.hold(limits.mounts(mounts), limits.rules)
         except ScratchUnavailable as error:
             unused = not self._record.generation and not names_in_layers([str(self.place / "upper")], "")
@@ -363,7 +379,8 @@ class GuardedCopy:
             self._renewal = None
         if self._held is not None:
             self._held.close()
-            report = EscapeReport.of(self._held.report)
+            refused = self._kept.put_back(self._held.report.get("kept", {}))
+            report = EscapeReport.of(self._held.report, refused)
             self._held = None
         if self._owner is not None:
             os.close(self._owner)
