@@ -51,6 +51,8 @@ class Agent:
     """Keys that cancel a turn at a terminal."""
     asking: Mapping[str, str] = field(default_factory=dict)
     """More of the environment, with which it asks for permissions."""
+    free: Mapping[str, str] = field(default_factory=dict)
+    """More of the environment, with which it does not ask; tideate's adapters do without."""
     own: tuple[str, ...] = ()
     """Paths below home that it has to write."""
 
@@ -172,8 +174,9 @@ AGENTS = {
             careful=("codex", "--ask-for-approval", "on-request"),
             question="Would you like to run",
             acp=("codex-acp",),
-            variables=lambda address: {"OPENAI_API_KEY": "key", "INITIAL_AGENT_MODE": "agent-full-access"},
+            variables=lambda address: {"OPENAI_API_KEY": "key"},
             asking={"INITIAL_AGENT_MODE": "read-only"},
+            free={"INITIAL_AGENT_MODE": "agent-full-access"},
             own=(".codex",),
         ),
         Agent(
@@ -192,8 +195,8 @@ AGENTS = {
                 # its suggestions of the next prompt offer tools, too, and would take turns
                 "CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION": "false",
                 "DISABLE_AUTOUPDATER": "1",
-                "IS_SANDBOX": "1",
             },
+            free={"IS_SANDBOX": "1"},
             own=(".claude", ".claude.json"),
         ),
         Agent(

@@ -1,4 +1,4 @@
-"""Files that an enclosed program replaces in the home directory: kept, unless others changed them meanwhile."""
+"""Files that an enclosed program replaces in the home: kept, unless others changed them meanwhile."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def run(home: Path) -> Callable[..., EscapeReport]:
             meanwhile()
         finally:
             held.close()
-        return EscapeReport.of(held.report, kept.put_back(held.report["kept"]))
+        return EscapeReport.of(held.report, kept.keep(held.report["kept"]))
 
     return run
 

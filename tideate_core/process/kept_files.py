@@ -39,7 +39,7 @@ class KeptFiles:
                 continue
         return cls(found)
 
-    def put_back(self, changed: Mapping[str, str]) -> dict[str, str]:
+    def keep(self, changed: Mapping[str, str]) -> dict[str, str]:
         """Write a program's changes to the files; blocking. Only a file that is as before is replaced.
 
         :param changed: contents by path, in Base64.
@@ -48,14 +48,14 @@ class KeptFiles:
         refused = {}
         for name, content in changed.items():
             try:
-                self._put_back(Path(name), base64.b64decode(content))
+                self._keep(Path(name), base64.b64decode(content))
             except _ChangedMeanwhile:
                 refused[name] = CHANGED
             except OSError as error:
                 refused[name] = error.strerror or str(error)
         return refused
 
-    def _put_back(self, path: Path, content: bytes) -> None:
+    def _keep(self, path: Path, content: bytes) -> None:
         if path not in self.before:
             raise OSError("it is not a regular file")
         before = self.before[path]

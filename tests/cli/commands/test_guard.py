@@ -11,8 +11,6 @@ import pytest
 from tests.harness.project import git
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.harness.shell import Shell
 
 pytestmark = pytest.mark.slow
@@ -81,9 +79,10 @@ def test_a_missing_program_is_named_before_anything_is_copied(project: Shell) ->
     assert project.json("guard", "list")["sessions"] == []
 
 
-def test_a_program_in_the_private_tmp_is_refused_with_the_remedy(project: Shell, tmp_path: Path) -> None:
-    program = tmp_path / "elsewhere/agent"
-    program.parent.mkdir()
+def test_a_program_in_the_private_tmp_is_refused_with_the_remedy(
+    project: Shell, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    program = tmp_path_factory.mktemp("elsewhere") / "agent"
     program.write_text("#!/bin/sh\ntouch made\n")
     program.chmod(0o755)
     remedy = f'`visible = ["{program.parent}"]` of [agents.agent]'

@@ -225,7 +225,7 @@ class AcpAgent:
 
     @property
     def _own(self) -> str:
-        """Name of the agent, of which the configuration may have a section."""
+        """Name of the agent in the configuration."""
         name = self.name.removeprefix("acp:")
         known = name in self._config.agents or agent_named(name)
         return name if known else find_agent(self.command, self._config)

@@ -379,7 +379,7 @@ class GuardedCopy:
             self._renewal = None
         if self._held is not None:
             self._held.close()
-            refused = self._kept.put_back(self._held.report.get("kept", {}))
+            refused = self._kept.keep(self._held.report.get("kept", {}))
             report = EscapeReport.of(self._held.report, refused)
             self._held = None
         if self._owner is not None:
