@@ -151,6 +151,11 @@ class Rig(Project):
         self.is_free = False
         (self.home / ".claude/settings.json").unlink(missing_ok=True)
 
+    def allow_daemons(self) -> None:
+        """Let codex start its daemon, as it does by default."""
+        for path in self.home.glob(".codex/config.toml"):
+            path.write_text(path.read_text().replace("daemon_auto_start = false\n", ""))
+
     def age_sessions(self) -> None:
         """Let sessions of gemini be of an earlier minute: in the same one, it overwrites what it loads."""
         for path in self.home.glob(".gemini/tmp/*/chats/session-*"):

@@ -75,9 +75,11 @@ def test_an_agent_keeps_its_own_files_and_nothing_else_of_the_home(rig: Rig) -> 
 
 def test_an_agent_at_a_terminal_goes_on_after_a_landing(rig: Rig) -> None:
     rig.provider.plays(*rig.work(), Turn("I look.", [read(rig.root / "a.txt")]), Turn("Good."))
+    rig.allow_daemons()
     terminal = rig.open_agent(*COMMAND, "guard")
     ask(terminal, "change the files", "Finished.")
     assert rig.read("a.txt") == "one\ntwo\nthree\n"
+    assert not [*rig.home.glob(".codex/app-server-*/*")]
     land(rig)
     assert rig.files() == LANDED
     rig.write("a.txt", "one\nzwei\nthree\nby the person\n")

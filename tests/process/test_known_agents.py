@@ -91,17 +91,17 @@ def test_directories_of_its_own_are_made_and_writable(home: Path) -> None:
     assert home / ".claude.json" in enclosure_for("codex", NONE).hidden
 
 
-def test_directories_that_lead_outside_are_made_and_hidden(
+def test_directories_that_lead_outside_are_made_and_emptied(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CODEX_HOME", str(home / "moved"))
     (home / "moved").mkdir()
-    hidden = enclosure_for("codex", NONE).hidden
+    emptied = enclosure_for("codex", NONE).emptied
     kinds = ("control", "daemon")
     outward = {home / name / f"app-server-{kind}" for name in (".codex", "moved") for kind in kinds}
-    assert outward <= set(hidden)
+    assert outward == set(emptied)
     assert all(path.is_dir() for path in outward)
-    assert home / ".claude/ide" in enclosure_for("claude", NONE).hidden
+    assert enclosure_for("claude", NONE).emptied == (home / ".claude/ide",)
 
 
 def test_a_directory_of_its_own_may_be_moved(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

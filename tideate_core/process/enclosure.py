@@ -48,6 +48,8 @@ class Enclosure:
     """Directories and files whose changes are kept; missing ones are left out."""
     kept: tuple[Path, ...] = ()
     """Files directly in the home directory that programs replace; `KeptFiles` keeps their changes."""
+    emptied: tuple[Path, ...] = ()
+    """Directories that are empty for the program; its changes there are discarded."""
     hidden: tuple[Path, ...] = ()
     visible: tuple[Path, ...] = ()
     """Readable paths, even in hidden or private directories."""
@@ -93,6 +95,11 @@ class Enclosure:
                 Bind(path, path, writable=True)
                 for path in shared
                 if path not in outer and (home in roots or not _is_below(path, roots))
+            ),
+            *(
+                Tmpfs(path, _SMALL, 0o700)
+                for path in dict.fromkeys(map(_real, self.emptied))
+                if path.is_dir() and not any(_is_below(one, [path]) for one in roots)
             ),
             *(
                 Hide(path)

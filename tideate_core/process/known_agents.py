@@ -214,6 +214,7 @@ def enclosure_for(agent: str, config: Config) -> Enclosure:
         home=home,
         writable=(*_directories(home, known), *_expanded(own.writable if own else ())),
         kept=_files(home, known),
+        emptied=tuple(_outward(home, known)) if known else (),
         hidden=(*_hidden(home, agent), *_expanded(own.hidden if own else ()), state_dir()),
         visible=_expanded(own.visible if own else ()),
         rules=Rules(network=own.network if own else "on"),
@@ -243,9 +244,7 @@ def _hidden(home: Path, agent: str) -> Iterable[Path]:
     for path in SECRETS:
         yield from dict.fromkeys((home / path, _place(home, path)))
     for one in KNOWN_AGENTS:
-        if one.name == agent:
-            yield from _outward(home, one)
-        else:
+        if one.name != agent:
             yield from (*_directories(home, one), *_files(home, one))
 
 
@@ -276,7 +275,7 @@ def _place(home: Path, path: str) -> Path:
 
 
 def _create(home: Path, known: KnownAgent) -> None:
-    """Create an agent's own directories, which it could not create or which could not be hidden there."""
+    """Create an agent's own directories, which it could not create or which could not be emptied there."""
     for path in known.directories:
         with suppress(OSError):  # without it, the agent's changes there are discarded
             _place(home, path).mkdir(mode=0o700, parents=True, exist_ok=True)
