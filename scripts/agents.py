@@ -22,6 +22,7 @@ PACKAGES = {
     "@agentclientprotocol/claude-agent-acp": "0.101.0",
     "@agentclientprotocol/codex-acp": "2.6.0",
     "@anthropic-ai/claude-code": "2.1.197",
+    "@github/copilot": "1.0.102",
     "@google/gemini-cli": "0.61.0",
     "@openai/codex": "0.171.0",
     "opencode-ai": "1.18.33",

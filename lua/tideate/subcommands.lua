@@ -302,7 +302,7 @@ return {
   {
     name = 'guard',
     args = '{command}',
-    help = 'Run a program, such as an AI agent, in a terminal window and in a private copy of the project, with your unsaved changes. `gl` in the window, or the end of the program, opens the review of its changes',
+    help = 'Run a program, such as an AI agent, in a terminal window and in a private copy of the project, with your unsaved changes. `gl` in the window, or the end of the program, opens the review of its changes. `--agent NAME` before the command names the agent behind it',
     run = call('guard', 'command'),
   },
   {

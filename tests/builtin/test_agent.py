@@ -201,6 +201,20 @@ async def test_an_agent_is_stopped_at_the_limit_of_calls(desk: Desk) -> None:
     assert result.error_code == "BudgetReached"
 
 
+async def test_a_turn_that_the_agent_cancels_is_reviewed(desk: Desk) -> None:
+    desk.plays([{"write": ["a.txt", "ONE\ntwo\n"]}, {"stop": "cancelled"}])
+    result = await desk.succeed("agent", "make it loud")
+    assert desk.text() == "ONE\ntwo\n"
+    assert result.files == ["a.txt"]
+    assert any("cancelled its turn" in one["message"] for one in desk.front.data(EventName.NOTICE))
+
+
+async def test_a_turn_that_the_agent_cancels_at_once_is_no_failure(desk: Desk) -> None:
+    desk.plays([{"stop": "cancelled"}])
+    await desk.succeed("agent", "make it loud")
+    assert desk.text() == "one\ntwo\n"
+
+
 async def test_comments_of_the_review_are_the_agents_next_prompt(desk: Desk) -> None:
     desk.plays(
         [{"text": "one"}, {"write": ["a.txt", "one\nTWO\n"]}],

@@ -126,6 +126,7 @@ async def test_rejections_are_in_a_file_that_the_program_can_read(session: Sessi
     assert "+FIVE" in told
     assert told.splitlines()[-1] == "."
     assert "+FIVE" in outcome(result, "update")["feedback"]
+    assert ".tideate" not in await session.agent("git add -A && git status --short")
     assert not (session.bench.root / ".tideate/feedback.md").exists()
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.harness.project import git
 from tideate_core.cli.commands import guard as full
-from tideate_core.cli.guarding import FLAGS, ROOT, Guarding, read_words
+from tideate_core.cli.guarding import FLAGS, VALUES, Guarding, read_words
 from tideate_core.cli.main import end_options
 from tideate_core.config import Config, OwnAgents, load_own_agents
 from tideate_core.config.own_agents import SECTIONS
@@ -94,7 +94,7 @@ def test_both_parsers_know_the_same_options() -> None:
         if name.startswith("--")
     }
     assert command is full.guard
-    assert named - {"--no-later", "--no-json"} == {*FLAGS, ROOT}
+    assert named - {"--no-later", "--no-json"} == {*FLAGS, *VALUES}
 
 
 @pytest.mark.parametrize(

@@ -169,6 +169,7 @@ def test_a_reader_that_goes_away_is_no_traceback(shell: Shell) -> None:
         ("guard claude --resume", "guard -- claude --resume"),
         ("guard --yes --root /x claude --yes", "guard --yes --root /x -- claude --yes"),
         ("guard --root=/x sh -c exit", "guard --root=/x -- sh -c exit"),
+        ("guard --agent claude sh -c exit", "guard --agent claude -- sh -c exit"),
         ("guard -- list", "guard -- list"),
         ("guard land 3f --yes", "guard land 3f --yes"),
         ("guard resume 3f -- claude -c", "guard resume 3f -- claude -c"),

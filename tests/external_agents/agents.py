@@ -51,6 +51,8 @@ class Agent:
     """Keys that cancel a turn at a terminal."""
     asking: Mapping[str, str] = field(default_factory=dict)
     """More of the environment, with which it asks for permissions."""
+    free: Mapping[str, str] = field(default_factory=dict)
+    """More of the environment, with which it does not ask; tideate's adapters do without."""
     own: tuple[str, ...] = ()
     """Paths below home that it has to write."""
 
@@ -132,6 +134,10 @@ def _gemini(address: str, project: Path) -> dict[str, str]:
     return {".gemini/settings.json": json.dumps(settings)}
 
 
+def _copilot(address: str, project: Path) -> dict[str, str]:
+    return {".copilot/config.json": json.dumps({"trusted_folders": [str(project)], "banner": "never"})}
+
+
 AGENTS = {
     agent.name: agent
     for agent in (
@@ -168,8 +174,9 @@ AGENTS = {
             careful=("codex", "--ask-for-approval", "on-request"),
             question="Would you like to run",
             acp=("codex-acp",),
-            variables=lambda address: {"OPENAI_API_KEY": "key", "INITIAL_AGENT_MODE": "agent-full-access"},
+            variables=lambda address: {"OPENAI_API_KEY": "key"},
             asking={"INITIAL_AGENT_MODE": "read-only"},
+            free={"INITIAL_AGENT_MODE": "agent-full-access"},
             own=(".codex",),
         ),
         Agent(
@@ -188,8 +195,8 @@ AGENTS = {
                 # its suggestions of the next prompt offer tools, too, and would take turns
                 "CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION": "false",
                 "DISABLE_AUTOUPDATER": "1",
-                "IS_SANDBOX": "1",
             },
+            free={"IS_SANDBOX": "1"},
             own=(".claude", ".claude.json"),
         ),
         Agent(
@@ -206,6 +213,25 @@ AGENTS = {
                 "GEMINI_API_KEY": "key",
             },
             own=(".gemini",),
+        ),
+        Agent(
+            name="copilot",
+            files=_copilot,
+            once=("copilot", "--allow-all-tools", "-p"),
+            screen=("copilot", "--allow-all-tools"),
+            ready="? help",
+            careful=("copilot",),
+            question="Do you want to run this command?",
+            acp=("copilot", "--acp", "--stdio"),
+            variables=lambda address: {
+                "COPILOT_PROVIDER_BASE_URL": f"{address}/v1",
+                "COPILOT_PROVIDER_API_KEY": "key",
+                "COPILOT_MODEL": "gpt-4.1",
+                "COPILOT_OFFLINE": "true",
+                "COPILOT_AUTO_UPDATE": "false",
+            },
+            cancel="\x1b\x1b",
+            own=(".copilot", ".cache/copilot"),
         ),
     )
 }

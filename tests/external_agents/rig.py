@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from tests.external_agents.agents import Agent
 
-__all__ = ["Conversation", "Rig"]
+__all__ = ["START", "Conversation", "Rig"]
 
 LIMIT = 120
 """Seconds for an agent's whole turn, on a busy machine too."""
@@ -51,6 +51,8 @@ class Rig(Project):
         self.home = place / "home"
         self.asks = False
         """Over the protocol, the agent asks for permissions."""
+        self.is_free = True
+        """The agent may start in a mode in which it does not ask."""
         self.more: dict[str, str] = {}
         """Of the environment."""
         self.provider = ScriptedProvider()
@@ -106,7 +108,7 @@ class Rig(Project):
             **dict.fromkeys(proxies, self.provider.address),
             **dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost"),
             **self.agent.variables(self.provider.address),
-            **(self.agent.asking if self.asks else {}),
+            **(self.agent.asking if self.asks else self.agent.free if self.is_free else {}),
             **self.more,
             **self.brood.environment(),
             "PYTHONPATH": PYTHON_PATH,
@@ -143,6 +145,16 @@ class Rig(Project):
             stderr=subprocess.STDOUT,
             text=True,
         )
+
+    def start_as_installed(self) -> None:
+        """Leave out the settings of modes, which tideate's adapters choose."""
+        self.is_free = False
+        (self.home / ".claude/settings.json").unlink(missing_ok=True)
+
+    def allow_daemons(self) -> None:
+        """Let codex start its daemon, as it does by default."""
+        for path in self.home.glob(".codex/config.toml"):
+            path.write_text(path.read_text().replace("daemon_auto_start = false\n", ""))
 
     def age_sessions(self) -> None:
         """Let sessions of gemini be of an earlier minute: in the same one, it overwrites what it loads."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.external_agents.rig import LIMIT
+from tests.external_agents.rig import LIMIT, START
 from tests.external_agents.turns import Turn, edit, read, shell
 from tests.harness.model_rules import Gate
 from tests.harness.project import git
@@ -25,6 +26,8 @@ LANDED = {"a.txt": b"one\nzwei\nthree\n", "b.txt": b"b\nmore\n", "new.txt": b"ne
 
 
 def command(rig: Rig, prompt: str, *options: str) -> list[str]:
+    if not rig.asks:
+        rig.start_as_installed()
     return [*COMMAND, "run", "agent", prompt, "--adapter", f"acp:{rig.agent.name}", *options]
 
 
@@ -43,7 +46,13 @@ def stalled(rig: Rig) -> tuple[subprocess.Popen[str], Gate]:
     rig.provider.plays(
         *edits, Turn("I run.", [shell("nohup sleep 1000 >/dev/null 2>&1 &")]), Turn("I wait.", gate=gate)
     )
-    process = subprocess.Popen(
+    process = start(rig)
+    gate.wait_started()
+    return process, gate
+
+
+def start(rig: Rig) -> subprocess.Popen[str]:
+    return subprocess.Popen(
         command(rig, "change the files"),
         cwd=rig.root,
         env=rig.environment,
@@ -52,8 +61,6 @@ def stalled(rig: Rig) -> tuple[subprocess.Popen[str], Gate]:
         stderr=subprocess.STDOUT,
         text=True,
     )
-    gate.wait_started()
-    return process, gate
 
 
 def test_a_turn_lands_as_one_change_and_its_commit_stays_behind(rig: Rig) -> None:
@@ -110,6 +117,20 @@ def test_a_cancelled_run_ends_the_agent(rig: Rig) -> None:
     assert rig.read("a.txt") == "one\ntwo\nthree\n"
 
 
+def test_a_run_cancelled_in_a_long_command_ends_it(rig: Rig) -> None:
+    rig.provider.plays(Turn("I run.", [shell("touch started; sleep 1000 & sleep 1000")]), Turn("Never."))
+    process = start(rig)
+    while not list(rig.home.glob(".local/state/tideate/**/upper/started")):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=LIMIT)
+    assert process.returncode == INTERRUPTED, output
+    assert rig.brood.gone(10), rig.brood.commands()
+    assert rig.files() == {name: text.encode() for name, text in START.items()}
+    assert not list(rig.home.glob(".local/state/tideate/**/upper"))
+
+
 def test_a_killed_agent_fails_the_run(rig: Rig) -> None:
     process, _ = stalled(rig)
     for pid in rig.agent_pids():
@@ -135,4 +156,5 @@ def test_an_agents_permissions_may_be_asked_of_the_person(rig: Rig, answer: str,
     rig.provider.plays(*small_edit(rig))
     done = rig.run(*command(rig, "change the files", answer))
     assert f"may acp:{rig.agent.name} do this in its copy" in done.stderr
+    assert done.returncode in (0, DECLINED), done.stderr
     assert rig.read("a.txt") == text

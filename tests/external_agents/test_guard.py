@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -42,7 +43,7 @@ def land(rig: Rig) -> None:
 def test_changes_reach_the_project_when_they_are_landed_and_roll_back(rig: Rig) -> None:
     rig.provider.plays(*rig.work())
     before, history = rig.fingerprint(), git(rig.root, "rev-parse", "HEAD")
-    done = rig.tideate("guard", "--no", *rig.agent.once, "change the files")
+    done = rig.tideate("guard", "--no", "env", "X=1", *rig.agent.once, "change the files")
     assert done.returncode == DECLINED, done.stderr
     assert rig.provider.failures == []
     assert rig.provider.left == 0
@@ -57,11 +58,28 @@ def test_changes_reach_the_project_when_they_are_landed_and_roll_back(rig: Rig) 
     assert sessions(rig) == []
 
 
+def test_an_agent_keeps_its_own_files_and_nothing_else_of_the_home(rig: Rig) -> None:
+    before = Path(rig.home, ".claude.json").read_bytes() if rig.agent.name == "claude" else b""
+    rig.provider.plays(Turn("Hello.", [shell("touch ~/.bashrc")]), Turn("Done."))
+    done = rig.tideate("guard", *rig.agent.once, "hello")
+    assert done.returncode == 0, done.stderr
+    own = tuple(str(rig.home / name) for name in (*rig.agent.own, ".config/tideate", ".local/state/tideate"))
+    found = [str(path) for path in rig.home.rglob("*") if path.is_file()]
+    assert [path for path in found if not path.startswith((*own, str(rig.home / ".npmrc")))] == []
+    assert f"{rig.home}/.bashrc" in done.stderr
+    if rig.agent.name == "claude":
+        after = Path(rig.home, ".claude.json").read_bytes()
+        assert after != before
+        assert json.loads(after)["projects"][str(rig.root)]["hasTrustDialogAccepted"]
+
+
 def test_an_agent_at_a_terminal_goes_on_after_a_landing(rig: Rig) -> None:
     rig.provider.plays(*rig.work(), Turn("I look.", [read(rig.root / "a.txt")]), Turn("Good."))
+    rig.allow_daemons()
     terminal = rig.open_agent(*COMMAND, "guard")
     ask(terminal, "change the files", "Finished.")
     assert rig.read("a.txt") == "one\ntwo\nthree\n"
+    assert not [*rig.home.glob(".codex/app-server-*/*")]
     land(rig)
     assert rig.files() == LANDED
     rig.write("a.txt", "one\nzwei\nthree\nby the person\n")

@@ -78,6 +78,7 @@ TOOLS: dict[str, dict[str, Arguments]] = {
         "read": lambda v: {"filePath": v["path"]},
         "Read": lambda v: {"file_path": v["path"]},
         "read_file": lambda v: {"file_path": v["path"]},
+        "view": lambda v: {"path": v["path"]},
         "exec_command": lambda v: {"cmd": f"cat {v['path']}"},
         "shell_command": lambda v: {"command": f"cat {v['path']}"},
     },
@@ -85,10 +86,19 @@ TOOLS: dict[str, dict[str, Arguments]] = {
         "write": lambda v: {"filePath": v["path"], "content": v["text"]},
         "Write": lambda v: {"file_path": v["path"], "content": v["text"]},
         "write_file": lambda v: {"file_path": v["path"], "content": v["text"]},
+        "create": lambda v: {"path": v["path"], "file_text": v["text"]},
         "apply_patch": lambda v: _patch("Add", v["path"], *_marked("+", v["text"])),
     },
     "edit": {
-        "edit": lambda v: {"filePath": v["path"], "oldString": v["old"], "newString": v["new"]},
+        # of opencode and of copilot; both ignore the other's names
+        "edit": lambda v: {
+            "filePath": v["path"],
+            "oldString": v["old"],
+            "newString": v["new"],
+            "path": v["path"],
+            "old_str": v["old"],
+            "new_str": v["new"],
+        },
         "Edit": lambda v: {"file_path": v["path"], "old_string": v["old"], "new_string": v["new"]},
         "replace": lambda v: {
             "file_path": v["path"],

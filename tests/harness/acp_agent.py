@@ -50,7 +50,7 @@ def receive_until(method: str) -> None:
 
 
 def ask_permission(call: dict[str, Any], kinds: list[str]) -> None:
-    options = [{"optionId": f"id-{kind}", "name": kind, "kind": kind} for kind in kinds]
+    options = [{"optionId": f"id-{kind}", "name": kind, "kind": kind.split(":")[0]} for kind in kinds]
     asked = {"sessionId": SESSION, "toolCall": call, "options": options}
     send({"id": 900, "method": "session/request_permission", "params": asked})
     while (answer := receive()).get("id") != 900:

@@ -494,6 +494,21 @@ def test_a_home_that_cannot_be_shaded_is_read_only(tmp_path: Path, monkeypatch: 
     assert not (tmp_path / "made").exists()
 
 
+def test_an_emptied_directory_is_private_and_writable(tmp_path: Path) -> None:
+    own, emptied = tmp_path / ".agent", tmp_path / ".agent/control"
+    emptied.mkdir(parents=True)
+    (emptied / "socket").write_text("leads outside")
+    inside = Enclosure(tmp_path, (own,), emptied=(emptied,))
+    held = Namespaces.hold(inside.mounts([]), inside.rules)
+    try:
+        seen = held.view(emptied)
+        assert list(seen.iterdir()) == []
+        (seen / "pid").write_text("1")
+    finally:
+        held.close()
+    assert [path.name for path in emptied.iterdir()] == ["socket"]
+
+
 def test_a_report_names_changes_and_programs() -> None:
     report = EscapeReport.of(
         {"outside": 3, "named": [["/a", False], ["/b", True]], "ran": [], "ended": ["sleep 9"]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,39 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_an_agent_is_recognised_by_its_program(program: str, name: str) -> None:
-    assert find_agent(program, configured(mine={"command": ["/opt/start-mine", "--fast"]})) == name
+    assert find_agent([program], configured(mine={"command": ["/opt/start-mine", "--fast"]})) == name
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("env -u A -i X=1 opencode run", "opencode"),
+        ("env -S 'X=1 claude -c'", "claude"),
+        ("npx -y opencode-ai@latest", "opencode"),
+        ("npx -p @openai/codex codex exec", "codex"),
+        ("npx @openai/codex@0.171 exec", "codex"),
+        ("npm exec -- @google/gemini-cli", "gemini"),
+        ("pnpm dlx @github/copilot", "copilot"),
+        ("uvx --from mine start-mine", "mine"),
+        ("sh -c 'opencode run x'", "opencode"),
+        ("bash -lc 'cd a && X=1 exec codex \"do it\" 2>&1 | tee log'", "codex"),
+        ("node --no-warnings /lib/node_modules/@anthropic-ai/claude-code/cli.js", "claude"),
+        ("node -r ./x.js /opt/opencode.mjs", "opencode"),
+        ("nice -n 5 /opt/bin/codex-1.2.3", "codex"),
+        ("claude@2.1 -c", "claude"),
+        ("env PYTHONPATH=/x start-mine", "mine"),
+        ("sh -c 'echo opencode'", ""),
+        ("sh -c 'opencode; codex'", ""),
+        ("sh -c 'opencode", ""),
+        ("sh opencode", ""),
+        ("vim claude", ""),
+        ("env", ""),
+        ("npx", ""),
+    ],
+)
+def test_an_agent_is_recognised_behind_another_program(command: str, name: str) -> None:
+    words = shlex.split(command) if command.count("'") != 1 else command.split(maxsplit=2)
+    assert find_agent(words, configured(mine={"command": ["env", "A=1", "/opt/start-mine"]})) == name
 
 
 def test_names_and_programs_belong_to_one_agent() -> None:
@@ -51,12 +84,24 @@ def test_names_and_programs_belong_to_one_agent() -> None:
 
 def test_directories_of_its_own_are_made_and_writable(home: Path) -> None:
     inside = enclosure_for("claude", NONE)
-    assert inside.writable == (home / ".claude", home / ".cache/claude-cli-nodejs", home / ".claude.json")
+    assert inside.writable == (home / ".claude", home / ".cache/claude-cli-nodejs")
+    assert inside.kept == (home / ".claude.json",)
     assert (home / ".claude").stat().st_mode & 0o777 == 0o700
-    assert (home / ".claude.json").read_bytes() == b"{}\n"
-    (home / ".claude.json").write_bytes(b"kept")
-    enclosure_for("claude", NONE)
-    assert (home / ".claude.json").read_bytes() == b"kept"
+    assert not (home / ".claude.json").exists()
+    assert home / ".claude.json" in enclosure_for("codex", NONE).hidden
+
+
+def test_directories_that_lead_outside_are_made_and_emptied(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CODEX_HOME", str(home / "moved"))
+    (home / "moved").mkdir()
+    emptied = enclosure_for("codex", NONE).emptied
+    kinds = ("control", "daemon")
+    outward = {home / name / f"app-server-{kind}" for name in (".codex", "moved") for kind in kinds}
+    assert outward == set(emptied)
+    assert all(path.is_dir() for path in outward)
+    assert enclosure_for("claude", NONE).emptied == (home / ".claude/ide",)
 
 
 def test_a_directory_of_its_own_may_be_moved(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,6 +65,7 @@ WAITS: Final = (
 )
 DONE: Final = "Done."
 """Answer of an agent that only changed files."""
+CANCELLED: Final = "I cancelled my turn."
 LIMITS: Final = {"max_tokens": "its token limit", "max_turn_requests": "its limit of requests"}
 
 
@@ -139,16 +140,22 @@ class GuardedAgent:
             kept = await self._take(copy, prompt, key, kept, quiet=quiet)
         end = TurnEnd(**{**kept["end"], "usage": Usage(**kept["end"]["usage"])})
         self.session, self.cost = kept["session"], kept["cost"]
-        self._agent.check_end(end)
+        if is_cancelled := end.stop_reason == "cancelled":  # as codex does after a rejected permission
+            self._step.notice(
+                f"{self._agent.name} cancelled its turn by itself: its work may be unfinished", level="warn"
+            )
+        else:
+            self._agent.check_end(end)
         if (limit := LIMITS.get(end.stop_reason)) is not None:
             self._step.notice(
                 f"{self._agent.name} stopped at {limit}: its work may be unfinished", level="warn"
             )
         difference = await copy.difference()
         text = end.text.strip()
-        if not text and not difference:
+        if not (text or difference or is_cancelled):
             raise InvalidReply(f"the agent {self._agent.name!r} ended without an answer and changed nothing")
-        said = (UserMessage(prompt.user), ModelTurn(text or DONE, (), self._agent.name, usage=end.usage))
+        answer = text or (CANCELLED if is_cancelled else DONE)
+        said = (UserMessage(prompt.user), ModelTurn(answer, (), self._agent.name, usage=end.usage))
         self.conversation = Conversation("", (*self.conversation.messages, *said))
         return AgentTurn(text, difference, self.session, end.usage, end.stop_reason)
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         LAND as LAND,
         GuardedProgram as GuardedProgram,
         discard_session as discard_session,
+        guarded_agents as guarded_agents,
         open_session as open_session,
         prepare_blocking as prepare_blocking,
         prepare_session as prepare_session,

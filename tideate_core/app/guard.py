@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.errors import InvalidInput, RunIsOwned, nearest
+from tideate_core.errors import InvalidInput, RunIsOwned, did_you_mean, nearest
 from tideate_core.snapshots import (
     GuardEvent,
     GuardSession,
@@ -80,6 +80,7 @@ async def prepare_session(
     *,
     folder: str = "",
     files: Mapping[str, FileImage] | None = None,
+    agent: str = "",
 ) -> GuardSession:
     """Prepare a copy of the project for a program, as `prepare_blocking` does.
 
@@ -89,48 +90,53 @@ async def prepare_session(
 
     from tideate_core.snapshots import GuardedCopy
 
-    await asyncio.to_thread(_check, root, argv, folder)
+    await asyncio.to_thread(_check, root, config, argv, folder, agent)
     copy = await GuardedCopy.prepare(root, files)
-    return await asyncio.to_thread(_recorded, copy, config, argv, folder)
+    return await asyncio.to_thread(_recorded, copy, config, argv, folder, agent)
 
 
 def prepare_blocking(
-    root: Path, config: Config | OwnAgents, argv: Sequence[str], *, folder: str = ""
+    root: Path, config: Config | OwnAgents, argv: Sequence[str], *, folder: str = "", agent: str = ""
 ) -> GuardSession:
     """Prepare a copy of the project for a program; start nothing.
 
     :param folder: working directory of the program, relative to the root.
-    :raises InvalidInput: no program is named.
+    :param agent: name of the agent that the program is; empty: as the command tells.
+    :raises InvalidInput: no program is named, or the agent is unknown.
     :raises ProgramMissing: the program does not exist.
-    :raises ProgramNotExecutable: it cannot be run.
+    :raises ProgramNotExecutable: it cannot be run, or is in a directory that is private in an enclosure.
     :raises ScratchUnavailable: no copy can be made; the message has the remedy.
     """
     from tideate_core.snapshots import GuardedCopy  # here, because lists of sessions need no copy
 
-    _check(root, argv, folder)
-    return _recorded(GuardedCopy.prepare_blocking(root), config, argv, folder)
+    _check(root, config, argv, folder, agent)
+    return _recorded(GuardedCopy.prepare_blocking(root), config, argv, folder, agent)
 
 
-def _check(root: Path, argv: Sequence[str], folder: str) -> None:
-    from tideate_core.process import find_program
+def _check(root: Path, config: Config | OwnAgents, argv: Sequence[str], folder: str, agent: str) -> None:
+    from tideate_core.process import agent_names, find_program
 
     if not argv:
         raise InvalidInput("name the program to guard, for example `tideate guard claude`")
     near = nearest(argv[0], GUARD_COMMANDS)
     hint = f"did you mean `tideate guard {near}`?" if near else ""
     find_program(argv[0], root / folder, os.environ, hint=hint)
+    if agent and agent not in (known := agent_names(config)):
+        near = did_you_mean(agent, known) or f"; tideate knows {', '.join(known)}"
+        raise InvalidInput(f"unknown agent {agent!r}{near}; [agents.{agent}] adds one")
 
 
 def _recorded(
-    copy: GuardedCopy, config: Config | OwnAgents, argv: Sequence[str], folder: str
+    copy: GuardedCopy, config: Config | OwnAgents, argv: Sequence[str], folder: str, agent: str
 ) -> GuardSession:
     from tideate_core.process import find_agent
 
+    agent = agent or find_agent(argv, config)
     session = GuardSession(
         id=copy.id,
         argv=tuple(argv),
         folder=folder,
-        agent=find_agent(argv[0], config) or None,
+        agent=agent or None,
         created=ended_now(),
     )
     create_session(copy.place, session)
@@ -153,18 +159,21 @@ def open_session(
     :raises ProgramNotExecutable: it cannot be run.
     :raises ScratchUnavailable: the copy cannot be mounted.
     """
-    from tideate_core.process import enclosure_for, environment_for, find_program
+    from tideate_core.process import enclosure_for, environment_for, find_agent, find_program
     from tideate_core.snapshots import GuardedCopy
 
     argv = tuple(argv) or session.argv
+    agent = (session.agent if argv == session.argv else find_agent(argv, config)) or ""
     with ExitStack() as undone:
         undone.enter_context(owning(root, session))
         copy = GuardedCopy.attach(root, session.id)
-        copy.open_blocking(enclosure_for(argv[0], config), holder)
+        copy.open_blocking(enclosure_for(agent, config), holder)
         undone.callback(copy.close_blocking)
-        environment = copy.environment(environment_for(argv[0], config))
+        environment = copy.environment(environment_for(agent, config))
         find_program(argv[0], copy.root / session.folder, environment, hint=HIDDEN, seen=copy.seen)
-        session = change_session(root, session.id, GuardEvent.START, argv=argv, status=None, ended=None)
+        session = change_session(
+            root, session.id, GuardEvent.START, argv=argv, agent=agent or None, status=None, ended=None
+        )
         program = GuardedProgram(session, copy, copy.command(argv, cwd=session.folder), environment)
         program.owned = undone.pop_all()
     return program
@@ -199,6 +208,13 @@ async def discard_session(root: Path, session: GuardSession) -> None:
                 f"the changes of session {session.short} are being reviewed; end the review first"
             )
         await copy.discard()
+
+
+def guarded_agents(config: Config) -> list[str]:
+    """Return the names that `tideate guard --agent` accepts."""
+    from tideate_core.process import agent_names
+
+    return agent_names(config)
 
 
 def session_ids(root: Path | None) -> list[str]:

@@ -77,18 +77,19 @@ async def update(step: StepContext) -> dict[str, Any]:
         landed = await asyncio.to_thread(_decided, copy, difference)
         await copy.update(await unsaved_images(step.workspace), landed=landed)
         await asyncio.to_thread((copy.place / LANDED).unlink, missing_ok=True)
+        note = None
         if result["feedback"]:
             try:
-                path = await copy.leave_note(FEEDBACK, result["feedback"] + "\n")
+                note = await copy.leave_note(FEEDBACK, result["feedback"] + "\n")
             except WorkspaceError as error:  # the program put something else there
                 step.notice(f"the program does not get the feedback: {error}", level="warn")
-            else:
-                result = {**result, "feedback_file": str(path)}
     root = project_root(step.workspace)
     if result["files"]:
         await asyncio.to_thread(note_landing, root, copy.id, step.execution_id)
-    await finish_session(root, copy.id)
-    return result
+    if await finish_session(root, copy.id) or note is None:
+        return result
+    words = f"{result['response']}\nthe program can read your decisions in {note}"
+    return {**result, "response": words, "feedback_file": str(note)}
 
 
 async def _session(step: StepContext) -> GuardedCopy:

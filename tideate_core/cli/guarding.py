@@ -28,8 +28,8 @@ FLAGS: Final = {
     "--json": ("json", True),
 }
 """Options of `tideate guard`: their field and its value."""
-ROOT: Final = "--root"
-"""Option with a value."""
+VALUES: Final = {"--root": "root", "--agent": "agent"}
+"""Options with a value: their field."""
 RENEWED_AFTER: Final = 0.5
 """Seconds in which the program starts undisturbed."""
 HUNG_UP: Final = SIGNALLED + signal.SIGHUP
@@ -46,6 +46,8 @@ class Guarding:
     """Leave the changes to a later review."""
     json: bool = False
     root: str | None = None
+    agent: str = ""
+    """Name of the agent behind the program; empty: as its words tell."""
 
 
 def read_words(words: Sequence[str]) -> Guarding | None:
@@ -58,11 +60,11 @@ def read_words(words: Sequence[str]) -> Guarding | None:
     found: dict[str, Any] = {}
     at = 0
     while at < len(words) and words[at].startswith("-") and words[at] != "--":
-        option, equals, root = words[at].partition("=")
-        if option == ROOT and not equals:
+        option, equals, text = words[at].partition("=")
+        if option in VALUES and not equals:
             at += 1
-            root = words[at] if at < len(words) else ""
-        name, value = ("root", root) if option == ROOT else FLAGS.get(words[at], ("", None))
+            text = words[at] if at < len(words) else ""
+        name, value = (VALUES[option], text) if option in VALUES else FLAGS.get(words[at], ("", None))
         if name in ("", *found) or value == "" or str(value).startswith("-"):
             return None
         found[name] = value
@@ -132,7 +134,7 @@ def _start(
     try:
         if session is None:
             folder = here.relative_to(root).as_posix() if here.is_relative_to(root) and here != root else ""
-            session = prepare_blocking(root, config, request.argv, folder=folder)
+            session = prepare_blocking(root, config, request.argv, folder=folder, agent=request.agent)
         program = open_session(root, config, session, holder, request.argv)
     except (ProgramMissing, ProgramNotExecutable):
         if session is not None:

@@ -288,7 +288,7 @@ def end_options(words: list[str]) -> list[str]:
         return words
     at = 1
     while at < len(words) and words[at].startswith("-") and words[at] != "--":
-        at += 2 if words[at] == "--root" else 1
+        at += 2 if words[at] in ("--agent", "--root") else 1
     if words[at : at + 1] == ["resume"] and "--" in words:
         end = words.index("--")
         named = [

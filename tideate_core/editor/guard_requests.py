@@ -38,7 +38,8 @@ class GuardRequests:
     async def prepare(self, params: dict[str, Any]) -> dict[str, Any]:
         """Prepare a session with the unsaved buffers; return the command that runs its program.
 
-        :param params: `command`, as typed: quotes and backslashes count as in a shell.
+        :param params: `command`, as typed: quotes and backslashes count as in a shell. It may begin with
+            `--agent NAME`.
         :raises InvalidInput: the command has an open quote, or is empty.
         """
         root = self._root(params)
@@ -46,11 +47,14 @@ class GuardRequests:
             argv = shlex.split(str(params["command"]))
         except ValueError as error:
             raise InvalidInput(f"{params['command']}: {error}") from error
+        agent = ""
+        if argv[:1] == ["--agent"]:
+            agent, argv = "".join(argv[1:2]), argv[2:]
         files = await unsaved_images(self._projects.workspace(str(root)))
         here = Path(str(params.get("cwd") or root))
         folder = here.relative_to(root).as_posix() if here.is_relative_to(root) and here != root else ""
         session = await prepare_session(
-            root, self._projects.config(str(root)), argv, folder=folder, files=files
+            root, self._projects.config(str(root)), argv, folder=folder, files=files, agent=agent
         )
         return {"session": session_json(session), **_command(root, session)}
 

@@ -29,10 +29,12 @@ if TYPE_CHECKING:
         kill_descendants as kill_descendants,
         read_guard_report as read_guard_report,
     )
+    from tideate_core.process.kept_files import KeptFiles as KeptFiles
     from tideate_core.process.known_agents import (
         KNOWN_AGENTS as KNOWN_AGENTS,
         KnownAgent as KnownAgent,
         agent_named as agent_named,
+        agent_names as agent_names,
         enclosure_for as enclosure_for,
         environment_for as environment_for,
         find_agent as find_agent,

@@ -46,6 +46,10 @@ class Enclosure:
     """Its changes are reported and discarded."""
     writable: tuple[Path, ...] = ()
     """Directories and files whose changes are kept; missing ones are left out."""
+    kept: tuple[Path, ...] = ()
+    """Files directly in the home directory that programs replace; `KeptFiles` keeps their changes."""
+    emptied: tuple[Path, ...] = ()
+    """Directories that are empty for the program; its changes there are discarded."""
     hidden: tuple[Path, ...] = ()
     visible: tuple[Path, ...] = ()
     """Readable paths, even in hidden or private directories."""
@@ -59,10 +63,15 @@ class Enclosure:
         copy = tuple(project)
         roots = [one.place for one in copy if not isinstance(one, ReadOnly | Proc | Dev)]
         private = [path for path in map(Path, PRIVATE) if path.is_dir() and not path.is_symlink()]
-        # the program may have planted a link in a writable directory: its target is not the person's choice
-        shared = [path for path in map(_real, self._outermost(self.writable)) if _exists(path)]
-        outer = [path for path in shared if any(root.is_relative_to(path) for root in roots)]
         home = _real(self.home)
+        shaded = home.is_dir() and home != Path("/") and not _is_below(home, roots)
+        # the program may have planted a link in a writable directory: its target is not the person's choice
+        shared = [
+            path
+            for path in map(_real, self._outermost((*self.writable, *(() if shaded else self.kept))))
+            if _exists(path)
+        ]
+        outer = [path for path in shared if any(root.is_relative_to(path) for root in roots)]
         hidden = [*map(_real, self.hidden), *_sockets(private)]
         covered = (*private, *hidden)
         visible = [
@@ -79,13 +88,18 @@ class Enclosure:
                 for path in private
             ),
             Tmpfs(Path(f"/run/user/{os.getuid()}"), _SMALL, 0o700),
-            *([Shade(home, _memory(4))] if home.is_dir() and home != Path("/") else []),
+            *([Shade(home, _memory(4), tuple(path.name for path in self.kept))] if shaded else []),
             *(Bind(path, path, writable=True) for path in outer),
             *copy,
             *(
                 Bind(path, path, writable=True)
                 for path in shared
                 if path not in outer and (home in roots or not _is_below(path, roots))
+            ),
+            *(
+                Tmpfs(path, _SMALL, 0o700)
+                for path in dict.fromkeys(map(_real, self.emptied))
+                if path.is_dir() and not any(_is_below(one, [path]) for one in roots)
             ),
             *(
                 Hide(path)
@@ -222,15 +236,18 @@ class EscapeReport:
     """Programs that ran longest, without those of a few seconds."""
     ended: tuple[str, ...] = ()
     """Programs that were still running and were ended."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Reasons for changes of kept files that were discarded nevertheless, by path."""
 
     @classmethod
-    def of(cls, report: Mapping[str, Any]) -> EscapeReport:
+    def of(cls, report: Mapping[str, Any], refused: Mapping[str, str] | None = None) -> EscapeReport:
         """Return the report of a holder's values; empty if it could not report."""
         return cls(
             report.get("outside", 0),
             tuple(OutsideChange(*one) for one in report.get("named", ())),
             tuple(Ran(*one) for one in report.get("ran", ())),
             tuple(report.get("ended", ())),
+            refused or {},
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -244,6 +261,7 @@ class EscapeReport:
             kinds = [f"{one.path}{' (deleted)' if one.deleted else ''}" for one in self.named]
             more = f" and {self.outside - len(kinds):,} more" if self.outside > len(kinds) else ""
             said.append(f"discarded changes outside of the project: {', '.join(kinds)}{more}")
+        said += [f"discarded a change of {path}: {why}" for path, why in self.refused.items()]
         if self.ended:
             said.append(f"ended programs that were still running: {', '.join(self.ended)}")
         return said

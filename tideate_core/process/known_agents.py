@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from tideate_core.process.agent_commands import started_programs
 from tideate_core.process.enclosure import Enclosure
 from tideate_core.process.mount_plan import Rules
 from tideate_core.project import expand_home, state_dir
@@ -39,12 +40,20 @@ class KnownAgent:
     """Variables of its own, besides those with a prefix."""
     prefixes: tuple[str, ...] = ()
     """Beginnings of its variables."""
-    files: Mapping[str, bytes] = field(default_factory=dict)
-    """Files of its own, with their first content."""
+    files: tuple[str, ...] = ()
+    """Files of its own, which it replaces."""
     acp: tuple[str, ...] = ()
     """Command that speaks the Agent Client Protocol."""
     moved_by: tuple[str, ...] = ()
     """Variables that name another directory of its own."""
+    packages: tuple[str, ...] = ()
+    """Packages of npm that start it."""
+    outward: tuple[str, ...] = ()
+    """Directories in those of its own that lead to processes outside of an enclosure."""
+    mode: str = ""
+    """Value of its mode over ACP with which it neither asks nor encloses its commands again."""
+    for_root: Mapping[str, str] = field(default_factory=dict)
+    """Variables without which it refuses this mode to the superuser."""
 
 
 MODEL_KEYS: Final = (
@@ -67,9 +76,13 @@ KNOWN_AGENTS: Final = (
         (".claude", ".cache/claude-cli-nodejs"),
         ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
         ("ANTHROPIC_", "CLAUDE_"),
-        {".claude.json": b"{}\n"},
+        (".claude.json",),
         ("claude-agent-acp",),
         ("CLAUDE_CONFIG_DIR",),
+        ("@anthropic-ai/claude-code", "@agentclientprotocol/claude-agent-acp"),
+        (".claude/ide",),
+        "bypassPermissions",
+        {"IS_SANDBOX": "1"},
     ),
     KnownAgent(
         "codex",
@@ -79,6 +92,9 @@ KNOWN_AGENTS: Final = (
         ("CODEX_", "OPENAI_"),
         acp=("codex-acp",),
         moved_by=("CODEX_HOME",),
+        packages=("@openai/codex", "@agentclientprotocol/codex-acp"),
+        outward=(".codex/app-server-control", ".codex/app-server-daemon"),
+        mode="agent-full-access",
     ),
     KnownAgent(
         "opencode",
@@ -88,6 +104,7 @@ KNOWN_AGENTS: Final = (
         ("OPENCODE_",),
         acp=("opencode", "acp"),
         moved_by=("OPENCODE_CONFIG_DIR",),
+        packages=("opencode-ai",),
     ),
     KnownAgent(
         "gemini",
@@ -96,6 +113,7 @@ KNOWN_AGENTS: Final = (
         ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         ("GEMINI_", "GOOGLE_"),
         acp=("gemini", "--experimental-acp"),
+        packages=("@google/gemini-cli",),
     ),
     KnownAgent(
         "copilot",
@@ -104,6 +122,7 @@ KNOWN_AGENTS: Final = (
         ("GH_TOKEN", "GITHUB_TOKEN"),
         ("COPILOT_",),
         acp=("copilot", "--acp"),
+        packages=("@github/copilot",),
     ),
 )
 SECRETS: Final = (
@@ -167,44 +186,53 @@ def agent_named(name: str) -> KnownAgent | None:
     return next((one for one in KNOWN_AGENTS if one.name == name), None)
 
 
-def find_agent(program: str, config: Configured) -> str:
-    """Return the name of the agent that a program starts; empty if it is none.
+def agent_names(config: Configured) -> list[str]:
+    """Return the names of configured and known agents."""
+    return sorted({*config.agents, *(one.name for one in KNOWN_AGENTS)})
 
-    :param program: its name or path, or the name of an agent.
+
+def find_agent(command: Sequence[str], config: Configured) -> str:
+    """Return the name of the agent that a command starts; empty if it is none, or not plain from the words.
+
+    :param command: program and arguments.
     """
-    base = Path(program).name
+    found = {_agent_of(name, config) for name in started_programs(command)} - {""}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _agent_of(program: str, config: Configured) -> str:
     for name, own in config.agents.items():
-        if base == name or (own.command and Path(own.command[0]).name == base):
+        if program == name or (own.command and program in started_programs(own.command)):
             return name
-    return next((one.name for one in KNOWN_AGENTS if base in one.programs), "")
+    return next((one.name for one in KNOWN_AGENTS if program in (*one.programs, *one.packages)), "")
 
 
-def enclosure_for(program: str, config: Configured) -> Enclosure:
+def enclosure_for(agent: str, config: Configured) -> Enclosure:
     """Return the enclosure of a program; blocking: missing directories of an agent are created.
 
-    :param program: see `find_agent`.
+    :param agent: see `find_agent`.
     :raises ConfigError: the directory of private state is unknown.
     """
-    home, agent = Path.home(), find_agent(program, config)
-    own = config.agents.get(agent)
+    home, own = Path.home(), config.agents.get(agent)
     known = agent_named(agent)
     if known is not None:
         _create(home, known)
     return Enclosure(
         home=home,
-        writable=(*_own_paths(home, known), *_expanded(own.writable if own else ())),
+        writable=(*_directories(home, known), *_expanded(own.writable if own else ())),
+        kept=_files(home, known),
+        emptied=tuple(_outward(home, known)) if known else (),
         hidden=(*_hidden(home, agent), *_expanded(own.hidden if own else ()), state_dir()),
         visible=_expanded(own.visible if own else ()),
         rules=Rules(network=own.network if own else "on"),
     )
 
 
-def environment_for(program: str, config: Configured) -> dict[str, str]:
+def environment_for(agent: str, config: Configured) -> dict[str, str]:
     """Return our environment for a program, without others' secrets and ways to other programs.
 
-    :param program: see `find_agent`.
+    :param agent: see `find_agent`.
     """
-    agent = find_agent(program, config)
     known, own = agent_named(agent), config.agents.get(agent)
     kept = {name: value for name, value in os.environ.items() if _may_have(name, known, own)}
     return {**kept, "TMPDIR": "/tmp"}  # noqa: S108 it is private in the enclosure
@@ -224,14 +252,24 @@ def _hidden(home: Path, agent: str) -> Iterable[Path]:
         yield from dict.fromkeys((home / path, _place(home, path)))
     for one in KNOWN_AGENTS:
         if one.name != agent:
-            yield from _own_paths(home, one)
+            yield from (*_directories(home, one), *_files(home, one))
 
 
-def _own_paths(home: Path, known: KnownAgent | None) -> Sequence[Path]:
-    if known is None:
-        return []
-    moved = [Path(os.environ[name]) for name in known.moved_by if os.environ.get(name, "").startswith("/")]
-    return [*(_place(home, path) for path in (*known.directories, *known.files)), *moved]
+def _directories(home: Path, known: KnownAgent | None) -> Sequence[Path]:
+    return [] if known is None else [*(_place(home, path) for path in known.directories), *_moved(known)]
+
+
+def _moved(known: KnownAgent) -> list[Path]:
+    return [Path(os.environ[name]) for name in known.moved_by if os.environ.get(name, "").startswith("/")]
+
+
+def _files(home: Path, known: KnownAgent | None) -> tuple[Path, ...]:
+    return () if known is None else tuple(home / name for name in known.files)
+
+
+def _outward(home: Path, known: KnownAgent) -> Iterable[Path]:
+    for path in known.outward:
+        yield from (home / path, *(moved / Path(path).name for moved in _moved(known)))
 
 
 def _place(home: Path, path: str) -> Path:
@@ -244,15 +282,13 @@ def _place(home: Path, path: str) -> Path:
 
 
 def _create(home: Path, known: KnownAgent) -> None:
-    """Create an agent's own directories and files, which it could not create in the enclosure."""
+    """Create an agent's own directories, which it could not create or which could not be emptied there."""
     for path in known.directories:
         with suppress(OSError):  # without it, the agent's changes there are discarded
             _place(home, path).mkdir(mode=0o700, parents=True, exist_ok=True)
-    for path, content in known.files.items():
+    for place in _outward(home, known):
         with suppress(OSError):
-            handle = os.open(_place(home, path), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
+            place.mkdir(mode=0o700, exist_ok=True)
 
 
 def _expanded(paths: Iterable[str]) -> tuple[Path, ...]:

@@ -63,6 +63,8 @@ class Shade:
     place: Path
     size: int
     """Bytes."""
+    kept: tuple[str, ...] = ()
+    """Names of files there whose new contents are in the report, and are not reported as discarded."""
 
 
 @dataclass(frozen=True, slots=True)

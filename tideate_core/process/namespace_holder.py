@@ -14,6 +14,7 @@ as JSON. The program imports nothing of this package, because it has to start wi
 
 from __future__ import annotations
 
+import binascii
 import contextlib
 import ctypes
 import errno
@@ -59,6 +60,8 @@ LOOK = 2.0
 LONGEST = 200
 """Bytes of a command that a report shows."""
 MOST_NAMED, MOST_SEEN, MOST_LONGEST = 50, 1_000, 5
+MOST_KEPT = 1 << 24
+"""Bytes of a file that is kept."""
 MOST_FILES, MOST_SHADED = 1_000_000, 100_000
 """Files and directories of a file system in memory, and of changes that are discarded."""
 MAPS = ("uid_map", "gid_map")
@@ -143,7 +146,7 @@ class View:
         self.doing = "mounts cannot be made private"
         self._mounts = mounts
         self._opened: list[list[int]] = []
-        self._shades: list[tuple[str, int]] = []
+        self._shades: list[tuple[str, int, list[str]]] = []
         self._hidden: list[int] = []
         self._made: set[str] = set()
         """Places made for mounts."""
@@ -181,7 +184,8 @@ class View:
 
     def _open_shade(self, one: dict[str, Any]) -> Iterator[int]:
         yield os.open(one["place"], os.O_PATH | os.O_DIRECTORY)
-        yield _clone(one["place"])
+        for place in (one["place"], *_kept_there(one)):
+            yield _clone(place)
 
     def _open_dev(self, _: dict[str, Any]) -> Iterator[int]:
         yield from (_clone(f"/dev/{name}") for name in DEVICES)
@@ -225,10 +229,14 @@ class View:
             _check(libc.umount2(os.fsencode(place), MNT_DETACH))
             _set_attributes(opened[1], "", ATTR_RDONLY | ATTR_NODEV | ATTR_NOSUID)
             self._attach(opened[1], place)
+            for tree, file in zip(opened[2:], _kept_there(one), strict=True):
+                _set_attributes(tree, "", ATTR_NODEV | ATTR_NOSUID)
+                self._attach(tree, file, directory=False)
             self.notices.append("unshaded")
         else:
-            os.close(opened[1])
-            self._shades.append((place, upper))
+            for tree in opened[1:]:
+                os.close(tree)
+            self._shades.append((place, upper, one["kept"]))
 
     def _mount_proc(self, _: dict[str, Any], __: list[int]) -> None:
         # containers may hide parts of /proc: then it keeps showing all processes, which guards detect
@@ -266,20 +274,43 @@ class View:
         self._made.add(place)
 
     def thrown_away(self) -> dict[str, Any]:
-        """Return the number of changes in shades, and the first of them with a mark for deletions."""
+        """Return the kept files, the number of changes in shades, and the first with a mark for deletions."""
         found = 0
         named: list[tuple[str, bool]] = []
-        for place, upper in self._shades:
+        kept: dict[str, str] = {}
+        for place, upper, names in self._shades:
+            for name in names:
+                if (content := _content(f"/proc/self/fd/{upper}/{name}")) is not None:
+                    kept[f"{place}/{name}"] = content
             for path, deleted in _changed(f"/proc/self/fd/{upper}"):
-                if (whole := f"{place}/{path}") not in self._made:
+                if (whole := f"{place}/{path}") not in self._made and whole not in kept:
                     found += 1
                     if len(named) < MOST_NAMED:
                         named.append((whole, deleted))
-        return {"outside": found, "named": named}
+        return {"outside": found, "named": named, "kept": kept}
 
 
 def _nothing(_: dict[str, Any]) -> tuple[int, ...]:
     return ()
+
+
+def _kept_there(shade: dict[str, Any]) -> list[str]:
+    paths = [f"{shade['place']}/{name}" for name in shade["kept"]]
+    return [path for path in paths if os.path.isfile(path) and not os.path.islink(path)]
+
+
+def _content(path: str) -> str | None:
+    """Return a regular file's content in Base64; None for anything else."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_KEPT:
+        os.close(handle)
+        return None
+    with os.fdopen(handle, "rb") as file:
+        return binascii.b2a_base64(file.read(), newline=False).decode()
 
 
 def _changed(upper: str) -> Iterator[tuple[str, bool]]:

@@ -58,6 +58,7 @@ def open_session(script: Script, place: Path) -> Open:
         *turns: list[dict[str, Any]],
         earlier: str = "",
         settings: dict[str, str | bool] | None = None,
+        mode: str = "",
         more: dict[str, Any] | None = None,
         **options: Any,
     ) -> AsyncIterator[AgentSession]:
@@ -66,7 +67,7 @@ def open_session(script: Script, place: Path) -> Open:
         session = AgentSession("acp:test", pipes, str(place), **options)
         try:
             await session.greet()
-            await session.begin(earlier, settings)
+            await session.begin(earlier, settings, mode=mode)
             yield session
         finally:
             await session.close()

@@ -322,6 +322,31 @@ async def test_an_option_that_the_agent_does_not_offer_is_refused(
             pass
 
 
+@pytest.mark.parametrize(
+    ("mode", "settings", "told"),
+    [
+        ("free", {}, ["free"]),
+        ("free", {"mode": "plan"}, ["plan"]),
+        ("free", {"m": "plan"}, ["plan"]),
+        ("unknown", {}, []),
+        ("", {}, []),
+    ],
+)
+async def test_a_mode_is_set_if_the_agent_offers_it_and_the_settings_name_none(
+    open_session: Open,
+    requests: Requests,
+    mode: str,
+    settings: dict[str, str | bool],
+    told: list[str],
+) -> None:
+    values = [{"value": "ask", "name": "A"}, {"value": "plan", "name": "P"}, {"value": "free", "name": "F"}]
+    offered = {"id": "m", "name": "Mode", "category": "mode", "currentValue": "ask", "options": values}
+    async with open_session([], settings=settings, mode=mode, more={"options": [offered]}):
+        pass
+    sent = [one["params"]["value"] for one in requests() if one["method"] == "session/set_config_option"]
+    assert sent[-1:] == told
+
+
 # -- permissions and cancellation ------------------------------------------------------------------------
 
 
@@ -334,6 +359,8 @@ async def test_an_option_that_the_agent_does_not_offer_is_refused(
         (["reject_always"], False, "id-reject_always"),
         (["reject_once"], True, "cancelled"),
         (["allow_once"], False, "cancelled"),
+        (["reject_once:cancel", "reject_once:decline"], False, "id-reject_once:decline"),
+        (["reject_once:abort"], False, "id-reject_once:abort"),
     ],
 )
 async def test_a_permission_is_answered_with_an_option_of_the_agent(

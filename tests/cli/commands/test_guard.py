@@ -96,6 +96,14 @@ def test_a_program_in_a_hidden_place_is_refused_with_the_option_that_shows_it(pr
     assert project.json("guard", "list")["sessions"] == []
 
 
+def test_an_agent_behind_another_program_is_found_or_named(project: Shell) -> None:
+    project.fails(0, "wait", "guard", "env", "X=1", "sh", "-c", EDIT)
+    project.fails(0, "wait", "guard", "--agent", "claude", "sh", "-c", EDIT)
+    project.fails(2, "did you mean 'claude'?", "guard", "--agent", "cloude", "sh", "-c", EDIT)
+    agents = [session["agent"] for session in project.json("guard", "list")["sessions"]]
+    assert agents == ["claude", None]
+
+
 def test_the_program_sees_the_project_at_its_own_path_and_runs_in_our_folder(project: Shell) -> None:
     project.write("sub/b.txt", "b\n")
     done = project.run("guard", "sh", "-c", "pwd; cat b.txt", cwd=project.project / "sub")

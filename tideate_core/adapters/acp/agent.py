@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,14 @@ from tideate_core.adapters.base import Reply, Usage
 from tideate_core.adapters.libraries import IN_NEOVIM, PIP
 from tideate_core.edits import fenced_blocks
 from tideate_core.errors import AdapterUnavailable, CommandError, InvalidReply
-from tideate_core.process import agent_named, check_argv, enclosure_for, environment_for, find_program
+from tideate_core.process import (
+    agent_named,
+    check_argv,
+    enclosure_for,
+    environment_for,
+    find_agent,
+    find_program,
+)
 from tideate_core.util.uncancelled import wait_uncancelled
 
 if TYPE_CHECKING:
@@ -150,6 +158,10 @@ class AcpAgent:
         :raises AdapterError: it refused.
         """
         environment = copy.environment(self._environment())
+        # the enclosure replaces the agent's own limits
+        known = None if self.asks or copy.kind == "copy" else agent_named(self._own)
+        if known is not None and not os.geteuid():
+            environment = {**environment, **known.for_root}
         program = self.find(environment)
         pipes = await AgentPipes.start(
             self.name,
@@ -161,7 +173,7 @@ class AcpAgent:
         session = AgentSession(self.name, pipes, str(copy.root), permit=permit, silence=self._silence)
         try:
             await session.greet()
-            await session.begin(earlier, self._settings)
+            await session.begin(earlier, self._settings, mode=known.mode if known else "")
             yield session
         finally:
             await wait_uncancelled(asyncio.ensure_future(session.close()))
@@ -219,9 +231,10 @@ class AcpAgent:
 
     @property
     def _own(self) -> str:
-        """Name in the configuration of agents, else the program."""
+        """Name of the agent in the configuration."""
         name = self.name.removeprefix("acp:")
-        return name if name in self._config.agents or agent_named(name) else self.command[0]
+        known = name in self._config.agents or agent_named(name)
+        return name if known else find_agent(self.command, self._config)
 
     def _environment(self) -> dict[str, str]:
         return environment_for(self._own, self._config)

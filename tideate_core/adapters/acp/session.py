@@ -7,6 +7,7 @@ Everything that depends on the protocol's version is in this package.
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,6 +39,8 @@ CANCEL_GRACE: Final = 5.0
 """Seconds for a cancelled turn to end by itself."""
 QUIET: Final = 0.05
 """Seconds without an update after a prompt's answer that end the turn: some agents send updates late."""
+_CANCELS: Final = re.compile("cancel|abort", re.IGNORECASE)
+"""Ids of options that may end the turn."""
 LATEST: Final = 2.0
 """Seconds after the answer for late updates."""
 
@@ -120,11 +123,14 @@ class AgentSession:
             if words := one_line(_mapping(method).get("description") or _mapping(method).get("name")):
                 self._logins.append(words)
 
-    async def begin(self, earlier: str = "", settings: Mapping[str, str | bool] | None = None) -> None:
+    async def begin(
+        self, earlier: str = "", settings: Mapping[str, str | bool] | None = None, *, mode: str = ""
+    ) -> None:
         """Continue an earlier session if the agent can, else open a new one; then set its options.
 
         :param earlier: the agent's id of the earlier session; empty for a new one.
         :param settings: values by an option's id or category, such as `model` and `mode`.
+        :param mode: value of the agent's mode, if it offers this value and the settings name no mode.
         :raises AdapterError: the agent refused, or does not offer a value.
         """
         answer = await self._continue(earlier) if earlier else None
@@ -138,7 +144,9 @@ class AgentSession:
                 raise AdapterError(f"the agent {self._name!r} started a session without an id")
         self.id = earlier
         self.options = offered_options(answer.get("configOptions"))
-        for key, value in (settings or {}).items():
+        modes = [one for one in self.options if one.category == "mode" and mode in one.values]
+        wanted = {one.id: mode for one in modes if mode} | dict(settings or {})
+        for key, value in wanted.items():
             option = find_setting(self._name, self.options, key, value)
             if option.current == value:
                 continue
@@ -302,10 +310,10 @@ class AgentSession:
     async def _answer_permission(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Answer a request for permission: by `permit`, or `cancelled` if the turn is cancelled meanwhile."""
         options = params.get("options")
-        offered = {
-            str(_mapping(one).get("kind")): str(_mapping(one).get("optionId"))
-            for one in reversed(options if isinstance(options, list) else [])
-        }
+        listed = [_mapping(one) for one in (options if isinstance(options, list) else [])]
+        # of two ways to reject, codex has one that also cancels its turn
+        listed.sort(key=lambda one: _CANCELS.search(str(one.get("optionId"))) is not None)
+        offered = {str(one.get("kind")): str(one.get("optionId")) for one in reversed(listed)}
         self._asking += 1
         self._stirred.set()
         permitting = asyncio.ensure_future(self._permit(read_call(params.get("toolCall"), self._cwd)))

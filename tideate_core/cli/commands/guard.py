@@ -33,6 +33,13 @@ def _complete(context: CompletionContext) -> list[str]:
     return session_ids(find_root(Path.cwd()))
 
 
+def _complete_agents(context: CompletionContext) -> list[str]:
+    """Complete names of agents."""
+    from tideate_core.app import guarded_agents, open_project
+
+    return guarded_agents(open_project(None).loaded.config)
+
+
 SessionId = Annotated[
     str | None,
     Parameter(help="ID of the session, or a prefix of it. Default: the only session.", completer=_complete),
@@ -51,12 +58,18 @@ def guard(
         Parameter(name="COMMAND", help="The program and its arguments.", allow_leading_hyphen=True),
     ],
     yes: Yes = None,
+    agent: Annotated[
+        str,
+        Parameter(
+            help="Name of the agent behind COMMAND, if its words do not tell.", completer=_complete_agents
+        ),
+    ] = "",
     later: Later = False,
     json: Json = False,
     root: Root = None,
 ) -> int:
     """Run a program in a guarded copy; return its exit status, or 3 if changes are left."""
-    return guard_program(Guarding(command, yes, later, json, root))
+    return guard_program(Guarding(command, yes, later, json, root, agent))
 
 
 @app.command

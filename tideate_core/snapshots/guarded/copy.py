@@ -17,6 +17,7 @@ from tideate_core.errors import ScratchUnavailable
 from tideate_core.process import (
     Bind,
     EscapeReport,
+    KeptFiles,
     Namespaces,
     Overlay,
     Proc,
@@ -80,6 +81,7 @@ ABANDONED: Final = 3600.0
 """Seconds after which a copy without an owner and a record is removed."""
 OWN_DIRECTORY: Final = ".tideate"
 """Directory of a project for tideate's own files, which never land."""
+IGNORING: Final = ".gitignore"
 _LONGEST: Final = 4096
 _END_WITHIN: Final = 10.0
 """Seconds in which the namespaces of a killed owner end."""
@@ -101,6 +103,7 @@ class GuardedCopy:
         self._held: Namespaces | None = None
         self._owner: int | None = None
         self._enclosure: Enclosure | None = None
+        self._kept = KeptFiles({})
         self._stop = threading.Event()
         self._renewal: threading.Thread | None = None
 
@@ -291,7 +294,9 @@ class GuardedCopy:
         await self._in_thread(lambda lock: self._update(laid, landed, lock))
 
     async def leave_note(self, name: str, text: str) -> Path:
-        """Write a text for programs in the guarded copy; return its path as they see it. It never lands.
+        """Write a text for programs in the guarded copy; return its path as they see it.
+
+        It never lands, and git ignores it.
 
         :raises ScratchUnavailable: the guarded copy is gone, or cannot be written.
         :raises WorkspaceError: a program put something else in its place.
@@ -300,6 +305,8 @@ class GuardedCopy:
         def work(_: int) -> None:
             with self._view() as view:
                 lay_parts(view, (OWN_DIRECTORY, name), text.encode())
+                if not os.path.lexists(view / OWN_DIRECTORY / IGNORING):
+                    lay_parts(view, (OWN_DIRECTORY, IGNORING), b"*\n")
 
         await self._in_thread(work)
         return self.root / OWN_DIRECTORY / name
@@ -320,7 +327,8 @@ class GuardedCopy:
             self._renewal = None
         if self._held is not None:
             self._held.close()
-            report = EscapeReport.of(self._held.report)
+            refused = self._kept.keep(self._held.report.get("kept", {}))
+            report = EscapeReport.of(self._held.report, refused)
             self._held = None
         if self._owner is not None:
             os.close(self._owner)
@@ -399,6 +407,7 @@ class GuardedCopy:
             if limits is None:
                 self._held = holder.mount([*mounts, Proc()])
             else:
+                self._kept = KeptFiles.read(limits.kept)
                 self._held = holder.mount(limits.mounts(mounts), limits.rules)
         except ScratchUnavailable as error:
             unused = not self._record.generation and not names_in_layers([str(self.place / "upper")], "")
